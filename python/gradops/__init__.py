@@ -16,6 +16,7 @@ from .flow import (
     stop_gradient_scope,
 )
 from .functional import grad, value_and_grad
+from .functional.transformations import hessian, hvp, jacobian, jvp, linear_transpose, linearize, vjp
 from .jit import jit
 
 ops.custom_gradient = custom_gradient
@@ -36,7 +37,13 @@ __all__ = [
     "grad",
     "gradient",
     "gradient_checkpoint_scope",
+    "hessian",
+    "hvp",
+    "jacobian",
     "jit",
+    "jvp",
+    "linear_transpose",
+    "linearize",
     "ops",
     "scaled_gradient",
     "scaled_gradient_ext",
@@ -47,6 +54,7 @@ __all__ = [
     "text",
     "to",
     "value_and_grad",
+    "vjp",
 ]
 
 __dir__, __getattr__ = namespace(__name__)

@@ -94,8 +94,8 @@ def test_a_typing_error_in_a_name_gets_a_suggestion(name):
     "module, wrong, right",
     [
         (ops, "sofmax", "ops.softmax"),
-        (gradops, "hessian", "functional.hessian"),
-        (gradops, "hesian", "functional.hessian"),
+        (gradops, "vhp", "functional.vhp"),
+        (gradops, "hesian", "gradops.hessian"),
         (gradops, "no_grad", "autodiff.no_grad"),
         (gradops, "sum", "ops.sum"),
         (gradops, "use_backend", "config.use_backend"),

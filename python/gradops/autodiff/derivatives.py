@@ -110,7 +110,7 @@ def value_and_grad(run: Callable, leaves: list) -> tuple:
         y = run(*inputs)
         nested = outside and any(x.requires_grad for x in tracked)
         if not nested:
-            _detach_aux(getattr(run, "box", {}), inputs, bool(tracked))
+            detach_aux(getattr(run, "box", {}), inputs, bool(tracked))
         if not isinstance(y, Variable) or not y.requires_grad:
             zeros = [creation.zeros_like(x) for x in leaves]
             return (y if tracked or not isinstance(y, Variable) else y.data), zeros
@@ -139,7 +139,7 @@ def _recorded(y: Variable, inputs: list) -> tuple:
     return gradients.grad(y, inputs, create_graph=True, retain_graph=True, materialize_grads=True)
 
 
-def _detach_aux(box: dict, inputs: list, as_variables: bool) -> None:
+def detach_aux(box: dict, inputs: list, as_variables: bool) -> None:
     """Take the output of ``f`` beside its value off the graph of this derivative, unless others are in it."""
 
     def detached(x):

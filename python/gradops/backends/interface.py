@@ -306,6 +306,18 @@ class Derivatives(_Contract):
         """``(value, product of the Jacobian with v)``: ``v`` as it was given, for ``at.tangents(v)``."""
 
     @required
+    def pulling(self, at) -> tuple:
+        """``(outputs, pull)``: ``pull(weights)`` is, for each input, the product of weights with the Jacobian.
+
+        The function is run once and ``pull`` may be called many times. Results are as of ``value_and_grad``; the item
+        ``"aux"`` that the function puts in ``at.box`` is treated as there.
+        """
+
+    @required
+    def pushing(self, at) -> tuple:
+        """``(outputs, push)``: ``push(tangents)`` is, for each output, the product of the Jacobian with tangents."""
+
+    @required
     def jacobian(self, at, create_graph: bool, strict: bool, vectorize: bool, strategy: str | None):
         """The derivatives by output and input, each of the output's shape followed by the input's.
 

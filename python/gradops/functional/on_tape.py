@@ -11,7 +11,7 @@ import numpy as np
 from .. import backends
 from .._progress import track
 from ..autodiff import engine, gradients, record, state
-from ..autodiff.derivatives import fresh, linked
+from ..autodiff.derivatives import detach_aux, fresh, linked
 from ..autodiff.graph import key
 from ..autodiff.modes import enable_grad
 from ..autodiff.outer_derivatives import Others
@@ -89,6 +89,17 @@ class Recording:
                 )
         return [creation.zeros_like(y.data) if t is None else t for t, y in zip(products, self.outputs)]
 
+    def moving(self, move: Callable) -> Callable:
+        """``move`` of vectors as often as it is called, each time recorded where that one needs it."""
+        keep = self.keep
+
+        def moved(vectors: list) -> list:
+            self.keep = keep or _active(vectors)
+            found = self.derive(lambda: move(vectors))
+            return finish(self.at, found, self.keep, [*self.given, *map(data_of, vectors)])
+
+        return moved
+
     def finish(self, *values):
         """Results for the caller; the inputs are constants from here on."""
         for x in self.variables:
@@ -147,6 +158,20 @@ def jvp(at: Point, v, create_graph: bool, strict: bool):
     made.check_dependence(strict)
     products = made.derive(lambda: made.push(made.variables, tangents, strict))
     return made.finish(at.outputs(made.outputs), at.outputs(products))
+
+
+@by_tape
+def pulling(at: Point) -> tuple:
+    made = Recording(at, False)
+    if not made.keep:
+        detach_aux(at.box, made.variables, any(isinstance(x, Variable) for x in at.leaves))
+    return made.finish(made.outputs), made.moving(lambda weights: made.pull(made.outputs, weights, False))
+
+
+@by_tape
+def pushing(at: Point) -> tuple:
+    made = Recording(at, False)
+    return made.finish(made.outputs), made.moving(lambda tangents: made.push(made.variables, tangents, False))
 
 
 @by_tape

@@ -30,16 +30,26 @@ class Point:
         backend, derivatives: theirs.
         full: whether an output without elements raises :class:`EmptyOutput`.
         several, several_outputs: whether the inputs, and the outputs once ``run`` was called, are a tuple.
+        argument, vector: what errors call the function, and the vector of a product.
+        box: what the function gave beside its value, as "aux", if anything.
+
+    Args:
+        form: the structure whose leaves the inputs are, one part for each argument, for errors to say where one stands.
     """
 
-    def __init__(self, func: Callable, inputs, name: str, v=None, real: bool = False):
+    argument, vector = "func", "v"
+
+    def __init__(self, func: Callable, inputs, name: str, v=None, real: bool = False, form=None):
         if not callable(func):
             raise ArgumentError("`func` must be a function; got {func}.", argument="func", func=TypeOf(func))
         self.name, self.real = name, real
+        self.box: dict[str, Any] = {}
         self.several = isinstance(inputs, tuple)
         given = list(inputs) if self.several else [inputs]
         beside = v if isinstance(v, (tuple, list)) else (v,)
-        self.backend, self.leaves = _prepare(given, tuple(range(len(given))), None, beside)
+        self.backend, self.leaves = _prepare(
+            given, tuple(range(len(given if form is None else form.parts))), form, beside
+        )
         self.derivatives = derivatives_of(self.backend, self.leaves)
         self.several_outputs = False
         self.full = False
@@ -62,22 +72,22 @@ class Point:
 
     def _tensor(self, y, which: str = "one", output: Position | None = None):
         y = backends.held(y)
-        warn_of_numpy(y, self.backend, "func")
+        warn_of_numpy(y, self.backend, self.argument)
         if isinstance(y, (float, complex)):  # a constant
             kind: type = complex if isinstance(y, complex) else float
             dtype = dtypes.promote_number(conversion.dtype(self.leaves[0]), kind, config.floatx())
             return self.backend.convert(y, dtype)
         if isinstance(y, (bool, int)):
-            raise no_slope(type(y).__name__, "func", "floating tensors", which, output)
+            raise no_slope(type(y).__name__, self.argument, "floating tensors", which, output)
         if not isinstance(y, Variable) and backends.of(y) is None:
             raise GradientError(
-                "`func` must return tensors; got {value}.",
-                argument="func",
+                f"`{self.argument}` must return tensors; got {{value}}.",
+                argument=self.argument,
                 hint="return what the derivative is wanted of" if y is None else None,
                 value=TypeOf(y),
             )
         if not dtypes.is_floating(conversion.dtype(y)):
-            raise no_slope(conversion.dtype(y), "func", "floating tensors", which, output)
+            raise no_slope(conversion.dtype(y), self.argument, "floating tensors", which, output)
         return y if isinstance(y, Variable) or backends.of(y) is self.backend else self.backend.convert(y)
 
     def call(self, *xs):
@@ -118,18 +128,21 @@ class Point:
     def _vectors(self, v, like: list, what: str) -> list:
         if v is None:
             if len(like) != 1 or conversion.size(like[0]) != 1:
-                raise ArgumentError(f"`v` is needed for {what}s of more than one element.", argument="v")
+                raise ArgumentError(
+                    f"`{self.vector}` is needed for {what}s of more than one element.", argument=self.vector
+                )
             data = data_of(like[0])
             return [creation.ones_like(data)]
         given = list(v) if isinstance(v, (tuple, list)) and (len(like) > 1 or isinstance(v, tuple)) else [v]
         if len(given) != len(like):
             raise ArgumentError(
-                f"`v` must hold {len(like)} tensors, one for each {what}; got {len(given)}.", argument="v"
+                f"`{self.vector}` must hold {len(like)} tensors, one for each {what}; got {len(given)}.",
+                argument=self.vector,
             )
-        vectors = []
+        vectors, name = [], self.vector
         for x, reference in zip(given, like):
             if not _checks.is_numeric(x):
-                raise _checks.not_a_tensor(self.name, "v", x)
+                raise _checks.not_a_tensor(self.name, self.vector, x)
             if isinstance(x, (list, tuple)):
                 with config.use_backend(self.backend.name):
                     x = conversion.convert_to_tensor(x)
@@ -137,14 +150,14 @@ class Point:
                 x = self.backend.convert(x, like=data_of(reference))
             if tuple(x.shape) != tuple(reference.shape):
                 raise ShapeError(
-                    f"`v` must have the shape {tuple(reference.shape)} of the {what}; got {tuple(x.shape)}.",
-                    argument="v",
+                    f"`{name}` must have the shape {tuple(reference.shape)} of the {what}; got {tuple(x.shape)}.",
+                    argument=self.vector,
                 )
             if conversion.dtype(x) != conversion.dtype(reference):
                 if is_complex(x) and not is_complex(reference):
                     raise ArgumentTypeError(
-                        f"`{self.name}`: `v` must be real, as the {what} is; got dtype {conversion.dtype(x)}.",
-                        argument="v",
+                        f"`{self.name}`: `{name}` must be real, as the {what} is; got dtype {conversion.dtype(x)}.",
+                        argument=self.vector,
                         hint="take `real()` of it",
                     )
                 x = conversion.cast(x, conversion.dtype(reference))

@@ -69,22 +69,11 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
         :func:`grad` for the gradient alone, :func:`gradops.jit` to compile the pair,
         :func:`gradops.functional.objective` for data in shards.
     """
-    if not callable(f):
-        raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
-    several = isinstance(argnums, (tuple, list))
-    positions = tuple(argnums) if several else (argnums,)  # type: ignore[arg-type]
-    if not all(isinstance(i, (int, np.integer)) and not isinstance(i, bool) for i in positions):
-        raise ArgumentTypeError(
-            "`argnums` must be the position of an argument, or several; got {given}.",
-            argument="argnums",
-            hint="`grad(f)` is a function: its value at `x` is `grad(f)(x)`",
-            given=TypeOf(argnums),
-        )
-    positions = tuple([int(i) for i in positions])  # type: ignore[arg-type]
+    positions, several = positions_of(f, argnums, "grad")
     _checks.check_flags("grad", has_aux=has_aux)
 
     def value_and_gradient(*args, **kwargs):
-        chosen = _chosen(args, positions)
+        chosen = chosen_of(args, positions)
         leaves, form = _tree.flatten([args[i] for i in chosen])
         backend, leaves = _prepare(leaves, positions, form)
         box: dict[str, Any] = {}
@@ -151,7 +140,24 @@ def grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False)
     return Transformed(gradient, grad, f, argnums, has_aux)
 
 
-def _chosen(args: tuple, positions: tuple) -> list[int]:
+def positions_of(f: Callable, argnums, name: str) -> tuple[tuple[int, ...], bool]:
+    """``argnums`` as positions, and True if they are several; ``f`` is a function."""
+    if not callable(f):
+        raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
+    several = isinstance(argnums, (tuple, list))
+    positions = tuple(argnums) if several else (argnums,)  # type: ignore[arg-type]
+    if not all(isinstance(i, (int, np.integer)) and not isinstance(i, bool) for i in positions):
+        raise ArgumentTypeError(
+            "`argnums` must be the position of an argument, or several; got {given}.",
+            argument="argnums",
+            hint=f"`{name}(f)` is a function: its value at `x` is `{name}(f)(x)`",
+            given=TypeOf(argnums),
+        )
+    positions = tuple([int(i) for i in positions])  # type: ignore[arg-type]
+    return positions, several  # type: ignore[return-value]
+
+
+def chosen_of(args: tuple, positions: tuple) -> list[int]:
     chosen = []
     for position in positions:
         if not isinstance(position, int) or not -len(args) <= position < len(args):

@@ -74,7 +74,7 @@ class Flat:
             xs = filled if self.several else (filled,)
         y = self.func(*xs)
         if self.has_aux:
-            y, _ = _pair(y)
+            y, _ = pair(y)
         y, structure = tensors_of(y)
         if self._weights is not None and self._weights != structure:
             raise ArgumentError(
@@ -139,7 +139,7 @@ def _holds_structure(values, kinds) -> bool:
     return isinstance(values, dict) or isinstance(values, (tuple, list)) and any(isinstance(x, kinds) for x in values)
 
 
-def _pair(y) -> Any:
+def pair(y) -> Any:
     if not isinstance(y, (tuple, list)) or len(y) != 2:
         raise GradientError("`func` must return a pair of its value and anything else with `has_aux`.", argument="func")
     return y
@@ -147,7 +147,7 @@ def _pair(y) -> Any:
 
 def _aux(func: Callable, inputs):
     """A function's output beside its value, at the inputs themselves: a derivative may run it traced, or in rows."""
-    return _pair(func(*inputs) if isinstance(inputs, tuple) else func(inputs))[1]
+    return pair(func(*inputs) if isinstance(inputs, tuple) else func(inputs))[1]
 
 
 def _with_vector(args: tuple, kwargs: dict, flat: Callable) -> tuple[tuple, dict]:

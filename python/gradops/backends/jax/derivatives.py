@@ -161,14 +161,11 @@ def _upstream(u, value):
 def value_and_grad(run, leaves: list) -> tuple:
     """The value of a scalar function and its gradients."""
 
-    box = getattr(run, "box", {})
-    rest: dict = {}
+    beside = _Beside(getattr(run, "box", {}))
 
     def scalar(*xs):
         y = jnp.asarray(run(*xs))
-        leaves, rest["form"] = _tree.flatten(box.get("aux"))
-        rest["leaves"] = [None if isinstance(x, jax.Array) else x for x in leaves]
-        return y.reshape(()), (y, [x for x in leaves if isinstance(x, jax.Array)])
+        return y.reshape(()), (y, beside.arrays())
 
     both = functools.partial(jax.value_and_grad, argnums=tuple(range(len(leaves))), has_aux=True)
     if derivative.get() == "on":
@@ -182,10 +179,41 @@ def value_and_grad(run, leaves: list) -> tuple:
             (_, (value, arrays)), gradients = both(jax.checkpoint(scalar, policy=checkpoint_policy))(*leaves)
         finally:
             derivative.reset(token)
-    if "aux" in box:
-        found = iter(arrays)
-        box["aux"] = _tree.unflatten(rest["form"], [next(found) if x is None else x for x in rest["leaves"]])
+    beside.put(arrays)
     return value, [jnp.conj(g) if jnp.iscomplexobj(g) else g for g in gradients]
+
+
+class _Beside:
+    """A function's output beside its value, whose arrays JAX hands out: those in ``box`` belong to a trace."""
+
+    def __init__(self, box: dict):
+        self.box = box
+
+    def arrays(self) -> list:
+        leaves, self.form = _tree.flatten(self.box.get("aux"))
+        self.leaves = [None if isinstance(x, jax.Array) else x for x in leaves]
+        return [x for x in leaves if isinstance(x, jax.Array)]
+
+    def put(self, arrays) -> None:
+        found = iter(arrays)
+        if "aux" in self.box:
+            self.box["aux"] = _tree.unflatten(self.form, [next(found) if x is None else x for x in self.leaves])
+
+
+def pulling(at):
+    beside = _Beside(at.box)
+    outputs, pull, arrays = jax.vjp(lambda *xs: (at.run(*xs), beside.arrays()), *at.leaves, has_aux=True)
+    beside.put(arrays)
+    return outputs, _of_gradients(pull)
+
+
+def _of_gradients(pull):
+    return lambda weights: [jnp.conj(g) for g in pull([jnp.conj(w) for w in weights])]
+
+
+def pushing(at):
+    outputs, push = jax.linearize(lambda *xs: at.run(*xs), *at.leaves)
+    return outputs, lambda tangents: list(push(*tangents))
 
 
 def vjp(at, v, create_graph: bool, strict: bool):
@@ -198,7 +226,7 @@ def vjp(at, v, create_graph: bool, strict: bool):
 def _pulling(run, leaves: list) -> tuple:
     """The outputs and a function from their gradients to the inputs'."""
     outputs, pull = jax.vjp(lambda *xs: run(*xs), *leaves)
-    return outputs, lambda weights: [jnp.conj(g) for g in pull([jnp.conj(w) for w in weights])]
+    return outputs, _of_gradients(pull)
 
 
 def jvp(at, v, create_graph: bool, strict: bool):

@@ -153,15 +153,31 @@ def _dense(gradients) -> list:
     return [None if g is None else tf.convert_to_tensor(g) for g in gradients]
 
 
-def vjp(at, v, create_graph: bool, strict: bool):
+def pulling(at):
     inputs = [tf.identity(x) for x in at.leaves]
-    with tf.GradientTape() as tape:
+    with tf.GradientTape(persistent=True) as tape:
         tape.watch(inputs)
         outputs = at.run(*inputs)
-    weights = at.weights(v, outputs)
-    products = tape.gradient(outputs, inputs, weights, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    zero = tf.UnconnectedGradients.ZERO
+    return outputs, lambda weights: _dense(tape.gradient(outputs, inputs, weights, unconnected_gradients=zero))
+
+
+def pushing(at):
+    """The transpose of ``pulling``, which is linear in its weights: ``ForwardAccumulator`` runs a function again."""
+    outputs, pull = pulling(at)
+    points = [tf.zeros_like(y) for y in outputs]
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(points)
+        pulled = pull(points)
+    zero = tf.UnconnectedGradients.ZERO
+    return outputs, lambda tangents: _dense(tape.gradient(pulled, points, tangents, unconnected_gradients=zero))
+
+
+def vjp(at, v, create_graph: bool, strict: bool):
+    outputs, pull = pulling(at)
+    products = pull(at.weights(v, outputs))
     _check_dependence(at, strict)
-    return at.outputs(outputs), at.inputs(_dense(products))
+    return at.outputs(outputs), at.inputs(products)
 
 
 def jvp(at, v, create_graph: bool, strict: bool):

@@ -251,6 +251,81 @@ def value_and_grad(run, leaves: list) -> tuple:
     return (y if nested else y.detach()), _of_their_own(gradients, inputs)
 
 
+def pulling(at):
+    """By ``torch.autograd.grad`` on one graph; in ``torch.func``'s transforms by ``torch.func.vjp``."""
+    if torch.compiler.is_compiling() or transforms.transforming() or any(map(transforms.is_dual, at.leaves)):
+        return _pulling_in_transform(at)
+    outputs, inputs, nested = _graph_of(at)
+    return _results(outputs, nested), lambda weights: _moved(outputs, inputs, weights, nested)
+
+
+def _pulling_in_transform(at):
+    rest: list = []
+
+    def run(*xs):
+        ys = tuple(at.run(*xs))
+        found, form = _tree.flatten(at.box.get("aux"))
+        rest[:] = form, [None if isinstance(x, torch.Tensor) else x for x in found]
+        return ys, tuple([x for x in found if isinstance(x, torch.Tensor)])
+
+    outputs, pull, tensors = torch.func.vjp(run, *at.leaves, has_aux=True)
+    if "aux" in at.box:
+        given = iter(tensors)
+        at.box["aux"] = _tree.unflatten(rest[0], [next(given) if x is None else x for x in rest[1]])
+    return list(outputs), lambda weights: list(pull(tuple(weights)))
+
+
+def pushing(at):
+    """The transpose of ``pulling``, which is linear in its weights."""
+    if torch.compiler.is_compiling() or transforms.transforming() or any(map(transforms.is_dual, at.leaves)):
+        outputs, pull = _pulling_in_transform(at)
+        push = torch.func.vjp(lambda *us: tuple(pull(us)), *map(torch.zeros_like, outputs))[1]
+        return outputs, lambda tangents: list(push(tuple(tangents)))
+    outputs, inputs, nested = _graph_of(at)
+    points = [torch.zeros_like(y).requires_grad_() for y in outputs]
+    for u in points:
+        u.gradops_done = True
+    pulled = _moved(outputs, inputs, points, True)
+    return _results(outputs, nested), lambda tangents: _moved(pulled, points, tangents, nested)
+
+
+def _graph_of(at):
+    """The outputs, the inputs they were computed from, and True if derivatives around this one see them."""
+    recording = torch.is_grad_enabled()
+    outer = recording and any(x.requires_grad for x in at.leaves)
+    with torch.enable_grad():
+        inputs = [x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in at.leaves]
+        with _copied_on_the_graph(inputs):
+            outputs = at.run(*inputs)
+    if "aux" in at.box:
+        at.box["aux"] = _tree.map_leaves(lambda x: _off_graph(x, inputs, outer), at.box["aux"])
+    for x in inputs:
+        x.gradops_done = True  # a constant for the derivatives taken around this one
+    nested = outer or recording and reaches_others([y for y in outputs if y.requires_grad], inputs)
+    return outputs, inputs, nested
+
+
+def _results(outputs: list, nested: bool) -> list:
+    return outputs if nested else [y.detach() for y in outputs]
+
+
+def _moved(outputs: list, inputs: list, weights: list, nested: bool) -> list:
+    """The product of ``weights`` with the Jacobian, recorded where derivatives around it may see what it depends on."""
+    pairs = [(y, w) for y, w in zip(outputs, weights) if y.requires_grad]
+    if not pairs:
+        return [torch.zeros_like(x) for x in inputs]
+    ys, ws = zip(*pairs)
+    how = {"retain_graph": True, "allow_unused": True, "materialize_grads": True}
+    recording = torch.is_grad_enabled()
+    if not (nested or recording and any(w.requires_grad for w in ws)):
+        others = Others(ys, inputs)
+        with others if recording else contextlib.nullcontext():
+            found = torch.autograd.grad(ys, inputs, ws, **how)
+        if not (recording and others.found):
+            return _of_their_own(found, [*inputs, *ws])[: len(inputs)]
+    return _of_their_own(torch.autograd.grad(ys, inputs, ws, create_graph=True, **how), inputs)
+
+
 def _value_and_grad_in_transform(run, leaves: list) -> tuple:
     """The same by ``torch.func.grad``, which hands out the function's results beside its value."""
     box = getattr(run, "box", {})

@@ -1,0 +1,395 @@
+"""Transformations in JAX's form: functions of functions, of any structures of tensors, that compose.
+
+``vjp(f, x)`` gives the value and a function; ``hessian(f)`` is a function. The same derivatives with PyTorch's
+arguments are in :mod:`.matrices`; both ask the contract of :class:`gradops.backends.interface.Derivatives`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import _tree
+from .._pickling import Transformed
+from ..autodiff.modes import no_grad
+from ..autodiff.variable import data_of
+from ..errors import ArgumentError, ArgumentTypeError, GradientError, JitError, TypeOf
+from ..ops import _checks, conversion, elementwise
+from ..ops._matrices import epsilon
+from . import matrices
+from .point import Point, is_complex
+from .reverse import chosen_of, grad, positions_of
+from .structured import pair
+
+
+class _Run:
+    """A function at its arguments, as one of the tensors in them to those in its value.
+
+    Attributes:
+        outputs: the value's tensors, once :meth:`value` was asked for.
+    """
+
+    def __init__(self, name: str, f: Callable, args: tuple, has_aux: bool = False, beside=()):
+        if not callable(f):
+            raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
+        _checks.check_flags(name, has_aux=has_aux)
+        self.f, self.has_aux = f, has_aux
+        leaves, self.form = _tree.flatten(args)
+        self.at = Point(self._flat, tuple(leaves), name, tuple(_tree.leaves_of(beside)), form=self.form)
+        self.at.argument = "f"
+        self.derivatives = self.at.derivatives
+
+    def _flat(self, *xs):
+        y = self.f(*_tree.unflatten(self.form, xs))
+        if self.has_aux:
+            y, self.at.box["aux"] = pair(y)
+        leaves, self.value_form = _tree.flatten(y)
+        if not leaves:
+            raise GradientError("`f` must return tensors; got none.", argument="f")
+        return tuple(leaves)
+
+    def weights(self, name: str, given) -> list:
+        """A cotangent, in the structure of the value, as tensors like the outputs."""
+        return self.at.weights(self._leaves(name, given, self.value_form), self.outputs)
+
+    def tangents(self, name: str, given) -> list:
+        """Tangents, in the structure of the arguments, as tensors like the inputs."""
+        return self.at.tangents(self._leaves(name, given, self.form))
+
+    def _leaves(self, name: str, given, form: _tree.Structure) -> tuple:
+        leaves, its = _tree.flatten(given)
+        if its != form:
+            raise ArgumentError(f"`{self.at.name}`: `{name}` must have the structure {form}; got {its}.", argument=name)
+        self.at.vector = name
+        return tuple(leaves)
+
+    def value(self, outputs):
+        self.outputs = list(outputs)
+        return _tree.unflatten(self.value_form, self.outputs)
+
+
+def vjp(f: Callable, *primals, has_aux: bool = False):
+    """The value of ``f`` and its pullback, a function from cotangents of the value to gradients.
+
+    ``f`` is run once, however often the pullback is called: the rows of a Jacobian, or a gradient for each of several
+    losses, are one forward pass.
+
+    Args:
+        f: a function to a tensor or a structure of them (a pair of it and anything else with ``has_aux``).
+        primals: the arguments of ``f``: tensors, variables, numbers, or nested structures of them.
+        has_aux: whether ``f`` returns more than its value, which is handed through.
+
+    Returns:
+        ``(value, pullback)``, or ``(value, pullback, aux)``. ``pullback(cotangent)`` takes the structure, shapes and
+        dtypes of the value and gives a tuple, a gradient for each of the ``primals`` in its structure: zeros where the
+        value does not depend on it. Gradients of complex numbers are ``dL/dRe + i dL/dIm``, on JAX too.
+
+    Raises:
+        GradientError: a value that is no floating tensor.
+        ArgumentTypeError: an argument of an integer or bool dtype.
+        ArgumentError, ShapeError: from the pullback, for a cotangent of another structure or shape.
+
+    Gradient:
+        The pullback is differentiable for its cotangents and for what ``f`` depends on, by derivatives around it, to
+        any order. The tape, torch's autograd, ``jax.vjp``, a persistent ``tf.GradientTape``. After ``jax.vjp``.
+
+    Examples:
+        The gradients of two losses by one pass forward:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> value, pullback = gradops.vjp(lambda w: ops.stack([ops.sum(w**2), ops.sum(w)]), np.array([1.0, 2.0]))
+        >>> print(value, *pullback(np.array([1.0, 0.0])), *pullback(np.array([0.0, 1.0])))
+        [5. 3.] [2. 4.] [1. 1.]
+
+    See Also:
+        :func:`linearize`, the product from the other side; :func:`gradops.functional.vjp` with PyTorch's arguments.
+    """
+    run = _Run("vjp", f, primals, has_aux)
+    outputs, pull = run.derivatives.pulling(run.at)
+
+    def pullback(cotangent):
+        return _tree.unflatten(run.form, pull(run.weights("cotangent", cotangent)))
+
+    value = run.value(outputs)
+    return (value, pullback, run.at.box["aux"]) if has_aux else (value, pullback)
+
+
+def linearize(f: Callable, *primals):
+    """The value of ``f`` and its pushforward, a linear function from tangents of the arguments to that of the value.
+
+    Args:
+        f, primals: as of :func:`vjp`.
+
+    Returns:
+        ``(value, pushforward)``. ``pushforward(*tangents)`` takes a tangent for each of the ``primals``, of its
+        structure, and gives one of the structure of the value. ``f`` is run once, however often it is called.
+
+    Raises:
+        As of :func:`vjp`; ArgumentError, ShapeError from the pushforward, for tangents of another structure or shape.
+
+    Gradient:
+        As of :func:`vjp`. On the tape tangents go through the graph that ``f`` left, on JAX by ``jax.linearize``; on
+        PyTorch and TensorFlow it is the transpose of the pullback (Townsend 2017), a pass through its graph.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> value, pushforward = gradops.linearize(np.square, np.array([1.0, 2.0, 3.0]))
+        >>> print(pushforward(np.array([1.0, 0.0, 0.0])), pushforward(np.ones(3)))
+        [2. 0. 0.] [2. 4. 6.]
+
+    See Also:
+        :func:`jvp` for one tangent; :func:`vjp`; :func:`linear_transpose`.
+    """
+    run = _Run("linearize", f, primals)
+    outputs, push = run.derivatives.pushing(run.at)
+
+    def pushforward(*tangents):
+        return _tree.unflatten(run.value_form, push(run.tangents("tangents", tangents)))
+
+    return run.value(outputs), pushforward
+
+
+def jvp(f: Callable, primals, tangents):
+    """The value of ``f`` and the product of its Jacobian with ``tangents``, by forward mode.
+
+    Args:
+        f: as of :func:`vjp`.
+        primals, tangents: tuples or lists of the arguments of ``f``, and of a tangent for each in its structure.
+
+    Returns:
+        ``(value, tangent)``, both in the structure of the value.
+
+    Raises:
+        As of :func:`linearize`; ArgumentTypeError: ``primals`` or ``tangents`` that are no tuple.
+
+    Gradient:
+        As of :func:`gradops.functional.jvp`. After ``jax.jvp``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> value, tangent = gradops.jvp(lambda x, y: x * ops.exp(y), (2.0, 0.0), (1.0, 10.0))
+        >>> print(value, tangent)
+        2.0 21.0
+
+    See Also:
+        :func:`linearize` for many tangents at one point; :func:`hvp`.
+    """
+    for name, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, (tuple, list)):
+            raise ArgumentTypeError(
+                f"`jvp`: `{name}` must be a tuple, one for each argument of `f`; got {{given}}.",
+                argument=name,
+                hint="`gradops.functional.jvp(f, x, v)` takes the tensors themselves",
+                given=TypeOf(given),
+            )
+    run = _Run("jvp", f, tuple(primals), beside=tangents)
+    v = tuple(run.tangents("tangents", tuple(tangents)))
+    outputs, products = run.derivatives.jvp(run.at, v, False, False)
+    return run.value(outputs), _tree.unflatten(run.value_form, products)
+
+
+def linear_transpose(f: Callable, *primals) -> Callable:
+    """The transpose of a linear function.
+
+    Args:
+        f: a function that is linear in all of its arguments together.
+        primals: arguments of ``f``, of which structure, shapes and dtypes count.
+
+    Returns:
+        A function of a cotangent, in the structure of the value of ``f``, to a tuple with one for each of ``primals``.
+        It is the transpose of complex functions, too, as JAX's: the pullback's is the conjugate of it.
+
+    Raises:
+        As of :func:`vjp`; GradientError: an ``f`` that is not linear, as far as a second run at random arguments shows
+            it; in a compiled program, whose values are not known, it is not asked.
+
+    Gradient:
+        As of :func:`vjp`.
+
+    Examples:
+        The adjoint of a moving average, without its matrix:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> transposed = gradops.linear_transpose(lambda x: (x[1:] + x[:-1]) / 2, np.zeros(4))
+        >>> print(*transposed(np.array([2.0, 0.0, 4.0])))
+        [1. 1. 2. 2.]
+
+    See Also:
+        :func:`vjp`, of any function; :func:`linearize`.
+    """
+    run = _Run("linear_transpose", f, primals)
+    outputs, pull = run.derivatives.pulling(run.at)
+    run.value(outputs)
+    _check_linear(run, pull)
+
+    def transposed(cotangent):
+        weights = [_conj(w) for w in run.weights("cotangent", cotangent)]
+        return _tree.unflatten(run.form, [_conj(g) for g in pull(weights)])
+
+    return transposed
+
+
+def _conj(x):
+    return elementwise.conj(x) if is_complex(x) else x
+
+
+def _check_linear(run: _Run, pull: Callable) -> None:
+    """Raise unless ``<w, f(x)> = <f^T(w), x>`` at an ``x`` at which the transpose was not taken."""
+    rng = np.random.default_rng(0)
+
+    def drawn(like: list) -> list:
+        return [run.at.backend.convert(rng.normal(size=tuple(x.shape)), conversion.dtype(x), data_of(x)) for x in like]
+
+    x, w = drawn(run.at.leaves), drawn(run.outputs)
+    try:
+        with no_grad():
+            pairs = [*zip(w, run.at.run(*x)), *zip(pull(w), x)]
+        products = [np.vdot(*(run.at.backend.to_numpy(data_of(z)) for z in two)).real for two in pairs]
+    except JitError:
+        return
+    apart = sum(products[: len(w)]) - sum(products[len(w) :])
+    if abs(apart) > max(map(epsilon, run.outputs)) ** 0.5 * sum(map(abs, products)):
+        raise GradientError("`linear_transpose`: `f` must be linear in its arguments.", argument="f")
+
+
+def jacobian(
+    f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, strategy: str | None = None
+) -> Callable:
+    """A function that gives the Jacobian of ``f``.
+
+    Args:
+        f, argnums: as of :func:`gradops.grad`, of a value of any shape, or a structure of tensors.
+        has_aux: whether ``f`` returns a pair of its value and more, which is handed through: from another run of it.
+        strategy: ``"reverse-mode"``, by rows (``jax.jacrev``); ``"forward-mode"``, by columns (``jax.jacfwd``);
+            None for the better on the tape and JAX.
+
+    Returns:
+        A function of ``f``'s arguments to the Jacobian, or ``(jacobian, aux)``: in the structure of the value, each
+        tensor of it in that of the argument (a tuple for several ``argnums``), of the value's shape and then the
+        argument's.
+
+    Raises:
+        As of :func:`vjp`; ArgumentError: another ``strategy``.
+
+    Gradient:
+        As of :func:`gradops.functional.jacobian`, which has PyTorch's arguments, and sparse Jacobians.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> found = gradops.jacobian(lambda p: p["a"] * p["x"])({"a": 2.0, "x": np.array([1.0, 3.0])})
+        >>> print(found["a"], found["x"].tolist())
+        [1. 3.] [[2.0, 0.0], [0.0, 2.0]]
+
+    See Also:
+        :func:`hessian`; :func:`vjp` and :func:`linearize` for products with it.
+    """
+
+    def derived(run: _Run):
+        rows = matrices.jacobian(run.at.given, tuple(run.at.leaves), strategy=strategy)
+        return run.value_form, rows
+
+    if strategy is not None:
+        _checks.choice("jacobian", strategy, matrices.STRATEGIES, "strategy")
+    return Transformed(_derivative("jacobian", derived, f, argnums, has_aux), jacobian, f, argnums, has_aux, strategy)
+
+
+def hessian(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+    """A function that gives the Hessian of ``f``.
+
+    Args:
+        f, argnums: as of :func:`gradops.grad`, of a scalar.
+        has_aux: as of :func:`jacobian`.
+
+    Returns:
+        A function of ``f``'s arguments to the Hessian, or ``(hessian, aux)``: in the structure of the argument, each
+        leaf of it in that structure again.
+
+    Raises:
+        As of :func:`gradops.grad`.
+
+    Gradient:
+        As of :func:`gradops.functional.hessian`, which has PyTorch's arguments, and sparse Hessians.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(gradops.hessian(ops.logsumexp)(np.zeros(2)))
+        [[ 0.25 -0.25]
+         [-0.25  0.25]]
+
+    See Also:
+        :func:`hvp` for a product with it; :func:`jacobian`.
+    """
+
+    def derived(run: _Run):
+        return None, matrices.hessian(lambda *xs: run.f(*_tree.unflatten(run.form, xs)), tuple(run.at.leaves))
+
+    return Transformed(_derivative("hessian", derived, f, argnums, has_aux), hessian, f, argnums, has_aux)
+
+
+def _derivative(name: str, derived: Callable, f: Callable, argnums, has_aux: bool) -> Callable:
+    """A function of the arguments of ``f`` to a derivative by those at ``argnums``, of two dimensions of blocks.
+
+    Args:
+        derived: of a run to the structure of the rows, None for that of the columns, and the rows.
+    """
+    positions, several = positions_of(f, argnums, name)
+    _checks.check_flags(name, has_aux=has_aux)
+
+    def derivative(*args, **kwargs):
+        chosen = chosen_of(args, positions)
+
+        def of_chosen(*parts):
+            filled = list(args)
+            for i, part in zip(chosen, parts):
+                filled[i] = part
+            result = f(*filled, **kwargs)
+            return pair(result)[0] if has_aux else result
+
+        run = _Run(name, of_chosen, tuple([args[i] for i in chosen]))
+        form, rows = derived(run)
+        columns = run.form if several else run.form.parts[0]
+        found = _tree.unflatten(form or columns, [_tree.unflatten(columns, row) for row in rows])
+        return (found, pair(f(*args, **kwargs))[1]) if has_aux else found
+
+    return derivative
+
+
+def hvp(f: Callable, primals, tangents):
+    """The gradient of ``f`` and the product of its Hessian with ``tangents``: forward over reverse.
+
+    Args:
+        f: a function to a scalar.
+        primals, tangents: as of :func:`jvp`.
+
+    Returns:
+        ``(gradient, product)``, as ``jvp(grad(f), primals, tangents)``: each in the structure of the one argument, a
+        tuple for several.
+
+    Raises:
+        As of :func:`jvp` and :func:`gradops.grad`.
+
+    Gradient:
+        As of :func:`jvp`.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> gradient, product = gradops.hvp(lambda x: ops.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 1.0]),))
+        >>> print(gradient, product)
+        [ 3. 12.] [ 6. 12.]
+
+    See Also:
+        :func:`hessian`; :func:`gradops.functional.hvp`, which gives the value and the product.
+    """
+    several = isinstance(primals, (tuple, list)) and len(primals) > 1
+    return jvp(grad(f, tuple(range(len(primals))) if several else 0), primals, tangents)

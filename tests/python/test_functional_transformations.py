@@ -1,0 +1,240 @@
+"""Transformations in JAX's form on every backend: laws on random functions, closed forms, nests, compiled programs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from parity import BACKENDS, numpy, tensors
+
+import gradops
+from gradops import Variable, _tree, config, ops
+from gradops.errors import ArgumentError, ArgumentTypeError, GradientError, ShapeError
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request):
+    with config.use_backend(request.param):
+        yield request.param
+
+
+def on(backend, value):
+    return tensors(np.asarray(value, float), backend)
+
+
+SMOOTH = (ops.sin, ops.tanh, ops.softplus, lambda x: x * ops.exp(-x * x), ops.cumsum, lambda x: ops.flip(x, -1))
+ROUNDED = gradops.custom_gradient(lambda x: (ops.round(x), lambda upstream: 3.0 * upstream * x))
+KEPT = gradops.checkpoint(lambda x: ops.sin(x) * x)
+
+
+def random_function(rng):
+    """A function of a dict and a vector to a dict, of ops drawn at random, with the tensors that it is given."""
+    drawn = rng.choice(len(SMOOTH), size=4)
+    matrix = rng.normal(size=(3, 3))
+
+    def f(p, x):
+        y = ops.matmul(ops.convert_to_tensor(matrix), p["w"] * x)
+        for i in drawn:
+            y = SMOOTH[i](y)
+        return {"all": KEPT(ROUNDED(y) + ops.logsumexp(x)), "one": [ops.sum(p["b"] * y), p["b"] * 2.0]}
+
+    args = {"w": rng.normal(size=3), "b": rng.normal()}, rng.normal(size=3)
+    return f, args, {"all": rng.normal(size=3), "one": [rng.normal(), rng.normal()]}
+
+
+def drawn_like(rng, tree):
+    return _tree.map_leaves(lambda x: rng.normal(size=np.shape(x)), tree)
+
+
+def product(a, b) -> float:
+    return sum(float(np.sum(numpy(x) * numpy(y))) for x, y in zip(_tree.leaves_of(a), _tree.leaves_of(b), strict=True))
+
+
+def close(found, want):
+    """Both are the same, ``want`` by plain numbers and lists in the place of tensors."""
+    if isinstance(found, dict):
+        assert set(found) == set(want)
+        found, want = found.values(), [want[key] for key in found]
+    elif not isinstance(found, (list, tuple)):
+        return np.testing.assert_allclose(numpy(found), numpy(want), rtol=1e-9, atol=1e-12)
+    for x, y in zip(found, want, strict=True):
+        close(x, y)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("compiled", [False, True])
+def test_vjp_is_the_transpose_of_jvp_and_linearize_is_jvp(backend, seed, compiled):
+    rng = np.random.default_rng(seed)
+    f, args, cotangent = random_function(rng)
+    calls = []
+
+    def counted(*xs):
+        calls.append(1)
+        return f(*xs)
+
+    def both(args, tangents, cotangents):
+        calls.clear()
+        value, pullback = gradops.vjp(counted, *args)
+        pulled = [pullback(c) for c in cotangents]
+        linear, pushforward = gradops.linearize(counted, *args)
+        pushed = [pushforward(*t) for t in tangents]
+        assert len(calls) == 2
+        return value, linear, pulled, pushed, [gradops.jvp(counted, args, t)[1] for t in tangents]
+
+    args, cotangent = (_tree.map_leaves(lambda x: on(backend, x), x) for x in (args, cotangent))
+    tangents = [_tree.map_leaves(lambda x: on(backend, x), drawn_like(rng, args)) for _ in range(3)]
+    cotangents = [cotangent, _tree.map_leaves(lambda x: 2.0 * x, cotangent)]
+    run = gradops.jit(both) if compiled else both
+    value, linear, pulled, pushed, products = run(args, tangents, cotangents)
+    close(value, f(*args))
+    close(linear, value)
+    close(pushed, products)
+    close(pulled[1], _tree.map_leaves(lambda x: 2.0 * x, pulled[0]))
+    for t, moved in zip(tangents, pushed):
+        assert product(moved, cotangent) == pytest.approx(product(t, pulled[0]), rel=1e-9)
+
+
+def test_against_closed_forms(backend):
+    x = on(backend, [1.0, 2.0, 3.0])
+    value, pullback = gradops.vjp(lambda x, k: k * x**3, x, 2.0)
+    close(value, [2.0, 16.0, 54.0])
+    close(pullback(on(backend, [1.0, 0.0, 1.0])), ([6.0, 0.0, 54.0], 28.0))
+    close(gradops.jvp(lambda x: x**3, (x,), (x,)), ([1.0, 8.0, 27.0], [3.0, 24.0, 81.0]))
+    close(gradops.hvp(lambda x: ops.sum(x**3), (x,), (x,)), ([3.0, 12.0, 27.0], [6.0, 24.0, 54.0]))
+    first, second = gradops.hvp(lambda x, k: k * ops.sum(x**2), (x, 2.0), (x, 1.0))
+    close(first, ([4.0, 8.0, 12.0], 14.0))
+    close(second, ([6.0, 12.0, 18.0], 28.0))
+    assert gradops.vjp(lambda x: (x, {"name": "x", "twice": 2 * x}), x, has_aux=True)[2]["name"] == "x"
+
+
+@pytest.mark.parametrize("strategy", [None, "reverse-mode", "forward-mode"])
+def test_jacobian_of_a_tree_by_a_tree(backend, strategy):
+    def f(p, x):
+        return {"y": [p["w"] * x[0], ops.sum(p["w"]) * x[1]]}, "more"
+
+    args = {"w": on(backend, [1.0, 2.0])}, [3.0, 4.0]
+    found, more = gradops.jacobian(f, (0, 1), has_aux=True, strategy=strategy)(*args)
+    assert more == "more"
+    close(found["y"][0][0]["w"], 3 * np.eye(2))
+    close(found["y"][0][1], [[1.0, 2.0], [0.0, 0.0]])
+    close(found["y"][1], ({"w": [4.0, 4.0]}, [0.0, 3.0]))
+    by_lists = gradops.jacobian(lambda *a: f(*a)[0], 1)(*args)
+    close(by_lists["y"][1], [0.0, 3.0])
+
+
+def test_hessian_of_a_tree(backend):
+    found = gradops.hessian(lambda p, k: k * ops.sum(p["w"] ** 2) * p["b"][0])(
+        {"w": on(backend, [1, 2]), "b": [3.0]}, 2
+    )
+    close(found["w"]["w"], 12 * np.eye(2))
+    close(found["w"]["b"][0], [4.0, 8.0])
+    close(found["b"][0], {"w": [4.0, 8.0], "b": [0.0]})
+
+
+def test_derivatives_of_pullbacks_and_pushforwards(backend):
+    def both(x, c):
+        pulled = gradops.vjp(lambda z: ROUNDED(z) * z**2, x)[1](c)[0]
+        return ops.sum(pulled * gradops.linearize(ops.sin, x)[1](c))
+
+    x, c = np.array([1.2, 2.0, 2.6]), np.array([1.0, -1.0, 2.0])
+    slope = 2 * x * np.round(x) + 3 * x**3  # of which the rule's derivative is (2 round + 2x 3x) + 9x^2
+    by_x = c**2 * ((2 * np.round(x) + 15 * x**2) * np.cos(x) - slope * np.sin(x))
+    derived = gradops.grad(both, (0, 1))
+    for run in (derived, gradops.jit(derived)):
+        close(run(on(backend, x), on(backend, c)), (by_x, 2 * c * slope * np.cos(x)))
+    y = on(backend, 0.5)  # closed over by the function that is pulled back
+    close(
+        gradops.grad(lambda y: ops.sum(gradops.vjp(lambda z: y * z**2, on(backend, x))[1](on(backend, c))[0]))(y),
+        2 * (c @ x),
+    )
+    close(
+        gradops.grad(lambda y: ops.sum(gradops.linearize(lambda z: y * z**2, on(backend, x))[1](on(backend, c))))(y),
+        2 * (c @ x),
+    )
+
+
+def test_variables_are_linked(backend):
+    x = on(backend, [1.0, 2.0])
+    x = x.requires_grad_() if backend == "torch" else Variable(x, requires_grad=True)
+    value, pullback = gradops.vjp(lambda x: x**3, x)
+    (g,) = pullback(on(backend, [1.0, 1.0]))
+    ops.sum(g + value).backward()
+    close(x.grad, [9.0, 24.0])
+
+
+def test_results_share_no_memory_with_what_was_given():
+    x, c = np.ones(2), np.ones(2)
+    value, pullback = gradops.vjp(lambda x: x, x)
+    gradops.linearize(lambda x: x, x)[1](c)[:] = 5
+    pullback(c)[0][:] = 5
+    value[:] = 5
+    assert x.tolist() == c.tolist() == [1.0, 1.0]
+
+
+def test_linear_transpose(backend):
+    matrix = np.arange(6.0).reshape(2, 3)
+
+    def f(p, x):
+        return ops.matmul(ops.convert_to_tensor(matrix), p["v"]) + 2.0 * x
+
+    args = {"v": on(backend, np.zeros(3))}, on(backend, np.zeros(2))
+    for transposed in (
+        gradops.linear_transpose(f, *args),
+        gradops.jit(lambda c: gradops.linear_transpose(f, *args)(c)),
+    ):
+        close(transposed(on(backend, [1.0, -1.0])), ({"v": [-3.0, -3.0, -3.0]}, [2.0, -2.0]))
+    z = tensors(np.array([1j, 2.0]), backend)
+    close(gradops.linear_transpose(lambda z: 1j * z, z)(z), (np.array([-1.0, 2j]),))
+    for bent in (ops.square, ops.abs, ops.relu, lambda x: x + 1.0):
+        with pytest.raises(GradientError, match="linear"):
+            gradops.linear_transpose(bent, on(backend, [1.0, 2.0]))
+
+
+def test_in_the_libraries_own_transformations(backend):
+    """PyTorch's `torch.func`, `jax.vmap`, and a tape around."""
+
+    def f(x):
+        value, pullback = gradops.vjp(lambda z: ROUNDED(z) * z, x)
+        return ops.sum(value * pullback(x)[0]) + ops.sum(gradops.linearize(ops.sin, x)[1](x))
+
+    x = on(backend, [1.2, 2.0])
+    r = np.round(numpy(x))
+    want = r * numpy(x) ** 2 * (r + 3 * numpy(x) ** 2) + np.cos(numpy(x)) * numpy(x)
+    if backend == "torch":
+        torch = pytest.importorskip("torch")
+        close(torch.func.vmap(f)(x), want)
+        close(torch.func.grad(f)(x), gradops.grad(f)(x))
+    elif backend == "jax":
+        jax = pytest.importorskip("jax")
+        close(jax.vmap(f)(x), want)
+        close(jax.grad(f)(x), gradops.grad(f)(x))
+    elif backend == "tensorflow":
+        tf = pytest.importorskip("tensorflow")
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.function(f)(x)
+        close(tape.gradient(y, x), gradops.grad(f)(x))
+    close(f(x), want.sum())
+
+
+def test_errors(backend):
+    x = on(backend, [1.0, 2.0])
+    _, pullback = gradops.vjp(lambda x: {"a": x}, x)
+    _, pushforward = gradops.linearize(lambda x: x, x)
+    with pytest.raises(ArgumentError, match="`cotangent` must have the structure"):
+        pullback(x)
+    with pytest.raises(ShapeError, match="`cotangent` must have the shape"):
+        pullback({"a": 1.0})
+    with pytest.raises(ArgumentError, match="`tangents` must have the structure"):
+        pushforward(x, x)
+    with pytest.raises(ArgumentTypeError, match="`primals` must be a tuple"):
+        gradops.jvp(ops.sin, x, x)
+    with pytest.raises(ArgumentTypeError, match="`jacobian\\(f\\)` is a function"):
+        gradops.jacobian(ops.sin, x)
+    with pytest.raises(ArgumentError, match="strategy"):
+        gradops.jacobian(ops.sin, strategy="sideways")
+    with pytest.raises(ArgumentTypeError, match="floating"):
+        gradops.vjp(ops.sin, ops.cast(x, "int32"))
+    with pytest.raises(GradientError, match="`f` must return"):
+        gradops.vjp(lambda x: "text", x)
+    with pytest.raises(GradientError, match="scalar|single"):
+        gradops.hessian(ops.sin)(x)
