@@ -146,7 +146,8 @@ class Point:
             if isinstance(x, (list, tuple)):
                 with config.use_backend(self.backend.name):
                     x = conversion.convert_to_tensor(x)
-            if not isinstance(x, Variable) and backends.of(x) is not self.backend:
+            owner = backends.of(x)  # None of a number; another where a program is traced with this point for a constant
+            if not isinstance(x, Variable) and owner is not self.backend and (owner is None or not self.backend.yields):
                 x = self.backend.convert(x, like=data_of(reference))
             if tuple(x.shape) != tuple(reference.shape):
                 raise ShapeError(

@@ -145,7 +145,7 @@ def positions_of(f: Callable, argnums, name: str) -> tuple[tuple[int, ...], bool
     if not callable(f):
         raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
     several = isinstance(argnums, (tuple, list))
-    positions = tuple(argnums) if several else (argnums,)  # type: ignore[arg-type]
+    positions = tuple(argnums) if several else (argnums,)
     if not all(isinstance(i, (int, np.integer)) and not isinstance(i, bool) for i in positions):
         raise ArgumentTypeError(
             "`argnums` must be the position of an argument, or several; got {given}.",
@@ -153,8 +153,7 @@ def positions_of(f: Callable, argnums, name: str) -> tuple[tuple[int, ...], bool
             hint=f"`{name}(f)` is a function: its value at `x` is `{name}(f)(x)`",
             given=TypeOf(argnums),
         )
-    positions = tuple([int(i) for i in positions])  # type: ignore[arg-type]
-    return positions, several  # type: ignore[return-value]
+    return tuple([int(i) for i in positions]), several
 
 
 def chosen_of(args: tuple, positions: tuple) -> list[int]:

@@ -216,9 +216,12 @@ def linear_transpose(f: Callable, *primals) -> Callable:
 
         >>> import numpy as np
         >>> import gradops
+        >>> from gradops import ops
         >>> transposed = gradops.linear_transpose(lambda x: (x[1:] + x[:-1]) / 2, np.zeros(4))
         >>> print(*transposed(np.array([2.0, 0.0, 4.0])))
         [1. 1. 2. 2.]
+        >>> print(gradops.grad(lambda w: ops.sum(transposed(w)[0] ** 2))(np.array([2.0, 0.0, 4.0])))
+        [2. 3. 4.]
 
     See Also:
         :func:`vjp`, of any function; :func:`linearize`.
