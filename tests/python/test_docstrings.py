@@ -21,7 +21,7 @@ einsum exp fori_loop log_softmax logsumexp map matmul max mean norm relu scan se
 solve stack stop_gradient sum switch take top_k vectorized_map where while_loop""".split()
 """The ops that are asked for most."""
 
-DERIVATIVE = re.compile(r"grad\(|gradient\(|jacobian\(|hessian\(|[jvh]v?h?p\(|\.backward\b|gradcheck\(")
+DERIVATIVE = re.compile(r"pushforward\(|grad\(|gradient\(|jacobian\(|hessian\(|[jvh]v?h?p\(|\.backward\b|gradcheck\(")
 
 
 def public_functions() -> dict[str, object]:
