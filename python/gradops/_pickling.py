@@ -1,4 +1,4 @@
-"""How functions that gradops makes are pickled: by their name where that finds them, else by their parts."""
+"""The pickling of functions that gradops makes: by their name where that finds them, else by their parts."""
 
 from __future__ import annotations
 

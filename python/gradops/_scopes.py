@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Ends:
-    """How the open scopes of one kind end, in each thread and task: the last entered first.
+    """The order in which the open scopes of one kind end, in each thread and task: the last entered first.
 
     A scope that is left before one that was entered after it, as those in generators may be, ends with that one.
     """

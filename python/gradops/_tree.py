@@ -131,7 +131,7 @@ def _unflatten(structure: Structure, leaves):
 
 
 def paths(structure: Structure) -> list[str]:
-    """Where each leaf stands, as Python would index: ``"['w'][0]"``; "" for a lone leaf."""
+    """The path to each leaf, as Python would index: ``"['w'][0]"``; "" for a lone leaf."""
     if structure.kind == "leaf":
         return [""]
     keys = structure.order if structure.kind == "dict" else range(len(structure.parts))

@@ -151,7 +151,7 @@ class Call:
 
 
 class Rule:
-    """How a gradient goes back through an operation: its vector-Jacobian product.
+    """The way of a gradient back through an operation: its vector-Jacobian product.
 
     Exactly one of the two is given. ``vjps`` has for each edge a function ``(g, saved, edge)`` to the
     gradient for that edge; ``vjp`` is one function ``(g, saved, node)`` to

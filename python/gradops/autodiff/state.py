@@ -137,7 +137,7 @@ def bump(array) -> None:
 
 
 def version(data) -> int:
-    """How often the memory of ``data`` was written by recorded operations; 0 for data that are never written."""
+    """The number of recorded writes to the memory of ``data``; 0 for data that are never written."""
     if not isinstance(data, np.ndarray):
         return 0
     entry = written.get(id(buffer(data)))

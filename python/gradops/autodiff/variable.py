@@ -250,7 +250,7 @@ class Variable:
 
     @property
     def _version(self) -> int:
-        """How often the data was written in place by recorded operations, or inside :class:`no_grad`."""
+        """The number of writes in place to the data, by recorded operations or inside :class:`no_grad`."""
         return state.version(self.data)
 
     def numpy(self):
@@ -324,7 +324,7 @@ class Variable:
         return operator.index(self.data)
 
     def __hash__(self) -> int:
-        """By identity, of a leaf alone: a result or an argument in a lookup by value would never be found.
+        """A hash by identity, of a leaf alone: a result or an argument in a lookup by value would never be found.
 
         Raises:
             ArgumentTypeError: it is a result, or stands for an argument of a function that is differentiated.

@@ -1,4 +1,4 @@
-"""Which array library owns a value, found by its type and never imported before it is needed.
+"""The array library that owns a value, found by its type and never imported before it is needed.
 
 Requirements:
 

@@ -70,7 +70,7 @@ def expanded(parts: list, rank: int) -> list:
 
 
 def inserted(axis, rank: int) -> list[int]:
-    """Where dimensions of size 1 go, one after the other, into a tensor of ``rank`` dimensions.
+    """The places of dimensions of size 1 that go, one after the other, into a tensor of ``rank`` dimensions.
 
     Raises:
         IndexError: an axis out of range or named twice.
@@ -95,13 +95,13 @@ def distinct(key) -> bool:
 
 
 def last_of_each(flat: np.ndarray) -> np.ndarray:
-    """Where, in a vector of positions, each position that occurs does so last."""
+    """True, in a vector of positions, where a position occurs for the last time."""
     order = np.arange(flat.size)[::-1]
     return np.sort(order[np.unique(flat[::-1], return_index=True)[1]])
 
 
 def cuts(positions, size: int) -> list[int]:
-    """Where to cut a dimension: positions counted from the start and within it.
+    """The places to cut a dimension at: positions counted from the start and within it.
 
     Raises:
         ValueError: positions that do not ascend, whose pieces would overlap.

@@ -209,7 +209,7 @@ class Backend(_Contract):
         return contextlib.nullcontext()
 
     def call_back(self, program, tensors: list) -> list | None:
-        """Where tensors are being traced, a call of ``program`` on their arrays as an operation of the trace.
+        """A call of ``program`` on the arrays of traced tensors, as an operation of the trace.
 
         Args:
             program: a function of NumPy arrays to a list of them, a ``gradops.interop.r.host._Program``.
@@ -236,7 +236,7 @@ class Backend(_Contract):
 
 
 class Derivatives(_Contract):
-    """How a library differentiates. Gradients of complex numbers are dL/dRe + i dL/dIm throughout.
+    """The derivatives of a library. Gradients of complex numbers are dL/dRe + i dL/dIm throughout.
 
     ``run`` is a function of as many tensors as there are ``leaves``, or ``inputs``. ``at`` is a function at the inputs
     where it is differentiated, a :class:`gradops.functional.point.Point`.

@@ -221,7 +221,7 @@ _QUESTIONS = {np.allclose: _close(ops.allclose), np.isclose: _close(ops.isclose)
 
 
 def _answering(array_function: Callable) -> Callable:
-    """How NumPy's functions are called on traced arrays, with those that ask for values."""
+    """The calls of NumPy's functions on traced arrays, with those that ask for values."""
 
     def call(self, function, types, arguments, keywords):
         question = _QUESTIONS.get(function)

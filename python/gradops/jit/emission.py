@@ -62,7 +62,7 @@ def needed_steps(program: Program, wanted: Iterable[int]) -> list:
 
 
 def last_uses(steps: list[Step]) -> dict[int, int]:
-    """Of each place that steps use, the last of them."""
+    """The number of the last step that uses each place."""
     return {place: i for i, step in enumerate(steps) for place in step.uses}
 
 
@@ -70,7 +70,8 @@ def last_uses(steps: list[Step]) -> dict[int, int]:
 
 
 def reuse(program: Program, steps: list[Step], last: dict[int, int], wanted: set[int]) -> tuple[dict[int, int], set]:
-    """Which ufunc may write its result over which operand, by step; and the places whose memory is the program's alone.
+    """The operand that each ufunc may write its result over, by step; and the places whose memory is the program's
+    alone.
 
     Such memory was made by a ufunc, and no other step took it, whose result could be a view of it.
     """

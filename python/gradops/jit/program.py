@@ -286,7 +286,7 @@ class Program:
         return call[same] if same else self.operations.place(call)
 
     def operand_times_one(self, call: tuple) -> int:
-        """Which operand is the product, as the other is 1 at each call, as gradients start with; 0 for neither."""
+        """The position of the operand that is the product, as the other is 1 at each call; 0 for neither."""
         constants = self.constants
         for one, other in ((1, 2), (2, 1)):
             factor = constants.get(call[one])

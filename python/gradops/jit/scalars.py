@@ -51,7 +51,7 @@ class Numbers:
         return self.program.operate(call)
 
     def close(self) -> None:
-        """Nothing more is written down."""
+        """End the record: nothing more is written down."""
 
     def result(self, number: int, seen: bool = False):
         """A number as a traced one."""
@@ -169,7 +169,7 @@ class Scalars(Numbers):
         return attach(traced, edge) if isinstance(edge, Node) else edge
 
     def edge(self, number: int):
-        """Where the gradient of a number goes on; None where there is none."""
+        """The edge to which the gradient of a number goes; None where there is none."""
         if not self.active[number] or not self._pieces:
             return None
         edge = self._edges.get(number)  # which may be a variable
@@ -261,7 +261,7 @@ class Scalars(Numbers):
 
     @functools.cached_property
     def _last_uses(self) -> np.ndarray:
-        """Of each number the last operation that uses it; -1 where none does."""
+        """The last operation that uses each number; -1 where none does."""
         found = np.full(len(self.places), -1, np.intc)
         rows = self._rows()
         for at in range(2, WIDTH):

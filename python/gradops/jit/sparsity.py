@@ -1,4 +1,4 @@
-"""Which elements of a program's results depend on which elements of some of its arguments.
+"""The dependence of each element of a program's results on the elements of some of its arguments.
 
 Each step says what its result's elements take from its arguments' elements. A value is here an array of its shape
 whose elements are the sets of the arguments' elements that it depends on: a step that moves elements moves sets, by
@@ -54,7 +54,7 @@ class Unions:
         return a if b <= a else a | b
 
     def of_all(self, sets) -> frozenset:
-        """Of any number of sets."""
+        """The union of any number of sets."""
         distinct = list({id(s): s for s in sets if s}.values())
         return distinct[0] if len(distinct) == 1 else NOTHING.union(*distinct)
 

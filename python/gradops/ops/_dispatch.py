@@ -86,7 +86,7 @@ class _Chosen:
 
 @tracing.constant
 def _choice(name: str, key) -> str | None:
-    """Where the implementation is, if it is the kernel of that name (or ``body``) as it stands; else None."""
+    """The place of the implementation, if it is the kernel of that name (or ``body``) as it stands; else None."""
     op = registry[name]
     kinds = key if type(key) is tuple else (key,)
     backend = backends.owner_as_read(kinds)

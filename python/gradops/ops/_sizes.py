@@ -28,7 +28,7 @@ def multiples(count, size, shape):
 
 
 def lower(rows, columns, k: int):
-    """Where a matrix is on or below its ``k``-th diagonal: NumPy's where its sizes are known, else a tensor."""
+    """True where a matrix is on or below its ``k``-th diagonal: NumPy's where its sizes are known, else a tensor."""
     if unknown(rows) or unknown(columns):
         return greater_equal(add(expand_dims(counting(rows), 1), k), counting(columns))
     return _lower(rows, columns, k) if rows * columns <= _SMALL else np.tri(rows, columns, k, dtype=bool)

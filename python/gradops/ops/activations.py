@@ -586,7 +586,7 @@ def sparsemax(x: Tensor, axis: Axis = -1) -> Tensor:
 
 @op(public=False, differentiable=False)
 def sparsemax_support(x: Tensor, axis: Axis) -> Tensor:
-    """Where :func:`sparsemax` is above 0, as bools; ``x`` must not be above 0."""
+    """The support of :func:`sparsemax`: True where it is above 0; ``x`` must not be above 0."""
     ordered = flip(sort(x, axis), axis)
     excess = subtract(cumsum(ordered, axis), 1)
     count = cumsum(ones_like(x), axis)

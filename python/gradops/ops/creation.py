@@ -169,7 +169,7 @@ def arange(
 
 @tracing.constant
 def _ramp(num: int, gaps: int):
-    """By NumPy, also where it is read: PyTorch divides whole numbers in float32."""
+    """Evenly spaced numbers by NumPy, also where they are read: PyTorch divides whole numbers in float32."""
     return np.arange(num) / (gaps or 1)
 
 

@@ -164,7 +164,7 @@ def triu(x: Tensor, k: Integer = 0) -> Tensor:
 
 
 def _below(x, k: int):
-    """Where matrices are on or below their ``k``-th diagonal."""
+    """True where matrices are on or below their ``k``-th diagonal."""
     rows, columns = shape(x)[-2:]
     return lower(rows, columns, k)
 

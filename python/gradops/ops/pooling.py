@@ -39,7 +39,7 @@ def window_max(x: Tensor, window, strides, padding, channels_first) -> Tensor:
 
 @op(public=False, differentiable=False)
 def window_positions(x: Tensor, y: Tensor, window, strides, padding, channels_first) -> Tensor:
-    """Where in the flattened ``x`` each window first has its element of ``y``; its first element if nowhere (NaN).
+    """The position in the flattened ``x`` where each window first has its element of ``y``; its first if nowhere (NaN).
 
     Returns:
         An int64 tensor of ``y``'s shape. It has no gradient.
@@ -53,7 +53,7 @@ def window_positions(x: Tensor, y: Tensor, window, strides, padding, channels_fi
 
 
 def _flat_positions(x, y, window, strides, padding, channels_first, tap=None):
-    """Where in the flattened ``x`` a tap of each window is (the first inside for None); negative for outside."""
+    """The positions in the flattened ``x`` of a tap of each window (None: the first inside); negative outside."""
     sizes, places = shape(x), shape(y)
     first = 2 if channels_first else 1
     flat, outside = np.zeros((), np.int64), np.zeros((), bool)
@@ -187,7 +187,7 @@ def _inside(sizes, places, window, strides, around, first: bool) -> np.ndarray:
 
 @tracing.constant
 def _parts(n: int, m: int, after: int) -> tuple:
-    """Of ``m`` parts of ``n`` elements the positions, which of them are real, and how many, before ``after`` axes."""
+    """The positions of ``m`` parts of ``n`` elements, which of them are real, and how many, before ``after`` axes."""
     starts, ends = np.arange(m) * n // m, -(-np.arange(1, m + 1) * n // m)
     index = starts[:, None] + np.arange((ends - starts).max())
     inside = index < ends[:, None]
@@ -261,7 +261,7 @@ def adaptive_max_pool(inputs: Tensor, output_size: Integers, data_format: str | 
 
 @op(public=False, differentiable=False)
 def adaptive_positions(x: Tensor, output_size, channels_first) -> Tensor:
-    """Where in the flattened ``x`` the largest elements of its parts are.
+    """The positions in the flattened ``x`` of the largest elements of its parts.
 
     Returns:
         An int64 tensor of the pooled shape. It has no gradient.

@@ -157,7 +157,7 @@ See Also:
 
 
 def _starts(op: str, start_indices, rank: int) -> list:
-    """Where a block starts along each dimension: ints where known, else 0-d tensors."""
+    """The start of a block along each dimension: ints where known, else 0-d tensors."""
     values = known(start_indices)
     if values is not None and values.dtype.kind in "iuf":
         starts = [integer(op, v, "start_indices") for v in np.atleast_1d(values).tolist()]
@@ -177,7 +177,7 @@ def _starts(op: str, start_indices, rank: int) -> list:
 
 
 def _block(op: str, whole, start_indices, sizes) -> tuple:
-    """Where a block starts, and its key: slices, or crossed index tensors where a start is not known."""
+    """The start of a block, and its key: slices, or crossed index tensors where a start is not known."""
     starts = _starts(op, start_indices, len(whole))
     key = []
     for start, size, full in zip(starts, sizes, whole):

@@ -29,7 +29,7 @@ def name_of(ufunc: np.ufunc) -> str:
 
 
 def hint() -> str | None:
-    """What to call in place of the function of SciPy that is running, if one is."""
+    """The function to call in place of the one of SciPy's that is running, if one is."""
     path = _running()
     if path is None:
         return None

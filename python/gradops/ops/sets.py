@@ -115,7 +115,7 @@ def unique(
 
 
 def _found(data, axis, sorted, size):
-    """Where distinct values first come, which one each element is, and counts; of known values, by NumPy."""
+    """The first place of each distinct value, each element's value by number, and counts; by NumPy."""
     _, index, inverse, counts = np.unique(data, return_index=True, return_inverse=True, return_counts=True, axis=axis)
     inverse = inverse.reshape(data.shape if axis is None else -1)
     if not sorted:
@@ -130,7 +130,7 @@ def _found(data, axis, sorted, size):
 
 
 def _traced(x, sorted, size):
-    """As ``_found``, of values that are not known yet: all shapes are."""
+    """The same as ``_found``, of values that are not known yet: all shapes are."""
     flat = reshape(x, (-1,))
     count = flat.shape[0]
     order = argsort(flat)

@@ -38,7 +38,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _find(path: str) -> Any:
-    """What a path, ``stats.norm.logpdf``, leads to; None where it leads nowhere."""
+    """The object that a path (``stats.norm.logpdf``) leads to; None where it leads nowhere."""
     found: Any = sys.modules[__name__]
     for name in path.split("."):
         found = getattr(found, name, None)

@@ -74,7 +74,7 @@ def all_so(test) -> bool | None:
 
 
 def held(x):
-    """What a variable holds; of anything else itself."""
+    """The array in a variable; anything else as it is."""
     return x.data if hasattr(x, "_node") else x
 
 

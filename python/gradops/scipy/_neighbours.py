@@ -1,4 +1,4 @@
-"""What filters have in common: tensors of one kind, the values beyond the edges, weighted sums along lines."""
+"""The common parts of filters: tensors of one kind, values beyond the edges, weighted sums along lines."""
 
 from __future__ import annotations
 
@@ -79,8 +79,7 @@ def number(function: str, name: str, value):
 
 @tracing.constant
 def designed(path: str, *given) -> np.ndarray:
-    """What SciPy's function gives for plain numbers and strings; the last argument may be a tuple of settings' names
-    and values, in pairs."""
+    """The array that SciPy's function gives for plain numbers; a last tuple of pairs names its settings."""
     settings = dict(given[-1]) if given and isinstance(given[-1], tuple) and _are_pairs(given[-1]) else {}
     return np.asarray(constant(path)(*given[: len(given) - bool(settings)], **settings))
 

@@ -103,7 +103,7 @@ class Problem:
         self.known = _tree.map_leaves(_held, self.args)
 
     def start(self, x, argument: str = "x0") -> np.ndarray:
-        """What SciPy starts with."""
+        """The place from which SciPy starts."""
         value = numbers(self.name, x, argument)
         if value.dtype.kind == "c":
             raise ArgumentTypeError(f"`{self.name}`: `{argument}` must be real.", argument=argument)
@@ -169,7 +169,7 @@ def _held(x):
 
 
 def _numeric(name: str, argument: str, y, scalar: bool):
-    """What a user's function gave, lists joined."""
+    """The result of a user's function, with lists joined."""
     if isinstance(y, (list, tuple)):
         parts = [ops.convert_to_tensor(part) for part in y]
         y = ops.stack(parts) if any(isinstance(part, Variable) or ops.is_tensor(part) for part in y) else np.asarray(y)

@@ -235,7 +235,7 @@ def pull_back(func, values, places, kind: Kind, upstream: list, create: bool) ->
 
 
 def _pull_natively(derivatives, func, values, places, upstream, create) -> list:
-    """By a library's own derivatives, of the real product of the outputs with the gradients that arrive for them."""
+    """The gradients by a library's own derivatives: of the real product of the outputs with their cotangents."""
 
     def product(*xs):
         filled = list(values)

@@ -91,7 +91,7 @@ derivative("fft_complex", x=lambda g, dimensions, inverse: fft_complex(g, dimens
 
 
 def _counts(fft_length: int):
-    """How often each frequency of a half spectrum is in the whole: 1 for the first and a last even one, else 2."""
+    """The multiplicity of each frequency of a half spectrum: 1 for the first and a last even one, else 2."""
     counts = np.full(fft_length // 2 + 1, 2.0)
     counts[0] = 1.0
     if fft_length % 2 == 0:

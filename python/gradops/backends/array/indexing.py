@@ -59,7 +59,7 @@ def kernels(xp, base) -> dict:
         return xp.reshape(xp.take(flat, base.convert(positions.reshape(-1), like=x), axis=0), positions.shape)
 
     def _flat_positions(x, key):
-        """Where in the flattened ``x`` the elements of ``x[key]`` are."""
+        """The positions of the elements of ``x[key]`` in the flattened ``x``."""
         parts = [base.to_numpy(p) if base.is_tensor_type(type(p)) else p for p in parts_of(key)]
         return np.arange(math.prod(x.shape)).reshape(x.shape)[tuple(parts)]
 

@@ -97,7 +97,7 @@ def angle(x):
 
 
 def _complex_arccosh(x):
-    """By roots whose branches the derivative keeps, which the library's has wrong left of the imaginary axis."""
+    """The formula by roots: the library's derivative takes the wrong branch left of the imaginary axis."""
     return jnp.log(x + jnp.sqrt(x - 1) * jnp.sqrt(x + 1))
 
 
@@ -110,7 +110,7 @@ def round(x, decimals=0):
 
 @arithmetic
 def gcd(x1, x2):
-    """Of magnitudes, as JAX's own goes on for ever where one is the lowest number, which has none in its dtype."""
+    """The divisor of the magnitudes: JAX's own does not end for the lowest number, whose magnitude its dtype lacks."""
     dtype, unsigned = x1.dtype, f"uint{8 * x1.dtype.itemsize}"
     return jnp.gcd(jnp.abs(x1).astype(unsigned), jnp.abs(x2).astype(unsigned)).astype(dtype)
 

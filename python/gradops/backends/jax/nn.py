@@ -26,7 +26,7 @@ def normal_cdf(x):
 
 @floating
 def softplus(x):
-    """By formulas that have its derivatives: in second ones of loops JAX drops those of ``jax.nn.softplus``."""
+    """The value by formulas: in second derivatives of loops JAX drops those of ``jax.nn.softplus``."""
     above = x >= 0
     y = jnp.log1p(jnp.exp(jnp.where(above, -x, x)))
     return jnp.where(above, x + y, y)

@@ -110,7 +110,7 @@ class _Program:
         return [next(found) if g else None for g in self.given]
 
     def varying(self, flags) -> list:
-        """Which residuals depend on the arguments that are flagged."""
+        """The residuals that depend on the arguments that are flagged."""
         reached = {v for v, flag in zip(self.inputs, flags) if flag}
         for equation in self.first:
             if any(v in reached for v in variables(equation.invars)):

@@ -61,7 +61,7 @@ class _Watching(core.Trace):
 
 @contextlib.contextmanager
 def watching(around):
-    """As ``traces.watching``, where a transformation is in progress."""
+    """The same as ``traces.watching`` while a transformation is in progress."""
     with core.new_main(_Watching, dynamic=True, around=around, below=older_stack().dynamic.level):
         yield
 

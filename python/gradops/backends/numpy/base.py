@@ -45,7 +45,7 @@ def _has_arithmetic(kind: type) -> bool:
 
 
 def prepare(floatx: str) -> None:
-    """Nothing to set up: NumPy has every dtype but bfloat16."""
+    """NumPy needs no set-up, and has every dtype but bfloat16."""
 
 
 def native_dtype(name: str) -> np.dtype:

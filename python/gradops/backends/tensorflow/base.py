@@ -60,7 +60,7 @@ def handed_over(x):
 
 
 def from_dlpack(x):
-    """None for memory that is not on the CPU's boundaries of 64 bytes, of which TensorFlow's kernels take no care."""
+    """The tensor on the same memory; None where TensorFlow's kernels would need it aligned to 64 bytes."""
     if x.__dlpack_device__()[0] == _CPU and np.from_dlpack(x).ctypes.data % 64:
         return None
     return tf.experimental.dlpack.from_dlpack(x.__dlpack__())

@@ -45,7 +45,7 @@ minimum = _sharing_ties(tf.math.minimum)
 
 
 def _complex_arccosh(x):
-    """By roots, as on the other backends, so that the branches are the same."""
+    """The formula by roots, as on the other backends, so that the branches are the same."""
     return tf.math.log(x + tf.math.sqrt(x - 1) * tf.math.sqrt(x + 1))
 
 
@@ -54,7 +54,7 @@ def _number(x, value):
 
 
 def _whole_power(x, n: int):
-    """By squares, as the derivative of tf.math.pow of order n + 1 is NaN at 0."""
+    """The power by repeated squares: the derivative of order n + 1 of tf.math.pow is NaN at 0."""
     if n == 1:
         return tf.identity(x)
     half = tf.square(_whole_power(x, n // 2))
@@ -131,7 +131,7 @@ def floor_divide(x1, x2):
 
 @in_single
 def _floor_divide(x1, x2):
-    """As NumPy: by the remainder, which is exact."""
+    """The quotient by the remainder, which is exact, as in NumPy."""
     rest = tf.truncatemod(x1, x2)
     y = (x1 - rest) / x2
     y = tf.where(tf.logical_and(rest != 0, (rest < 0) != (x2 < 0)), y - 1, y)
@@ -295,7 +295,7 @@ def nextafter(x1, x2):
 
 
 def _next_of_two_bytes(x, to):
-    """By their bits, which as whole numbers are in the order of the floats, apart from the sign."""
+    """The next float by its bits, which as whole numbers are in the order of the floats, apart from the sign."""
     bits = tf.bitcast(x, tf.int16)
     away = tf.where(tf.equal(to > x, x > 0), bits + 1, bits - 1)
     least = tf.bitcast(tf.where(to > 0, tf.constant(1, tf.int16), tf.constant(-(2**15) + 1, tf.int16)), x.dtype)

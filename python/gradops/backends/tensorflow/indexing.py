@@ -146,7 +146,7 @@ def _counted(indices, x, axis):
 
 
 def _flat_positions(x, key):
-    """Where in the flattened ``x`` the elements of ``x[key]`` are; a NumPy array if the key's values are known."""
+    """The positions of ``x[key]`` in the flattened ``x``; a NumPy array if the key's values are known."""
     parts = [tf.get_static_value(p) if isinstance(p, tf.Tensor) else p for p in parts_of(key)]
     unknown = any(known is None and p is not None for known, p in zip(parts, parts_of(key)))
     if unknown or None in tuple(x.shape):

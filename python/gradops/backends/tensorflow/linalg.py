@@ -148,7 +148,7 @@ def pinv(x, rcond=None):
 
 
 def _pinv(x, rcond):
-    """By the singular values; by Golub & Pereyra's derivative, as theirs is wrong where they are equal."""
+    """The pseudo-inverse by singular values, with Golub & Pereyra's derivative: theirs is wrong at equal ones."""
 
     @tf.custom_gradient
     def inverse(x):

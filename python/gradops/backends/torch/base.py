@@ -81,7 +81,7 @@ def _with_memory(x) -> torch.Tensor:
 
 
 def from_dlpack(x) -> torch.Tensor | None:
-    """None for read-only memory, to which a tensor would write."""
+    """The tensor on the same memory; None for read-only memory, to which a tensor would write."""
     return None if isinstance(x, np.ndarray) and not x.flags.writeable else torch.from_dlpack(x)
 
 

@@ -102,7 +102,7 @@ def real_sign(x):
 
 
 def _complex_arccosh(x):
-    """By roots whose branches the derivative keeps, which the library's has wrong left of the imaginary axis."""
+    """The formula by roots: the library's derivative takes the wrong branch left of the imaginary axis."""
     return torch.log(x + torch.sqrt(x - 1) * torch.sqrt(x + 1))
 
 
@@ -119,7 +119,7 @@ gcd = arithmetic(lambda x1, x2: torch.abs(torch.gcd(x1, x2)))  # of the lowest n
 
 @arithmetic
 def lcm(x1, x2):
-    """By the divisor: PyTorch's own ends the process where one is the lowest number."""
+    """The multiple by the divisor: PyTorch's own ends the process where a number is its dtype's lowest."""
     divisor = gcd(x1, x2)
     divisor = torch.where(divisor == 0, 1, divisor)
     return torch.div(torch.abs(x1), divisor, rounding_mode="floor") * torch.abs(x2)
@@ -132,7 +132,7 @@ def nextafter(x1, x2):
 
 
 def clip(x, x_min, x_max):
-    """By one kernel where nothing is differentiated: on a bound ``torch.clamp``'s derivative is another."""
+    """One kernel where nothing is differentiated: on a bound ``torch.clamp`` has another derivative."""
     if x.dtype in (torch.float32, torch.float64) and not transforms.records(x) and _small(x_min) and _small(x_max):
         return x if x_min is x_max is None else torch.clamp(x, x_min, x_max)
     x = x if x_min is None else _maximum(x, x_min)

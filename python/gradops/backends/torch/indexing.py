@@ -94,7 +94,7 @@ def _rows(key) -> bool:
 
 
 def _flat_positions(x, key):
-    """Where in the flattened ``x`` the elements of ``x[key]`` are."""
+    """The positions of the elements of ``x[key]`` in the flattened ``x``."""
     return get_item(torch.arange(x.numel(), device=x.device).reshape(x.shape), key)
 
 

@@ -117,7 +117,7 @@ cumsum = _running(torch.cumsum)
 
 @_running
 def cumprod(x, dim, dtype=None):
-    """By doubled steps where it is differentiated, without torch's division by the elements."""
+    """The product by doubled steps where it is differentiated, without torch's division by the elements."""
     if not (x.ndim and transforms.records(x)):
         return torch.cumprod(x, dim=dim, dtype=dtype)
     x = _widened(x) if dtype is None else x.to(dtype)

@@ -143,7 +143,7 @@ def _last_uses(ordered: list, wanted: dict) -> dict[Step, list[Step]]:
 
 
 class Source:
-    """Where an argument of a step comes from."""
+    """The origin of an argument of a step."""
 
     __slots__ = ()
 

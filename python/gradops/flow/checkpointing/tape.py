@@ -94,7 +94,7 @@ def forget(arrays) -> None:
 
 
 def _find(array) -> tuple[Result, weakref.ref, int] | None:
-    """How an array was made, also a NumPy view of one that was made; None if it was not, or was written since."""
+    """The origin of an array, or of the one that it is a NumPy view of; None if unknown, or written since."""
     known = _made.get(id(array))
     if known is not None:
         return known if known[1]() is array and not TapePlan.changed(array, known[2]) else None

@@ -102,7 +102,7 @@ def _without_nan(x: Traced, look) -> Traced:
 
 
 def _missing(x: Traced) -> Traced | None:
-    """Where R has NA for truth values, or for the numbers that decide; None for nowhere."""
+    """The places where R has NA for truth values, or for the numbers that decide; None for nowhere."""
     name, arguments = made_by(x)
     if name in _COMPARISONS:
         return _either(*[_of_number(y) for y in arguments])

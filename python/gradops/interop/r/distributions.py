@@ -59,17 +59,17 @@ class Family(NamedTuple):
 
 
 def density(name: str, log: bool, x, *parameters):
-    """Of R's family ``name`` at ``x``; NaN with a derivative of 0 where numbers of R's are missing."""
+    """The density of R's family ``name`` at ``x``; NaN with a derivative of 0 where R's numbers are missing."""
     return _past_missing(lambda x: FAMILIES[name].density(x, log, *_plain(parameters)), x, name)
 
 
 def probability(name: str, lower: bool, log: bool, q, *parameters):
-    """Of values up to ``q``, or above."""
+    """The probability of values up to ``q``, or above."""
     return FAMILIES[name].probability(q, lower, log, *_plain(parameters))
 
 
 def quantile(name: str, lower: bool, log: bool, p, *parameters):
-    """Where the probability is ``p``."""
+    """The place up to which, or above which, the probability is ``p``."""
     return FAMILIES[name].quantile(p, lower, log, *_plain(parameters))
 
 
@@ -158,7 +158,7 @@ def _few(df):
 
 
 def _log_normal() -> Family:
-    """By the logarithm of the place, which keeps the digits of any ``meanlog``."""
+    """The log-normal family by the logarithm of the place, which keeps the digits of any ``meanlog``."""
 
     def log_density(x, *given):
         u = log(x)
@@ -246,7 +246,7 @@ def _of_counts(family: Any, place: Callable = lambda *parameters: parameters, st
         return where(low, below, where(high, above, value))
 
     def quantile(p, lower, as_log, *parameters):
-        """Of a number's probability that number, though the last digits may be R's: as R, of so much less of it."""
+        """The quantile of a slightly smaller probability, as R's: so a number's own leads back to it."""
         p, *given = _together(p, *parameters)
         less = 1 - _SLACK if lower is not as_log else 1 + _SLACK
         p = p * less if as_log else where(p < (1 if lower else 1 - 32 * _SLACK), p * less, p)
@@ -291,7 +291,7 @@ def _lot(m, n, k):
 
 
 def _hypergeometric() -> Family:
-    """By whole parameters the probability has no derivative; of others it is NaN."""
+    """The hypergeometric family, whose probability has no derivative by whole parameters: it is NaN by others."""
 
     def probability(q, lower, as_log, *parameters):
         q, *given = _together(q, *parameters)

@@ -207,7 +207,7 @@ def _alive() -> bool:
 
 
 def _processor_time() -> float:
-    """Of R's thread, in seconds; 0 where the system does not tell."""
+    """The processor time of R's thread in seconds; 0 where the system does not tell."""
     try:
         return time.clock_gettime(time.pthread_getcpuclockid(ident))  # type: ignore[arg-type]
     except (AttributeError, OSError):

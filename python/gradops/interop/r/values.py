@@ -38,7 +38,7 @@ def from_r(values: tuple) -> tuple:
 
 
 def positions_from_r(values: tuple, beside: tuple) -> tuple:
-    """As :func:`from_r`, of positions in the tensors of ``beside``, whose dtype would not hold every whole number."""
+    """The same as :func:`from_r` for positions in tensors whose dtype would not hold every whole number."""
     found: list = []
     tensors: list = []
     values = _unmark(values, found, tensors)

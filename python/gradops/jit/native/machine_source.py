@@ -205,7 +205,7 @@ class _Loops:
         )
 
     def metadata(self) -> str:
-        """That the passes of each loop may be done at once."""
+        """The metadata by which LLVM may do the passes of each loop at once."""
         lines = ["!0 = distinct !{}"]
         for i in range(1, self.count + 1):
             lines += [f"!{2 * i} = distinct !{{!{2 * i}, !1}}"]

@@ -94,7 +94,7 @@ class Shortened:
         return found
 
     def _change_signs(self) -> None:
-        """Where a sign is changed before a sum, or before a product that a sum takes, take the difference."""
+        """Take the difference where a sign is changed before a sum, or before a product that a sum takes."""
         (name, out, x, y, _), reader = self._columns, self._reader
         i = np.flatnonzero((name == _NEGATIVE) & (reader >= 0))
         changed = reader[i]
@@ -210,7 +210,7 @@ class _Instruction:
 
     @property
     def _count(self) -> int:
-        """Of how many numbers one is that is not simple."""
+        """The number of elements of an instruction that is not simple."""
         return self.words[5] if self.words[0] >= VECTOR else ROWS[self.name][1]
 
     def read_instead(self, cell: int, other: int) -> None:
@@ -219,7 +219,7 @@ class _Instruction:
                 self.words[i] = other
 
     def subtract_instead(self, cell: int, other: int) -> None:
-        """Of a sum or difference with ``cell``, which is minus ``other``: do it with ``other``."""
+        """Turn a sum or difference with ``cell``, which is minus ``other``, into a difference or sum with ``other``."""
         _, _, a, b, *_ = self.words
         self.name = "add" if self.name == "subtract" else "subtract"
         self.words[0] = NUMBERS[self.name]

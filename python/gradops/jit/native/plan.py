@@ -1,4 +1,4 @@
-"""Which steps of a program can be native, and which of them go together: judged before code is written."""
+"""The steps of a program that can be native, and those of them that go together: judged before code is written."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Plan:
         return Counter(place for read in self._reads for place in read if self.value(place).__class__ is np.ndarray)
 
     def why_not(self, step: Step, reads: Sequence[int]) -> str | None:
-        """Why a step stays NumPy's; None where it does not."""
+        """The reason why a step stays NumPy's; None where it does not."""
         if isinstance(step, Block):
             return None  # it is of single numbers
         if rule_of(step.name) is None:
@@ -145,7 +145,7 @@ def results_among(step: Step | Block, is_chosen: bytearray) -> list[int]:
 
 
 def phases(program: Program, steps: list, reads: Groups, refused: dict[int, str]) -> list[int]:
-    """When each step runs: in each phase first the native ones, as one run, then the others."""
+    """The phase in which each step runs: in each phase first the native ones, as one run, then the others."""
     of_native, of_others = (words_of("i", [-1]) * len(program.values) for _ in range(2))
     found = []
     for i, step in enumerate(steps):

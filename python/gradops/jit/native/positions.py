@@ -176,7 +176,7 @@ class _Rows:
         return np.zeros(value.shape, int) if value.ndim else 0
 
     def _of_arrays(self, shape: tuple[int, ...], known: list) -> np.ndarray:
-        """Of each element chosen, by which number of arrays of positions, broadcast to each other, it is."""
+        """The number of each chosen element among the arrays of positions, broadcast to each other."""
         arrays = [i for i, part in enumerate(known) if isinstance(part, np.ndarray)]
         if not arrays:
             return np.zeros(self.shape, int).ravel()

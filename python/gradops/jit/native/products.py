@@ -48,7 +48,7 @@ _OF_TWO = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 
 
 def _reduced_one_by_one(lowering: Lowering, instruction: str, rows: np.ndarray, value):
-    """Of whole numbers, for which any order gives the same."""
+    """A reduction of whole numbers, one by one, for which any order gives the same."""
     refuse_unless(rows.shape[-1] <= MOST_WHOLES, "a reduction of many whole numbers")
     found = rows[..., 0]
     for i in range(1, rows.shape[-1]):

@@ -204,7 +204,7 @@ class Run:
 
 
 def _slot(start: int, value) -> tuple:
-    """Where a value stands in memory, its shape (None for a number), and True if it is of whole numbers."""
+    """The position of a value in memory, its shape (None for a number), and True if it is of whole numbers."""
     is_whole = int(value.dtype in WHOLES)
     if not value.ndim:
         return start, None, is_whole

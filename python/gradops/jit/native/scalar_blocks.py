@@ -46,7 +46,7 @@ class Forms:
         return rows
 
     def are_single(self, rows: np.ndarray) -> np.ndarray:
-        """Which of them are one instruction each."""
+        """True for the rows that are one instruction each."""
         return self._is_single[rows[:, 0]]
 
     def words(self, rows: np.ndarray, results: np.ndarray, operands: np.ndarray) -> np.ndarray:

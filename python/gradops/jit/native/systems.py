@@ -186,7 +186,7 @@ def _inv(numbers: _Numbers, x):
 
 
 def _sign_and_diagonal(numbers: _Numbers, a: np.ndarray) -> tuple[int, np.ndarray]:
-    """Of the determinant, the sign by the swaps of rows and its factors."""
+    """The sign of the determinant, by the swaps of rows, and its factors."""
     upper, _, swaps = _eliminated(numbers, a, a[:, :0])
     sign = numbers.code.constant(1.0)
     for swap in swaps:

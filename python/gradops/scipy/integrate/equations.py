@@ -100,7 +100,7 @@ def _replayed(equation: Equation, method: str, ends: np.ndarray, times, where: t
 
 
 def _outputs(ends: np.ndarray, where) -> dict[int, list]:
-    """By step what is asked for in it: which place, and where it is; -1 for the start of no steps."""
+    """The outputs asked for in each step: which place, and where it is; -1 for the start of no steps."""
     found: dict[int, list] = {}
     if where is None:
         return found

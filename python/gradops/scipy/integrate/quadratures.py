@@ -141,7 +141,7 @@ def _sum(problem: Problem, rule):
 
 
 def _tolerance(problem: Problem, wanted: float) -> float:
-    """What can be reached in the dtype that the function is of."""
+    """The tolerance that can be reached in the dtype of the function's values."""
     return wanted if problem.dtype in (None, "float64") else max(wanted, SINGLE)
 
 

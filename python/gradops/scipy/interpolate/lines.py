@@ -87,7 +87,7 @@ class interp1d:
 
     @property
     def fill_value(self):
-        """What is beyond the ends, a pair for each, or ``"extrapolate"``."""
+        """The values beyond the ends, a pair for each, or ``"extrapolate"``."""
         return self._fill
 
     @fill_value.setter

@@ -26,7 +26,7 @@ def _rising(n: int, nu: int) -> list[float]:
 
 
 class Pieces:
-    """What polynomials in pieces have in common; ``c`` and ``x`` are tensors, ``axis`` that of the data."""
+    """The common parts of polynomials in pieces; ``c`` and ``x`` are tensors, ``axis`` that of the data."""
 
     c: Any
     x: Any

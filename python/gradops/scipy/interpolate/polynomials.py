@@ -20,7 +20,7 @@ __all__ = ["BarycentricInterpolator", "KroghInterpolator", "barycentric_interpol
 
 
 class _Polynomial:
-    """What interpolating polynomials have in common."""
+    """The common parts of interpolating polynomials."""
 
     xi: Any
     yi: Any

@@ -63,7 +63,7 @@ def matrices(check_finite: bool = False, rank: int = 2, **given) -> list:
 
 
 def square(a, name: str = "a", check_finite: bool = False):
-    """As :func:`matrix`, and square."""
+    """A square :func:`matrix`."""
     return squared(matrix(a, name, check_finite), name)
 
 
@@ -96,7 +96,7 @@ def turned(x):
 
 
 def strict(a, lower: bool):
-    """What is beside the diagonal, in one triangle."""
+    """The elements beside the diagonal, in one triangle."""
     return ops.tril(a, -1) if lower else ops.triu(a, 1)
 
 

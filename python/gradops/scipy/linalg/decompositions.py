@@ -277,7 +277,7 @@ def unitary_factor(x: Tensor) -> Tensor:
 
 
 def _unitary_factor(g, x, y):
-    """By the equation of the skew part, which has a solution where singular values are equal, too."""
+    """The cotangent by the equation of the skew part, which has a solution where singular values are equal, too."""
     yh = adjoint(y)
     p = ops.matmul(yh, x)
     p = (p + adjoint(p)) * 0.5

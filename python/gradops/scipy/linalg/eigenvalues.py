@@ -126,7 +126,7 @@ def _symmetric(a, b, lower, type, check_finite):
 
 
 def _chosen(w, by_index, by_value, name: str) -> slice:
-    """Which eigenvalues are wanted."""
+    """The eigenvalues that are wanted."""
     if by_index is not None and by_value is not None:
         raise ArgumentError("`linalg`: either `subset_by_index` or `subset_by_value`.", argument="subset_by_index")
     if by_index is not None:

@@ -98,7 +98,7 @@ def each(value, count: int, name: str) -> list:
 
 
 def beyond(mode, count: int = 1) -> list[str]:
-    """How the values beyond the edges are found, for each of several axes."""
+    """The rule for values beyond the edges, for each of several axes."""
     return [MODES[choice("ndimage", one, tuple(MODES), "mode")] for one in each(mode, count, "mode")]
 
 
@@ -108,7 +108,7 @@ def in_order(axes, settings) -> list:
 
 
 def before(size: int, origin, convolving: bool = False) -> int:
-    """How many elements a window of ``size`` begins before its element."""
+    """The number of elements by which a window of ``size`` begins before its element."""
     shift = number("ndimage", "origin", origin)
     if shift != int(shift.real):
         raise wrong("origin", "be a whole number", repr(origin))

@@ -34,7 +34,7 @@ def approx_fprime(xk: Tensor, f: Function, epsilon=None, *args) -> Any:
 
 @solver
 def check_grad(func: Function, grad: Function, x0: Tensor, *args, epsilon=None, direction="all", rng=None) -> Any:
-    """How far a gradient that was written by hand is from the exact one: the norm of their difference.
+    """The norm of the difference between a gradient that was written by hand and the exact one.
 
     Args:
         epsilon, direction, rng: not looked at.

@@ -79,7 +79,7 @@ def _window(mode: str, k: int) -> tuple[int, int]:
 
 
 def _direct(in1, in2, mode: str):
-    """By sums, in 1 to 3 dimensions."""
+    """The convolution by sums, in 1 to 3 dimensions."""
     rank = len(in1.shape)
     sizes, window = tuple(map(int, in1.shape)), tuple(map(int, in2.shape))
     around = tuple(_window(mode, k) for k in window)
@@ -98,7 +98,7 @@ def _fast(n: int, real: bool) -> int:
 
 
 def _by_transforms(in1, in2, mode: str, axes: Sequence[int]):
-    """By Fourier transforms along ``axes``."""
+    """The convolution by Fourier transforms along ``axes``."""
     first, second = tuple(map(int, in1.shape)), tuple(map(int, in2.shape))
     is_real = not (is_complex(in1) or is_complex(in2))
     sizes = {axis: first[axis] + second[axis] - 1 for axis in axes}

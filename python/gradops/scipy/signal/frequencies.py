@@ -86,7 +86,7 @@ def _arc(n: int, m: int, scale: float, first: float) -> tuple:
 
 
 def _factors(before, wk2, n: int, m: int) -> tuple:
-    """Of the signal, of its spectrum and of the result: real and imaginary parts."""
+    """The factors of the signal, of its spectrum and of the result: real and imaginary parts."""
     length = _scipy.fft.next_fast_len(n + m - 1)
     kernel = np.fft.fft(1 / np.concatenate([wk2[n - 1 : 0 : -1], wk2[:m]]), length)
     return tuple((z.real, z.imag) for z in (before, kernel, wk2[:m]))
@@ -164,7 +164,8 @@ def lombscargle(
 
 @composed
 def vectorstrength(events: Tensor, period: Tensor) -> tuple:
-    """How much times keep to a period: the absolute value and the angle of the mean of their places on the circle.
+    """The strength with which times keep to a period: absolute value and angle of the mean of their places on the
+    circle.
 
     Args:
         events: times; ``period`` is a number or a vector of them.

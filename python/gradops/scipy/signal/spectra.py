@@ -52,7 +52,7 @@ Scaling = Literal["density", "spectrum"]
 
 
 class _Frames:
-    """How a signal is cut into windows."""
+    """The windows into which a signal is cut."""
 
     def __init__(self, function: str, window, nperseg, noverlap, nfft, n: int, like, overlap: int = 2):
         self.function = function
@@ -80,7 +80,7 @@ class _Frames:
         self.step = length - shared
 
     def scale(self, fs, scaling: str):
-        """Of squared values."""
+        """The scale of squared values."""
         choice(self.function, scaling, ("density", "spectrum"), "scaling")
         if scaling == "density":
             return 1 / (fs * ops.sum(self.window * self.window))

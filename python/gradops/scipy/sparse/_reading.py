@@ -1,4 +1,4 @@
-"""What sparse matrices are made of: tensors, elements with their places, compressed rows or columns."""
+"""The parts of sparse matrices: tensors, elements with their places, compressed rows or columns."""
 
 from __future__ import annotations
 

@@ -395,7 +395,7 @@ def spbandwidth(A):
 
 @of_pattern
 def is_sptriangular(A):
-    """Whether a sparse matrix' pattern is lower or upper triangular.
+    """True if a sparse matrix' pattern is lower, or upper, triangular: a pair.
 
     Returns:
         Two bools.

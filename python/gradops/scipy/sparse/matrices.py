@@ -71,14 +71,14 @@ class sparray:
 
     @property
     def indices(self) -> np.ndarray:
-        """By elements the column (CSR) or row (CSC)."""
+        """The column (CSR) or row (CSC) of each element."""
         self._of("indices", "csr", "csc")
         pattern = self.pattern
         return pattern.columns[pattern.by_rows] if self.format == "csr" else pattern.rows
 
     @property
     def indptr(self) -> np.ndarray:
-        """Where each row (CSR) or column (CSC) starts, and the end."""
+        """The start of each row (CSR) or column (CSC), and the end."""
         self._of("indptr", "csr", "csc")
         return self.pattern.row_starts if self.format == "csr" else self.pattern.starts
 

@@ -170,7 +170,7 @@ def _truth(x):
 
 
 def _counts(u, v, w) -> tuple:
-    """How many are true in both, in the first and in the second alone, and in none."""
+    """The numbers of those true in both, in the first alone, in the second alone, and in none."""
     return _sum(u * v, w), _sum(u * (1 - v), w), _sum((1 - u) * v, w), _sum((1 - u) * (1 - v), w)
 
 

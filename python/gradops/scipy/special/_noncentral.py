@@ -29,7 +29,7 @@ LOG_ROOT = math.log(2 * math.pi) / 2
 
 
 def _sums(name: str, parameters: tuple[str, ...], term: Callable, window: Callable) -> Callable:
-    """By an order for each parameter, an op: that derivative of the logarithm of a sum over evenly spaced nodes.
+    """An op of an order for each parameter: that derivative of the logarithm of a sum over evenly spaced nodes.
 
     Args:
         term: of nodes and parameters the logarithm of a term, and a factor that is 1 and has its derivatives.
@@ -131,7 +131,7 @@ def _chi2(tail: str) -> Callable:
 
 
 def _beta(tail: str) -> Callable:
-    """By ``x`` and its complement ``y``, of which the smaller one is looked at."""
+    """The tail of the beta distribution by ``x`` and its complement ``y``, of which the smaller one is used."""
 
     def central(j, x, y, a, b):
         shape, other = a + j, b + 0 * j
@@ -151,7 +151,7 @@ def _beta(tail: str) -> Callable:
 
 
 def _log_tail(tails: dict, lower: bool, *arguments):
-    """By the probability itself where that is no smaller than numbers are."""
+    """The logarithm of a tail, by the probability itself where that is not too small for a number."""
     value = tails[lower, False](*arguments)
     if np.min(held(value)) > 1e-290:
         return log(value)
@@ -195,7 +195,7 @@ def _step(df, nc):
 
 
 def _least(t):
-    """Where t no longer matters, nor what is of chi beside its power."""
+    """The least node: below it neither t matters, nor the part of chi beside its power."""
     return -40 - ops.log1p(ops.abs(t))
 
 

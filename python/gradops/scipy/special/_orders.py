@@ -201,7 +201,7 @@ def _Y(v, z, n):
 
 
 def _raised(v, z, n):
-    """By the recurrence from two higher orders, where that is below 1."""
+    """The value by the recurrence from two higher orders where the order is below 1."""
     low = v[:, 0] < 1
     y = np.empty(len(v))
     if not low.all():

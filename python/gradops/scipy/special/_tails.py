@@ -68,7 +68,7 @@ class _Integral:
 
 
 def _scale_from(start, e, slope):
-    """Where ``e`` is 1, from the right by Newton's method."""
+    """The place where ``e`` is 1, from the right by Newton's method."""
     for _ in range(3):
         start = start - (e(start) - 1) / slope(start)
     return start
@@ -173,7 +173,7 @@ def gamma_rate(a, x):
     below = gamma_is_below(a, x)
 
     def series(of):
-        """Where both are small a mean of s, which is about 1 / a, would take the digits."""
+        """The rate by a series where both are small: a mean of s, which is about 1 / a, would lose the digits."""
         return _lower_rate_of_small(of(a, 0.05), of(x, 0.01))
 
     def integral(of):
@@ -255,7 +255,7 @@ def beta_is_below(a, b, x, y):
 
 
 def _beta_integral(a, b, x, y):
-    """Of the lower tail, ``x`` at most the mean."""
+    """The integral of the lower tail, with ``x`` at most the mean."""
     a0, b0, x0, y0 = map(stop_gradient, (a, b, x, y))
 
     def curved(of):
@@ -305,7 +305,7 @@ def beta_rates(a, b, x, y):
         return own, _log_of(rest, place) + psi_rise(second, first) + rise
 
     def small(of):
-        """Of a small ``m`` means of s are about 1 / m, and s matters near 0: by parts, over nodes on the scale 1."""
+        """The rate by parts, over nodes on the scale 1: means of s are about 1 / m, and s matters near 0."""
         first, second, place, rest = of(m, 0.05), of(n, 1.0), of(p, 0.01), of(q, 0.99)
         integral = _beta_integral(first, second, place, rest)
         near = integral.on_scale(1.0)

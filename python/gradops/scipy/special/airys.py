@@ -242,7 +242,7 @@ def keip(x: Tensor) -> Tensor:
 
 
 def _at_0(x, limit, other: Callable):
-    """Of an ``other`` that divides by ``x``: at 0 its limit."""
+    """The value of ``other``, which divides by ``x``, and at 0 its limit."""
     return choose(x == 0, lambda of: 0 * of(x, 0.0) + limit, lambda of: other(of(x, 1.0)))
 
 

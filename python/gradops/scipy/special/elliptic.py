@@ -159,7 +159,7 @@ derivative(
 
 
 def _of_rc(x, y, by_x: bool):
-    """By an integral; where ``y`` is below 0, and the function a principal value, by its differential equation."""
+    """The derivative by an integral; where ``y`` is below 0 (a principal value) by the differential equation."""
 
     def integral(of):
         first, second = of(x, 1.0), of(y, 1.0)
@@ -287,7 +287,7 @@ def _k_slope(p):
 
 
 def _legendre_sum(phi, m, a, b):
-    """Of whole periods the complete integral, and of the rest that from 0, on double exponential nodes."""
+    """The complete integral for whole periods, and the one from 0 for the rest, on double exponential nodes."""
     near, far, weight = nodes()
     periods = np.round(phi / math.pi)
     rest = phi - periods * math.pi
@@ -369,7 +369,7 @@ _sn, _cn, _dn, _ph = (_jacobi(i) for i in range(4))
 
 
 def _ph_by_m(u, m):
-    """Of the implicit function: ``ellipkinc(ph, m) = u``."""
+    """The derivative of the implicit function ``ellipkinc(ph, m) = u``."""
     return -_dn(u, m) * legendre(_ph(u, m), m, 1.0, 1.0) / 2
 
 

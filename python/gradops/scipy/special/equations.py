@@ -84,7 +84,7 @@ POINTS = 512
 
 
 def _mathieu_slope(name: str) -> Callable:
-    """By the parameter: the mean of ``2 * cos(2 * x)`` times the function's square, by the trapezoidal rule."""
+    """The derivative by the parameter: the mean of ``2 * cos(2 * x)`` times the square, by the trapezoidal rule."""
 
     def function(m, q):
         places = np.arange(POINTS) * (360 / POINTS)
@@ -252,7 +252,7 @@ def _modified_mathieu(characteristic: Callable) -> Callable:
 
 
 def _spheroidal(sign: int, characteristic: Callable | None, radial: bool) -> Callable:
-    """Of ``(1 - s * x**2) * y'' - 2 * s * x * y' + (...) * y = 0``, prolate with ``sign`` 1 and oblate with -1."""
+    """The derivative of ``y'`` by ``(1 - s * x**2) * y'' - 2 * s * x * y' + (...) * y = 0``; ``s`` is ``sign``."""
 
     def second(x, y, slope, m, n, c, value=None):
         value = characteristic(m, n, c) if characteristic is not None else value

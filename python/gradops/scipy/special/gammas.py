@@ -104,7 +104,7 @@ def rgamma(z: Tensor) -> Tensor:
 
 
 def _rgamma_slope(z, y):
-    """By 1 / gamma(z) = z (z + 1) / gamma(z + 2) near poles: their limit by the sign and the factorial."""
+    """The derivative of 1 / gamma; at poles its limit, by the sign and the factorial, of z (z + 1) / gamma(z + 2)."""
     pole = (z <= 0) & (ops.floor(z) == z)
     other = choose(pole, lambda of: 0 * of(z, 0.0), lambda of: -_digamma(of(z, 1.0)) * of(y, 1.0))
     n = -ops.where(pole, z, 0.0)

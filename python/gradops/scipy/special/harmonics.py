@@ -65,7 +65,7 @@ def legendre_p(n: Operand, z: Operand, *, diff_n: Integer = 0) -> Tensor:
 
 
 def _legendre_derivative(n, z, k: int):
-    """By ``(2 * k - 1)!!`` and Gegenbauer's polynomial."""
+    """The derivative of order ``k`` by ``(2 * k - 1)!!`` and Gegenbauer's polynomial."""
     factor = math.prod(range(1, 2 * k, 2))
     degree = n + 0 * ops.stop_gradient(z)
     return choose(
@@ -211,7 +211,7 @@ def _sph(n: Operand, m: Operand, theta: Operand) -> Tensor:
 
 
 def _sph_derivative(n, m, theta, k: int):
-    """By the orders above and below, which holds at the poles, too."""
+    """The derivative of order ``k`` by the orders above and below, which holds at the poles, too."""
     if k == 0:
         return _sph(n, m, theta)
     up = ops.sqrt(_not_below_0((n - m) * (n + m + 1)))

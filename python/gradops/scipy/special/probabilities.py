@@ -461,7 +461,7 @@ def _stdtrit(df, p):
 
 
 def _stdtrit_by_parts(df, p):
-    """By the quantile of the beta distribution of ``df / (df + t**2)``, in the middle of ``t**2 / (df + t**2)``."""
+    """The quantile by the beta distribution of ``df / (df + t**2)``; in the middle of ``t**2 / (df + t**2)``."""
     half, small = np.full_like(df, 0.5), df / 2
     both = 2 * np.minimum(p, 1 - p)
     far = both < 0.5

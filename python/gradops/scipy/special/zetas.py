@@ -131,7 +131,7 @@ _ZETA = _orders()
 
 def _rules(n: int) -> None:
     def by_place(g, x, q):
-        """Of ``-x * zeta(x + 1, q)`` the derivative of order n by ``x``."""
+        """The derivative of order n of ``-x * zeta(x + 1, q)`` by ``x``."""
         slope = x * _ZETA[n](x + 1, q)
         return -g * (slope + n * _ZETA[n - 1](x + 1, q) if n else slope)
 

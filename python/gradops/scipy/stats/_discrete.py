@@ -26,7 +26,7 @@ def floor(x):
 
 
 def is_whole(x):
-    """Where a number is whole and finite."""
+    """True where a number is whole and finite."""
     return x % 1 == 0 if type(x) in NUMBERS else (ops.floor(x) == x) & (ops.abs(x) < math.inf)
 
 
@@ -148,7 +148,7 @@ def _search(family: Discrete, lower: bool, as_log: bool) -> Callable:
         return by_halves(q, *shapes)
 
     def by_table(q, *shapes):
-        """Of many quantiles of one distribution, that are not far from each other."""
+        """Quantiles of one distribution, by a table, where there are many and they are not far from each other."""
         inner = q[(q > min(least, most)) & (q < max(least, most))]
         if not inner.size:
             return None

@@ -91,7 +91,7 @@ Gradient:
     gradient = ""
 
     def _methods(self) -> dict[str, tuple[dict, Callable, str]]:
-        """By a method's name its own parameters, the function of all, and what it is."""
+        """The methods by name: own parameters, a function of all, and a description."""
         none: dict[str, Any] = {}
         x, q = {self.at: REQUIRED}, {"q": REQUIRED}
         return {
@@ -148,7 +148,7 @@ Gradient:
         return self.support_
 
     def _valid(self, *shapes):
-        """Where shapes are valid."""
+        """True where shapes are valid."""
         return both(*(shape > 0 for shape in shapes))
 
     def _inner(self, *shapes):
@@ -265,7 +265,7 @@ Gradient:
         return standard(x, *rest)
 
     def _outer(self, z, a, b):
-        """Where a number is below, and where above all whose probabilities are between 0 and 1."""
+        """True where a number is below, and where above, all whose probabilities are between 0 and 1."""
         raise NotImplementedError
 
     def _probability(self, x, lower: bool, as_log: bool, *args):
@@ -387,7 +387,7 @@ class Continuous(Distribution):
     """Of a family whose quantiles are searched for: the scale on which they are, by its name in ``_quadrature``."""
 
     def _near(self, p, lower: bool, *shapes):
-        """Of NumPy's arrays, a place from which on to look for the quantile of a logarithm; NaN for none."""
+        """A start for the search of a logarithm's quantile, on NumPy's arrays; NaN for none."""
         return np.full(p.shape, math.nan)
 
     def _logpdf(self, z, *shapes):
@@ -453,7 +453,7 @@ def moved(z, loc, scale=1):
 
 
 def _beyond(z, ends, closed: bool):
-    """Where there is no density: beyond the ends, at those that are infinite, at all of an open support."""
+    """True where there is no density: beyond the ends, at those that are infinite, at all of an open support."""
     a, b = ends
     below = z < a if closed and not (type(a) is float and a == -math.inf) else z <= a
     above = z > b if closed and not (type(b) is float and b == math.inf) else z >= b

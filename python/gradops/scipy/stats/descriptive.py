@@ -188,7 +188,7 @@ def kurtosis(a: Tensor, axis: Axes = 0, fisher=True, bias=True, nan_policy="prop
 
 
 class DescribeResult(NamedTuple):
-    """What :func:`describe` gives."""
+    """The result of :func:`describe`."""
 
     nobs: Any
     minmax: Any
@@ -235,7 +235,7 @@ def kstat(data: Tensor, n: Any = 2, *, axis: Axes = None, nan_policy="propagate"
 
 
 def _kstat(sample, order):
-    """By moments about the mean, which lose no digits as sums of powers would."""
+    """The k-statistic by moments about the mean, which lose no digits as sums of powers would."""
     n = sample.n
     if order == 1:
         return sample.mean()

@@ -37,7 +37,7 @@ from .hazards import finite
 
 
 def is_part(p):
-    """Where a number is a probability."""
+    """True where a number is a probability."""
     return (p >= 0) & (p <= 1)
 
 
@@ -240,7 +240,7 @@ class _Hypergeom(Discrete):
 
 
 def _log_betabinom(k, n, a, b):
-    """Of the quotient of negative binomial probabilities, whose success has one that is near all three modes."""
+    """The logarithm by a quotient of negative binomial probabilities, whose modes are all three near."""
     m, both_ = n - k, a + b
     p, q = n / (both_ + n), both_ / (both_ + n)
     counts = _log_binomial(k, a, p, q) + _log_binomial(m, b, p, q) - _log_binomial(n, both_, p, q)

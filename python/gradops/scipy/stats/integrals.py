@@ -28,7 +28,7 @@ def _column(x):
 
 
 def log_normal_density(z):
-    """Of the standard normal distribution."""
+    """The log density of the standard normal distribution."""
     return -z * z / 2 - LOG_ROOT
 
 
@@ -54,7 +54,7 @@ class _Invgauss(Continuous):
         return -LOG_ROOT - 1.5 * log(z) - ops.square(z / mu - 1) / (2 * z)
 
     def _tail(self, z, lower, as_log, mu):
-        """Of normal probabilities (Giner and Smyth 2016, statmod), by Mills' ratio."""
+        """The tail by normal probabilities (Giner and Smyth 2016, statmod), by Mills' ratio."""
         root = sqrt(z)
         u, c = (z / mu - 1) / root, 2 / root
         low = u <= 0
@@ -213,7 +213,7 @@ class _Truncnorm(Continuous):
         return by_tails(low, where(low, below, above) - self._log_mass(a, b), lower, as_log)
 
     def _quantile(self, p, lower, as_log, a, b):
-        """By the normal quantile; two of Newton's steps give it all digits, and the derivatives."""
+        """The quantile by the normal one; two of Newton's steps give it all digits, and the derivatives."""
         own, other = log_tails(p, as_log)
         first, last = (own, other) if lower else (other, own)
         a, b = as_tensor(a, p), as_tensor(b, p)
@@ -321,7 +321,7 @@ class _Wrapcauchy(Continuous):
         return where(p < 0.5, half, 2 * math.pi - half)
 
     def _stats(self, c):
-        """By the Fourier series of the density, of which the last sum has 400 terms."""
+        """The moments by the Fourier series of the density, of which the last sum has 400 terms."""
         n = np.arange(1.0, 401)
         powers = exp(_column(log(c)) * beside(n, c))
         second, fourth = special.spence(1 - c), ops.sum(powers * beside(n**-4, c), -1)

@@ -110,7 +110,7 @@ class _Ncf(_Noncentral):
         return _noncentral.beta_tail(part, rest, dfn / 2, dfd / 2, nc, lower, log)
 
     def _stats(self, dfn, dfd, nc):
-        """By the moments about 0 of the chi-squared variable above and of the inverse of that below."""
+        """The moments by those about 0 of the chi-squared variable above and of the inverse of that below."""
         one, two, three, four = [dfn + n * nc for n in (1, 2, 3, 4)]
         above = [
             one,

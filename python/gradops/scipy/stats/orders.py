@@ -262,7 +262,7 @@ def median_abs_deviation(
 
 
 def _runs(ordered):
-    """Where runs of equal elements begin, of ordered ones; all NaN are one run."""
+    """The starts of runs of equal elements, of ordered ones; all NaN are one run."""
     ahead, behind = ordered[..., 1:], ordered[..., :-1]
     new = (ahead != behind) & (behind == behind)
     return ops.concatenate([ops.ones_like(ordered[..., :1]) == 1, new], -1)
@@ -277,7 +277,7 @@ def _bounds(new, count: int):
 
 
 class ModeResult(NamedTuple):
-    """What :func:`mode` gives."""
+    """The result of :func:`mode`."""
 
     mode: Any
     count: Any

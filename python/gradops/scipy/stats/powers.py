@@ -95,7 +95,7 @@ class _Logser(Discrete):
         return k * log(p) - log(k) - log(-log1p(-p))
 
     def _tail(self, k, lower, as_log, p):
-        """By the incomplete beta function of a second shape that is all but 0."""
+        """The tail by the incomplete beta function of a second shape that is all but 0."""
         tiny = 1e-30
         upper = incomplete.log_betainc(k + 1, tiny, p) - math.log(tiny) - log(-log1p(-p))
         if as_log:

@@ -307,7 +307,7 @@ def circstd(
 
 
 class DirectionalStats(NamedTuple):
-    """What :func:`directional_stats` gives."""
+    """The result of :func:`directional_stats`."""
 
     mean_direction: Any
     mean_resultant_length: Any
@@ -382,7 +382,7 @@ ALTERNATIVES = ("two-sided", "less", "greater")
 
 
 class PearsonRResult(NamedTuple):
-    """What :func:`pearsonr` gives."""
+    """The result of :func:`pearsonr`."""
 
     statistic: Any
     pvalue: Any
@@ -444,7 +444,7 @@ class _Line(NamedTuple):
 
 
 class LinregressResult(_Line):
-    """What :func:`linregress` gives."""
+    """The result of :func:`linregress`."""
 
     intercept_stderr: Any = None
 
