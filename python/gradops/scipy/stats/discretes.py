@@ -240,7 +240,7 @@ class _Hypergeom(Discrete):
 
 
 def _log_betabinom(k, n, a, b):
-    """The logarithm by a quotient of negative binomial probabilities, whose modes are all three near."""
+    """The logarithm by a quotient of negative binomial probabilities, near the modes of all three."""
     m, both_ = n - k, a + b
     p, q = n / (both_ + n), both_ / (both_ + n)
     counts = _log_binomial(k, a, p, q) + _log_binomial(m, b, p, q) - _log_binomial(n, both_, p, q)
