@@ -1,6 +1,6 @@
 # R code as it stands: the copy of a function in which R's own functions know tensors.
 #
-# What base R dispatches on, tensors have methods for. What it does not (`h[i] <- v` into a vector of R's,
+# Tensors have methods for all that base R dispatches on. For the rest (`h[i] <- v` into an R vector,
 # `for (v in p)`, `if (p > 0)`, `match()`) has to be replaced in the code itself, and only while it is differentiated.
 # So not the user's function runs then, but a copy of it, `tensor_aware(f)`. What R calls by name is found in an
 # environment that stands in front of the function's own: code-overloads.R has what base R's functions are there, and
@@ -64,7 +64,7 @@ is_adaptable <- function(f) {
     !is_in_front(home)
 }
 
-# Whether a function of a namespace has a name there: what `make.link()` makes has none.
+# TRUE if a function of a namespace has a name there; what `make.link()` makes has none.
 is_named <- function(f, home) {
   getNamespaceName(home) != "stats" || recently(
     named,
@@ -75,7 +75,7 @@ is_named <- function(f, home) {
 
 named <- new.env(parent = emptyenv())
 
-# Whether an environment is, or is below, one in front of another: what is made in an adapted function is adapted.
+# TRUE if an environment is, or is below, one in front of another: what is made in an adapted function is adapted.
 is_in_front <- function(env) {
   while (!identical(env, globalenv()) && !isNamespace(env) && !identical(env, emptyenv())) {
     if (exists(".gradops_copies", envir = env, inherits = FALSE)) {
@@ -105,7 +105,7 @@ overlay_of <- function(home) {
   rlang::wref_value(reference)
 }
 
-# What `matches` among the things that were made lately, or one that is made now.
+# One of the things made lately that `matches`, or a new one.
 recently <- function(table, matches, make, most = 100) {
   for (i in seq_along(table$made)) {
     if (matches(table$made[[i]])) {
@@ -148,7 +148,7 @@ put_in_front <- function(name, front, home) {
   if (!exists(name, envir = front, inherits = FALSE)) makeActiveBinding(name, current, front)
 }
 
-# What a function that is found under a name is in adapted code.
+# The function that takes the place, in adapted code, of the one found under a name.
 translated <- function(found, name) {
   if (!is.function(found)) {
     return(found)
@@ -211,7 +211,7 @@ overload_of <- function(found, name) {
   }
 }
 
-# What a function of R's is called at home, where it may be found under another name: `link <- plogis`.
+# The name of an R function in its own package, where it may be found under another one: `link <- plogis`.
 own_name <- function(found, name) {
   home <- environment(found)
   if (inherits(found, "genericFunction")) {
@@ -232,7 +232,7 @@ own_name <- function(found, name) {
   }
 }
 
-# What R calls a primitive function.
+# R's name of a primitive function.
 primitive_name <- function(f) {
   sub(".*\\.Primitive\\(\"(.*)\"\\)$", "\\1", base::deparse(f)[1L])
 }

@@ -39,12 +39,12 @@ place_number <- function(place) {
   }
 }
 
-# Whether a name is that of a field of Python's.
+# TRUE if a name is that of a field of the Python object.
 is_field <- function(x, ...) {
   is_tensor(x) && is.null(names(x)) && ...length() == 1L && is.character(..1)
 }
 
-# Whether a tensor takes part and R's own assignment does not know what to do: not of objects with methods of their own.
+# TRUE if a tensor takes part in an assignment that base R cannot do; FALSE for objects with methods of their own.
 is_held <- function(x, value) {
   if (is.object(x)) {
     is.environment(x) && is_tensor(x) || is.atomic(x) && inherits(x, "ts") && is_tensor(value)
@@ -91,7 +91,7 @@ fill_places <- function(x, places, value, call = parent.frame(2)) {
   still_one_dimensional(if (is.null(room$names)) result else with_names(result, room$names), own)
 }
 
-# What most loops do: one position of a tensor without names.
+# The case of most loops: one position of a tensor without names.
 is_step <- function(x, places) {
   length(places) == 1L && is_tensor(x) && is.null(names_tensor(x)) && is_position(places[[1]])
 }

@@ -66,7 +66,7 @@ whole_numbers <- function(x, what) decided_by(x, "whole", what)
 
 truth <- function(x, what) decided_by(x, "if", what)
 
-# What R's operator makes of the values, or NULL where it is to be that of tensors.
+# The result of R's operator on the values; NULL where the tensors' own is to be used.
 compared <- function(operator, e1, e2) {
   if (inside() == 0) {
     return(NULL)
@@ -80,7 +80,7 @@ compared <- function(operator, e1, e2) {
   if (missing(e2)) f(first) else f(first, second)
 }
 
-# As `compared()`, of a question of one argument.
+# The same as `compared()` for a question of one argument.
 asked <- function(f, x) {
   if (inside() > 0) {
     values <- plain(x)
@@ -88,7 +88,7 @@ asked <- function(f, x) {
   }
 }
 
-# Whether a function that takes numbers out of a tensor keeps the tensor, as its gradient or its trace would be lost.
+# TRUE if a function that takes numbers out of a tensor must keep it, as its gradient or its trace would be lost.
 keeps <- function(x) {
   inside() > 0 && py_to_r(call_core("interop.r.keeps", x))
 }

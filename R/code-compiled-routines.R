@@ -35,7 +35,7 @@ compiled_of_stats <- list(
   }
 )
 
-# Of `poisson()`, which takes the logarithm of 0 and leaves it out: in reverse that is 0 * Inf.
+# `poisson()` takes the logarithm of 0 and leaves it out, which in reverse is 0 * Inf.
 poisson_deviance <- function(y, mu, wt) {
   2 * wt * (times_log_ratio(y, mu) - (y - mu))
 }

@@ -106,7 +106,7 @@ hints <- list(
   )
 )
 
-# Where it is no function of R's own that calls so.
+# The hint where the call is not one of base R's.
 hints_of_own_code <- list(
   list(
     pattern = "^invalid 'type' \\((environment|list)\\) of argument",
@@ -171,7 +171,7 @@ is_of_r_itself <- function(f) {
   is.function(f) && environmentName(topenv(environment(f) %||% baseenv())) %in% c("base", "stats", "utils")
 }
 
-# Of the arguments that are evaluated.
+# The arguments that are evaluated.
 has_tensor_argument <- function(frame, f) {
   names <- intersect(names(formals(f)), ls(frame, all.names = TRUE))
   names <- names[!rlang::env_binding_are_lazy(frame, names)]

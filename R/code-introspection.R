@@ -4,7 +4,7 @@
 # numbers are (`identical()`, `paste()`, a warning that a handler hears) by the numbers, where they are known. In code
 # that `jit` traces those are looked at, as by `if`, or an error says so (code-comparisons.R).
 
-# What it is ---------------------------------------------------------------------------------------------------------
+# Kind and class ------------------------------------------------------------------------------------------------------
 
 # The R value that a tensor stands for, but for its numbers; anything else as it is.
 stand_in <- function(x) {
@@ -60,7 +60,7 @@ kept_questions <- base::c(
   "is.R", "is.loaded"
 )
 
-# What base R has of the kind.
+# Base R's functions of the kind.
 stand_in_questions <- function() {
   all <- grep("^is\\.([a-z]+)$", ls(baseenv()), value = TRUE)
   base::c(
@@ -191,7 +191,7 @@ dispatched <- function(generic, x) {
   if (for_tensors && !has_users_methods(generic, .class2(value), envs)) x else value
 }
 
-# What `UseMethod()` looks at where it is not told.
+# The default object of `UseMethod()`.
 first_argument <- function(f, frame) {
   names <- names(formals(f))
   if (length(names) == 0L) {
@@ -214,7 +214,7 @@ has_methods <- function(generic, classes, envs) {
   FALSE
 }
 
-# Whether a method of somebody's for R's vectors is there.
+# TRUE if a package or the user has a method for R vectors.
 has_users_methods <- function(generic, classes, envs) {
   for (method in paste0(generic, ".", classes)) {
     for (env in envs) {
@@ -228,7 +228,7 @@ has_users_methods <- function(generic, classes, envs) {
 # Classes that values have without being told.
 implicit_classes <- base::c("matrix", "array", "integer", "double", "numeric", "logical", "complex")
 
-# A generic of R's own for which somebody has methods for R's vectors.
+# A base R generic for which a package or the user has methods for R vectors.
 has_new_methods <- function(found, name, env) {
   is_generic(found) && !is_adaptable(found) && has_users_methods(name, implicit_classes, list(env))
 }
@@ -257,7 +257,7 @@ standard_generic <- function(generic) {
   }
 }
 
-# What its numbers are -----------------------------------------------------------------------------------------------
+# Values --------------------------------------------------------------------------------------------------------------
 
 # R's value of a tensor, or of the tensors in a list; `what` looks at them.
 seen <- function(x, what) {
@@ -347,7 +347,7 @@ rapply_overload <- function(object, f, classes = "ANY", deflt = NULL, how = c("u
   if (how == "unlist") unlist(found) else found
 }
 
-# What is shown and heard --------------------------------------------------------------------------------------------
+# Output and conditions -----------------------------------------------------------------------------------------------
 
 # A string of a tensor: of its values; where they are not known, what it is, if nobody but the user reads it.
 words_of_tensor <- function(x, what) {
@@ -355,7 +355,7 @@ words_of_tensor <- function(x, what) {
   as.character(if (described) known_values(x) %||% format_tensor(x) else seen(x, what))
 }
 
-# Whether the code that is differentiated reads what is printed.
+# TRUE if the code that is differentiated reads what is printed.
 is_captured <- function() {
   inside() > 0 && sink.number() > (state$sinks %||% 0L)
 }
@@ -409,7 +409,7 @@ refuse <- function(error) {
   state$refused <- error
 }
 
-# What a function of R's computes with on its way is not heard.
+# Conditions from inside base R's own computations are not passed on.
 unheard <- function(expr) {
   before <- state$heard
   state$heard <- NULL
@@ -432,7 +432,7 @@ hear_nan <- function(result, arguments, call) {
   result
 }
 
-# Where R fails and some libraries go on with NaN: if that is heard.
+# R's error, where some libraries give NaN instead and a handler is waiting for it.
 hear_failure <- function(result, arguments, message, call) {
   if (!"stop" %in% state$heard) {
     return(result)

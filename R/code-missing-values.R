@@ -8,7 +8,7 @@
 # A result that is missing has missing derivatives all the same: see poisoned(). So it is done in functions that are
 # differentiated alone, whose results are seen. `state$missing` says whether there is any such handle.
 
-# Where an operand is known to be missing; NULL of one that is complete as far as R knows.
+# The places where an operand is known to be missing; NULL if it is complete as far as R knows.
 missing_in <- function(x) {
   if (is.environment(x)) {
     if (!is.null(state$missing)) .subset2(x, "gradops_missing")

@@ -18,7 +18,7 @@ only_adapted <- base::c(
   "setdiff", "union", "intersect", "setequal", "structure", "modifyList"
 )
 
-# By name, for code in which the name is base R's.
+# The overloads by name, for code in which the name is base R's.
 overloads <- function() {
   state$overloads %||% make_overloads()
 }
@@ -118,7 +118,7 @@ match_fun_overload <- function(FUN, descend = TRUE) {
   found_function(base::match.fun(FUN, descend), if (is.character(FUN)) FUN else "")
 }
 
-# That of a function of the user's, not of its copy.
+# The environment of the user's function, not of its copy.
 environment_overload <- function(fun = NULL) {
   if (is.null(fun)) {
     return(parent.frame())
@@ -145,7 +145,7 @@ eval_overload <- function(expr, envir = parent.frame(), enclos = parent.frame())
 
 # Data frames ----------------------------------------------------------------------------------------------------------
 
-# Of data frames, in which columns may be tensors.
+# Overloads for data frames, in which columns may be tensors.
 rbind_overload <- function(..., deparse.level = 1) {
   parts <- Filter(Negate(is.null), list(...))
   held <- unique(unlist(lapply(parts, tensor_columns)))
@@ -174,7 +174,7 @@ tensor_columns <- function(x) {
   if (is.data.frame(x)) names(x)[vapply(x, is_tensor, NA)]
 }
 
-# Questions ------------------------------------------------------------------------------------------------------------
+# Questions -----------------------------------------------------------------------------------------------------------
 
 match_overload <- function(x, table, nomatch = NA_integer_, incomparables = NULL) {
   found_in(x, table, nomatch, incomparables, "match")
@@ -240,7 +240,7 @@ counted_overloads <- function() {
   )
 }
 
-# Of a single number what is up to it, as in R.
+# A single number stands for all up to it, as in R.
 combn_overload <- function(x, m, FUN = NULL, simplify = TRUE, ...) {
   if (!is.null(FUN)) FUN <- found_function(match.fun(FUN))
   m <- whole_numbers(m, "combn")
@@ -257,7 +257,7 @@ seq_overload <- function(original) {
   function(...) if (any_tensor(...)) seq_tensors(...) else original(...)
 }
 
-# As base R's, which takes nothing but R's logicals.
+# The same as base R's, which takes R's logicals alone.
 stopifnot_overload <- function(..., exprs, exprObject, local = TRUE) {
   if (!missing(exprs) || !missing(exprObject)) {
     call <- sys.call()

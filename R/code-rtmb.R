@@ -37,7 +37,7 @@ ad_overload <- function(x = c("[<-", "c", "diag<-", "if")) {
   if (x == "[<-") fill_part else get0(x, overloads(), inherits = FALSE) %||% get(x, baseenv())
 }
 
-# Of a vector, or of each row of a matrix; `mu` the same, or one number.
+# The density of a vector, or of each row of a matrix; `mu` is of the same kind, or one number.
 dmvnorm_rtmb <- function(x, mu = 0, Sigma, log = FALSE, scale = 1) {
   centred <- columns_less(x, mu, scale)
   root <- root_of(Sigma)
@@ -61,7 +61,7 @@ root_of <- function(x) {
   known$root
 }
 
-# By the precision matrix `Q`, of Matrix's or dense.
+# The density by the precision matrix `Q`, dense or of package Matrix.
 dgmrf_rtmb <- function(x, mu = 0, Q, log = FALSE, scale = 1) {
   centred <- columns_less(x, mu, scale)
   log_root <- if (is_any_tensor(Q)) {

@@ -206,7 +206,7 @@ is_of_r <- function(name) {
   exists(name, envir = baseenv(), inherits = FALSE) || exists(name, envir = asNamespace("stats"), inherits = FALSE)
 }
 
-# What R's syntax decides by.
+# The conditions of R's syntax.
 deciding <- function(parts, head) {
   if (head %in% c("if", "while")) {
     parts[[2]] <- condition_of(parts[[2]], head)
@@ -239,7 +239,7 @@ is_call_of <- function(code, names) {
   is.call(code) && is.symbol(code[[1]]) && as.character(code[[1]]) %in% names
 }
 
-# What the rewritten code calls ----------------------------------------------------------------------------------------
+# Functions that the rewritten code calls -----------------------------------------------------------------------------
 
 # A tensor that decides: its values, where they are known.
 condition <- function(x, form) {
@@ -271,7 +271,7 @@ instead_of <- list(
   values = "Leave `jit` out, or pass them as an argument that is no tensor (`static_argnums`)."
 )
 
-# What a loop goes through: of a tensor its elements, by column.
+# The elements that a loop visits: a tensor's by column.
 elements <- function(x) {
   if (is.object(x) && is_any_tensor(x)) as.list(adopted(x)) else x
 }
@@ -304,7 +304,7 @@ item_at <- function(x, i, ...) {
   }
 }
 
-# By the call, which an object's method may look at; other indices are evaluated here.
+# The index by the call, which an object's method may look at; other indices are evaluated here.
 indexed <- function(x, call, frame, original) {
   call[[1L]] <- original
   call[2L] <- list(x)

@@ -102,7 +102,7 @@ running_inside <- function(f) {
   }
 }
 
-# How many functions are being differentiated.
+# The number of functions that are being differentiated.
 inside <- function() {
   state$inside %||% 0
 }

@@ -112,7 +112,7 @@ optimize <- function(f, interval, ..., lower = min(interval), upper = max(interv
 #' @export
 optimise <- optimize
 
-# Which bound a solution is at: where the function still falls (or rises) towards it; NULL for none.
+# The bound that a solution is at, towards which the function still falls (or rises); NULL for none.
 bound_near <- function(x, low, high, f, maximum, tol) {
   near <- which(abs(x - c(low, high)) <= 10 * (tol + sqrt(.Machine$double.eps)) * (1 + abs(x)))
   if (length(near) == 0) {

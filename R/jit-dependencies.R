@@ -179,7 +179,7 @@ undo <- function(item) {
   }
 }
 
-# What is asked for ---------------------------------------------------------------------------------------------------
+# Questions -----------------------------------------------------------------------------------------------------------
 
 # The value of `now()`, which is compared at the next calls of what is being traced; `back(value)` sets it.
 asking <- function(label, now, back = identity) {
@@ -188,7 +188,7 @@ asking <- function(label, now, back = identity) {
   value
 }
 
-# What an inner compiled function, or one that is called again, asks for, the outer one does.
+# The questions of an inner compiled function, or of one called again, are the outer one's, too.
 pass_on <- function(items) {
   trace <- state$tracing
   for (item in items) if (!is.null(item$label) && !is_noted(item, trace)) trace$asked <- c(trace$asked, list(item))
@@ -301,7 +301,7 @@ is_of_users <- function(env) {
     !startsWith(attr(env, "name") %||% "", "package:") && !any(vapply(special, identical, NA, env))
 }
 
-# What stands in an environment, without what is computed when it is asked for.
+# The contents of an environment, without what is computed when it is asked for.
 variables_in <- function(env) {
   env <- as.environment(env) # of an object of a reference class
   names <- ls(env, all.names = TRUE) # with what fields of reference classes are computed from

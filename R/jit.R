@@ -310,7 +310,7 @@ as_operands <- function(arguments) {
   arguments
 }
 
-# How many functions are being traced.
+# The number of functions that are being traced.
 compiling <- function() {
   state$compiling %||% 0
 }

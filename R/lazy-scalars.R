@@ -190,7 +190,7 @@ scalar_log <- function(python, classes) {
   log
 }
 
-# Which input of a log a tensor is, and its size: 0 of a single number, less than 0 of what is none.
+# A tensor's number among a log's inputs, and its size: 0 for a single number, below 0 for what cannot be an input.
 input_in <- function(log, x) {
   known <- .subset2(x, "gradops_input")
   if (is.null(known) || !identical(known$log, log)) {
@@ -209,7 +209,7 @@ input_in <- function(log, x) {
   known$is
 }
 
-# A number of R's own.
+# An ordinary R number.
 is_literal <- function(x) {
   is.numeric(x) && length(x) == 1L && is.null(attributes(x)) && !is.na(x)
 }

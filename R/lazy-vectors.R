@@ -66,7 +66,7 @@ log_for <- function(arguments) {
   log
 }
 
-# What `elements_in()` gives of each argument; NULL where one takes part in no log.
+# The operands that `elements_in()` makes of all arguments; NULL where one of them cannot be logged.
 operands_in <- function(log, arguments) {
   operands <- list()
   for (x in arguments) {

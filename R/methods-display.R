@@ -132,7 +132,7 @@ knit_print_tensor <- function(x, options = list(), ...) {
   knitr::knit_print(table, options, ...)
 }
 
-# As in print, without what HTML takes for a tag.
+# The printed text, without what HTML takes for a tag.
 describe_plainly <- function(x) {
   gsub("^<|>$", "", format_tensor(x))
 }

@@ -149,7 +149,7 @@ by_keras <- function(x, written, env, call) {
   op_reshape(chosen, shape)
 }
 
-# What was written, with the whole of the dimensions that `..`, or the end, leaves out.
+# The index as written, with all of the dimensions that `..`, or the end, leaves out.
 for_each_dimension <- function(written, rank, call) {
   dots <- vapply(written, function(part) identical(part, quote(..)), NA)
   named <- sum(!vapply(written, is_newaxis, NA) & !dots)

@@ -157,7 +157,7 @@ solve_tensor <- function(a, b, ...) {
   if (is.null(state$heard)) found else hear_failure(found, list(a, b), "the matrix is singular", sys.call())
 }
 
-# As base R: a number is a matrix.
+# A number is a matrix, as in base R.
 as_matrix_of_one <- function(a) {
   if (length(a) == 1L && length(dim(a)) < 2L) fill(a, c(1L, 1L)) else a
 }

@@ -80,7 +80,7 @@ part_of_names <- function(names, position, drop = TRUE) {
   if (is.null(dim(part)) && !is.null(dim(names)) && anyNA(names)) NULL else unname(part)
 }
 
-# Whether `x` is known to be a number or a vector of that size; asking Python takes longer.
+# TRUE if `x` is known to be a number or a vector of that size; asking Python takes longer.
 of_size <- function(x, size) {
   if (is.environment(x)) length(own_names(x)) == size else is.null(x) || is.null(dim(x)) && length(x) %in% c(1, size)
 }
@@ -98,7 +98,7 @@ set_names_tensor <- function(x, value) {
   }
 }
 
-# Where names stand; other indices as they are.
+# The positions of names; other indices as they are.
 position_of <- function(index, names, call = parent.frame()) {
   if (!is.character(index)) {
     return(index)

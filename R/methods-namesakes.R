@@ -40,7 +40,7 @@ generics_of_r <- function() {
   )
 }
 
-# Of functions of distributions: their arguments but for settings and, of random numbers, how many.
+# Functions of distributions: their arguments, without settings and the number of random numbers.
 all_parameters <- function(names) {
   parameters <- lapply(names, function(name) {
     f <- getExportedValue("stats", name)

@@ -1,4 +1,4 @@
-# How base R's own functions come to work on tensors.
+# The registration of methods by which base R's functions work on tensors.
 #
 # Where base R's function is a generic, tensors have methods, registered at load time (reticulate has some of its own,
 # which these replace quietly). Where it is none, gradops exports a namesake with the same arguments. It looks

@@ -44,7 +44,7 @@ apply_options <- function() {
   if (!is.null(patience)) call_core("interop.r.set_patience", patience, .call = NULL)
 }
 
-# Where cli keeps progress bars, instead of in a function's frame.
+# The place where cli keeps progress bars, instead of in a function's frame.
 bars <- new.env()
 
 # A progress bar for Python: begun and moved on, and ended with `done` NULL.

@@ -1,4 +1,4 @@
-# Where the time of a call goes: R's code, Python's, or the way between them.
+# The time of a call in R's code, in Python's, and on the way between them.
 
 #' Profile a call in R and in Python
 #'

@@ -98,7 +98,7 @@ r_condition <- function(condition) {
   condition
 }
 
-# How many callbacks are running.
+# The number of callbacks that are running.
 callbacks <- function() {
   state$callbacks %||% 0
 }

@@ -40,5 +40,5 @@ if_theirs <- function(error, call) {
   }
 }
 
-# What RStudio asks for help on Python's names.
+# The function that RStudio asks for help on Python's names.
 help_handler <- "reticulate:::help_handler"

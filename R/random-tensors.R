@@ -65,7 +65,7 @@ random_integer <- function(shape, minval, maxval, dtype = "int32", seed = NULL) 
   op_cast(op_floor(between(minval, maxval, draw("random_uniform", like_dtype("float64"), shape, seed))), dtype)
 }
 
-# By the quantiles of what is left of the distribution.
+# Truncated normal numbers by the quantiles of what is left of the distribution.
 #' @rdname random_tensors
 #' @export
 random_truncated_normal <- function(shape, mean = 0, stddev = 1, dtype = NULL, seed = NULL) {
@@ -81,7 +81,7 @@ random_gamma <- function(shape, alpha, dtype = NULL, seed = NULL) {
   draw("random_gamma", like_dtype(dtype, of_library(alpha)), shape, seed, list(alpha = alpha))
 }
 
-# By two gamma variables.
+# Beta variables by two gamma variables.
 #' @rdname random_tensors
 #' @export
 random_beta <- function(shape, alpha, beta, dtype = NULL, seed = NULL) {

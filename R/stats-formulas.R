@@ -29,7 +29,7 @@ deriv3 <- function(expr, ...) {
   of_tensors(stats::deriv3(expr, ...))
 }
 
-# What `deriv()` returned, a function or an expression: it fills arrays of R's, where a tensor cannot go.
+# The result of `deriv()`, a function or an expression: it fills R arrays, which hold no tensors.
 of_tensors <- function(made) {
   if (is.function(made)) {
     body(made) <- with_columns(body(made))

@@ -73,7 +73,7 @@ knots_of <- function(x, y, call = parent.frame()) {
   list(x = x, y = y)
 }
 
-# Of what is at places `v` between knots that ascend.
+# The values at places `v` between ascending knots.
 linear_pieces <- function(x, y, v, steps, f, yleft, yright) {
   n <- length(x)
   piece <- piece_of(x, v)

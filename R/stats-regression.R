@@ -99,7 +99,7 @@ factors_of <- function(qr, y, call = parent.frame()) {
   if (inherits(qr, "gradops_qr")) list(q = qr$q, r = qr.R(qr)) else list(q = base::qr.Q(qr), r = base::qr.R(qr))
 }
 
-# Whether tensors are among the arguments, of which one may be a decomposition of a tensor.
+# TRUE if tensors are among the arguments, of which one may be a decomposition of a tensor.
 among_factors <- function(qr, ...) {
   if (inherits(qr, "gradops_qr")) has_tensor else among(qr, ...)
 }

@@ -173,7 +173,7 @@ is_vector <- function(x) {
   length(dim(x)) < 2L
 }
 
-# What has more than two dimensions is a vector to stats, too.
+# An array of more than two dimensions is a vector to stats, too.
 matrix_or_vector <- function(x) {
   if (length(dim(x)) > 2L) flat(x) else x
 }
@@ -194,7 +194,7 @@ check_pearson <- function(use, method, call = parent.frame()) {
   }
 }
 
-# By the op, whose gradient is 0, not NaN, where all elements are equal.
+# The op's gradient is 0, not NaN, where all elements are equal.
 sd_tensor <- function(x, na.rm = FALSE) {
   if (na.rm) {
     return(op_nanstd(x) * sqrt(correction(x)))

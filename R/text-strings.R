@@ -32,7 +32,7 @@ is_text <- function(x) {
   is.environment(x) && inherits(x, variable_class) && py_to_r(call_core("interop.r.is_text", x))
 }
 
-# What base R's `f` makes of the arguments, recorded where a text variable is among them.
+# The result of base R's `f`, recorded where a text variable is among the arguments.
 on_strings <- function(name, arguments, finish = identity, call = parent.frame(2)) {
   texts <- Filter(is_text, unname(arguments))
   values <- lapply(arguments, function(x) if (is_tensor(x)) words_of_tensor(x, name) else x)
@@ -238,12 +238,12 @@ format_any_tensor <- function(x, ...) {
   if (is_text(x)) on_strings("format", list(x, ...)) else format(values_for_strings(x, "format"), ...)
 }
 
-# What text is made of: a text, the values in R, or what a tensor without values is.
+# The source of a text: a text, the values in R, or the description of a tensor without values.
 shown_plainly <- function(x) {
   if (!is.object(x) || !is_tensor(x)) x else if (is_text(x)) as.character(x) else plain(x) %||% format_tensor(x)
 }
 
-# What a string is made of: in functions that Python calls never what a tensor without values is.
+# The source of a string: in functions that Python calls never the description of a tensor without values.
 values_for_strings <- function(x, what) {
   if (callbacks() == 0) shown_plainly(x) else seen(x, what)
 }
