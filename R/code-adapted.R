@@ -1,7 +1,7 @@
 # R code as it stands: the copy of a function in which R's own functions know tensors.
 #
-# Tensors have methods for all that base R dispatches on. For the rest (`h[i] <- v` into an R vector,
-# `for (v in p)`, `if (p > 0)`, `match()`) has to be replaced in the code itself, and only while it is differentiated.
+# Tensors have methods for all that base R dispatches on. The rest (`h[i] <- v` into an R vector, `for (v in p)`,
+# `if (p > 0)`, `match()`) has to be replaced in the code itself, and only while it is differentiated.
 # So not the user's function runs then, but a copy of it, `tensor_aware(f)`. What R calls by name is found in an
 # environment that stands in front of the function's own: code-overloads.R has what base R's functions are there, and
 # the functions that the code names are there adapted themselves, so that helpers are reached however deep. What is R's

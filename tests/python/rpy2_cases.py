@@ -330,7 +330,7 @@ def test_an_r_function_called_30_000_times():
     np.testing.assert_array_equal(found, 2 * X)
 
 
-def test_other_values():
+def test_data_frames_and_lists_to_numpy():
     frame = as_numpy(as_r_source("data.frame(a = c(1.5, 2), b = c(1L, NA), c = c('x', NA))"))
     assert frame["c"] == ["x", None]
     np.testing.assert_array_equal(frame["a"], [1.5, 2])
@@ -459,7 +459,7 @@ def test_an_interrupt_ends_the_wait():
     np.testing.assert_array_equal(r_function("identity")(X), X)
 
 
-def test_nothing_is_kept(density):
+def test_r_objects_are_released(density):
     def work(times):
         for _ in range(times):
             leaf = gradops.Variable(X, requires_grad=True)

@@ -31,7 +31,7 @@ def test_kinks_and_extremes(name):
         np.testing.assert_allclose(slope, native, rtol=1e-6, atol=1e-12, err_msg=backend)
 
 
-def test_second_names():
+def test_aliases_of_activations():
     assert ops.swish is ops.silu and ops.hard_swish is ops.hard_silu and ops.nn.relu is ops.relu
 
 

@@ -81,7 +81,7 @@ def test_no_op_takes_masked_elements_for_numbers(backend):
     assert not wrong
 
 
-def test_nor_beside_variables():
+def test_no_op_takes_masked_elements_beside_variables():
     def variable(x):
         return Variable(x, requires_grad=x.dtype.kind in "fc") if isinstance(x, np.ndarray) else x
 

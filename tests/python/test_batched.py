@@ -59,7 +59,7 @@ def floating(case, arguments):
 
 @pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
 @pytest.mark.parametrize("case", CASES, ids=by_id)
-def test_as_one_by_one(case, strategy, monkeypatch):
+def test_batches_equal_single_rows(case, strategy, monkeypatch):
     @once
     @given(case.inputs)
     def check(arguments):

@@ -61,7 +61,7 @@ def test_precision(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_no_batch(backend):
+def test_convolution_without_a_batch(backend):
     x, k = tensors(np.ones((0, 4, 3)), backend), tensors(np.ones((2, 3, 5)), backend)
     assert tuple(ops.conv(x, k).shape) == (0, 3, 5)
     assert tuple(ops.conv_transpose(x, tensors(np.ones((2, 5, 3)), backend)).shape) == (0, 5, 5)

@@ -46,7 +46,7 @@ def test_too_few_steps(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_nothing_to_say(backend):
+def test_empty_labels_have_probability_1(backend):
     """No labels and no steps have probability 1."""
     given = problem(1) | {"target_length": np.array([0]), "output_length": np.array([0])}
     assert numpy(ops.ctc_loss(**{k: tensors(v, backend) for k, v in given.items()})) == [0.0]
@@ -102,7 +102,7 @@ def test_beams_are_tensorflows(tf):
             np.testing.assert_array_equal(got, dense)
 
 
-def test_more_answers_than_there_are():
+def test_more_top_paths_than_labelings():
     labels, scores = ops.ctc_decode(np.zeros((1, 1, 2)), np.array([1]), "beam_search", top_paths=4)
     assert np.isneginf(scores[0, 2:]).all() and (labels[2:] == -1).all()
     np.testing.assert_allclose(scores[0, :2], np.log(0.5))

@@ -84,7 +84,7 @@ def test_jax_compiles_gradients_of_gradients_to_the_third():
 
 
 @ALL
-def test_one_in_another(way):
+def test_nested_custom_gradients(way):
     @custom_gradient
     def inner(x):
         return ops.sin(x), lambda upstream: upstream * 3.0 * ops.cos(x)

@@ -313,7 +313,7 @@ def test_a_backend_that_is_loaded_later_has_the_kernel():
         del backends._extending["later"]
 
 
-def test_it_is_a_function_as_any():
+def test_an_op_is_an_ordinary_function():
     assert pickle.loads(pickle.dumps(soft_tanh)) is soft_tanh and copy.deepcopy(soft_tanh) is soft_tanh
     assert soft_tanh.__doc__.startswith("A tanh") and soft_tanh.__name__ == "soft_tanh"
     assert "soft_tanh" not in dir(ops) and "extend" in dir(gradops)

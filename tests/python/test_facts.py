@@ -71,7 +71,7 @@ def test_all_ops_with_cases_are_here():
 
 @pytest.mark.parametrize("law", laws.LAWS)
 @pytest.mark.parametrize("name", OPS)
-def test_of_elements(name, law):
+def test_facts_about_elements(name, law):
     entry = registry[name]
     said, declared = told(entry, laws.LAWS[law]), getattr(entry.facts, law)
     assert law in FACTS
@@ -82,7 +82,7 @@ def test_of_elements(name, law):
 
 
 @pytest.mark.parametrize("name", OPS)
-def test_of_linear(name):
+def test_facts_about_linearity(name):
     entry = registry[name]
     declared = laws.linear_claims(entry)
     for names in declared:

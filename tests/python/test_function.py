@@ -358,7 +358,7 @@ def test_saved_tensor_that_was_changed(kind):
 
 
 @both
-def test_second_pass(kind):
+def test_a_second_backward_pass(kind):
     x = of(kind, [1.0, 2])
     y = Cube.apply(x).sum()
     y.backward(retain_graph=True)

@@ -98,7 +98,7 @@ def test_each_op(backend, name):
 
 @pytest.mark.long
 @pytest.mark.parametrize("backend, name", HALVES)
-def test_every_case_twice(backend, name):
+def test_second_derivatives_in_half_precision(backend, name):
     check(CASES, backend, [name], 2)
 
 

@@ -89,7 +89,7 @@ def test_torch_keeps_the_gradient_of_what_is_held():
     np.testing.assert_allclose(gradops.gradient(ops.sum(ops.square(box)), box).detach(), 2 * X)
 
 
-def test_other_values_are_none():
+def test_objects_without_an_array_are_refused():
     with pytest.raises(ArgumentTypeError):
         ops.exp(Box("text"))
     with pytest.raises(ArgumentTypeError):

@@ -274,7 +274,7 @@ def test_no_images(backend):
     assert tuple(image.gaussian_blur(x).shape) == (0, 6, 5, 3)
 
 
-def test_not_contiguous():
+def test_images_that_are_not_contiguous():
     x = np.asfortranarray(photo)[:, ::-1]
     for name in CALLS:
         np.testing.assert_array_equal(CALLS[name](x), CALLS[name](np.ascontiguousarray(x)), err_msg=name)

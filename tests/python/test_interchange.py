@@ -117,7 +117,7 @@ def test_a_recorded_gradient_is_not_lost(kind):
     assert detached.tolist() == [1, 1]
 
 
-def test_in_a_derivative():
+def test_conversions_inside_a_derivative_are_recorded():
     """Inside `grad` and a watching tape the gradient is recorded, too."""
     for name in BACKENDS:
         other = "torch" if name == "numpy" and "torch" in BACKENDS else "numpy"

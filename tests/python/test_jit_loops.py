@@ -209,7 +209,7 @@ def check(f, tolerance=1e-9):
 
 @cases
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "third"])
-def test_as_the_tape(f, name):
+def test_loops_have_the_tapes_derivatives(f, name):
     check(PROGRAMS[name](f))
 
 
@@ -225,7 +225,7 @@ def test_third_derivatives(f):
 
 
 @pytest.mark.parametrize("f", [kalman, branch_in_a_loop, conditional_loop, matrices, nested, differentiated_rows])
-def test_against_finite_differences(f):
+def test_loops_against_finite_differences(f):
     compiled = gradops.jit(functional.value_and_grad(f))
     step = 1e-6
     numeric = [(compiled(P + step * e)[0] - compiled(P - step * e)[0]) / (2 * step) for e in np.eye(3)]

@@ -406,7 +406,7 @@ def test_own_gradients_on_tensorflow(op):
         np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-12)
 
 
-def test_in_graphs():
+def test_linalg_in_graphs():
     """JAX's ``jit`` and TensorFlow's graphs, where values are unknown."""
     import jax
     import tensorflow as tf
@@ -429,7 +429,7 @@ def test_in_graphs():
     assert np.isnan(np.asarray(unknown)).any()
 
 
-def test_not_contiguous():
+def test_linalg_of_arrays_that_are_not_contiguous():
     x = np.asfortranarray(rng.uniform(-1, 1, (4, 6)))[::2, ::3]
     y = np.ascontiguousarray(x)
     for name in ("det", "inv", "qr", "svd", "lu_factor", "eig"):

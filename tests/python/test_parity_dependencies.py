@@ -86,12 +86,12 @@ def check_elsewhere(case, backend: str) -> None:
 
 @pytest.mark.parametrize("backend", OTHERS)
 @pytest.mark.parametrize("case", WITH_GRADIENTS[::40], ids=by_id)
-def test_captured_elsewhere(case, backend):
+def test_captured_tensors_of_other_libraries(case, backend):
     check_elsewhere(case, backend)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("backend", OTHERS)
 @pytest.mark.parametrize("case", WITH_GRADIENTS, ids=by_id)
-def test_captured_elsewhere_long(case, backend):
+def test_captured_tensors_of_other_libraries_long(case, backend):
     check_elsewhere(case, backend)

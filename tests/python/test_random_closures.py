@@ -297,12 +297,12 @@ def values(x):
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_a_few(seed):
+def test_random_closures_are_followed(seed):
     check(Closing(seed))
 
 
 @pytest.mark.parametrize("kind", THINGS)
-def test_each_thing(kind):
+def test_each_kind_of_captured_value(kind):
     """Each change of it, read in ways that take turns."""
     made, read, changes = THINGS[kind]
     for i, change in enumerate(changes):

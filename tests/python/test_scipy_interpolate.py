@@ -234,7 +234,7 @@ def test_few_sites(bc_type, count):
             np.testing.assert_allclose(ours.c, theirs.c, 1e-10, 1e-12)
 
 
-def test_at_a_site():
+def test_interpolation_at_a_site():
     """Where a place is a site its polynomial goes on to be smooth, and so do its derivatives."""
     slope = functional.grad(lambda v: interpolate.BarycentricInterpolator(X, Y)(v))
     exact = interpolate.KroghInterpolator(X, Y)

@@ -122,7 +122,7 @@ def test_each_name_has_a_case():
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_beside_scipy(name):
+def test_values_are_scipys(name):
     over = ("numpy", "torch", "tensorflow", "jax") if name in ON_ALL else ("numpy", "torch")
     agree(
         getattr(special, name),

@@ -133,7 +133,7 @@ def given(name) -> list[int]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_beside_scipy(name):
+def test_values_are_scipys(name):
     for found, want in zip(
         flat(getattr(special, name)(*CASES[name])), flat(getattr(scipys, name)(*CASES[name])), strict=True
     ):
@@ -157,13 +157,13 @@ def check(name, **settings):
 
 
 @pytest.mark.parametrize("name", ON_ALL)
-def test_on_all_libraries(name):
+def test_a_sample_on_all_libraries(name):
     check(name)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
-def test_each_on_all_libraries(name):
+def test_each_function_on_all_libraries(name):
     if given(name):
         once = name in ("mathieu_a", "mathieu_b")  # with an error beyond order 1
         check(name, rtol=1e-10, gradient_rtol=1e-4 if name == "itairy" else 1e-6, second=not once)

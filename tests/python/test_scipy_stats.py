@@ -87,7 +87,7 @@ def test_derivatives_by_all_arguments(name):
 
 @pytest.mark.parametrize("backend", ["torch", "tensorflow", "jax"])
 @pytest.mark.parametrize("name", ["norm", "gamma", "t", "weibull_min"])
-def test_other_libraries(name, backend):
+def test_distributions_on_other_libraries(name, backend):
     pytest.importorskip(backend)
     own, at = getattr(stats, name), places(name, "cdf")
     given = [at, *shapes(name), 0.5, 1.7]
@@ -105,7 +105,7 @@ def test_other_libraries(name, backend):
             np.testing.assert_allclose(ops.convert_to_numpy(one), two, 1e-9, 1e-12)
 
 
-def test_far_tails():
+def test_digits_in_far_tails():
     x = np.array([40.0, 1000.0])
     np.testing.assert_allclose(stats.norm.logsf(x), scipy.stats.norm.logsf(x), 1e-13)
     with mpmath.workdps(30):

@@ -206,7 +206,7 @@ def test_what_is_left_out(name):
         assert np.isfinite(gradient).all() and (gradient != 0).any()
 
 
-def test_limits_themselves():
+def test_trimmed_statistics_at_their_limits():
     for inclusive in ((True, True), (False, True), (True, False), (False, False)):
         for name in ("tmean", "tvar", "tstd", "tsem"):
             got = getattr(stats, name)(TIED[:, 0], (1.0, 3.0), inclusive)

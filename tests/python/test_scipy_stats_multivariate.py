@@ -123,7 +123,7 @@ def test_libraries(name, backend):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_fixed_ones(name):
+def test_frozen_distributions(name):
     at, parameters, roots = FAMILIES[name]
     given = [square(x) if i in roots else x for i, x in enumerate(parameters)]
     own = getattr(stats, name)
@@ -136,7 +136,7 @@ def test_fixed_ones(name):
 
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if "rvs" in getattr(stats, name).methods])
-def test_random_ones(name):
+def test_random_numbers_of_families(name):
     """Means of many are those of the family, and so are their derivatives by the parameters."""
     _, parameters, roots = FAMILIES[name]
     own = getattr(stats, name)

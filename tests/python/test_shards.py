@@ -85,7 +85,7 @@ def ends(x, shard):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_list(backend):
+def test_shards_in_a_list(backend):
     with gradops.config.use_backend(backend):
         check(functional.objective(loss, SHARDS), ops.convert_to_tensor)
         check(functional.objective(loss, (DATA,)), ops.convert_to_tensor)

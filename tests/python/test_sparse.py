@@ -267,7 +267,7 @@ def test_dtypes_are_kept(dtype):
     assert hessian(banded, x, sparse=True).dtype == dtype
 
 
-def test_nothing_and_constants():
+def test_patterns_of_constants_and_empty_inputs():
     assert hessian(lambda x: ops.sum(x), np.ones(3), sparse=True).nnz == 0
     assert hessian(lambda x: ops.sum(x) * 0 + 1.0, np.ones(3), sparse=True).shape == (3, 3)
     assert jacobian(lambda x: np.ones(2), np.ones(3), sparse=True).shape == (2, 3)

@@ -332,7 +332,7 @@ def test_torch_tensors_go_to_torch():
 
 
 @pytest.mark.parametrize("library", ["jax", "tensorflow"])
-def test_other_libraries(library):
+def test_jax_and_tensorflow_arrays(library):
     module = pytest.importorskip("jax.numpy" if library == "jax" else "tensorflow")
     make = module.asarray if library == "jax" else module.constant
     x = Variable(make(np.array([1.0, 2.0], np.float32)), requires_grad=True)

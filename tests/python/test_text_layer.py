@@ -58,7 +58,7 @@ def test_feedback_is_asked_for_once_for_each_input_that_wants_it():
     assert hint.grad is None  # "question and hint": the critic found it good
 
 
-def test_nothing_said_nothing_asked():
+def test_no_feedback_calls_no_critic():
     critic = text.scripted({})
     solver = Parameter("Solve it.", role="solver")
     answer = text.call(echo, "2 + 2", solver, critic=critic)
@@ -179,7 +179,7 @@ def test_what_stands_beside_several_texts_goes_along_element_by_element():
         np.testing.assert_array_equal(other(texts, beside).data[1], 1)
     np.testing.assert_array_equal(other(["1", "2"], [1, 3]), [0, 1])
     assert other("1", ["1", "3"]) == 0
-    with pytest.raises(ShapeError, match="2 texts are judged one by one; what is beside them has 3"):
+    with pytest.raises(ShapeError, match="2 texts are judged one by one; the argument beside them has 3"):
         other(texts, ["1", "2", "3"])
     a, b = Parameter("a", role="first"), Parameter("b", role="second")
     text.judge(lambda word: f"not {word}")([a, b]).sum().backward()

@@ -321,7 +321,7 @@ def test_passing_failures_are_retried_with_growing_waits(monkeypatch, error):
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), StatusError(400), StatusError(401)])
-def test_other_failures_are_not(monkeypatch, error):
+def test_failures_that_stay_are_not_retried(monkeypatch, error):
     waits = []
     monkeypatch.setattr(recorded_models.time, "sleep", waits.append)
 

@@ -36,7 +36,7 @@ def test_the_files_of_r_exist():
         assert (ROOT / "tests" / "testthat" / file).exists(), file
 
 
-def test_its_figures():
+def test_figures_are_those_of_the_code():
     assert f"{len(CASES)} cases" in PAGE
     assert f"{sum(bool(c.gradients) for c in CASES)} cases" in PAGE
     assert f"{len(functions())} functions of Python" in PAGE

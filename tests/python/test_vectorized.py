@@ -25,7 +25,7 @@ def installed(way: str) -> None:
 
 
 @pytest.mark.parametrize("way, name", [(way, name) for way, names in FEW.items() for name in names])
-def test_some_ops(way, name):
+def test_vmap_of_a_sample_of_ops(way, name):
     installed(way)
     vectorized.check(next(c for c in CASES if c.gradients and name in (c.id, c.op)), way)
 

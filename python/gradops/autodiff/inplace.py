@@ -390,7 +390,7 @@ def _refuse_unseen(variable: Variable) -> None:
     if "_unseen" in _root(variable).__dict__:
         raise GradientError(
             "a view that was made where nothing is recorded cannot be written with a gradient: "
-            "what it is a view of would change without it.",
+            "its source would change without one.",
             hint="make the view outside of `no_grad`, or write to a `clone()`",
         )
 

@@ -137,8 +137,8 @@ def arrays(at: Point, create_graph: bool) -> list[np.ndarray]:
     """
     if not at.backend.is_tensor_type(np.ndarray):
         raise ArgumentTypeError(
-            f"`{at.name}`: `sparse=True` needs NumPy's arrays, of whose operations a program is made to see what "
-            f"depends on what; got {at.backend.name} tensors.",
+            f"`{at.name}`: `sparse=True` needs NumPy arrays, as it reads dependences off a program of their "
+            f"operations; got {at.backend.name} tensors.",
             argument="inputs",
             hint="pass NumPy arrays to a function made of gradops ops; or leave `sparse` out",
         )

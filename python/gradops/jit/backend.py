@@ -198,7 +198,7 @@ def _current() -> Tracing:
     """
     writing = recorder.get()
     if writing is None:
-        raise JitError("an array of a function that is no more traced was used.")
+        raise JitError("an array of a function that is no longer being traced was used.")
     return writing.program
 
 

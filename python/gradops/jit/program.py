@@ -103,7 +103,7 @@ class Program:
         """An array of this program, of one around it or of one that was replayed here, as one of this program.
 
         Raises:
-            JitError: an array of a function that is no more traced, or is by another call.
+            JitError: an array of a function whose trace has ended, or belongs to another call.
         """
         found = x if x.program is self else self._in_replayed(x)
         if found is not None:

@@ -32,7 +32,7 @@ class Log:
     """Operations in the order in which a caller did them, written down when it asks for one of them.
 
     Raises:
-        JitError: the function that is compiled is no more traced.
+        JitError: the function is no longer being traced.
     """
 
     def __init__(self, program: Program, variables: bool):
@@ -129,7 +129,7 @@ class Log:
     def _check(self) -> None:
         writing = recorder.get()
         if writing is None or writing.program.root is not self.program:
-            raise JitError("a number of a function that is no more traced was used.")
+            raise JitError("a number of a function that is no longer being traced was used.")
 
     def _found(self, index: int) -> tuple[Scalars, int]:
         """The block of a result, and the result's number in it."""

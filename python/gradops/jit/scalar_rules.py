@@ -146,7 +146,7 @@ def _written(program: Program, before: int, source: str, names: dict[int, str], 
     for step in program.steps[before:]:
         value = program.value(step.places[0])
         if step.several or np.ndim(value) or value.dtype not in (np.float64, np.bool_):
-            raise TypeError(f"{source} takes `{step.name}`, which is of no single numbers")
+            raise TypeError(f"{source} takes `{step.name}`, which takes more than single numbers")
         pattern, taken = [], []
         numbers = registry[step.name].positions
         for at, x in enumerate(step.arguments):

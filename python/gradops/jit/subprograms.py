@@ -136,8 +136,8 @@ class Body:
         nodes, outside = reached(active, lambda edge: _is_new(edge, self.start), inputs)
         if any(map(self._is_anothers, outside)):
             raise GradientError(
-                "a derivative of third or higher order through a branch, or a custom gradient that closes over what it "
-                "is of, in a compiled loop.",
+                "a compiled loop has no derivative of third or higher order through a branch, and none through a "
+                "custom gradient that closes over the argument of its own derivative.",
                 hint="pass `unroll=True` to `scan()`, or differentiate without `jit()`",
             )
         self.edges = outside

@@ -114,7 +114,8 @@ def _column(name: str, x, count: int) -> list:
         return [x] * count
     if len(x) != count:
         raise ShapeError(
-            f"`{name}`: {count} texts are judged one by one; what is beside them has {len(x)} elements.", argument="f"
+            f"`{name}`: {count} texts are judged one by one; the argument beside them has {len(x)} elements.",
+            argument="f",
         )
     return [_plain(item) for item in x]
 

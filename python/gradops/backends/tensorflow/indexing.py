@@ -186,7 +186,7 @@ def _may_repeat(key) -> bool:
 def set_at(x, key, updates):
     flat = _flat_positions(x, key)
     if isinstance(flat, tf.Tensor) and None in tuple(x.shape) and _may_repeat(key):
-        raise TypeError("which of the values stay that come to one position takes the sizes to find")
+        raise TypeError("where several values go to one position, finding the one that stays needs the sizes")
     updates = tf.reshape(tf.broadcast_to(tf.cast(updates, x.dtype), tf.shape(flat)), [-1])
     if isinstance(flat, tf.Tensor) or distinct(key):
         flat = tf.reshape(flat, [-1, 1])

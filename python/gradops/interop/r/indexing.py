@@ -204,7 +204,7 @@ def _looked_at(index, size: int) -> np.ndarray:
     if found is None:
         raise JitError(
             "`x[i]` by booleans looks at values, which are not known while a function is compiled: "
-            "as many elements come of it as are true. `ops.where` has a fixed shape."
+            "the result has as many elements as are true. `ops.where` has a fixed shape."
         )
     values, missing = found
     if np.any(missing):

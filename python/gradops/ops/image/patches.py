@@ -277,8 +277,8 @@ def reconstruct_patches(
     for full, length, n in zip(whole, sizes, wanted):
         if n > full or n <= full - (length if padding == "same" else 1):
             raise ArgumentError(
-                f"`{op}`: `output_size` must be {whole}, which the patches make, or with padding='same' less by less "
-                f"than a patch; got {wanted}.",
+                f"`{op}`: `output_size` must be {whole}, the size that the patches make, or with padding='same' "
+                f"smaller by less than a patch; got {wanted}.",
                 argument="output_size",
             )
     depth, rest = divmod(shape(patches)[channels], math.prod(sizes))

@@ -185,7 +185,9 @@ class Pieces:
         elif (sign * np.diff(new) >= 0).all() and sign * new[-1] <= sign * old[0]:
             self.c, self.x = ops.concatenate([c, mine], 1), ops.concatenate([more, sites], 0)
         else:
-            raise ArgumentError(f"`{name}`: `x` must go on from an end of the sites, in their order.", argument="x")
+            raise ArgumentError(
+                f"`{name}`: `x` must continue the sites at one of their ends, in their order.", argument="x"
+            )
 
     def _piece(self, c, u, h):
         raise NotImplementedError
