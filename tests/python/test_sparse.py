@@ -287,7 +287,7 @@ def test_variables_without_gradient():
 @pytest.mark.parametrize("derivative", [jacobian, hessian])
 def test_other_libraries_are_refused(backend, derivative):
     x = tensors(np.ones(3), backend)
-    with pytest.raises(ArgumentTypeError, match=f"needs NumPy's arrays.*got {backend} tensors"):
+    with pytest.raises(ArgumentTypeError, match=f"needs NumPy arrays.*got {backend} tensors"):
         derivative(lambda x: ops.sum(x * x), x, sparse=True)
 
 

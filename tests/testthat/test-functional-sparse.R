@@ -52,7 +52,7 @@ test_that("wrong use says what to do", {
   })
   for (backend in setdiff(test_backends(), "numpy")) {
     with_backend(backend, expect_error(
-      hessian(function(x) sum(x^2), op_convert_to_tensor(c(1, 2)), sparse = TRUE), "needs NumPy's arrays",
+      hessian(function(x) sum(x^2), op_convert_to_tensor(c(1, 2)), sparse = TRUE), "needs NumPy arrays",
       class = "gradops_error_type"
     ))
   }
