@@ -8,12 +8,12 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 import scipy.sparse
-from parity import tensors
+from parity import BACKENDS, tensors
 from random_programs import Program
 from seeds import seeds
 
 import gradops
-from gradops import Variable, ops
+from gradops import Variable, functional, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, GradientError
 from gradops.functional import hessian, jacobian, sparse
 from gradops.jit import JitError, jit
@@ -333,3 +333,71 @@ def test_colourings_are_what_they_are_called(pattern):
         assert colors[a] != colors[b]
         for d in np.flatnonzero(dense[c]):
             assert d == b or d == a or len({colors[v] for v in (a, b, c, d)}) >= 3
+
+
+# The Hessian as an object ---------------------------------------------------------------------------------------------
+
+
+def coupled(x, s, y):
+    """A chain and a vector that each of it meets, with a parameter."""
+    return ops.sum(ops.exp(s * x[1:] * x[:-1])) + ops.sum(ops.sin(x[:2] * y)) + ops.sum(s * x**3)
+
+
+@pytest.mark.parametrize(
+    ("backend", "argnums"), [*((b, 0) for b in BACKENDS), ("numpy", (0, 2)), ("numpy", (2, 0)), ("torch", (2, 0))]
+)
+def test_a_sparse_hessian_is_made_once_for_some_arguments(backend, argnums):
+    numbers = RNG.normal(size=6), np.array(0.7), RNG.normal(size=2)
+    inputs = tuple(tensors(list(numbers), backend))
+    pattern = functional.SparseHessian(coupled, numbers, argnums).pattern
+    found = functional.SparseHessian(coupled, inputs, argnums, None if backend == "numpy" else pattern)
+    assert found.count == 3 and (found.pattern != pattern).nnz == 0
+    chosen = argnums if isinstance(argnums, tuple) else (argnums,)
+    moved = [x + 0.3 for x in numbers]
+    want = hessian(lambda *xs: coupled(*_put(moved, chosen, xs)), tuple(moved[k] for k in chosen))
+    want = np.block([list(row) for row in want])
+    np.testing.assert_allclose(found(*tensors(moved, backend)).toarray(), want, rtol=1e-10, atol=1e-12)
+    whole = functional.SparseHessian(coupled, inputs, argnums, np.ones(pattern.shape))
+    np.testing.assert_allclose(whole(*tensors(moved, backend)).toarray(), want, rtol=1e-10, atol=1e-12)
+
+
+def _put(numbers, places, xs):
+    given = list(numbers)
+    for k, x in zip(places, xs):
+        given[k] = x
+    return given
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_elements_of_a_sparse_hessian_have_derivatives(backend):
+    numbers = RNG.normal(size=6), np.array(0.7), RNG.normal(size=2)
+    pattern = functional.SparseHessian(coupled, numbers).pattern
+    inputs = tuple(tensors(list(numbers), backend))
+    found = functional.SparseHessian(coupled, inputs, pattern=pattern)
+    weights = RNG.normal(size=pattern.nnz)
+    rows, columns = sparse.positions(pattern)
+
+    def weighted(x, s, y):
+        return ops.sum(tensors(weights, backend) * found.values(x, s, y))
+
+    def numerically(k):
+        def at(value):
+            x, s, y = _put(numbers, (k,), (value,))
+            return weights @ hessian(lambda x: coupled(x, s, y), x)[rows, columns]
+
+        each = np.eye(numbers[k].size).reshape(-1, *numbers[k].shape) * 1e-5
+        return np.reshape([(at(numbers[k] + e) - at(numbers[k] - e)) / 2e-5 for e in each], numbers[k].shape)
+
+    for k, got in enumerate(gradops.grad(weighted, (0, 1, 2))(*inputs)):
+        np.testing.assert_allclose(ops.convert_to_numpy(got), numerically(k), rtol=1e-6, atol=1e-7)
+
+
+def test_bad_sparse_hessians():
+    x = np.ones(3)
+    with pytest.raises(ArgumentError, match="`argnums` must be positions among 1 inputs; got 1"):
+        functional.SparseHessian(banded, x, 1)
+    with pytest.raises(ArgumentError, match=r"`pattern` must have the shape \(3, 3\); got \(2, 2\)"):
+        functional.SparseHessian(banded, x, pattern=np.eye(2))
+    with pytest.raises(GradientError, match="scalar"):
+        functional.SparseHessian(ops.sin, x)
+    assert repr(functional.SparseHessian(banded, x)) == "<gradops sparse Hessian, 3 x 3, 7 elements, 2 colours>"

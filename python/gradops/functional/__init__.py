@@ -5,8 +5,10 @@ from .implicit import fixed_point, root
 from .matrices import hessian, hvp, jacobian, jvp, vhp, vjp
 from .reverse import grad, value_and_grad
 from .shards import objective
+from .sparse_hessian import SparseHessian
 
 __all__ = [
+    "SparseHessian",
     "fixed_point",
     "grad",
     "hessian",

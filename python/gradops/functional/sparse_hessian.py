@@ -1,0 +1,158 @@
+"""A sparse Hessian as an object: its pattern and colours are found once, and its elements have derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import backends, ops
+from ..autodiff.variable import data_of
+from ..errors import ArgumentError, ShapeError
+from ..jit import jit
+from . import sparse
+from .matrices import hvp
+from .point import Point
+from .structured import Flat
+
+
+class SparseHessian:
+    """The second derivatives of a scalar function by some of its arguments, where they can be other than 0.
+
+    The arguments named by ``argnums`` are one vector, each in row-major order; the others are constants, of which
+    nothing is coloured. Pattern and colours are found at once, from a recorded program, and hold for all values of
+    inputs of these shapes. The elements come from a product with the Hessian for each colour of a star colouring
+    (Gebremedhin, Manne & Pothen 2005). On NumPy these products are compiled.
+
+    Args:
+        func: of as many tensors as ``inputs`` holds, to a scalar.
+        inputs: a tuple of tensors of one library, or a tensor; their shapes count, and for ``func``'s course their
+            values.
+        argnums: the positions of the arguments to differentiate by: an integer or a tuple of them.
+        pattern: a SciPy sparse matrix of the places that can be other than 0. By default it is found on NumPy, and
+            on the other libraries, which do not say what depends on what, every place is one.
+
+    Attributes:
+        pattern: a SciPy CSC matrix of True, symmetric.
+        colors: for each column its colour, from 0: an array of integers.
+        count: the number of colours.
+
+    Raises:
+        ArgumentError: ``argnums`` that are no positions of ``inputs``.
+        ShapeError: a ``pattern`` of another shape.
+        ArgumentTypeError, JitError: as of :func:`gradops.functional.hessian` with ``sparse=True``.
+
+    Gradient:
+        :meth:`values` has derivatives of every order by all inputs.
+
+    Examples:
+        A chain: three colours whatever its length, and the derivative of an element by a parameter.
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> from gradops.functional import SparseHessian
+        >>> def energy(x, stiffness):
+        ...     return ops.sum(stiffness * ops.cosh(x[1:] - x[:-1]))
+        >>> x = np.zeros(5)
+        >>> h = SparseHessian(energy, (x, 2.0))
+        >>> h.count, h.pattern.nnz
+        (3, 13)
+        >>> print(h(x, 2.0).toarray()[0])
+        [ 2. -2.  0.  0.  0.]
+        >>> print(gradops.grad(lambda s: h.values(x, s)[0])(3.0))
+        1.0
+
+    See Also:
+        :func:`gradops.functional.hessian`, :func:`gradops.scipy.sparse.linalg.logdet`.
+    """
+
+    def __init__(self, func: Callable, inputs, argnums: int | tuple[int, ...] = 0, pattern=None):
+        inputs = inputs if isinstance(inputs, tuple) else (inputs,)
+        self.func = func
+        self.argnums = argnums if isinstance(argnums, tuple) else (argnums,)
+        if not self.argnums or not all(type(k) is int and 0 <= k < len(inputs) for k in self.argnums):
+            raise ArgumentError(
+                f"`SparseHessian`: `argnums` must be positions among {len(inputs)} inputs; got {argnums}.",
+                argument="argnums",
+            )
+        at = Point(Flat(self._of_chosen(inputs), (), False), self._chosen(inputs), "SparseHessian")
+        self._numpy = at.backend.is_tensor_type(np.ndarray)
+        size = sum(ops.size(x) for x in at.leaves)
+        if pattern is None and not self._numpy:
+            pattern = np.ones((size, size), bool)
+        if pattern is None:
+            xs = sparse.arrays(at, False)
+            found = sparse.program(at.given, "hvp", hvp, xs, xs).analysis
+        else:
+            found = sparse.Found(sparse.csc(pattern, None).astype(bool), [], False, None, True)
+            if found.pattern.shape != (size, size):
+                raise ShapeError(
+                    f"`SparseHessian`: `pattern` must have the shape {(size, size)}; got {found.pattern.shape}.",
+                    argument="pattern",
+                )
+        plan = found.by_star if found.natural else found.by_columns
+        self.pattern, self.colors, self.count = plan.pattern, plan.colors, plan.count
+        rows, columns = plan.places
+        self._places = rows * self.count + columns
+        self._compiled = jit(self._values) if self._numpy else self._values
+
+    def _chosen(self, inputs) -> tuple:
+        return tuple(inputs[k] for k in self.argnums)
+
+    def _of_chosen(self, inputs) -> Callable:
+        """The function of the arguments to differentiate by, the others as they are in ``inputs``."""
+        given = list(inputs)
+
+        def func(*xs):
+            for k, x in zip(self.argnums, xs):
+                given[k] = x
+            return self.func(*given)
+
+        return func
+
+    def values(self, *inputs):
+        """The elements in the order of :attr:`pattern`, by columns and in each by rows.
+
+        Args:
+            *inputs: as those given at first, of the same shapes.
+
+        Returns:
+            A vector with as many elements as the pattern.
+
+        Gradient:
+            Of every order, by all inputs.
+        """
+        return self._compiled(*inputs)
+
+    def _values(self, *inputs):
+        func, xs = self._of_chosen(inputs), self._chosen(inputs)
+        products = []
+        for seeds in self._seeds(xs):
+            found = hvp(func, xs, seeds, create_graph=True)[1]
+            products.append(ops.concatenate([ops.reshape(x, (-1,)) for x in found]))
+        if not products:
+            return ops.reshape(xs[0], (-1,))
+        return ops.take(ops.reshape(ops.stack(products, 1), (-1,)), self._places, 0)
+
+    def _seeds(self, xs):
+        """For each colour the sum of its unit vectors, in the form of the arguments."""
+        shapes = [tuple(np.shape(data_of(x))) for x in xs]
+        cuts = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
+        for color in range(self.count):
+            parts = np.split(self.colors == color, cuts)
+            yield tuple(_like(part.reshape(shape), x) for part, shape, x in zip(parts, shapes, xs))
+
+    def __call__(self, *inputs):
+        """The Hessian as a SciPy CSC matrix of NumPy's numbers; see :meth:`values` for its derivatives."""
+        values = ops.convert_to_numpy(data_of(self.values(*inputs)))
+        return sparse.csc((values, self.pattern.indices, self.pattern.indptr), self.pattern.shape)
+
+    def __repr__(self) -> str:
+        rows, count = self.pattern.shape[0], self.pattern.nnz
+        return f"<gradops sparse Hessian, {rows} x {rows}, {count} elements, {self.count} colours>"
+
+
+def _like(seeds: np.ndarray, x):
+    data = data_of(x)
+    return (backends.of(data) or backends.of(seeds)).convert(seeds.astype(float), like=data)
