@@ -27,6 +27,7 @@ FLOORS = [  # from the ground up; a module imports from lower floors, and from i
     ("text",),
     ("extend",),
     ("scipy",),
+    ("inference",),
     ("interop",),
 ]
 LATE = {("interop.r.host", "interop.r.host_torch")}  # imports torch, once a tensor of torch's is met
@@ -53,6 +54,7 @@ MEANING = {
     "text": "the names of `autodiff/text` that call models: calls, judges, descent",
     "extend": "ops and backends of other packages",
     "scipy": "SciPy's functions by its names, with derivatives",
+    "inference": "random effects and fits of likelihoods",
     "interop": "R, and other hosts",
 }
 

@@ -1,6 +1,6 @@
 """gradops: one gradient vocabulary, with one meaning, on NumPy, PyTorch, TensorFlow and JAX."""
 
-from . import autodiff, config, errors, extend, functional, ops, scipy, text
+from . import autodiff, config, errors, extend, functional, inference, ops, scipy, text
 from ._names import namespace
 from .autodiff import Parameter, Variable, to
 from .flow import (
@@ -39,6 +39,7 @@ __all__ = [
     "gradient_checkpoint_scope",
     "hessian",
     "hvp",
+    "inference",
     "jacobian",
     "jit",
     "jvp",

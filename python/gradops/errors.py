@@ -14,6 +14,7 @@ __all__ = [
     "BudgetError",
     "GradientError",
     "GradopsError",
+    "InferenceError",
     "JitError",
     "MixedBackendsError",
     "ModelError",
@@ -202,6 +203,12 @@ class JitError(GradopsError, RuntimeError):
     """A function that cannot be compiled, as its course depends on values."""
 
     kind = "jit"
+
+
+class InferenceError(GradopsError, RuntimeError):
+    """A likelihood that is not a number, random effects without a mode, or a parameter that is not identified."""
+
+    kind = "inference"
 
 
 class ShardError(GradopsError, RuntimeError):

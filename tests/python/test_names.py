@@ -26,7 +26,10 @@ MODULES = {
 def test_the_public_modules():
     assert set(MODULES) == {
         "gradops",
-        *(f"gradops.{name}" for name in "autodiff config errors extend functional ops text interop interop.r".split()),
+        *(
+            f"gradops.{name}"
+            for name in "autodiff config errors extend functional inference ops text interop interop.r".split()
+        ),
         "gradops.scipy",
         *SCIPY,
         *(f"gradops.{name}" for name in "ops.image ops.nn autodiff.profiler autodiff.text".split()),

@@ -1,0 +1,313 @@
+"""The Laplace approximation of a likelihood with random effects, with its exact gradient.
+
+The random effects are integrated out around their mode: the value is that of the joint negative log-likelihood there,
+plus half the log determinant of its Hessian, whose factor is sparse. The gradient is by the implicit function theorem,
+not through Newton's steps: with ``H`` the Hessian by the random effects ``u``, and ``W`` its inverse on its pattern,
+
+    l(theta) = f(u, theta) + sum(W * H(u, theta)) / 2      has the gradient of l by theta at fixed u and W,
+                                                           minus that of a . f_u(u, theta), H a = l_u
+
+(Skaug & Fournier 2006; Kristensen, Nielsen, Berg, Skaug & Bell 2016, TMB).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import _scipy, functional, ops
+from ..errors import ArgumentError, InferenceError
+from ..functional import SparseHessian
+from ..jit import jit
+from ..scipy.sparse import _ops as sparse_ops
+from ..scipy.sparse import _pattern
+from ..scipy.sparse._factor import Factor
+from .likelihood import Likelihood
+from .parameters import Layout, Parameters, function_of, listed, shown
+
+STEPS, HALVINGS, RIDGES = 100, 40, 24
+
+
+def laplace(f: Callable, parameters, *, random, map=None) -> Laplace:
+    """The Laplace approximation of a negative log-likelihood, the random effects integrated out.
+
+    Args:
+        f: the joint negative log-likelihood: a function of the parameters, in the form of ``parameters``, to a scalar.
+        parameters: where estimation starts: a dict of tensors, numbers or lists, also nested, all of double precision.
+        random: the names of the random effects, a string or a tuple of them.
+        map: for names of parameters None, which fixes them where they start, or a label for each element: those of one
+            label are one parameter, which starts as the first, and None fixes.
+
+    Returns:
+        A :class:`Laplace`.
+
+    Raises:
+        ArgumentError: an unknown name in ``random`` or ``map``, or no random effect.
+        ArgumentTypeError: a parameter that is no tensor or number; a library without double precision.
+        InferenceError: the likelihood has no curvature by a random effect, whatever the values.
+        GradientError: ``f`` gives no scalar.
+
+    Gradient:
+        :meth:`Laplace.value_and_grad` has the exact one.
+
+    Examples:
+        Groups with a mean of their own: the integral is known, and here the approximation is exact.
+
+        >>> import numpy as np
+        >>> from gradops import ops
+        >>> from gradops.inference import laplace
+        >>> group = np.array([0, 0, 1, 1, 2, 2])
+        >>> y = np.array([1.0, 1.4, 3.1, 2.7, -0.2, 0.4])
+        >>> def joint(p):
+        ...     noise = ops.sum(0.5 * ((y - p["mean"] - p["u"][group]) / 0.3) ** 2) + 6 * np.log(0.3)
+        ...     return noise + ops.sum(0.5 * p["u"] ** 2 / ops.exp(2 * p["logsd"]) + p["logsd"])
+        >>> model = laplace(joint, {"mean": 0.0, "logsd": 0.0, "u": np.zeros(3)}, random="u")
+        >>> value, gradient = model.value_and_grad(model.start)
+        >>> print(round(value, 4), gradient.round(4))
+        1.3436 [-4.0191 -6.1583]
+
+    See Also:
+        :func:`gradops.inference.fit` for estimates with standard errors.
+    """
+    found = Parameters(parameters, random, map)
+    return Laplace(function_of(f, found), found.layout, found.tensor, found.tree)
+
+
+class Laplace(Likelihood):
+    """A negative log-likelihood with the random effects integrated out; made by :func:`laplace`.
+
+    Attributes:
+        start: the estimated parameters where they start, as a vector.
+        names: of each of them.
+        random_names: of each random effect.
+        u: the random effects, from where the next search of their mode starts.
+
+    Examples:
+        An effect with a variance of 1, seen with a noise of variance 1: its mode is half of what is seen.
+
+        >>> from gradops import ops
+        >>> from gradops.inference import laplace
+        >>> model = laplace(lambda p: (3.0 - p["a"] - p["u"]) ** 2 / 2 + p["u"] ** 2 / 2, {"a": 1.0, "u": 0.0}, random="u")
+        >>> print(model.mode([1.0]), model.random_sd([1.0]).round(4))
+        [1.] [0.7071]
+
+    See Also:
+        :func:`laplace`.
+    """
+
+    def __init__(self, f: Callable, layout: Layout, tensor: Callable, tree: Callable):
+        super().__init__(f, layout, tensor, tree)
+        if not layout.u.size:
+            raise ArgumentError("`random`: there is no random effect to integrate out.", argument="random")
+        self.random_names = layout.names_of_u
+        self.u = layout.u.copy()
+        start, u = tensor(layout.theta), tensor(layout.u)
+        self._check_start(layout.theta, layout.u)
+        self._hessian = SparseHessian(f, (start, u), 1)
+        shape = self._hessian.pattern.shape
+        indices = self._hessian.pattern.tocoo()
+        self._pattern, _ = _pattern.at(shape, indices.row, indices.col)
+        self._diagonal = self._pattern.places(np.arange(shape[0]), np.arange(shape[0]))
+        flat = [name for name, place in zip(self.random_names, self._diagonal) if place == self._pattern.count]
+        if flat:
+            raise InferenceError(
+                f"`random`: the likelihood has no curvature by {listed(flat)}, whatever the values.",
+                argument="random",
+                hint="give it a distribution in the likelihood, or fix it by `map`",
+            )
+        compiled = jit if self._compiles else (lambda function: function)
+        self._by_u = compiled(functional.value_and_grad(f, 1))
+        self._outer = compiled(functional.grad(self._with_determinant, (0, 1)))
+        self._mixed = compiled(self._product)
+
+    def _with_determinant(self, theta, u, weights):
+        return self.f(theta, u) + ops.sum(weights * self._hessian.values(theta, u)) / 2
+
+    def _product(self, theta, u, by_theta, by_u):
+        """The Hessian of the joint likelihood times a vector."""
+        return functional.hvp(self.f, (theta, u), (by_theta, by_u))[1]
+
+    # The mode ---------------------------------------------------------------------------------------------------------
+
+    def _newton(self, theta: np.ndarray) -> tuple[float, np.ndarray, Factor]:
+        """The joint value at the mode of the random effects, the mode, and the factor of the Hessian there.
+
+        Raises:
+            InferenceError: there is no mode, or it was not found.
+        """
+        given = self.tensor(theta)
+        u = self.u
+        value, gradient = self._at(given, u)
+        if not np.isfinite(value):
+            u = self.layout.u
+            value, gradient = self._at(given, u)
+        near = False
+        for _ in range(STEPS):
+            if not np.isfinite(value) or not np.isfinite(gradient).all():
+                raise self._failed("is not a number", theta, u)
+            values = ops.convert_to_numpy(self._hessian.values(given, self.tensor(u)))
+            factor, ridge = self._factored(values, theta)
+            step = -factor.solve(gradient[:, None])[:, 0]
+            slope = float(gradient @ step)
+            if not ridge and (near or -slope <= 1e-20):
+                self.u = u
+                return value, u, factor
+            near = not ridge and -slope < 1e-9
+            for halving in range(HALVINGS):
+                moved = u + step * 0.5**halving
+                new, new_gradient = self._at(given, moved)
+                rounding = 1e-11 * (1 + abs(value))
+                if new <= value + 1e-4 * slope * 0.5**halving + rounding and np.isfinite(new_gradient).all():
+                    break
+            else:
+                raise self._failed("does not fall along Newton's step", theta, u)
+            near = near and halving == 0
+            if ridge and halving == 0 and -slope <= 1e-12:
+                raise self._without_curvature(values, theta)
+            u, value, gradient = moved, new, new_gradient
+        if ridge:
+            raise self._without_curvature(values, theta)
+        raise self._failed(f"has no minimum after {STEPS} steps", theta, u)
+
+    def _at(self, theta, u: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = self._by_u(theta, self.tensor(u))
+        return float(value), np.asarray(ops.convert_to_numpy(gradient))
+
+    def _factored(self, values: np.ndarray, theta) -> tuple[Factor, bool]:
+        """The factor, of the Hessian or with a ridge that makes it positive definite; and whether there is one."""
+        ridge = 0.0
+        scale = max(float(np.abs(values[self._diagonal]).mean()), 1e-8)
+        for k in range(RIDGES):
+            found = sparse_ops.cholesky(self._pattern, values)
+            if found is not None:
+                return found, ridge > 0
+            grown = 1e-4 * scale * 4.0**k
+            values = values.copy()
+            values[self._diagonal] += grown - ridge
+            ridge = grown
+        raise self._without_curvature(values, theta)
+
+    def _failed(self, what: str, theta, u) -> InferenceError:
+        k = int(np.argmax(np.abs(self._at(self.tensor(theta), u)[1])))
+        return InferenceError(
+            f"the likelihood by the random effects {what} at {shown(self.names, theta)}; the steepest is "
+            f"{self.random_names[k]} = {u[k]:.6g}."
+        )
+
+    def _without_curvature(self, values, theta) -> InferenceError:
+        weak = np.argsort(values[self._diagonal])[:3]
+        return InferenceError(
+            "the likelihood has no positive curvature by the random effects at "
+            f"{shown(self.names, theta)}; the least is by {listed([self.random_names[k] for k in weak])}.",
+            hint="a random effect needs a distribution, and levels that the data tell apart",
+        )
+
+    # Value and gradient -----------------------------------------------------------------------------------------------
+
+    def value(self, theta) -> float:
+        """The approximate negative log-likelihood, NaN where the random effects have no mode.
+
+        Warns:
+            RuntimeWarning: says at which parameters there is none, and why.
+        """
+        return self._evaluated(theta, False)[0]
+
+    def value_and_grad(self, theta) -> tuple[float, np.ndarray]:
+        """The value, and its gradient by the estimated parameters."""
+        return self._evaluated(theta, True)
+
+    def _evaluated(self, theta, wants_gradient: bool):
+        theta = self._vector(theta)
+        try:
+            value, u, factor = self._newton(theta)
+        except InferenceError as error:
+            warnings.warn(str(error), RuntimeWarning, stacklevel=3)
+            return np.nan, np.full(theta.shape, np.nan)
+        value += factor.logdet / 2 - u.size * np.log(2 * np.pi) / 2
+        return value, self._gradient(theta, u, factor) if wants_gradient else None
+
+    def _gradient(self, theta, u, factor: Factor) -> np.ndarray:
+        weights = self.tensor(factor.inverse(np.zeros((self._pattern.count, 0))))
+        given = self.tensor(theta), self.tensor(u)
+        by_theta, by_u = (np.asarray(ops.convert_to_numpy(x)) for x in self._outer(*given, weights))
+        through = self.tensor(factor.solve(by_u[:, None])[:, 0])
+        moved = self._mixed(*given, self.tensor(np.zeros(theta.shape)), through)[0]
+        return by_theta - np.asarray(ops.convert_to_numpy(moved))
+
+    def hessian(self, theta) -> np.ndarray:
+        """The second derivatives, by differences of the exact gradient of the fourth order."""
+        theta = self._vector(theta)
+        found = np.empty((theta.size, theta.size))
+        for k, x in enumerate(theta):
+            h = 1e-3 * max(abs(x), 1.0)
+            near, far = ([self.value_and_grad(_moved(theta, k, s * h))[1] for s in (1, -1)] for h in (h, 2 * h))
+            found[k] = (8 * (near[0] - near[1]) - (far[0] - far[1])) / (12 * h)
+        return (found + found.T) / 2
+
+    # What is found at an estimate -------------------------------------------------------------------------------------
+
+    def mode(self, theta) -> np.ndarray:
+        """The random effects at the minimum of the joint likelihood, as a vector; see :attr:`random_names`.
+
+        Raises:
+            InferenceError: there is none.
+        """
+        return self._newton(self._vector(theta))[1]
+
+    def parameters(self, theta):
+        """All parameters in their form, random effects at their mode, as NumPy's numbers."""
+        theta = self._vector(theta)
+        return self.tree(self.layout.numbers(theta, self.mode(theta)))
+
+    def _joint(self, theta) -> tuple:
+        """The factor by the random effects, and the joint Hessian's columns by the estimated parameters."""
+        _, u, factor = self._newton(theta)
+        given = self.tensor(theta), self.tensor(u)
+        nothing = self.tensor(np.zeros(u.shape))
+        columns = [self._mixed(*given, self.tensor(e), nothing) for e in np.eye(theta.size)]
+        by_u = [np.asarray(ops.convert_to_numpy(column[1])) for column in columns]
+        return factor, np.stack(by_u, 1) if by_u else np.zeros((u.size, 0))
+
+    def random_sd(self, theta, covariance=None) -> np.ndarray:
+        """Standard deviations of the random effects, as a vector.
+
+        Args:
+            covariance: of the estimated parameters, whose uncertainty counts too; without it they are known.
+        """
+        theta = self._vector(theta)
+        factor, mixed = self._joint(theta)
+        found = factor.inverse(np.zeros((self._pattern.count, 0)))[self._diagonal]
+        if covariance is not None:
+            moved = factor.solve(mixed)
+            found = found + np.einsum("ij,jk,ik->i", moved, covariance, moved)
+        return np.sqrt(found)
+
+    def precision(self, theta, hessian=None):
+        """The joint precision of random effects, which come first, and estimated parameters: a SciPy CSC matrix.
+
+        Args:
+            hessian: of the approximate likelihood; by default :meth:`hessian`.
+        """
+        theta = self._vector(theta)
+        factor, mixed = self._joint(theta)
+        hessian = self.hessian(theta) if hessian is None else hessian
+        corner = hessian + mixed.T @ factor.solve(mixed)
+        blocks = [[self._pattern.scipys(factor.values), mixed], [mixed.T, corner]]
+        return _scipy.sparse.block_array(blocks, format="csc")
+
+    def delta(self, g: Callable, theta, covariance) -> tuple[np.ndarray, np.ndarray]:
+        """The value of ``g`` at the estimate and its covariance by the delta method."""
+        theta = self._vector(theta)
+        factor, mixed = self._joint(theta)
+        value, by_theta, by_u = self._jacobian(g, theta, self.u)
+        solved = factor.solve(by_u.T)
+        whole = by_theta - by_u @ factor.solve(mixed)
+        return value, by_u @ solved + whole @ covariance @ whole.T
+
+
+def _moved(theta: np.ndarray, k: int, by: float) -> np.ndarray:
+    moved = theta.copy()
+    moved[k] += by
+    return moved

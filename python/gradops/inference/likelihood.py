@@ -1,0 +1,107 @@
+"""A negative log-likelihood as a function of a vector, with its derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import functional, ops
+from ..errors import InferenceError, ShapeError
+from ..jit import jit
+from ..jit.compiled import Compiled
+from ..jit.scalar_blocks import expanded
+from .parameters import Layout, shown
+
+
+class Likelihood:
+    """A negative log-likelihood of the estimated parameters alone.
+
+    Args:
+        f: of the estimated parameters and the random effects, as vectors.
+        tensor: a function of NumPy's numbers to a tensor of the likelihood's library.
+        tree: a function of a vector of all parameters to their form.
+    """
+
+    def __init__(self, f: Callable, layout: Layout, tensor: Callable, tree: Callable):
+        self.f, self.layout, self.tensor, self.tree = f, layout, tensor, tree
+        self.start, self.names = layout.theta, layout.names_of_theta
+        self._compiles = isinstance(tensor(np.zeros(1)), np.ndarray)
+        compiled: Any = jit if self._compiles else (lambda function: function)
+        nothing = tensor(layout.u)
+        self._first = compiled(functional.value_and_grad(lambda theta: f(theta, nothing)))
+        self._second = compiled(lambda theta: functional.hessian(lambda x: f(x, nothing), theta))
+
+    def _vector(self, theta) -> np.ndarray:
+        theta = np.asarray(theta, float)
+        if theta.shape != self.start.shape:
+            raise ShapeError(
+                f"`inference`: `theta` must be a vector of {self.start.size} numbers, as `names` has; "
+                f"got the shape {theta.shape}.",
+                argument="theta",
+            )
+        return theta
+
+    def value(self, theta) -> float:
+        """The negative log-likelihood."""
+        return self.value_and_grad(theta)[0]
+
+    def value_and_grad(self, theta) -> tuple[float, np.ndarray]:
+        """The value, and its gradient by the estimated parameters."""
+        value, gradient = self._first(self.tensor(self._vector(theta)))
+        return float(value), np.array(ops.convert_to_numpy(gradient))
+
+    def hessian(self, theta) -> np.ndarray:
+        """The second derivatives."""
+        return np.array(ops.convert_to_numpy(self._second(self.tensor(self._vector(theta)))))
+
+    def parameters(self, theta):
+        """All parameters in their form, as NumPy's numbers."""
+        return self.tree(self.layout.numbers(self._vector(theta), self.layout.u))
+
+    def delta(self, g: Callable, theta, covariance) -> tuple[np.ndarray, np.ndarray]:
+        """The value of ``g``, a function of all parameters in their form, and its covariance by the delta method."""
+        value, by_theta, _ = self._jacobian(g, self._vector(theta), self.layout.u)
+        return value, by_theta @ covariance @ by_theta.T
+
+    def _jacobian(self, g: Callable, theta, u) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The value of ``g``, flat, and its derivatives by the estimated parameters and by the random effects."""
+
+        def flat(theta, u):
+            return ops.reshape(g(self.tree(self.layout.vector(theta, u))), (-1,))
+
+        given = self.tensor(theta), self.tensor(u)
+        found = flat(*given), *functional.jacobian(flat, given)
+        value, by_theta, by_u = (np.asarray(ops.convert_to_numpy(x)) for x in found)
+        return value, by_theta, by_u
+
+    def _check_start(self, theta, u) -> None:
+        """Raise where the likelihood is not a number at the start, and say which operation made it so.
+
+        Raises:
+            InferenceError: with the parameters and, on NumPy, the first operation that gave NaN.
+        """
+        value = float(self.f(self.tensor(theta), self.tensor(u)))
+        if np.isfinite(value):
+            return
+        at = f"{value} at {shown(self.layout.names, self.layout.numbers(theta, u))}"
+        operation = nan_from(self.f, theta, u) if self._compiles else None
+        raise InferenceError(
+            f"the likelihood is {at}" + (f": `{operation}` is the first to give no number." if operation else "."),
+            argument="start",
+            hint="start where it is a number, or write it in logarithms",
+        )
+
+
+def nan_from(f: Callable, *xs) -> str | None:
+    """The first operation of ``f`` that gives a NaN or an infinity, of NumPy's arrays."""
+
+    def first(program, outputs):
+        for step in expanded(program.steps):
+            if not all(np.isfinite(program.value(place)).all() for place in step.places):
+                return step.name
+        return None
+
+    with np.errstate(all="ignore"):
+        return Compiled(lambda *xs: f(*xs), (), first).program(*xs).analysis

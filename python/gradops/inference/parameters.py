@@ -1,0 +1,206 @@
+"""Parameters by name and as one vector: which are estimated, which are random, fixed or shared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _names, _tree, backends, config, ops
+from ..autodiff.variable import data_of
+from ..errors import ArgumentError, ArgumentTypeError, TypeOf
+
+
+class Layout:
+    """A vector of parameters, from the estimated ones and the random ones.
+
+    Args:
+        values: where estimation starts, all parameters.
+        names: of each.
+        random: True for each random effect.
+        labels: for each parameter a number; those of one number are one parameter, -1 is fixed. By default none are.
+
+    Attributes:
+        theta, u: the start of the estimated parameters and of the random effects.
+        names_of_theta, names_of_u: their names.
+    """
+
+    def __init__(self, values, names: list[str], random=None, labels=None):
+        self.values, self.names = np.array(values, float).reshape(-1), list(names)
+        size = self.values.size
+        random = np.zeros(size, bool) if random is None else np.asarray(random, bool)
+        labels = np.arange(size) if labels is None else np.asarray(labels)
+        free = labels >= 0
+        mixed = np.intersect1d(labels[free & random], labels[free & ~random])
+        if mixed.size:
+            found = [self.names[k] for k in np.flatnonzero(labels == mixed[0])]
+            raise ArgumentError(f"`map`: {listed(found)} share a value, but not all are random.", argument="map")
+        sources = []
+        self._place = np.zeros(size, np.int64)
+        start = 0
+        for chosen in (free & ~random, free & random):
+            _, first, back = np.unique(labels[chosen], return_index=True, return_inverse=True)
+            order = np.argsort(first)  # in the order of their first places
+            rank = np.empty_like(order)
+            rank[order] = np.arange(len(order))
+            self._place[chosen] = start + rank[back.reshape(-1)]
+            sources.append(np.flatnonzero(chosen)[first[order]])
+            start += len(order)
+        fixed = np.flatnonzero(~free)
+        self._place[fixed] = start + np.arange(len(fixed))
+        self._fixed = self.values[fixed]
+        self._straight = not fixed.size and np.array_equal(self._place, np.arange(size))
+        (self.theta, self.u), (self.names_of_theta, self.names_of_u) = (
+            [self.values[s] for s in sources],
+            [[self.names[k] for k in s] for s in sources],
+        )
+
+    def vector(self, theta, u):
+        """All parameters, from tensors or variables of the estimated ones and the random ones."""
+        parts = [theta, u, _like(self._fixed, theta)]
+        parts = [x for x, size in zip(parts, (self.theta.size, self.u.size, self._fixed.size)) if size]
+        whole = parts[0] if len(parts) == 1 else ops.concatenate(parts)
+        return whole if self._straight else ops.take(whole, self._place, 0)
+
+    def numbers(self, theta, u) -> np.ndarray:
+        """:meth:`vector` of NumPy's numbers."""
+        return np.concatenate([theta, u, self._fixed])[self._place]
+
+    def of_theta(self, values, fixed=np.nan) -> np.ndarray:
+        """For each parameter the value of its estimated one; ``fixed`` for others."""
+        others = np.full(self.u.size + self._fixed.size, fixed)
+        return np.concatenate([values, others])[self._place]
+
+
+class Parameters:
+    """A likelihood's parameters in the form in which it takes them, and as a :class:`Layout`.
+
+    Raises:
+        ArgumentTypeError: a parameter that is no tensor or number.
+        ArgumentError: an unknown name in ``random`` or ``map``; a map of another size than its parameter.
+    """
+
+    def __init__(self, start, random=(), map=None, names=None):
+        start = _as_arrays(start)
+        leaves, self.structure = _tree.flatten(start)
+        self.order = list(_tree.own_order(self.structure))
+        self.backend = backends.common([type(data_of(x)) for x in leaves], "inference") or config.default_backend()
+        arrays = [self._array(leaves[k]) for k in self.order]
+        self.shapes = [x.shape for x in arrays]
+        tops, titles = _titles(start, self.structure, self.order)
+        sizes = [x.size for x in arrays]
+        values = np.concatenate([x.reshape(-1) for x in arrays]) if arrays else np.zeros(0)
+        names = names or [name for title, shape in zip(titles, self.shapes) for name in _elements(title, shape)]
+        chosen = _known((random,) if isinstance(random, str) else tuple(random or ()), tops, "random")
+        owners = np.repeat(np.array(tops, object), sizes)
+        self.layout = Layout(values, names, [top in chosen for top in owners], _labels(map or {}, owners, tops))
+        self.cuts = np.cumsum([0, *sizes])
+
+    def _array(self, x) -> np.ndarray:
+        try:
+            return np.asarray(ops.convert_to_numpy(data_of(x)) if backends.of(data_of(x)) else x, float)
+        except (TypeError, ValueError) as error:
+            raise ArgumentTypeError(
+                "`start`: a parameter must be a tensor, a number or a list of numbers; got {value}.",
+                argument="start",
+                value=TypeOf(x),
+            ) from error
+
+    def tree(self, vector) -> Any:
+        """The parameters in their form, of a vector of all."""
+        found: list = [None] * len(self.order)
+        for k, shape, start, end in zip(self.order, self.shapes, self.cuts[:-1].tolist(), self.cuts[1:].tolist()):
+            found[k] = ops.reshape(vector[start:end], shape) if shape else vector[start]
+        return _tree.unflatten(self.structure, found)
+
+    def tensor(self, x: np.ndarray):
+        """NumPy's numbers as a tensor of the parameters' library.
+
+        Raises:
+            ArgumentTypeError: a library that has no double precision, as JAX without x64.
+        """
+        found = self.backend.convert(np.asarray(x, float))
+        if ops.dtype(found) != "float64":
+            raise ArgumentTypeError(
+                f"`inference` needs double precision; {self.backend.name} made {ops.dtype(found)} of it.",
+                argument="start",
+                hint="`jax.config.update('jax_enable_x64', True)`" if self.backend.name == "jax" else None,
+            )
+        return found
+
+
+def function_of(f: Callable, parameters: Parameters) -> Callable:
+    """``f`` of the estimated parameters and the random effects as vectors."""
+    return lambda theta, u: f(parameters.tree(parameters.layout.vector(theta, u)))
+
+
+def _as_arrays(x):
+    """A structure in which lists of numbers are arrays."""
+    if isinstance(x, dict):
+        return {key: _as_arrays(part) for key, part in x.items()}
+    if isinstance(x, list) and all(isinstance(item, (int, float)) for item in _tree.items(x)):
+        return np.array(x, float)
+    return x
+
+
+def _like(numbers: np.ndarray, x):
+    data = data_of(x)
+    owner = backends.of(data)
+    return numbers if owner is None else owner.convert(numbers, like=data)
+
+
+def _titles(start, structure, order) -> tuple[list, list[str]]:
+    """For each leaf the key at the top, and its name: keys joined by dots."""
+    paths = [path for _, path in _paths(structure)]
+    tops = [paths[k][0] if paths[k] else None for k in order]
+    return tops, [".".join(map(str, paths[k])) or "x" for k in order]
+
+
+def _paths(structure, path=()):
+    if structure.kind == "leaf":
+        yield structure, path
+    for key, part in zip(structure.order or range(len(structure.parts)), structure.parts):
+        yield from _paths(part, (*path, key))
+
+
+def _elements(title: str, shape: tuple) -> list[str]:
+    if not shape:
+        return [title]
+    return [f"{title}[{', '.join(map(str, at))}]" for at in np.ndindex(shape)]
+
+
+def _known(given: tuple, tops: list, argument: str) -> tuple:
+    for name in given:
+        if name not in tops:
+            there = [str(top) for top in dict.fromkeys(tops)]
+            like = _names.closest(str(name), there)
+            raise ArgumentError(
+                f"`{argument}`: there is no parameter `{name}` among {listed(there)}.",
+                argument=argument,
+                hint=None if like is None else f"`{like}`",
+            )
+    return given
+
+
+def _labels(map: dict, owners: np.ndarray, tops: list) -> np.ndarray:
+    labels = np.arange(len(owners))
+    for name in _known(tuple(map), tops, "map"):
+        places, given = np.flatnonzero(owners == name), map[name]
+        given = [None] * len(places) if given is None else list(np.asarray(given, object).reshape(-1))
+        if len(given) != len(places):
+            raise ArgumentError(f"`map`: `{name}` has {len(places)} elements; got {len(given)} labels.", argument="map")
+        first: dict = {}
+        for place, label in zip(places, given):
+            labels[place] = -1 if label is None else first.setdefault(label, place)
+    return labels
+
+
+def listed(names: list[str], most: int = 6) -> str:
+    shown = names[:most] + ([f"{len(names) - most} more"] if len(names) > most else [])
+    return ", ".join(shown[:-1]) + (" and " if len(shown) > 1 else "") + shown[-1] if shown else "none"
+
+
+def shown(names: list[str], values) -> str:
+    """Names with their values, for messages."""
+    return listed([f"{name} = {float(value):.6g}" for name, value in zip(names, values)])

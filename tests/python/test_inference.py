@@ -1,0 +1,197 @@
+"""Random effects and fits: closed forms, a Kalman filter, quadrature, finite differences; what is not identified."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.special
+from parity import BACKENDS, numpy, tensors
+
+from gradops import ops
+from gradops.errors import ArgumentError, ArgumentTypeError, InferenceError, ShapeError
+from gradops.inference import laplace
+
+RNG = np.random.default_rng(5)
+HALF_LOG_2PI = np.log(2 * np.pi) / 2
+GROUP = np.repeat(np.arange(6), [3, 4, 5, 3, 4, 5])
+X = RNG.normal(size=24)
+Y = 1.0 + 0.5 * X + RNG.normal(size=6)[GROUP] + 0.4 * RNG.normal(size=24)
+
+
+def normal(x, mean, sd):
+    """The negative log density of normal numbers, summed."""
+    return ops.sum(0.5 * ops.square((x - mean) / sd) + ops.log(sd) + HALF_LOG_2PI + ops.zeros_like(x - mean))
+
+
+def slopes(f, theta, h=1e-5):
+    return np.array([(f(theta + e) - f(theta - e)) / (2 * h) for e in np.eye(len(theta)) * h])
+
+
+def random_intercept(y, x):
+    def joint(p):
+        mean = p["beta"][0] + p["beta"][1] * x + ops.take(p["u"], GROUP, 0)
+        return normal(y, mean, ops.exp(p["log_sd"])) + normal(p["u"], 0.0, ops.exp(p["log_tau"]))
+
+    return joint
+
+
+START = {"beta": [0.3, 0.2], "log_sd": -0.3, "log_tau": 0.1, "u": np.zeros(6)}
+
+
+def marginal(theta):
+    """The random intercept model's, in closed form; theta as beta, log sd, log tau."""
+    cov = np.exp(2 * theta[2]) * np.eye(24) + np.exp(2 * theta[3]) * (GROUP[:, None] == GROUP)
+    r = Y - theta[0] - theta[1] * X
+    return 0.5 * r @ np.linalg.solve(cov, r) + 0.5 * np.linalg.slogdet(cov)[1] + 24 * HALF_LOG_2PI
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_random_intercept_is_integrated_out_exactly(backend):
+    joint = random_intercept(*tensors([Y, X], backend))
+    start = {name: tensors(np.array(x, float), backend) for name, x in START.items()}
+    model = laplace(joint, start, random="u")
+    assert model.names == ["beta[0]", "beta[1]", "log_sd", "log_tau"] and model.random_names[5] == "u[5]"
+    theta = model.start + 0.1
+    value, gradient = model.value_and_grad(theta)
+    np.testing.assert_allclose(value, marginal(theta), rtol=1e-12)
+    np.testing.assert_allclose(gradient, slopes(marginal, theta), rtol=1e-7, atol=1e-7)
+    # the mode is the best linear unbiased prediction
+    noise, tau = np.exp(2 * theta[2:])
+    cov = noise * np.eye(24) + tau * (GROUP[:, None] == GROUP)
+    design = (np.arange(6)[:, None] == GROUP) * tau
+    np.testing.assert_allclose(model.mode(theta), design @ np.linalg.solve(cov, Y - theta[0] - theta[1] * X), rtol=1e-9)
+    variance = tau - np.einsum("ij,ji->i", design, np.linalg.solve(cov, design.T))
+    np.testing.assert_allclose(model.random_sd(theta) ** 2, variance, rtol=1e-9)
+    assert numpy(model.parameters(theta)["beta"]).shape == (2,)
+
+
+def test_the_joint_precision_is_of_all_parameters():
+    """Of a model that is normal in all but its variances, which are fixed, it is the joint Hessian itself."""
+    model = laplace(random_intercept(Y, X), START, random="u", map={"log_sd": None, "log_tau": None})
+    theta = model.start
+    assert model.names == ["beta[0]", "beta[1]"]
+    design = np.column_stack([(GROUP[:, None] == np.arange(6)).astype(float), np.ones(24), X])
+    want = design.T @ design * np.exp(0.6) + np.diag([np.exp(-0.2)] * 6 + [0, 0])
+    np.testing.assert_allclose(model.precision(theta).toarray(), want, rtol=1e-7, atol=1e-7)
+    covariance = np.linalg.inv(model.hessian(theta))
+    inverse = np.linalg.inv(want)
+    np.testing.assert_allclose(model.random_sd(theta, covariance), np.sqrt(np.diag(inverse)[:6]), rtol=1e-7)
+    value, found = model.delta(lambda p: p["beta"][0] + p["u"], theta, covariance)
+    picked = np.column_stack([np.eye(6), np.ones(6), np.zeros(6)])
+    np.testing.assert_allclose(found, picked @ inverse @ picked.T, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(value, theta[0] + model.mode(theta), rtol=1e-9)
+
+
+def test_a_state_space_model_beside_the_kalman_filter():
+    y = np.cumsum(RNG.normal(size=200)) * 0.3 + RNG.normal(size=200) * 0.5
+
+    def joint(p):
+        phi, h, sd = ops.tanh(p["a"]), p["h"], ops.exp(p["log_q"])
+        first = normal(h[0], 0.0, sd / ops.sqrt(1 - phi * phi))
+        return first + normal(h[1:], phi * h[:-1], sd) + normal(y, h, ops.exp(p["log_r"]))
+
+    def kalman(theta):
+        phi, q, r = np.tanh(theta[0]), np.exp(2 * theta[1]), np.exp(2 * theta[2])
+        mean, variance, total = 0.0, q / (1 - phi**2), 0.0
+        for each in y:
+            s = variance + r
+            total += 0.5 * (each - mean) ** 2 / s + 0.5 * np.log(s) + HALF_LOG_2PI
+            gain = variance / s
+            mean, variance = phi * (mean + gain * (each - mean)), phi**2 * (1 - gain) * variance + q
+        return total
+
+    model = laplace(joint, {"a": 1.0, "log_q": -1.0, "log_r": -0.5, "h": np.zeros(200)}, random=("h",))
+    theta = np.array([1.3, -1.1, -0.6])
+    value, gradient = model.value_and_grad(theta)
+    np.testing.assert_allclose(value, kalman(theta), rtol=1e-11)
+    np.testing.assert_allclose(gradient, slopes(kalman, theta), rtol=1e-6, atol=1e-6)
+
+
+def logistic(counts, sizes):
+    def joint(p):
+        eta = p["mean"] + ops.exp(p["log_tau"]) * p["u"]
+        return ops.sum(sizes * ops.softplus(eta) - counts * eta) + normal(p["u"], 0.0, 1.0)
+
+    return joint
+
+
+def test_a_logistic_model_by_quadrature_and_its_own_differences():
+    sizes = np.array([400.0, 300.0, 500.0, 350.0])
+    counts = np.array([150.0, 180.0, 90.0, 300.0])
+    model = laplace(logistic(counts, sizes), {"mean": 0.0, "log_tau": -0.5, "u": np.zeros(4)}, random="u")
+    theta = np.array([0.2, 0.1])
+
+    def integral(y, n):
+        def log_density(u):
+            eta = theta[0] + np.exp(theta[1]) * u
+            return y * eta - n * np.logaddexp(0, eta) - 0.5 * u * u - HALF_LOG_2PI
+
+        top = max(log_density(u) for u in np.linspace(-4, 4, 2001))
+        area = scipy.integrate.quad(lambda u: np.exp(log_density(u) - top), -4, 4, limit=500, epsabs=1e-12)[0]
+        return -top - np.log(area)
+
+    np.testing.assert_allclose(model.value(theta), sum(map(integral, counts, sizes)), rtol=1e-5)
+    np.testing.assert_allclose(model.value_and_grad(theta)[1], slopes(model.value, theta), rtol=1e-6)
+    hessian = np.array([slopes(lambda t, k=k: model.value_and_grad(t)[1][k], theta) for k in range(2)])
+    np.testing.assert_allclose(model.hessian(theta), hessian, rtol=1e-6)
+
+
+def test_newton_finds_a_mode_where_the_start_has_no_curvature():
+    """Student's t far from its data: the Hessian at the start is not positive definite."""
+    y = np.array([0.0, 0.5, 8.0])
+
+    def joint(p):
+        return ops.sum(2.5 * ops.log1p((y - p["u"]) ** 2 / 4)) + normal(p["u"], p["mean"], 3.0)
+
+    model = laplace(joint, {"mean": 0.0, "u": np.full(3, 20.0)}, random="u")
+    value, gradient = model.value_and_grad(np.array([0.3]))
+    np.testing.assert_allclose(gradient, slopes(model.value, np.array([0.3])), rtol=1e-6)
+    model.u = np.zeros(3)
+    np.testing.assert_allclose(model.value(np.array([0.3])), value, rtol=1e-12)
+
+
+def test_a_map_fixes_and_shares():
+    start = {"a": [1.0, 2.0, 3.0], "b": {"c": 4.0, "d": 5.0}, "u": np.zeros(3)}
+
+    def joint(p):
+        fixed = ops.sum(p["a"] * np.array([1.0, 10.0, 100.0])) ** 2 + p["b"]["c"] ** 2 + p["b"]["d"]
+        return fixed + ops.sum(p["u"] ** 2) / 2 + ops.sum(p["u"] * p["a"])
+
+    model = laplace(joint, start, random="u", map={"a": ["x", None, "x"], "u": [0, 0, None]})
+    assert model.names == ["a[0]", "b.c", "b.d"] and model.random_names == ["u[0]"]
+    np.testing.assert_allclose(model.start, [1, 4, 5])
+    value, gradient = model.value_and_grad(model.start)  # u = -(a0 + a1) / 2 twice
+    want = (1 + 20 + 100) ** 2 + 16 + 5 - 9 / 4 + np.log(2) / 2 - HALF_LOG_2PI
+    np.testing.assert_allclose(value, want, rtol=1e-12)
+    np.testing.assert_allclose(gradient, [2 * 121 * 101 - 3 / 2, 8, 1], rtol=1e-10)
+    np.testing.assert_allclose(numpy(model.parameters(model.start)["u"]), [-1.5, -1.5, 0.0], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "match"),
+    [
+        ({"random": "v"}, ArgumentError, "no parameter `v` among beta, log_sd, log_tau and u"),
+        ({"random": ()}, ArgumentError, "no random effect"),
+        ({"map": {"log_tow": None}}, ArgumentError, "`log_tau`"),
+        ({"map": {"beta": [1]}}, ArgumentError, "`beta` has 2 elements; got 1 labels"),
+        ({"parameters": {**START, "beta": "x"}}, ArgumentTypeError, "got str"),
+        ({"f": lambda p: ops.log(p["log_sd"]) + ops.sum(p["u"] ** 2)}, InferenceError, "`log` is the first to give"),
+        ({"f": lambda p: ops.sum(p["u"][1:] ** 2)}, InferenceError, r"no curvature by u\[0\], whatever"),
+    ],
+)
+def test_bad_models_are_named(change, error, match):
+    given = {"f": random_intercept(Y, X), "parameters": START, "random": "u", **change}
+    with pytest.raises(error, match=match), np.errstate(all="ignore"):
+        laplace(given.pop("f"), given.pop("parameters"), **given)
+
+
+def test_random_effects_without_a_mode_give_nan_and_say_so():
+    model = laplace(lambda p: ops.sum(p["a"] * p["u"] ** 2), {"a": 1.0, "u": np.ones(2)}, random="u")
+    with pytest.warns(RuntimeWarning, match=r"curvature .* at a = -1; the least is by u\[0\] and u\[1\]"):
+        value, gradient = model.value_and_grad([-1.0])
+    assert np.isnan(value) and np.isnan(gradient).all()
+    with pytest.raises(InferenceError, match="curvature"):
+        model.mode([-1.0])
+    with pytest.raises(ShapeError, match="vector of 1 numbers"):
+        model.value([1.0, 2.0])
