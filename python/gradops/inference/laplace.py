@@ -89,7 +89,9 @@ class Laplace(Likelihood):
 
         >>> from gradops import ops
         >>> from gradops.inference import laplace
-        >>> model = laplace(lambda p: (3.0 - p["a"] - p["u"]) ** 2 / 2 + p["u"] ** 2 / 2, {"a": 1.0, "u": 0.0}, random="u")
+        >>> def joint(p):
+        ...     return (3.0 - p["a"] - p["u"]) ** 2 / 2 + p["u"] ** 2 / 2
+        >>> model = laplace(joint, {"a": 1.0, "u": 0.0}, random="u")
         >>> print(model.mode([1.0]), model.random_sd([1.0]).round(4))
         [1.] [0.7071]
 
