@@ -6,7 +6,7 @@ sparse.
 """
 
 from .._names import namespace
-from .laplace import Laplace, laplace
+from .random_effects import Laplace, laplace
 
 __all__ = ["Laplace", "laplace"]
 
