@@ -154,8 +154,16 @@ def test_torchs_own_transformations():
     seen = []
     with torch.autograd.graph.saved_tensors_hooks(lambda t: (seen.append(t), t)[1], lambda t: t):
         y = soft_tanh(leaf)
-    assert len(seen) == 2  # the argument and the result, and nothing of the body
+    assert len(seen) == 1  # the result, and nothing of the body
     np.testing.assert_allclose(torch.autograd.grad(y.sum(), leaf)[0], slopes)
+
+
+def test_torch_saves_what_a_rule_names_and_nothing_else():
+    torch = pytest.importorskip("torch")
+    x, w = (torch.tensor(v, requires_grad=True) for v in (X[:, None] * X, X))
+    for y, saved in ((soft_tanh(x), [(2, 2)]), (weighted(x, w), [(2,)]), (joined([x, x]), [(2, 2), (2, 2)])):
+        assert [tuple(t.shape) for t in y.grad_fn.saved_tensors if t is not None] == saved
+        y.sum().backward()
 
 
 def test_jaxs_own_transformations():

@@ -164,7 +164,7 @@ def derivative(op: Callable, *, several: bool = False, complex_aware: bool = Fal
 
     Gradient:
         The rules'; their own derivatives are those of higher order. Variables save only the values that the
-        rules name, PyTorch's tensors all arguments and results; JAX and TensorFlow compute ``y`` again for it.
+        rules name, and so do PyTorch's tensors; JAX and TensorFlow compute ``y`` again for it.
         Forward mode is the transpose of the rules, by an additional pass, unless the facts say that the op is linear.
 
     Examples:
@@ -212,7 +212,8 @@ class _Ruled:
     def __init__(self, entry: Op, rules: dict[str, Callable], minds_conjugates: bool):
         self.entry = entry
         self.rules = {name: (rule, list(inspect.signature(rule).parameters)[1:]) for name, rule in rules.items()}
-        self.reads_result = any("y" in asked for _, asked in self.rules.values())
+        self.reads = {one for _, asked in self.rules.values() for one in asked}
+        self.reads_result = "y" in self.reads
         self.minds_conjugates = minds_conjugates
         self._made: dict[tuple, Callable] = {}  # by the library, too: an op's body is the kernel of each
 
@@ -220,8 +221,8 @@ class _Ruled:
         key = kernel, derivatives
         if key not in self._made:
             general = custom_gradient(self._pair(kernel))
-            if derivatives.own_tape and not derivatives.eager():
-                return general  # a compiler reads no definition of a class; so not kept either
+            if derivatives.own_tape and not derivatives.eager():  # a compiler reads no definition of a class
+                return _either(derivatives, lambda *arguments: self(kernel, derivatives)(*arguments), general)
             own = self._function(kernel) if derivatives.own_tape else None
             self._made[key] = general if own is None else _either(derivatives, own, general)
         return self._made[key]
@@ -241,8 +242,9 @@ class _Ruled:
         return pair
 
     def _function(self, kernel: Callable) -> Callable:
-        """The same for a library whose tensors record themselves, which saves the result."""
-        gradients = self._gradients
+        """The same for a library whose tensors record themselves, which saves what the rules read."""
+        gradients, parameters = self._gradients, self.entry.parameters
+        reads, reads_result = self.reads, self.reads_result
 
         class Ruled(Function):
             """The op of its arguments one by one, also those in lists; ``counts`` says how many are in each list."""
@@ -251,16 +253,17 @@ class _Ruled:
             def forward(ctx, counts, *flat):
                 y = kernel(*_in_lists(counts, flat))
                 ctx.counts, ctx.several = counts, isinstance(y, (tuple, list))
-                ctx.settings = [None if backends.of(x) else x for x in flat]
-                results = y if ctx.several else (y,)
-                ctx.save_for_backward(*[x if backends.of(x) else None for x in flat], *results)
+                ctx.known = [_Shape(x) if backends.of(x) else x for x in flat]
+                read = [x if name in reads else None for name, x in zip(_repeated(parameters, counts), flat)]
+                results = [] if not reads_result else y if ctx.several else [y]
+                ctx.save_for_backward(*[x if backends.of(x) else None for x in read], *results)
                 return tuple(y) if ctx.several else y
 
             @staticmethod
             def backward(ctx, *gs):
-                saved, size = ctx.saved_tensors, len(ctx.settings)
-                flat = [x if setting is None else setting for x, setting in zip(saved, ctx.settings)]
-                g, y = (gs, saved[size:]) if ctx.several else (gs[0], saved[size])
+                saved, size = ctx.saved_tensors, len(ctx.known)
+                flat = [known if x is None else x for x, known in zip(saved, ctx.known)]
+                g, y = (gs, saved[size:] or None) if ctx.several else (gs[0], saved[size] if reads_result else None)
                 return (None, *_one_by_one(gradients(g, y, _in_lists(ctx.counts, flat)), ctx.counts)[1])
 
         Ruled.__name__ = Ruled.__qualname__ = self.entry.name
@@ -310,6 +313,18 @@ def _one_by_one(arguments, counts=None) -> tuple[tuple, list]:
     for count, argument in zip(counts, arguments):
         flat += [argument] if count is None else [None] * count if argument is None else argument
     return counts, flat
+
+
+def _repeated(names, counts) -> list:
+    """The name of each argument of those that :func:`_one_by_one` makes of the named ones."""
+    return [name for name, count in zip(names, counts) for _ in range(1 if count is None else count)]
+
+
+class _Shape:
+    """The shape of a tensor, in the place of one that no rule reads."""
+
+    def __init__(self, x):
+        self.shape = tuple(x.shape)
 
 
 def _in_lists(counts, flat) -> list:
