@@ -10,7 +10,7 @@ from numpy.exceptions import ComplexWarning
 
 from .. import backends, dtypes
 from ..backends._keys import distinct, plain
-from ..errors import ShapeError
+from ..errors import GradientError, ShapeError
 from ..ops import conversion, elementwise, indexing, joining, reductions, shaping
 from .graph import Cotangents, Node
 from .state import special
@@ -45,6 +45,36 @@ def fit(g, edge):
         return g
     have, want = conversion.dtype(g), dtypes.canonical(like.dtype)
     return g if have == want else conversion.cast(g, want)
+
+
+def one_for_each(result, count: int, who: str, of: str) -> list:
+    """The gradients that the user's code gave, of which None at the end may be too many.
+
+    Raises:
+        GradientError: too many or too few.
+    """
+    gradients = list(result) if isinstance(result, (tuple, list)) else [result]
+    while len(gradients) > count and gradients[-1] is None:
+        gradients.pop()
+    if len(gradients) != count:
+        raise GradientError(f"{who} must return {count} gradients, one for each {of}; got {len(gradients)}.")
+    return gradients
+
+
+def given_for(g, shape: tuple, who: str, which: str = "an input", **fields):
+    """A gradient that the user's code gave, summed to the shape of its tensor.
+
+    Raises:
+        ShapeError: a shape that is not the result of broadcasting the tensor's.
+    """
+    try:
+        return sum_to(g, shape)
+    except ShapeError:
+        raise ShapeError(
+            f"{who} returned a gradient of shape {tuple(g.shape)} for {which} of shape {shape}; it must have that "
+            "shape, or one that broadcasting made of it.",
+            **fields,
+        ) from None
 
 
 def given_in(g, dtype: str, who: str):

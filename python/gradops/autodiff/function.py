@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from .. import backends, dtypes
-from ..errors import ArgumentTypeError, GradientError, MixedBackendsError, Position, ShapeError, TypeOf
+from ..errors import ArgumentTypeError, GradientError, MixedBackendsError, Position, TypeOf
 from ..ops import creation
 from . import inplace, state, structured_function, torch_tape
-from .cotangents import fit, given_in, is_complex, sum_to, zeros
+from .cotangents import fit, given_for, given_in, is_complex, one_for_each, zeros
 from .engine import given, lent, rejoined
 from .graph import PICK, Cotangents, Node, Rule
 from .modes import no_grad, recording
@@ -379,14 +379,7 @@ def _rejoined(value, source, node: Node, single: bool):
 
 def _gradients(cls, result, about, edges) -> list:
     """The gradients that ``backward`` returned, checked: raw data, or variables in a pass that is recorded."""
-    gradients = list(result) if isinstance(result, (tuple, list)) else [result]
-    while len(gradients) > len(about) and gradients[-1] is None:
-        gradients.pop()
-    if len(gradients) != len(about):
-        raise GradientError(
-            f"{cls.__name__}.backward must return {len(about)} gradients, one for each input of `forward`; "
-            f"got {len(gradients)}."
-        )
+    gradients = one_for_each(result, len(about), f"{cls.__name__}.backward", "input of `forward`")
     return [_gradient(cls, i, g, a, e) for i, (g, a, e) in enumerate(zip(gradients, about, edges))]
 
 
@@ -416,13 +409,7 @@ def _gradient(cls, i: int, g, about, edge):
         g = g.data
     if is_complex(g.dtype) and not is_complex(dtype):
         g = given_in(g, dtypes.canonical(dtype), f"{cls.__name__}.backward")
-    try:
-        return sum_to(g, shape)
-    except ShapeError:
-        raise ShapeError(
-            f"{cls.__name__}.backward returned a gradient of shape {tuple(g.shape)} for input {{i}} of shape {shape}.",
-            i=Position(i),
-        ) from None
+    return given_for(g, shape, f"{cls.__name__}.backward", "input {i}", i=Position(i))
 
 
 def once_differentiable(backward: Callable) -> Callable:

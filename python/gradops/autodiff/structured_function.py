@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import _tree, backends
 from ..errors import ArgumentTypeError, GradientError, TypeOf
+from .cotangents import one_for_each
 from .variable import Variable
 
 
@@ -75,14 +76,9 @@ def flat_form(base: Any, cls, args: tuple, keywords: dict) -> tuple[type, list]:
     def backward(ctx, *gradients):
         result = cls.backward(ctx, *gradients)
         several = isinstance(result, (tuple, list)) and len(given) > 1 or len(given) == 1 and _is_row(result, given[0])
-        result = list(result) if several else [result]
-        while len(result) > len(given) and result[-1] is None:
-            result.pop()
-        if len(result) != len(given):
-            raise GradientError(
-                f"{cls.__name__}.backward must return {len(given)} gradients, one for each argument of `forward`; "
-                f"got {len(result)}."
-            )
+        result = one_for_each(
+            result if several else [result], len(given), f"{cls.__name__}.backward", "argument of `forward`"
+        )
         found: list[list] = [[] for _ in variables]
         for value, gradient in zip(given, result):
             _collect(cls, value, gradient, places, found)

@@ -9,12 +9,12 @@ from types import CellType
 import numpy as np
 
 from .. import _tree, backends
-from ..autodiff.cotangents import given_in, sum_to
+from ..autodiff.cotangents import given_for, given_in
 from ..autodiff.state import version
 from ..autodiff.text import feedback
 from ..autodiff.variable import Variable, data_of
 from ..backends import tracing
-from ..errors import ArgumentTypeError, GradientError, ShapeError, TypeOf
+from ..errors import ArgumentTypeError, GradientError, TypeOf
 from ..ops import conversion
 from ..ops.creation import full
 
@@ -167,14 +167,7 @@ def fit(g, x):
         return full(tuple(data.shape), _like(float(g) if not isinstance(g, complex) else g, data), dtype)
     if not is_tensor(g) or (backends.of(g) is not None and backends.of(g) is not backends.of(data)):
         g = _like(g, data)
-    try:
-        g = sum_to(g, tuple(data.shape))
-    except ShapeError:
-        raise ShapeError(
-            f"a gradient of shape {tuple(g.shape)} was returned for an input of shape {tuple(data.shape)}; "
-            "it must have that shape, or one that broadcasting made of it.",
-            argument="gradient",
-        ) from None
+    g = given_for(g, tuple(data.shape), "the gradient function", argument="gradient")
     return given_in(g, dtype, "the gradient function")
 
 
