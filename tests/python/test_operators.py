@@ -126,13 +126,13 @@ def test_every_class_has_the_whole_table():
 
 
 def test_numpy_functions_without_an_op_and_values_are_refused():
-    for f in (np.unwrap, np.fft.fft, lambda x: np.sum(x, where=[True, False, True]), np.array_equiv, np.array_str):
+    for f in (np.packbits, np.unwrap, lambda x: np.exp(x, where=[True, False, True]), np.array_equiv, np.array_str):
         with pytest.raises((JitError, TypeError)):
             jit(f)(X) if f is not np.array_equiv else jit(lambda x: np.array_equiv(x, x))(X)
-    with pytest.raises(JitError, match=r"numpy\.unwrap is not recorded"):
-        jit(np.unwrap)(X)
-    with pytest.raises(ArgumentTypeError, match=r"numpy\.unwrap is not recorded"):
-        np.unwrap(Variable(X))
+    with pytest.raises(JitError, match=r"numpy\.packbits is not recorded"):
+        jit(np.packbits)(X)
+    with pytest.raises(ArgumentTypeError, match=r"numpy\.packbits is not recorded"):
+        np.packbits(Variable(X))
     with pytest.raises(ArgumentTypeError, match="bitwise_and.*integers or bools"):
         Variable(X) & 1
     agree(jit(lambda x: x * np.size(x) + np.ndim(x) * np.shape(x)[0])(X), 3 * X + 3, "shapes are known")

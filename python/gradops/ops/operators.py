@@ -48,17 +48,23 @@ OPERATORS: dict[str, Callable] = {
 }
 
 
+_reshape_to = numpy_functions.ROWS[np.reshape].method()
+
+
 def _reshape(self, *shape, order="C", copy=None):
     """The same elements in another shape, given as one tuple or several ints; ``order`` as NumPy's."""
     shape = shape[0] if len(shape) == 1 else shape
-    if order == "C" and copy is None:
-        return ops.reshape(self, shape)
-    return numpy_functions.reshape(self, shape, order, copy=copy)
+    return ops.reshape(self, shape) if order == "C" and copy is None else _reshape_to(self, shape, order, copy=copy)
 
 
-def _ravel(self, order="C"):
-    """All elements as a vector; ``order`` as NumPy's."""
-    return numpy_functions.ravel(self, order)
+def _transpose(self, *axes):
+    """The dimensions in another order: reversed, or as given, in one tuple or several ints."""
+    return ops.transpose(self, axes[0] if len(axes) == 1 else axes or None)
+
+
+def _compress(self, condition, axis=None, out=None):
+    """The slices along ``axis`` where a condition holds."""
+    return np.compress(condition, self, axis, out)
 
 
 def _flatten(self, order="C"):
@@ -66,32 +72,48 @@ def _flatten(self, order="C"):
     return ops.copy(numpy_functions.ravel(self, order))
 
 
-def _sort(self, axis=-1, kind=None, order=None, *, stable=None):
-    """Sort the elements in place, as NumPy's arrays do; :func:`gradops.ops.sort` gives a sorted copy."""
-    if axis is None:
-        raise ArgumentTypeError("`sort` in place: `axis` must be a dimension; got {None}.", argument="axis")
-    self._write(np.sort(self, axis, kind, order, stable=stable))
+def _in_place(name: str, place: int) -> Callable:
+    """A method that does to the array what the function does to a copy; ``axis`` is its argument at ``place``."""
+    row = numpy_functions.ROWS[getattr(np, name)]
+
+    def method(self, *arguments, **keywords):
+        if keywords.get("axis", [*arguments, 0, 0][place]) is None:
+            raise ArgumentTypeError(f"`{name}` in place: `axis` must be a dimension; got {{None}}.", argument="axis")
+        self._write(row.bound(self, (self, *arguments), keywords))
+
+    method.__doc__ = f"As :func:`numpy.{name}`, in place; the function of :mod:`gradops.ops` gives a copy."
+    return method
 
 
-def _transpose(self, *axes):
-    """The dimensions in another order: reversed, or as given, in one tuple or several ints."""
-    if not axes:
-        return ops.transpose(self)
-    return ops.transpose(self, axes[0] if len(axes) == 1 else axes)
+def _astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
+    """In another dtype; ``order``, ``subok`` and ``copy`` change no value."""
+    return ops.cast(self, dtype) if casting == "unsafe" else numpy_functions.typed(self, dtype, casting)
+
+
+def _fill(self, value):
+    """Write one value to all elements."""
+    self[...] = value
 
 
 METHODS: dict[str, Callable] = {
     **{
         name: getattr(ops, name)
-        for name in """abs all any argmax argmin argsort broadcast_to clip conj copy cos cumprod cumsum diagonal dot
-        exp expand_dims flip log matmul max mean min prod repeat round sigmoid sin split sqrt square squeeze
-        std sum swapaxes take tanh trace var where""".split()
+        for name in """abs broadcast_to conj cos exp expand_dims flip log matmul sigmoid sin split sqrt square tanh
+        where""".split()
     },
-    "astype": lambda self, dtype: ops.cast(self, dtype),
+    **{
+        name: numpy_functions.ROWS[getattr(np, name)].method()
+        for name in """all any argmax argmin argpartition argsort choose clip copy cumprod cumsum diagonal dot
+        max mean min nonzero prod put ravel repeat round searchsorted squeeze std sum swapaxes take trace var""".split()
+    },
+    "astype": _astype,
+    "compress": _compress,
+    "conjugate": ops.conj,
+    "fill": _fill,
     "flatten": _flatten,
-    "ravel": _ravel,
-    "sort": _sort,
+    "partition": _in_place("partition", 1),
     "reshape": _reshape,
+    "sort": _in_place("sort", 0),
     "transpose": _transpose,
 }
 

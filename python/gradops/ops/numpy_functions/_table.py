@@ -1,0 +1,198 @@
+"""The table of NumPy's functions, keyed by the functions: a row has NumPy's own signature, and is written in ops."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cached_property
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from ... import ops
+from ..._tree import map_items
+from ...errors import ArgumentTypeError, TypeOf
+
+ROWS: dict[Any, Row] = {}
+
+
+class Row:
+    """A function of NumPy's, as a function of arrays of ours.
+
+    Args:
+        path: its name below ``numpy``.
+        call: what it is here; without ``out``, which the row writes to.
+        names: NumPy's names of the first parameters of ``call``, where they are others.
+        idle: parameters of NumPy's that change no value. All others are refused by name, unless they are defaults.
+    """
+
+    leading = 0
+    """How many first arguments go to ``call`` as they are; known from the first call on."""
+
+    def __init__(self, path: str, function: Callable, call: Callable, names: str | None, idle: str):
+        self.path = path
+        self.function = function
+        self.call = call
+        self.names = names
+        self.idle = frozenset(idle.split())
+
+    @cached_property
+    def own(self) -> dict[str, str]:
+        """The parameters of ``call`` by NumPy's names of them."""
+        parameters = list(inspect.signature(self.call).parameters)
+        return dict(zip(parameters if self.names is None else self.names.split(), parameters))
+
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        """NumPy's parameters and their defaults."""
+        try:
+            parameters = inspect.signature(self.function).parameters.values()
+        except (TypeError, ValueError):  # functions of C, in earlier versions
+            parameters = inspect.signature(self.call).parameters.values()
+        return {p.name: p.default for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+
+    @cached_property
+    def takes_any(self) -> tuple[bool, bool]:
+        """True for a function of any number of arguments, and of arguments of any name."""
+        kinds = {p.kind for p in inspect.signature(self.call).parameters.values()}
+        return inspect.Parameter.VAR_POSITIONAL in kinds, inspect.Parameter.VAR_KEYWORD in kinds
+
+    @property
+    def refused(self) -> list[str]:
+        """NumPy's parameters that are errors here, but for their defaults."""
+        known = {*self.own, *self.idle, "out"}
+        return [] if any(self.takes_any) else [name for name in self.defaults if name not in known]
+
+    def _count(self) -> int:
+        if self.takes_any[0]:
+            return 0
+        count = 0
+        for (name, default), own in zip(self.defaults.items(), self.own):
+            if name != own or default is np._NoValue:
+                break
+            count += 1
+        return count
+
+    def bound(self, ours, arguments: tuple, keywords: dict) -> Any:
+        """Call with NumPy's arguments."""
+        if not self.leading:
+            self.leading = self._count()
+        given = keywords if self.takes_any[0] else {**dict(zip(self.defaults, arguments)), **keywords}
+        found, out = {}, None
+        for name, value in given.items():
+            if value is np._NoValue or name in self.idle:
+                continue
+            if name == "out":
+                out = value
+            elif name in self.own or self.takes_any[1]:
+                found[self.own.get(name, name)] = value
+            elif not _same(value, self.defaults.get(name)):
+                raise unsupported(ours, f"numpy.{self.path}", [name])
+        result = self.call(*arguments, **found) if self.takes_any[0] else self.call(**found)
+        return result if out is None else into(out, result)
+
+    def method(self) -> Callable:
+        """The method of its name of NumPy's arrays."""
+
+        def method(self, *arguments, **keywords):
+            if not keywords and len(arguments) < row.leading:
+                return row.call(self, *arguments)
+            return row.bound(self, (self, *arguments), keywords)
+
+        row = self
+        method.__name__ = method.__qualname__ = self.path
+        method.__doc__ = f"As :func:`numpy.{self.path}`."
+        return method
+
+
+def _same(value, default) -> bool:
+    """True for an argument that asks for the function's default."""
+    return (
+        value is default or isinstance(value, (str, bool, int, float)) and type(default) in _PLAIN and value == default
+    )
+
+
+_PLAIN = (str, bool, int, float)
+
+
+def row(paths: str, call: Callable | None = None, names: str | None = None, idle: str = "") -> Any:
+    """Enter functions of NumPy's into the table; those that this version of NumPy has."""
+
+    def enter(call: Callable) -> Callable:
+        for path in paths.split():
+            try:
+                function = attrgetter(path)(np)
+            except AttributeError:
+                continue
+            ROWS.setdefault(function, Row(path, function, call, names, idle))
+        return call
+
+    return enter if call is None else enter(call)
+
+
+def is_ours(value) -> bool:
+    return hasattr(type(value), "_constant")
+
+
+def constant(value, losing: str | None = None) -> Any:
+    """A value, or a list or tuple of them, with the arrays themselves in the place of ours."""
+    return map_items(lambda x: x._constant(losing) if is_ours(x) else x, value)
+
+
+def described(value) -> Any:
+    """An array of the same shape and dtype."""
+    return value._described() if is_ours(value) else value
+
+
+def shape_of(value) -> tuple:
+    return np.shape(described(value))
+
+
+def into(targets, result) -> Any:
+    """Write a result to the array that ``out=`` names, recorded; never into an array that would lose its gradient."""
+    if isinstance(targets, tuple) and isinstance(result, tuple):
+        return tuple(result_i if t is None else into(t, result_i) for t, result_i in zip(targets, result))
+    target = targets[0] if isinstance(targets, tuple) else targets
+    if not np.can_cast(np.dtype(ops.dtype(result)), np.dtype(ops.dtype(target)), "same_kind"):
+        raise ArgumentTypeError(
+            f"`out` has the dtype {ops.dtype(target)}, to which a result of dtype {ops.dtype(result)} is not cast.",
+            argument="out",
+        )
+    write(target, result, "out=")
+    return target
+
+
+def write(target, result, name: str) -> None:
+    """Write to an array of ours or of NumPy's."""
+    if is_ours(target):
+        target._write(result)
+    elif isinstance(target, np.ndarray):
+        target[...] = constant(result, name)
+    else:
+        raise ArgumentTypeError(f"`{name}` must write to an array; got {{got}}.", got=TypeOf(target))
+
+
+def moved(function: Callable, *arrays) -> Any:
+    """The elements of arrays in other places: the places are what the function gives for arrays of places."""
+    shapes = [shape_of(x) for x in arrays]
+    ends = np.cumsum([int(np.prod(s)) for s in shapes], dtype=np.int64)
+    places = [np.arange(e - int(np.prod(s)), e).reshape(s) for s, e in zip(shapes, ends)]
+    parts = [ops.reshape(x, (-1,)) for x in arrays]
+    flat = parts[0] if len(parts) == 1 else ops.concatenate(parts)
+    return map_items(lambda at: ops.take(flat, at.astype(np.int64), 0), function(*places))
+
+
+def full_name(function) -> str:
+    """A function's name as users write it."""
+    module = function.__module__
+    module = "numpy" if module.startswith("numpy.lib") or "._" in module else module
+    return f"{module}.{function.__name__}"
+
+
+def unsupported(ours, name: str, keywords=()) -> Exception:
+    given = f" with {', '.join(f'`{k}`' for k in keywords)}" if keywords else ""
+    return getattr(ours, "_unrecorded", ArgumentTypeError)(
+        f"{name}{given} is not recorded.",
+        hint="use the ops of `gradops.ops`, or `variable.detach().numpy()` for values without gradient",
+    )
