@@ -79,7 +79,7 @@ def _in_place(name: str, place: int) -> Callable:
     def method(self, *arguments, **keywords):
         if keywords.get("axis", [*arguments, 0, 0][place]) is None:
             raise ArgumentTypeError(f"`{name}` in place: `axis` must be a dimension; got {{None}}.", argument="axis")
-        self._write(row.bound(self, (self, *arguments), keywords))
+        self._write(row(self, (self, *arguments), keywords))
 
     method.__doc__ = f"As :func:`numpy.{name}`, in place; the function of :mod:`gradops.ops` gives a copy."
     return method

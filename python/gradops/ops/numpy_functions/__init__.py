@@ -45,6 +45,4 @@ def _array_function(self, function, types, arguments, keywords) -> Any:
     row = ROWS.get(function)
     if row is None:
         raise _table.unsupported(self, _table.full_name(function))
-    if not keywords and len(arguments) <= row.leading:
-        return row.call(*arguments)
-    return row.bound(self, arguments, keywords)
+    return row(self, arguments, keywords)

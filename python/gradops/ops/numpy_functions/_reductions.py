@@ -33,8 +33,7 @@ def _is_plain(where) -> bool:
 
 
 def _sum(a, axis=None, dtype=None, keepdims=False, initial=0, where=True):
-    a = typed(a, dtype)
-    y = ops.sum(_kept(a, where, 0), axis, keepdims)
+    y = ops.sum(_kept(typed(a, dtype), where, 0), axis, keepdims)
     return y if type(initial) is int and initial == 0 else y + initial
 
 
@@ -149,17 +148,17 @@ def _no_nan(a, where):
     return keep.data if hasattr(keep, "_node") and isinstance(keep.data, np.ndarray) else keep
 
 
-row("sum", _sum)
-row("prod", _prod)
-row("mean", _mean)
-row("var", _var)
-row("std", _std)
-row("max amax", _extreme(ops.max, ops.maximum))
-row("min amin", _extreme(ops.min, ops.minimum))
+row("sum", _sum, op=ops.sum)
+row("prod", _prod, op=ops.prod)
+row("mean", _mean, op=ops.mean)
+row("var", _var, op=ops.var)
+row("std", _std, op=ops.std)
+row("max amax", _extreme(ops.max, ops.maximum), op=ops.max)
+row("min amin", _extreme(ops.min, ops.minimum), op=ops.min)
 row("nanmax", _extreme(ops.nanmax, ops.fmax))
 row("nanmin", _extreme(ops.nanmin, ops.fmin))
-row("all", _truth(ops.all, True))
-row("any", _truth(ops.any, False))
+row("all", _truth(ops.all, True), op=ops.all)
+row("any", _truth(ops.any, False), op=ops.any)
 row("nansum", _without_nan(_sum, 0))
 row("nanprod", _without_nan(_prod, 1))
 row("nanmean", _without_nan(_mean))

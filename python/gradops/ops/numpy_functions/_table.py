@@ -25,17 +25,22 @@ class Row:
         call: what it is here; without ``out``, which the row writes to.
         names: NumPy's names of the first parameters of ``call``, where they are others.
         idle: parameters of NumPy's that change no value. All others are refused by name, unless they are defaults.
+        op: what ``call`` is of one argument with no more than ``axis`` and ``keepdims``.
     """
 
     leading = 0
     """How many first arguments go to ``call`` as they are; known from the first call on."""
 
-    def __init__(self, path: str, function: Callable, call: Callable, names: str | None, idle: str):
+    def __init__(
+        self, path: str, function: Callable, call: Callable, names: str | None, idle: str, op: Callable | None
+    ):
         self.path = path
         self.function = function
         self.call = call
         self.names = names
         self.idle = frozenset(idle.split())
+        self.op = op or call
+        self.keywords_of_op = frozenset(("axis", "keepdims") if op else ())
 
     @cached_property
     def own(self) -> dict[str, str]:
@@ -74,19 +79,25 @@ class Row:
             count += 1
         return count
 
-    def bound(self, ours, arguments: tuple, keywords: dict) -> Any:
-        """Call with NumPy's arguments."""
+    def __call__(self, ours, arguments: tuple, keywords: dict) -> Any:
+        """Call with NumPy's arguments; ``ours`` is an array whose class says what an error is."""
+        if len(arguments) == 1 and keywords.keys() <= self.keywords_of_op:
+            if keywords.get("keepdims") is not np._NoValue:
+                return self.op(*arguments, **keywords)
+        elif not keywords and len(arguments) <= self.leading:
+            return self.call(*arguments)
         if not self.leading:
             self.leading = self._count()
+        own, out = self.own, None
         given = keywords if self.takes_any[0] else {**dict(zip(self.defaults, arguments)), **keywords}
-        found, out = {}, None
+        found = {}
         for name, value in given.items():
             if value is np._NoValue or name in self.idle:
                 continue
             if name == "out":
                 out = value
-            elif name in self.own or self.takes_any[1]:
-                found[self.own.get(name, name)] = value
+            elif name in own or self.takes_any[1]:
+                found[own.get(name, name)] = value
             elif not _same(value, self.defaults.get(name)):
                 raise unsupported(ours, f"numpy.{self.path}", [name])
         result = self.call(*arguments, **found) if self.takes_any[0] else self.call(**found)
@@ -94,11 +105,12 @@ class Row:
 
     def method(self) -> Callable:
         """The method of its name of NumPy's arrays."""
+        op, keywords_of_op = self.op, self.keywords_of_op
 
         def method(self, *arguments, **keywords):
-            if not keywords and len(arguments) < row.leading:
-                return row.call(self, *arguments)
-            return row.bound(self, (self, *arguments), keywords)
+            if not arguments and keywords.keys() <= keywords_of_op:
+                return op(self, **keywords)
+            return row(self, (self, *arguments), keywords)
 
         row = self
         method.__name__ = method.__qualname__ = self.path
@@ -108,15 +120,14 @@ class Row:
 
 def _same(value, default) -> bool:
     """True for an argument that asks for the function's default."""
-    return (
-        value is default or isinstance(value, (str, bool, int, float)) and type(default) in _PLAIN and value == default
-    )
+    if type(default) not in (str, bool, int, float):
+        return value is default
+    return isinstance(value, (str, bool, int, float)) and value == default
 
 
-_PLAIN = (str, bool, int, float)
-
-
-def row(paths: str, call: Callable | None = None, names: str | None = None, idle: str = "") -> Any:
+def row(
+    paths: str, call: Callable | None = None, names: str | None = None, idle: str = "", op: Callable | None = None
+) -> Any:
     """Enter functions of NumPy's into the table; those that this version of NumPy has."""
 
     def enter(call: Callable) -> Callable:
@@ -125,7 +136,7 @@ def row(paths: str, call: Callable | None = None, names: str | None = None, idle
                 function = attrgetter(path)(np)
             except AttributeError:
                 continue
-            ROWS.setdefault(function, Row(path, function, call, names, idle))
+            ROWS.setdefault(function, Row(path, function, call, names, idle, op))
         return call
 
     return enter if call is None else enter(call)

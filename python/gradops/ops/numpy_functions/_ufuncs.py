@@ -145,7 +145,7 @@ def _reduce(ours, ufunc, inputs, axis=0, dtype=None, out=None, keepdims=False, i
     if ufunc in REDUCTIONS:
         given = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims, "initial": initial, "where": where}
         row = ROWS[REDUCTIONS[ufunc][0]]
-        return row.bound(ours, (x,), {k: v for k, v in given.items() if v is not None or k == "axis"})
+        return row(ours, (x,), {k: v for k, v in given.items() if v is not None or k == "axis"})
     if where is not True:
         raise unsupported(ours, f"numpy.{ufunc.__name__}.reduce", ["where"])
     (x,) = _typed(ours, ufunc, inputs, dtype, "same_kind")
@@ -176,7 +176,7 @@ def _accumulate(ours, ufunc, inputs, axis=0, dtype=None, out=None):
     running = REDUCTIONS.get(ufunc, (None, None))[1]
     if running is not None:
         named = {} if out is None else {"out": out}
-        return ROWS[running].bound(ours, inputs, {"axis": axis, "dtype": dtype, **named})
+        return ROWS[running](ours, inputs, {"axis": axis, "dtype": dtype, **named})
     if ufunc not in STEPPED:
         raise unsupported(ours, f"numpy.{ufunc.__name__}.accumulate")
     (x,) = _typed(ours, ufunc, inputs, dtype, "same_kind")
