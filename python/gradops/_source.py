@@ -23,7 +23,7 @@ def function(source: str, name: str, place: str, scope: dict[str, Any]) -> Calla
 
 
 def alike(source: str, name: str, place: str, scope: dict[str, Any]) -> Callable:
-    """As :func:`function`, for one of many whose sources differ in the name alone: these are compiled once."""
+    """The same as :func:`function` for sources that differ in the name alone, which are compiled once."""
     file = f"<gradops {place}>"
     exec(_compiled(source.replace(f"def {name}(", "def _(", 1)), scope)
     made = scope.pop("_")

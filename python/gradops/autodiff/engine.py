@@ -155,7 +155,7 @@ def _pass(roots, seeds, retain, create_graph, inputs, ways) -> dict[int, list]:
 
 
 def _end(start: tuple, arrived: dict[int, list], ends: dict, hooked: set[int]) -> None:
-    """Let the leaves have whole gradients, as their hooks give them; one that raises is run again, the others not."""
+    """Run the hooks of leaves on whole gradients; one that raises is run again, the others are not."""
     for place, entry in arrived.items():
         if entry[1].__class__ is Scattered:
             entry[1] = entry[1].total()

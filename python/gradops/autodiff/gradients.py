@@ -149,7 +149,7 @@ def grad(
 
 
 def of_leaves(y: Variable, leaves: list, retain_graph: bool = False, materialize_grads: bool = True) -> tuple:
-    """As :func:`grad`, where ``y`` depends on no other leaves: there is nothing to leave out, and so to look for."""
+    """The same as :func:`grad` where ``y`` depends on no other leaves, so that none need be left out."""
     ends = engine.run([y], _seeds([y], [None], False), retain_graph, False)
     return tuple(of_their_own([_found(i, x, ends, True, materialize_grads) for i, x in enumerate(leaves)], leaves))
 

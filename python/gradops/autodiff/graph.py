@@ -48,7 +48,7 @@ class Node:
             self.made()
 
     def made(self) -> None:
-        """Let those who attach themselves to nodes see this one."""
+        """Show this node to everything that attaches itself to nodes."""
         for pack in packers:
             self.saved = pack(self.saved)
         for watch in watchers:

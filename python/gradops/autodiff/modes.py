@@ -260,7 +260,7 @@ class enable_grad(_Mode):
 
 
 class inference_mode(_Mode):
-    """As :class:`no_grad`, and :class:`enable_grad` inside it records nothing either.
+    """The same as :class:`no_grad`, except that :class:`enable_grad` inside it records nothing either.
 
     Torch tensors made inside are torch's inference tensors. ``inference_mode(False)`` is a scope in which
     operations are recorded. After ``torch.inference_mode``.

@@ -280,7 +280,7 @@ def _of_two(op, rules, holomorphic, variables):
 
 
 def _jointly(rule: Rule, joint: Callable) -> tuple[bool, bool, bool]:
-    """Let a rule of two tensors give both gradients at once; which of the two and the result are to be saved."""
+    """Make a rule of two tensors give both gradients at once; returns which of the two and of the result to save."""
     if "y" in inspect.signature(joint).parameters:
         rule.pull = lambda g, saved, edges: joint(g, *saved)
         return True, True, True

@@ -41,7 +41,7 @@ def gradient_edge(tensor):
 
 
 def _starts(tensors: list, given: list | None, names: tuple[str, str] = initial_gradients.NAMES) -> list:
-    """For each tensor the gradient that a pass starts from, or None; torch takes tensors and nothing else.
+    """The gradient that a pass starts from, or None, for each tensor; torch takes tensors and nothing else.
 
     Raises:
         ArgumentTypeError: a gradient that is neither tensor nor number.

@@ -62,7 +62,7 @@ _joining: dict[str, list[str]] = {}
 
 
 def joins(name: str, module: str) -> None:
-    """Let a module of a floor above define members of a backend's contracts; it is imported once the backend is."""
+    """Register a module of a floor above that defines members of a backend's contracts, to be imported."""
     _joining.setdefault(name, []).append(module)
     if name in _loaded:
         _loaded[name].adopt(importlib.import_module(module))
@@ -266,7 +266,7 @@ def held(value: Any) -> Any:
 
 
 def beside_text(kinds, op: str) -> Backend | None:
-    """As :func:`common`, of types for one graph: text stands beside tensors of any one library without a tape.
+    """The same as :func:`common` for types in one graph: text may be beside tensors of any one library without a tape.
 
     Raises:
         MixedBackendsError: types of two libraries, or text beside tensors whose own tape holds nothing else.

@@ -19,7 +19,7 @@ def is_vector(a, b) -> bool:
 
 
 def in_full_precision(floats, cast, dtype_name):
-    """Let kernels of one matrix work in float32 where it comes in half precision; integers become ``floatx``."""
+    """A decorator by which kernels of one matrix run in float32 on half precision; integers become ``floatx``."""
 
     def decorate(function):
         @wraps(function)

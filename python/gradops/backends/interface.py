@@ -192,7 +192,7 @@ class Backend(_Contract):
         return tuple(x.shape)
 
     def static_value(self, x):
-        """As ``to_numpy``, for values that are known also while a program is traced; any error where they are not."""
+        """The same as ``to_numpy`` for values known also while a program is traced; any error where they are not."""
         return self.to_numpy(x)
 
     def prepare(self, floatx: str) -> Callable[[], None] | None:

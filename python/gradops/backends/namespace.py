@@ -130,11 +130,11 @@ def adaptors(xp: Any, kind: type) -> SimpleNamespace:
         return cast(function(cast(x1, "int8"), cast(x2, "int8")), "bool")
 
     def counting(function):
-        """As ``arithmetic``, for functions that are not operations on truth values: two bools are whole numbers."""
+        """The same as ``arithmetic`` for functions that take no truth values: two bools are whole numbers."""
         return arithmetic(function, lambda function, x1, x2: function(cast(x1, "int64"), cast(x2, "int64")))
 
     def dividing(function, op: str):
-        """As ``counting``, of a division.
+        """The same as ``counting`` for a division.
 
         Raises:
             ArgumentError: a whole number by 0.

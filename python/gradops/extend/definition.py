@@ -95,7 +95,7 @@ def op(function: F | None = None, *, name: str | None = None, differentiable: bo
 
 
 def kernel(op: Callable, backend: str, function: Callable | None = None) -> Any:
-    """Let a library have its own way to compute an op.
+    """Register a library's own kernel for an op.
 
     Args:
         op: an op of :func:`op`.

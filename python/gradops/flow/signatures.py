@@ -50,7 +50,7 @@ def _signature(f: Callable) -> inspect.Signature | None:
 
 
 def _positional_as_read(f: Callable) -> tuple[list[str], list]:
-    """From the code, as `inspect.signature` is not read."""
+    """The names and defaults of positional parameters, from the code, as `inspect.signature` is not read."""
     if not hasattr(f, "__code__") or hasattr(f, "__self__"):
         return _positional_of(_signature(f))
     code, given = f.__code__, f.__defaults__ or ()

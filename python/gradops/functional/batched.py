@@ -349,7 +349,7 @@ def _of_matrices(kernel, x, *settings):
 
 
 def _solve(kernel, a, b, *settings):
-    """One matrix for all members: their right-hand sides side by side."""
+    """The solution with one matrix for all members, whose right-hand sides stand side by side."""
     if isinstance(a, Batched) or np.ndim(a) != 2 or b.ndim > 2:
         return NotImplemented
     columns = np.moveaxis(b.value, 0, -1).reshape(b.shape[0], -1)

@@ -138,11 +138,11 @@ class Part:
         self.derivative = derivative
 
     def at(self, place: int, shard, arguments: tuple):
-        """At the shard that stands at ``place`` in a list."""
+        """The value at the shard that stands at ``place`` in a list."""
         return self._found(shard, arguments, Item("data", place))
 
     def at_partition(self, place: int, shards, arguments: tuple) -> list:
-        """At all shards in a partition of a bag: their sum, or nothing."""
+        """The sum over all shards in a partition of a bag, or nothing."""
         found = [self._found(shard, arguments, Item(f"data[{place}]", i)) for i, shard in enumerate(shards)]
         return [added(*found)] if found else []
 

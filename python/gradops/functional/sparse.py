@@ -207,7 +207,7 @@ class Found:
 
     @functools.cached_property
     def by_star(self) -> Plan:
-        """For a symmetric matrix: an element is read where it, or its twin, stands alone in its row and colour."""
+        """The plan for a symmetric matrix: an element is read where it, or its twin, is alone in its row and colour."""
         pattern = (self.pattern + self.pattern.T).tocsc()
         pattern.sort_indices()
         rows, columns = positions(pattern)

@@ -108,7 +108,7 @@ class Traced:
         return _TEXTS[form](self.value, spec)
 
     def _says(self, form: str, spec: str = "") -> None:
-        """Let the program hold only for arguments for which the text of the value is the same as now."""
+        """Make the program hold only for arguments for which the text of the value is the same as now."""
         if not self.program.may_look:
             self.refuse()
         if self.place not in self.program.constants:
@@ -218,7 +218,7 @@ class Traced:
         self.memory = 0
 
     def _superseded(self, result) -> None:
-        """Let nobody read arrays that share this one's memory, as a program does not write to it: ``result`` is new."""
+        """Mark arrays that share this one's memory as stale, as a program does not write to it: ``result`` is new."""
         # A program has no writes: a write makes a new array, and other traced arrays on the same memory, which NumPy
         # would have changed too, keep the old values. They would have to be made anew from the new array, each by the
         # steps that made it. So they are marked, and whoever reads one gets an error instead of the values from

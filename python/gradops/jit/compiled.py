@@ -58,7 +58,7 @@ class Programs(dict):
         self.older.clear()
 
     def all(self) -> list:
-        """Those held, the ones used last at the end."""
+        """The programs that are held, the ones used last at the end."""
         return [*self.older.values(), *self.values()]
 
 

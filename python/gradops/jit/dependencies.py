@@ -574,7 +574,7 @@ class _Pickled:
             self.text, self.memory = b"", _numbers(value)
 
     def kept(self) -> _Pickled:
-        """With copies of the memory, for later comparison."""
+        """The fingerprint with copies of the memory, for later comparison."""
         self.memory = [part.copy() for part in self.memory]
         return self
 

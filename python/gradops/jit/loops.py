@@ -111,7 +111,7 @@ class Loop:
         return np.empty((self.count, *shape), dtype)
 
     def _compiled(self, state, rows, held):
-        """All of it as native code; False where that cannot be."""
+        """The whole loop as native code; False where that cannot be."""
         examples = [*self.body.values(0), *map(self._room, self.of_row)]
         examples += [self._room(_kind(x)) for x in state] if self.kept else []
         return native.alone("scan", self, (state, rows, held), examples) or False

@@ -295,7 +295,7 @@ class Program:
         return 0
 
     def _close(self) -> None:
-        """Let the operations on single numbers come before the steps that are written from here on."""
+        """End the block of operations on single numbers: steps that are written from here on come after it."""
         self.steps += self.operations.blocks()
 
     def _results(self, step: Step, arguments):

@@ -106,7 +106,7 @@ class Operation:
         return tuple([next(rest) if x is None else x for x in self.pattern])
 
     def _of_numpys(self, *numbers) -> Any:
-        """For kernels that ask for dtypes."""
+        """The kernel on NumPy's numbers, for kernels that ask for dtypes."""
         return self.kernel(*self.arguments([np.float64(x) if x.__class__ is float else x for x in numbers]))
 
 
@@ -197,7 +197,7 @@ class Block:
         return found
 
     def needed(self, is_needed: bytearray) -> Block | None:
-        """Those of its operations that are needed, None for none.
+        """The block of its operations that are needed; None where none is.
 
         Args:
             is_needed: by place, True if later steps need it; the places that the operations need are added.

@@ -234,7 +234,7 @@ class Scalars(Numbers):
         return next(piece for piece in self._pieces if at < piece.stop)
 
     def _split(self, number: int) -> None:
-        """Let all that uses a result do so by way of its own node.
+        """Make a result's own node carry all of its gradient, by splitting the piece that computes it.
 
         The operations up to it become a piece of their own; the rest takes it, and all else that it uses of that piece,
         from there.

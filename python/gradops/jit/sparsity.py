@@ -60,7 +60,7 @@ class Unions:
 
 
 def dependence(program: Program, outputs: list, sources: list[int]) -> list[np.ndarray]:
-    """For each output the sets of elements of ``sources`` that its elements depend on.
+    """The sets of elements of ``sources`` on which the elements of each output depend.
 
     Args:
         outputs: places, or values that depend on nothing.
@@ -260,7 +260,7 @@ def _reduced(analysis: Analysis, step: Step, x, axis=None, *settings):
 
 
 def _along(analysis: Analysis, step: Step, x, axis=-1, *settings):
-    """All elements of a line from all of it."""
+    """The dependence of all elements of a line on all of it."""
     sets = analysis.of(x)
     if not sets.ndim:
         return sets

@@ -269,7 +269,7 @@ class Body:
         return {place: on_copies(g, table) if is_active(g) else g for place, g in gradients.items()}
 
     def emitted(self) -> Any:
-        """It as a function of its arguments and the arrays that it uses of ``outer``, to a list of all its results."""
+        """The body as a function of its arguments and the arrays used of ``outer``, to a list of all results."""
         if self._emitted is None:
             self._emitted = emission.function(self.program, [p for group in self.outputs for p in group])
         return self._emitted

@@ -42,7 +42,7 @@ observe: Callable[[Op, Callable, backends.Backend | None], Callable] | None = No
 
 
 def trace_with(kind: type, make: Callable[[Op, tuple], Callable]) -> None:
-    """Let ``make(op, key)`` supply the implementation for calls with an argument of type ``kind``."""
+    """Register ``make(op, key)`` as the source of implementations for calls with an argument of type ``kind``."""
     _tracers[kind] = make
     for known in registry.values():
         known.kernels.clear()

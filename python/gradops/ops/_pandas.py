@@ -31,7 +31,7 @@ def axes_of(value) -> tuple | None:
 
 
 def _see() -> None:
-    """From here on, ops that go element by element are looked up with the code that follows labels."""
+    """Look up ops that go element by element, from here on, with the code that follows labels."""
     global seen
     if not seen:
         seen = True

@@ -232,7 +232,8 @@ def unstack(x: Tensor, num: Integer | None = None, axis: Axis = 0):
 
 @op(moves=True)
 def array_split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0) -> list:
-    """As :func:`split`, but sections need not divide the dimension: the first ones are one longer then.
+    """Split like :func:`split`, but into sections that need not divide the dimension: the first ones are one longer
+    then.
 
     Args:
         indices_or_sections: the number of sections, or the numbers of elements before each cut, ascending.

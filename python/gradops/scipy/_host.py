@@ -14,7 +14,7 @@ from ._define import LIBRARIES
 
 
 def hosted(op: Any, function: Callable, like: int = 0) -> None:
-    """Let ``function`` of NumPy's arrays be the kernel of an op on matrices, on each library.
+    """Make ``function`` of NumPy's arrays the kernel of an op on matrices, on each library.
 
     The tensors come first among the op's parameters, with matrices in the last two dimensions; others broadcast.
 

@@ -45,7 +45,7 @@ def _of_numpy(x) -> bool:
 
 
 def _has_tensors(x) -> bool:
-    """Also of Variables of NumPy's, with which an error says what is wrong."""
+    """True for tensors, and for Variables of NumPy arrays, with which an error says what is wrong."""
     if isinstance(x, (list, tuple)):
         return any(map(_has_tensors, _tree.flatten(x)[0]))
     return ops.is_tensor(x) and (hasattr(x, "_node") or not _of_numpy(x))

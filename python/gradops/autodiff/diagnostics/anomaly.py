@@ -32,7 +32,7 @@ call_site: Callable[[], str | None] | None = None
 
 
 def set_call_site(describe: Callable[[], str | None] | None) -> None:
-    """Let ``describe()`` say where a forward call was, in this mode and in torch's; None: Python's stack again."""
+    """Set the function that describes where a call was, in this mode and torch's; None: Python's stack."""
     global call_site
     call_site = describe
 

@@ -335,7 +335,7 @@ def _several(y) -> list:
 
 
 def _ordered(roots: list) -> list:
-    """All places, each before those below it."""
+    """The places in an order in which each comes before those below it."""
     done: dict[int, Any] = {}
     seen: set[int] = set()
     stack = [(root, False) for root in roots]

@@ -117,7 +117,7 @@ def _matrix_of(v):
 
 
 def _adjugate(g, x):
-    """In the basis of the singular vectors the adjugate's derivative is products of all but two singular values."""
+    """The derivative of the adjugate, in the basis of singular vectors: products of all but two singular values."""
     u, s, vh = svd(x)
     zero = equal(s, 0)
     logs = log(where(zero, 1.0, s))

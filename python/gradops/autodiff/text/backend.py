@@ -85,7 +85,7 @@ def _get_item(x, key):
 
 
 def _add_at(x, key, updates):
-    """For feedback: remarks on the texts read at ``key`` are on those places."""
+    """The feedback with its remarks, on texts read at ``key``, at those places."""
     said = feedback(updates)
     if isinstance(x, Feedback) and x.size is not None:
         if isinstance(key, tuple) and len(key) == 1:

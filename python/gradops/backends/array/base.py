@@ -104,7 +104,7 @@ def with_defaults(xp, base) -> SimpleNamespace:
         return lambda x: function(made.floats(x))
 
     def floating_arithmetic(function):
-        """As ``arithmetic``, of floats: two integers become ``floatx``."""
+        """The same as ``arithmetic`` on floats: two integers become ``floatx``."""
 
         def kernel(x1, x2):
             x1, x2 = made.promoted(x1, x2)
@@ -127,7 +127,7 @@ def with_defaults(xp, base) -> SimpleNamespace:
         return function
 
     def dividing(function, op: str):
-        """As ``counting``, of a division, whose errors are the library's own."""
+        """The same as ``counting`` for a division, whose errors are the library's own."""
         return made.counting(function)
 
     def predicate(function):

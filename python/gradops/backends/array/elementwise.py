@@ -57,7 +57,7 @@ def special(xp, base, functions) -> dict:
 
 
 def kernels(xp, base) -> dict:
-    """Those of the tables, and functions that the standard has in other words."""
+    """The kernels of the tables, and functions that the standard has under another form."""
 
     def abs(x):
         return x if base.is_bool(x) else xp.abs(x)

@@ -16,7 +16,7 @@ from .base import NUMBERS, find, public
 
 
 def rounds(positions: np.ndarray, size: int) -> np.ndarray:
-    """For each of ``size`` places the row of those of ``positions`` that name it, filled up with their number."""
+    """The rows of ``positions`` that name each of ``size`` places, filled up with the number of rows."""
     order = np.argsort(positions, kind="stable")
     found = positions[order]
     turn = np.arange(len(found)) - np.searchsorted(found, found)

@@ -186,7 +186,7 @@ def arithmetic(function, numbers: bool = False):
 
 
 def counting(function):
-    """As ``arithmetic``, for functions that are not operations on truth values: two bools are whole numbers."""
+    """The same as ``arithmetic`` for functions that take no truth values: two bools are whole numbers."""
 
     def counted(x1, x2):
         if x1.dtype == bool:
@@ -197,7 +197,7 @@ def counting(function):
 
 
 def dividing(function, op: str):
-    """As ``counting``, of a division.
+    """The same as ``counting`` for a division.
 
     Raises:
         ArgumentError: a whole number by 0, where values are known.
@@ -212,7 +212,7 @@ def dividing(function, op: str):
 
 
 def floating_arithmetic(function, numbers: bool = False):
-    """As ``arithmetic``, of floats: two integers become ``floatx``."""
+    """The same as ``arithmetic`` on floats: two integers become ``floatx``."""
 
     def kernel(x1, x2):
         d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)

@@ -67,7 +67,7 @@ def watching(around):
 
 
 def carried():
-    """As ``traces.carried``."""
+    """The same as ``traces.carried``."""
     stack = older_stack()
 
     @contextlib.contextmanager

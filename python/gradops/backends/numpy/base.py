@@ -211,7 +211,7 @@ def floating(ufunc):
 
 
 def scipy_special(name: str):
-    """As ``floating``, of a function of ``scipy.special``, which gives half precision back as single or double."""
+    """The same as ``floating`` for functions of ``scipy.special``, which give half precision back as another."""
 
     function = None
 
@@ -252,12 +252,12 @@ def arithmetic(ufunc, of_any=None):
 
 
 def counting(ufunc):
-    """As ``arithmetic``, for functions that are not operations on truth values: two bools are whole numbers."""
+    """The same as ``arithmetic`` for functions that take no truth values: two bools are whole numbers."""
     return arithmetic(ufunc, lambda x1, x2: ufunc(*_counted(x1, x2)))
 
 
 def dividing(ufunc, op: str):
-    """As ``counting``, of a division.
+    """The same as ``counting`` for a division.
 
     Raises:
         ArgumentError: a whole number by 0.
@@ -277,7 +277,7 @@ def _counted(x1, x2):
 
 
 def floating_arithmetic(ufunc):
-    """As ``arithmetic``, of floats: two integers become ``floatx``."""
+    """The same as ``arithmetic`` on floats: two integers become ``floatx``."""
 
     def kernel(x1, x2):
         if x1.__class__ is x2.__class__ and x1.dtype is x2.dtype and x1.dtype in FLOATING:

@@ -40,7 +40,7 @@ def broadcast_to(x, shape):
 
 
 def _strides(x, shape: tuple) -> tuple | None:
-    """Those of ``x`` broadcast to a shape, in the usual cases."""
+    """The strides of ``x`` broadcast to a shape, in the usual cases."""
     if not x.ndim:
         return (0,) * len(shape)
     sizes = x.shape

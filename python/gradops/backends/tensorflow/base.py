@@ -159,7 +159,7 @@ def arithmetic(function, of_bools=None):
 
 
 def counting(function):
-    """As ``arithmetic``, for functions that are not operations on truth values: two bools are whole numbers."""
+    """The same as ``arithmetic`` for functions that take no truth values: two bools are whole numbers."""
     return arithmetic(function, lambda x1, x2: function(tf.cast(x1, tf.int64), tf.cast(x2, tf.int64)))
 
 
@@ -192,7 +192,7 @@ def _of_bools(function, x1, x2):
 
 
 def floating_arithmetic(function):
-    """As ``arithmetic``, of floats: two integers become ``floatx``."""
+    """The same as ``arithmetic`` on floats: two integers become ``floatx``."""
 
     def kernel(x1, x2):
         x1, x2 = promoted(x1, x2)

@@ -203,7 +203,7 @@ def arithmetic(function, numbers: bool = False):
 
 
 def counting(function, numbers: bool = False):
-    """As ``arithmetic``, for functions that are not operations on truth values: two bools are whole numbers."""
+    """The same as ``arithmetic`` for functions that take no truth values: two bools are whole numbers."""
 
     def counted(x1, x2):
         if _is_truth(x1) and _is_truth(x2):
@@ -246,7 +246,7 @@ def _in_int64(function, x1, x2):
 
 
 def floating_arithmetic(function, numbers: bool = False):
-    """As ``arithmetic``, of floats: two integers become ``floatx``."""
+    """The same as ``arithmetic`` on floats: two integers become ``floatx``."""
 
     def kernel(x1, x2):
         d1, d2 = None if type(x1) in NUMBERS else x1.dtype, None if type(x2) in NUMBERS else x2.dtype

@@ -150,7 +150,7 @@ def observe(op, kernel, owner):
 
 
 def start() -> None:
-    """From here on every kernel is looked up through :func:`observe`."""
+    """Look up every kernel through :func:`observe` from here on."""
     if _dispatch.observe is None:
         _dispatch.observe = observe
         for op in list(_dispatch.registry.values()):

@@ -277,7 +277,7 @@ def checkpoint(run, inputs: list):
 
 
 def _in_transform(run, inputs: list) -> list:
-    """In torch.func's transforms, which take no hooks for saved tensors."""
+    """A checkpointed function in torch.func's transforms, which take no hooks for saved tensors."""
     rule = functools.partial(_again, run)
     return transforms.again(run, rule, inputs, derivatives.reaches_others)
 

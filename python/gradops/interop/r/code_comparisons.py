@@ -50,7 +50,7 @@ def decided(value, form: str):
 
 
 def _numbers(x: Traced, look):
-    """All of them: NaN is equal to NaN here."""
+    """The numbers, all of which are looked at; NaN is equal to NaN here."""
     for part in (ops.real(x), ops.imag(x)) if x.dtype.kind == "c" else (x,):
         absent = ops.isnan(part)
         look(absent)
@@ -84,7 +84,7 @@ def placed(value, table):
 
 
 def _ordered(x: Traced, look):
-    """All of them, where others in the same order would do: the place of each in the sorted ones is looked at."""
+    """The numbers, where others in the same order would do: the place of each in the sorted ones is looked at."""
     if x.size > 1 or x.dtype.kind == "f":
         numbers = _without_nan(x, look)
         look(ops.searchsorted(ops.sort(numbers), numbers))

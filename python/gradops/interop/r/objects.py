@@ -106,7 +106,7 @@ def _unpacked_text(about: dict):
 
 
 def _several(value) -> list:
-    """A list, of which R made a single value if it had one element."""
+    """The list, of which R made a single value if it had one element."""
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]

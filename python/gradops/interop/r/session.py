@@ -24,7 +24,7 @@ _WHOLE = frozenset(("__enter__", "__exit__", "__del__", "__eq__", "__hash__", "_
 
 
 def set_warn(warn: Callable) -> None:
-    """Let warnings that come from gradops be R's: ``warn(message, category)`` is an R function."""
+    """Make gradops' warnings R's: ``warn(message, category)`` is an R function."""
     show = warnings.showwarning
 
     def showwarning(message, category, filename, lineno, file=None, line=None):
@@ -103,7 +103,7 @@ def choose_backend(name: str) -> Callable[[], None]:
 
 
 def set_progress(show: Callable) -> None:
-    """Let R show progress: ``show(label, total, done)`` is an R function, at the end called without ``done``."""
+    """Show progress by R: ``show(label, total, done)`` is an R function, at the end called without ``done``."""
     _progress.host = lambda: _Bar(show)
 
 

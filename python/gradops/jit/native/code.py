@@ -48,7 +48,7 @@ class Checked:
         self.end, self._results = code.here(), results
 
     def redo(self, memory: np.ndarray) -> None:
-        """Let the kernel do it."""
+        """Run the kernel on the memory."""
         found = self._kernel(*[memory[cells].astype(dtype) for cells, dtype in self._given])
         for cells, x in zip(self._results, found if isinstance(found, tuple) else [found]):
             memory[cells] = x
@@ -258,7 +258,7 @@ class Code:
         return out
 
     def checked(self, kernel: Callable, given: list[tuple[np.ndarray, np.dtype]]) -> Checked:
-        """Let the next instructions do the work of ``kernel`` on arrays ``given`` by their cells and dtypes."""
+        """Begin instructions that replace ``kernel`` on arrays ``given`` by their cells and dtypes."""
         self.words.extend((NUMBERS["checked"], len(self.checks), 0, 0, 0))
         self.checks.append(Checked(kernel, given))
         return self.checks[-1]
@@ -273,7 +273,7 @@ class Code:
         return len(self.words) - SHORT
 
     def lands(self, skip: int) -> None:
-        """Let a skip go on here."""
+        """Set the place where a skip continues: here."""
         self.words[skip + 2] = len(self.words) - skip
 
     def again(self, top: int, counter: int, order: range) -> None:

@@ -165,7 +165,7 @@ class Inner(Lowering):
     """The code of a body's steps."""
 
     def give(self, cells: list) -> None:
-        """Let its arguments have these cells."""
+        """Set the cells of its arguments."""
         for place, x in zip(self.program.inputs, cells, strict=True):
             self.take(place, x)
 

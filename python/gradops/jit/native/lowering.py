@@ -144,7 +144,7 @@ class Lowering:
             self.take(place, cells)
 
     def _lower_block(self, block: Block) -> None:
-        """Those that are one instruction each, which are most, many at a time; the others as steps."""
+        """Write operations that are one instruction each, as most are, many at a time; the others as steps."""
         rows = block.rows
         forms = Forms(self.code, block.kinds)
         rows = forms.squared(rows, self.program.constants)
@@ -186,7 +186,7 @@ class Lowering:
         return Step("native", run, tuple(map(Place, self._inputs)), tuple(outputs), True)
 
     def take(self, place: int, cells) -> None:
-        """Let a value have these cells."""
+        """Set the cells of a value."""
         known = self._whole if _is_whole(self.program.value(place)) else self._cells
         known[place] = cells if type(cells) is int or cells.ndim else int(cells)
 

@@ -91,7 +91,7 @@ _PREFIXES = {"load": "l", "store": "s", "index": "i"}
 
 
 def _words(prefix: str) -> str:
-    """All words of a short instruction."""
+    """The words of a short instruction."""
     return "\n".join(_word(f"%{prefix}.{word}", word) for word in ("out", "a", "b", "c"))
 
 

@@ -21,7 +21,7 @@ _ADD, _SUBTRACT, _NEGATIVE = NUMBERS["add"], NUMBERS["subtract"], NUMBERS["negat
 
 
 def _by_number(names) -> np.ndarray:
-    """For each number of an operation, True if it is one of these."""
+    """A table by the number of an operation: True if it is one of these."""
     found = np.zeros(max(NUMBERS.values()) + 1, bool)
     found[[NUMBERS[name] for name in names]] = True
     return found
@@ -114,7 +114,7 @@ class Shortened:
         self._leave_out(i, changed)
 
     def _fuse(self) -> None:
-        """Let operations be one instruction with those that read their results."""
+        """Join operations with those that read their results to one instruction."""
         name, out, x, y, z = self._columns
         i = np.flatnonzero(_IS_OF_TWO[name] & (self._reader >= 0))
         second = self._reader[i]
@@ -359,7 +359,7 @@ def _are_written(body: list[_Instruction], cells: list[int]) -> bool:
 
 
 def _written_in_place(body: list[_Instruction], value: int, cell: int) -> bool:
-    """Let the instruction that computes ``value`` write it to ``cell``; at the end, where others read that before."""
+    """Make the instruction of ``value`` write to ``cell``; moved to the end where others read that before."""
     makers = [i for i, x in enumerate(body) if value in x.writes]
     if len(makers) != 1 or not body[makers[0]].is_operation:
         return False

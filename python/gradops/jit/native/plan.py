@@ -129,7 +129,7 @@ def _is_known(dtype) -> bool:
 
 
 def note(table: Any, step: Step | Block, value: int) -> None:
-    """Let a table by place, of an :mod:`array` or of bytes, have a value at the places of a step's results."""
+    """Set the entries of a table by place (an :mod:`array`, or bytes) at a step's results to a value."""
     if isinstance(step, Block):
         np.frombuffer(table, "b" if isinstance(table, bytearray) else table.typecode)[step.places] = value
         return
@@ -182,7 +182,7 @@ def refuse_short(steps: list[Step], order: Groups, refused: dict[int, str]) -> N
 
 
 def are_read_once(program: Program, steps: list, reads: Groups, wanted: set[int]) -> np.ndarray:
-    """For each place, True if it is read once, by an operation or a step."""
+    """A table by place: True if it is read once, by an operation or a step."""
     size = len(program.values)
     times = np.zeros(size, np.intc)
     # The readers of the wanted places are not known.
@@ -207,7 +207,7 @@ def are_read_once(program: Program, steps: list, reads: Groups, wanted: set[int]
 def needed_outside(
     program: Program, steps: list, reads: Groups, order: Groups, refused: dict[int, str], wanted: set[int]
 ) -> bytearray:
-    """For each place, True if it is read outside of the run that makes it."""
+    """A table by place: True if it is read outside of the run that makes it."""
     run_of = words_of("i", [-2]) * len(program.values)
     is_needed = bytearray(len(program.values))
     for place in wanted:

@@ -40,7 +40,7 @@ class Equation:
         self.held = self.problem.known[1:]
 
     def __call__(self, t, y):
-        """On tensors, with all that has a gradient."""
+        """The slope on tensors, with all that has a gradient."""
         return self._shaped(self.problem._called(t, (y, *self.args)))
 
     def _shaped(self, slope):
@@ -52,7 +52,7 @@ class Equation:
         return ops.reshape(slope, (self.size,))
 
     def value(self, t, y):
-        """On numbers."""
+        """The slope on numbers."""
         slope = self.problem._called(self.time(t), (self.problem.tensor(y), *self.held))
         return np.asarray(numbers(self.name, self._shaped(slope), self.problem.argument), float)
 
@@ -320,7 +320,7 @@ def _by_steps(equation: Equation, method: str, ends: np.ndarray, t_span, t_eval,
 
 
 def _by_adjoint(equation: Equation, method: str, options: dict, values: np.ndarray, times: np.ndarray, first: float):
-    """With derivatives by the adjoint equation, at ``times``."""
+    """The solution at ``times`` with derivatives by the adjoint equation."""
     left_out = len(times) == 0 or times[0] != first
     if left_out:
         times, values = np.concatenate([[first], times]), np.concatenate([equation.start()[:, None], values], 1)

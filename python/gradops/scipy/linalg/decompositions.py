@@ -71,7 +71,7 @@ def cholesky(a: Tensor, lower=False, overwrite_a=False, check_finite=True) -> Te
 
 @of_squares
 def cho_factor(a: Tensor, lower=False, overwrite_a=False, check_finite=True) -> tuple:
-    """As :func:`cholesky`, for :func:`cho_solve`.
+    """The factor of :func:`cholesky` in the form of :func:`cho_solve`.
 
     Returns:
         A pair of the factor, 0 in the other triangle, and ``lower``.

@@ -80,7 +80,7 @@ def cholesky(pattern: Pattern, values: np.ndarray) -> Factor | None:
 
 
 class Singular:
-    """In place of a factor: there is none."""
+    """The entry in place of a factor: there is none."""
 
     @staticmethod
     def solve(b, trans="N"):

@@ -184,7 +184,7 @@ def _t_density_term(w, t, df, nc):
 
 
 def _t_lower_term(w, t, df, nc):
-    """With a geometric series in place of what is below the least node, of terms that fall by ``exp(-df * step)``."""
+    """The term with a geometric series in place of those below the least node, which fall by ``exp(-df * step)``."""
     first = w == held(_least(t))
     rest = log(-ops.expm1(-df * held(_step(df, nc))))
     return _chi(w, df) + log_ndtr(t * np.exp(w) - nc) - where(first, rest, 0.0), 1.0

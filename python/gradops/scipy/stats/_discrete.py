@@ -165,7 +165,7 @@ def _search(family: Discrete, lower: bool, as_log: bool) -> Callable:
         return np.where(q == least, a - 1, np.where(q == most, b, found))
 
     def tail(k, dtype, shapes):
-        """In the dtype that came, so that the quantile of a probability is its place."""
+        """The tail in the dtype that came, so that the quantile of a probability is its place."""
         return np.asarray(family._tail(k.astype(dtype), lower, as_log, *[shape.astype(dtype) for shape in shapes]))
 
     def by_halves(q, *shapes):

@@ -48,7 +48,7 @@ def moments(family, shapes):
 
 
 def _solve(family, lower: bool):
-    """On the host: where the logarithm of a tail of ``family`` is ``p``, by Newton's method within a bracket."""
+    """The place where the logarithm of a tail of ``family`` is ``p``, on the host: Newton's method in a bracket."""
     sign = 1 if lower else -1
     place, scaled, slope_of_place = _SCALES[family.scale or ("log" if family.support_[0] == 0 else "plain")]
 

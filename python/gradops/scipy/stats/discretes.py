@@ -430,7 +430,7 @@ class _Randint(Discrete):
 
 
 def _from_k_on(k, mu1, mu2):
-    """On the host: the logarithm of Skellam's probability of ``k`` and more, ``k`` at least about the mean."""
+    """The logarithm, on the host, of Skellam's probability of ``k`` and more, ``k`` at least about the mean."""
 
     def of_part(length, k, mu1, mu2):
         x = k[:, None] + np.arange(length)

@@ -262,7 +262,7 @@ class _F(Continuous):
         return 1.0
 
     def _logpdf(self, z, dfn, dfd):
-        """At 1 / z the degrees of freedom change places: the first is the smaller one."""
+        """The log density; at 1 / z the degrees of freedom change places: the first is the smaller one."""
 
         def turned(of):
             place = of(z, 1.0)

@@ -130,7 +130,7 @@ class _Exponweib(Continuous):
         return hazard_at((own if lower else other) / a, True, True) ** (1 / c)
 
     def _entropy(self, a, c):
-        """With the mean of the logarithm of the hazard, whose maximum of ``a`` has the distribution."""
+        """The entropy by the mean of the logarithm of the hazard, whose maximum of ``a`` has the distribution."""
 
         def log_hazard(z, a):
             return choose(z < -30, lambda of: of(z, -31.0), lambda of: log(hazard_at(of(z, -1.0), True, True)))
