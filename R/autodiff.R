@@ -58,8 +58,8 @@ parameter <- function(data = "", requires_grad = TRUE, role = NULL) {
 #' `autodiff_grad()` returns the gradients of `outputs` with respect to `inputs` instead.
 #' @param variables,outputs A variable, or a list of them.
 #' @param inputs The variables whose gradients are wanted, one or a list; for `backward()`, `NULL` is all.
-#' @param grad_variables,grad_outputs Upstream gradients, of the shapes of the variables; needed where one is no scalar.
-#'   Of a text what is said of it: one remark or several.
+#' @param grad_variables,grad_outputs Upstream gradients, of the shapes of the variables; required for a variable that
+#'   is not a scalar. For a text they are feedback: one remark or several.
 #' @param retain_graph If `TRUE`, the graph is kept for another pass; `NULL` is `create_graph`.
 #' @param create_graph If `TRUE`, the gradients are recorded too, for higher derivatives.
 #' @param allow_unused If `TRUE`, the outputs need not depend on every input; the gradient of one they do not depend on

@@ -1,35 +1,35 @@
 #' Ops of your own
 #'
-#' `extend_op()` makes an op of R functions, of the kind that all of gradops' ops are: it takes tensors of every
-#' backend, variables and R numbers; [jit()] records it; batches, forward mode and sparsity follow from what it says of
-#' itself; its errors name it and its arguments. `check_op()` holds what it says against the op itself.
+#' `extend_op()` makes an op of R functions that works like gradops' own: it takes tensors of every backend, variables
+#' and R numbers; [jit()] records it; batches, forward mode and sparsity follow from its declared facts; its errors name
+#' it and its arguments. `check_op()` tests the declarations against the op itself.
 #'
 #' A function that only needs a gradient of its own is simpler with [op_custom_gradient()]. An op belongs to the
 #' session, as a function of a package does: one of the same name takes its place.
-#' @param name What messages and programs call it: a name, in a package after that of the package.
+#' @param name The op's name in messages and programs; in a package it begins with that of the package.
 #' @param f The op, as a function of tensors: a value composed of other ops, for backends without a kernel, or
 #'   `function(x) NULL` where there are kernels alone. Arguments without a default are tensors, the others settings.
-#' @param derivative The rules, a list named by arguments: functions of `g`, the gradient of the op's result, and of
-#'   what they name: arguments by their names, the result `y`, the argument's `shape`. They are made of ops. An argument
-#'   without a rule has no gradient. `NULL`: the derivative is that of `f`, or the library's own of a kernel.
+#' @param derivative The rules, a list named by arguments: functions of `g`, the gradient of the op's result, and of any
+#'   of these by name: the op's arguments, the result `y`, the argument's `shape`. They are made of ops. An argument
+#'   without a rule has no gradient. `NULL`: the derivative is that of `f`, or the library's own for a kernel.
 #' @param kernels A list, named by backends, of functions that compute the op there: R functions of tensors, which may
-#'   use R's own functions on `as.array(x)`, or Python functions of the library's tensors. With `derivative` a kernel
-#'   may do anything, as the library's derivative of it is not asked for.
+#'   use base R on `as.array(x)`, or Python functions of the library's tensors. With `derivative` a kernel may do
+#'   anything, as the library need not differentiate it.
 #' @param ... Nothing: the arguments after it are named.
 #' @param elementwise `TRUE`: an element of the result depends on those at its place alone.
 #' @param moves `TRUE`: the elements of the result are elements of the first argument.
 #' @param reduces `TRUE`: each element of the result combines elements of the first argument along `axis`, its second.
 #' @param linear Names of the arguments in which the op is linear, all of them together.
 #' @param multilinear Names of the arguments in each of which alone it is linear.
-#' @param domain Of an elementwise op of one tensor the least and the largest number for which it has a value; outside, it
-#'   is `NaN`.
+#' @param domain The least and the largest number for which an elementwise op of one tensor has a value; outside it is
+#'   `NaN`.
 #' @returns `extend_op()`: a function with the arguments of `f`. `check_op()`: its `op`, invisibly.
 #' @section Gradient:
 #' The rules', on every backend and to any order: their own derivatives are those of higher order.
 #' @section Errors:
 #' - `gradops_error_type`: `f`, a rule or a kernel is not a function; a rule is for an argument that is not a tensor, or
 #'   has an argument that the op does not have.
-#' - `gradops_error_argument`: a name that is none, or that gradops has; a fact that does not hold (`check_op()`).
+#' - `gradops_error_argument`: an invalid name, or one that gradops has; a fact that does not hold (`check_op()`).
 #' - `gradops_error_backend`: a backend's values that differ from NumPy's (`check_op()`).
 #' - `gradops_error_gradient`: gradients that differ between backends, or from finite differences (`check_op()`).
 #' - `gradops_error_callback`: an error in one of the functions, whose condition is the parent.

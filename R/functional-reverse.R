@@ -29,8 +29,8 @@
 #' - `gradops_error_argument`: an unknown `method` or `side`.
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
 #' @section R code as it stands:
-#' While `f` is differentiated (or compiled by [jit()]), a copy of it runs in which R's own functions know tensors, and
-#' so do the functions of yours, or of packages, that it calls; `f` itself and the search path stay as they are.
+#' While `f` is differentiated (or compiled by [jit()]), a copy of it runs in which base R's functions take tensors, and
+#' so do the functions that it calls, yours or those of packages; `f` itself and the search path stay as they are.
 #' - `h <- numeric(n); h[i] <- v`, `M[i, ] <- v`, `x[["a"]] <- v`: R's vectors and matrices take tensors, and grow.
 #' - `as.numeric()`, `as.vector()`, `as.matrix()`, `as.array()`, `as.complex()` keep a tensor whose gradient would be
 #'   lost. `op_stop_gradient(x)` first, or [op_convert_to_array()], takes the values out.
@@ -39,8 +39,8 @@
 #'   known, comparisons are tensors, and what decides is the error `gradops_error_jit`, which names it.
 #' - `print()`, `cat()`, `format()`, `sprintf()`, `paste()` show the values.
 #'
-#' Functions that R's methods of S4 call, and compiled code, are reached by the tensor as it is: what they cannot take
-#' is an error. `vignette("r-code")` has examples, and a page for those who come from RTMB.
+#' S4 methods and compiled code get the tensor itself: an error says where they cannot take it. `vignette("r-code")` has
+#' examples, and a page for those who come from RTMB.
 #' @section Lost gradients:
 #' Where `f` returns plain numbers, or makes a data frame of a tensor, the gradient ends there. Once in each evaluation
 #' of `f` this is the warning `gradops_warning_gradient`. Looking is silent: `print()`, `summary()`, `order()`,

@@ -1,13 +1,13 @@
 #' R's solvers in functions that are differentiated
 #'
-#' `uniroot()`, `optimize()`, `optim()`, `nlm()`, `nlminb()` and `integrate()` of stats where the function that they are
-#' given returns tensors, as it does where it closes over what is differentiated. What they find then has derivatives:
-#' of a root and of a minimum by the implicit function theorem, of an integral under the integral sign and by its bounds
-#' (Leibniz). For ordinary R vectors the stats function is called.
+#' `uniroot()`, `optimize()`, `optim()`, `nlm()`, `nlminb()` and `integrate()` of stats for functions that return
+#' tensors, as they do where they close over a tensor that is differentiated. The solution then has derivatives: a root
+#' and a minimum by the implicit function theorem, an integral under the integral sign and by its bounds (Leibniz). For
+#' ordinary R vectors the stats function is called.
 #'
-#' R's solver finds the solution on numbers. It is then improved by Newton's method, and by three steps that are
-#' recorded: by them derivatives are right up to the third. So the solution is more exact than `tol` asks. A minimum on
-#' a bound stays there: it moves with the bound alone.
+#' R's solver finds the solution on numbers. Newton's method then improves it, and three further steps are recorded, by
+#' which derivatives are right up to the third. So the solution is more exact than `tol` asks. A minimum on a bound
+#' stays there: it moves with the bound alone.
 #'
 #' An integral is the sum over the points of a 21-point Gauss-Kronrod rule in parts that are halved until the error is
 #' below 1e-10, or `rel.tol` at least.

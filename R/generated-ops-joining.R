@@ -111,8 +111,9 @@ op_column_stack <- function(xs) {
 #'   positions (a list, ascending). Gradient: The pieces' upstream gradients, joined; zeros for unused ones.}
 #' \item{`op_unstack(x)`}{`x` taken apart along a dimension. Gradient: The parts' upstream gradients, stacked; zeros
 #'   for unused ones.}
-#' \item{`op_array_split(x, indices_or_sections)`}{As [op_split()], but sections need not divide the dimension: the
-#'   first ones are one longer then. Gradient: The pieces' upstream gradients, joined; zeros for unused ones.}
+#' \item{`op_array_split(x, indices_or_sections)`}{Split like [op_split()], but into sections that need not divide
+#'   the dimension: the first ones are one longer then. Gradient: The pieces' upstream gradients, joined; zeros for
+#'   unused ones.}
 #' \item{`op_hsplit(x, indices_or_sections)`}{`x` cut into columns: along the second dimension, a vector along its
 #'   only one. See [op_split()]. Gradient: The pieces' upstream gradients, joined.}
 #' \item{`op_vsplit(x, indices_or_sections)`}{`x` cut into rows: along the first of at least two dimensions. See

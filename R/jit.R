@@ -7,15 +7,15 @@
 #' A single integer is part of the signature, and `f` is traced again for another; so is a single double beside tensors
 #' that are not all of float64. What changes at each call, such as a step's number, is best a double or a tensor.
 #'
-#' Values that `f` finds outside, such as data, are part of the trace. At each call the variables that `f` (and
-#' functions of yours that it calls, also rules of its gradients) closes over are compared with these, and so are the
-#' options and environment variables that it asked for; `f` is traced again if one is another, also in environments that
-#' they hold, such as objects of R6. Files are not compared, and what a package keeps for itself is not.
+#' Values that `f` finds outside, such as data, are part of the trace. At each call the variables that `f` closes over
+#' (also through functions of yours that it calls, and rules of its gradients), and the options and environment
+#' variables that it read, are compared with those of the trace; `f` is traced again if one has changed, also inside
+#' environments such as R6 objects. Files, and the internal state of packages, are not compared.
 #'
-#' Where `f` changes what it closes over (`count <<- count + 1`, `state$n <- i`), it runs as it stands, as no program
-#' would change it: at the first call silently, as it may be for once (`if (is.null(data)) data <<- read()`), and from
-#' the second in a row on always, with a warning that names the variable. The time, and random numbers of R's, are
-#' errors.
+#' A function that changes a variable that it closes over (`count <<- count + 1`, `state$n <- i`) runs uncompiled, as a
+#' program would not change it: at the first call silently, as it may be for once (`if (is.null(data)) data <<-
+#' read()`), and always from the second such call in a row on, with a warning that names the variable. Reading the time,
+#' and drawing R's random numbers, are errors.
 #'
 #' On NumPy `f` may look at values: `if (sigma <= 0) return(1e10)`, `while`, `x[x > 0]`, `which(x > 0)`, `switch()`,
 #' `stopifnot()`, `identical()`, strings of them (`paste()`, `format()`) and warnings that `tryCatch()` hears. A trace
@@ -24,7 +24,8 @@
 #' warning. Elsewhere, and in functions that [op_scan()] and its kin call, it is an error: use `ifelse()`, [op_cond()]
 #' or [op_while_loop()].
 #' @param f A function of tensors, made of gradops ops and of R's arithmetic and mathematics on tensors.
-#' @param static_argnums Positions (from 1) of arguments that are no tensors, by whose value `f` is traced anew.
+#' @param static_argnums Positions (from 1) of arguments that are not tensors; `f` is traced anew for each of their
+#'   values.
 #' @returns A function of the same arguments; of R numbers alone it returns R numbers. Printing it says what was
 #'   compiled: on NumPy how many steps of the program run as native code, and why the others do not.
 #' @section Errors:
@@ -32,7 +33,7 @@
 #'   it is traced.
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
 #'
-#' The warning `gradops_warning_jit`: `f` changes what it closes over, and runs uncompiled.
+#' The warning `gradops_warning_jit`: `f` changes a variable that it closes over, and runs uncompiled.
 #' @seealso [objective()], which compiles by `jit = TRUE`; [op_scan()] for loops.
 #' @examplesIf gradops_available()
 #' # a log-likelihood with its gradient, compiled together

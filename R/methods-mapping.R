@@ -1,8 +1,8 @@
 #' Functions over tensors
 #'
-#' `apply()`, `sapply()`, `vapply()`, `mapply()`, `sweep()` and `ifelse()` with tensors and variables, as what is gone
-#' through or as what the function returns. Tensors that a function returns are put together as base R puts numbers
-#' together: vectors of one length to the columns of a matrix. For ordinary R vectors the base R function is called.
+#' `apply()`, `sapply()`, `vapply()`, `mapply()`, `sweep()` and `ifelse()` for tensors and variables as arguments, or as
+#' results of the function. Tensors that a function returns are put together as base R puts numbers together: vectors of
+#' one length to the columns of a matrix. For ordinary R vectors the base R function is called.
 #'
 #' `lapply()`, `Map()`, `Filter()` and `Reduce()` are base R's own: a tensor counts as the list of its elements, by
 #' column. With `accumulate = TRUE`, `Reduce()` gives a list of tensors, which `unlist()` joins.
@@ -13,7 +13,7 @@
 #' @param X,x A tensor, a list, or what base R takes.
 #' @param MARGIN Dimensions to keep, by number.
 #' @param FUN A function, or its name.
-#' @param ... Arguments of `FUN`; for `mapply()` what it goes along.
+#' @param ... Arguments of `FUN`; for `mapply()` the vectors and tensors whose elements it takes.
 #' @param vectorize.args The arguments to go along, by name; without it all.
 #' @param simplify,SIMPLIFY,USE.NAMES,MoreArgs,check.margin As in base R. Vectors of tensors get the names
 #'   that base R gives, matrices none.

@@ -9,12 +9,12 @@
 #'
 #' @section Shards of data:
 #' With `data`, a list, the objective is the sum of `f(x, shard, ...)` over its elements, value and derivatives: a
-#' log-likelihood of data that are in pieces. A shard is whatever `f` takes; it stays R's, as it is.
+#' log-likelihood of data in pieces. A shard is any R object that `f` takes.
 #'
 #' With `cluster`, R workers hold the shards, as many each as `parallel::splitIndices()` gives them, and send back their
-#' sums. `f` is sent to them with what it closes over, but not with what it finds in the global environment, which is
-#' for `parallel::clusterExport()` to send, nor with Python objects. gradops has to be installed for them; they compute
-#' on the default backend of this session. They keep the shards until they stop.
+#' sums. `f` is sent to them with the variables that it closes over, but without those in the global environment, which
+#' `parallel::clusterExport()` sends, and without Python objects. gradops must be installed for the workers; they
+#' compute on this session's default backend. They keep the shards until they stop.
 #'
 #' Shards that Dask or Ray hold (a `dask.bag.Bag`, a list of `dask.delayed` values, of futures or of Ray's references)
 #' are summed by their workers, which run Python: `f` is a Python function then, `cluster` and `jit` are not used, and

@@ -42,7 +42,7 @@ op_arange <- function(start, end, step = 1L, dtype = NULL, include_end = TRUE) {
 #' @returns `op_vectorize()`: An R function of tensors, numbers and lists; its results have the broadcast dimensions
 #'   first.
 #' @section Errors:
-#' - `gradops_error_argument`: a signature that is none; from the function, not as many arguments as it has
+#' - `gradops_error_argument`: an invalid signature; from the function, another number of arguments than it has
 #'   (`op_vectorize()`).
 #' - `gradops_error_shape`: from the function, arguments that do not broadcast or do not fit the signature
 #'   (`op_vectorize()`).

@@ -1,18 +1,19 @@
 #' Random tensors
 #'
-#' With keras3's names and arguments, drawn by the generator of the backend: of the default one, or of that of `inputs`,
-#' `logits`, `x`. An R integer as `seed` gives the same numbers at each call, a `random_seed_generator()` others each
-#' time. Without a seed one is drawn by R's generator, so [set.seed()] makes them repeatable.
+#' Random tensors by keras3's names and arguments, drawn by the generator of the default backend, or by that of
+#' `inputs`, `logits` or `x`. An R integer as `seed` gives the same numbers at each call, a `random_seed_generator()`
+#' new ones each time. Without a seed one is drawn by R's generator, so [set.seed()] makes them repeatable.
 #'
-#' In a compiled function a seed must be given, as what is drawn otherwise would be the same at each call; one seed
-#' gives the numbers that it gives elsewhere, at each call again. Backends differ in their numbers.
+#' In a compiled function a seed is required, as numbers drawn without one would be the same at each call. A seed gives
+#' the same numbers there as elsewhere, at each call. Backends differ in their numbers.
 #' @param shape Sizes.
 #' @param mean,stddev,minval,maxval Numbers or tensors. `maxval` itself is not drawn.
 #' @param dtype A dtype; `config_floatx()` where it is `NULL`.
 #' @param seed `NULL`, an R integer, or a `random_seed_generator()`.
 #' @param alpha,beta Shape parameters of the gamma and the beta distribution, above 0; numbers or tensors that broadcast
 #'   to `shape`.
-#' @param counts,probabilities How many trials, and how likely each succeeds; numbers or tensors, as `alpha`.
+#' @param counts,probabilities The number of trials and the probability of success of each; numbers or tensors, as
+#'   `alpha`.
 #' @param logits A matrix: the logarithms of each row's probabilities, up to a constant.
 #' @param num_samples How many of each row.
 #' @param zero_indexed If `TRUE`, classes count from 0 rather than from 1.

@@ -13,7 +13,7 @@
 #' @returns `serialize_tensor()`: an R object of class `gradops_serialized`, or a list of the same form as `x` with one
 #'   in place of each tensor. `unserialize_tensor()`: the tensors, in the same form.
 #' @section Errors:
-#' - `gradops_error_type`: a tensor that is being traced, so that it has no values; something that is no tensor.
+#' - `gradops_error_type`: a tensor that is being traced, and so has no values; an object that is not a tensor.
 #' - `gradops_error_backend`: a backend that is not installed, or that lacks the dtype.
 #' @seealso [variable()].
 #' @examplesIf gradops_available()

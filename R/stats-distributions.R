@@ -17,13 +17,13 @@
 #' of `dt()` grow without bound, as in a fit of data with little dispersion. At the point masses `sd = 0` and
 #' `dgamma(shape = 0)` values are NaN.
 #'
-#' `pgamma()`, `pbeta()`, `pt()` and what is made of them (`pchisq()`, `pf()`, `ppois()`, `pbinom()`, `pnbinom()`) are
-#' SciPy's, with R's values to twelve digits, far in the tails too. Derivatives by `q` are densities; those by shapes
-#' and degrees of freedom are of an integral over the smaller tail, by the double exponential rule with 76 nodes.
+#' `pgamma()`, `pbeta()`, `pt()` and the functions made of them (`pchisq()`, `pf()`, `ppois()`, `pbinom()`, `pnbinom()`)
+#' are SciPy's, with R's values to twelve digits, far in the tails too. Derivatives by `q` are densities; those by
+#' shapes and degrees of freedom are of an integral over the smaller tail, by the double exponential rule with 76 nodes.
 #'
-#' `qgamma()`, `qbeta()` and what is made of them (`qchisq()`, `qt()`, `qf()`) have the derivatives of the implicit
-#' function by all arguments, to all orders. Of shapes, and `df` of `qchisq()`, that are 0 or infinite they are NaN, and
-#' where `df1` and `df2` of `qf()` both are infinite.
+#' `qgamma()`, `qbeta()` and the functions made of them (`qchisq()`, `qt()`, `qf()`) have the derivatives of the
+#' implicit function by all arguments, to all orders. They are NaN for shapes, and `df` of `qchisq()`, that are 0 or
+#' infinite, and where `df1` and `df2` of `qf()` are both infinite.
 #'
 #' Noncentral distributions are sums of positive terms, in the tails to twelve digits, where R's have fewer; their
 #' derivatives are to second order.

@@ -1,15 +1,15 @@
 #' Interpolation with tensors
 #'
-#' `approx()`, `approxfun()`, `spline()` and `splinefun()` of stats with tensors and variables as what is interpolated,
-#' `y`, as the places, `xout` and the argument of the functions, and as `x`. For ordinary R vectors the function of
-#' stats is called; functions that it returns take tensors too. Where `x` or `y` is a tensor, `x` must have no ties.
+#' `approx()`, `approxfun()`, `spline()` and `splinefun()` of stats with tensors and variables as heights `y`, as places
+#' (`xout`, and the argument of the functions), and as knots `x`. For ordinary R vectors the function of stats is
+#' called; functions that it returns take tensors too. Where `x` or `y` is a tensor, `x` must have no ties.
 #' @param x,y,xout Tensors, or what R takes.
 #' @param xmin,xmax Between which `n` points lie, without `xout`.
 #' @param method,n,yleft,yright,rule,f,ties,na.rm As in stats.
 #' @returns `approx()` and `spline()` a list of `x` and `y`; the others a function. NaN where R has `NA`.
 #' @section Gradient:
-#' That of the pieces, by places, `x` and `y`; at a knot that of the piece to its right. Slopes that the methods
-#' `"monoH.FC"` and `"hyman"` limit have the derivative of the limit.
+#' The derivative of the pieces by places, `x` and `y`; at a knot that of the piece to its right. Slopes that the
+#' methods `"monoH.FC"` and `"hyman"` limit have the derivative of the limit.
 #' @section Errors:
 #' - `gradops_error_argument`: ties; for `"hyman"` a `y` that goes up and down.
 #' @seealso [r_function()], [tensor_signals].

@@ -8,7 +8,7 @@
 #' Counts are whole numbers, which have no derivative by their parameters: of tensors `rbinom()`, `rpois()`, `rgeom()`,
 #' `rnbinom()` and `rhyper()` are an error, and so are `ptukey()`, `qtukey()`, `psignrank()` and `pwilcox()`, whose
 #' derivatives are not written.
-#' @param n,nn How many, one number; of several, as many as these are.
+#' @param n,nn The number of random numbers; a vector of several stands for its length.
 #' @param mean,sd,meanlog,sdlog,location,shape,scale,rate,shape1,shape2,df,df1,df2,min,max The parameters, as in stats;
 #'   tensors or numbers, recycled to `n`. Parameters out of their range give NaN.
 #' @param ncp The noncentrality.
@@ -19,7 +19,7 @@
 #' `runif()`, `rweibull()`, `rlogis()`, `rcauchy()`), else of the quantile of a uniform number, which is the implicit
 #' function of the distribution function (Figurnov, Mohamed and Mnih 2018, Implicit reparameterization gradients).
 #' @section Errors:
-#' - `gradops_error_argument`: counts by tensors, an `n` that is no whole number, an empty parameter.
+#' - `gradops_error_argument`: a tensor as `n`, an `n` that is not a whole number, an empty parameter.
 #' - `gradops_error_jit`: in a compiled function, where the numbers would be the same at each call: draw them outside.
 #' @seealso [random_normal()] and its kin, by shapes and seeds; [tensor_distributions].
 #' @examplesIf gradops_available()

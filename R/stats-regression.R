@@ -6,9 +6,9 @@
 #'
 #' The matrix has at least as many rows as columns, and independent columns: `qr()` of a tensor finds no rank.
 #'
-#' `qr.coef(qr, y)`, `qr.fitted(qr, y, k = qr$rank)` and `qr.resid(qr, y)` take what `qr()` gave of a tensor or of R's
-#' matrix, and a response; `k` is how many columns of Q are used. `qr.solve(a, b)` takes the matrix or what `qr()` gave
-#' of it; without `b` it is the inverse.
+#' `qr.coef(qr, y)`, `qr.fitted(qr, y, k = qr$rank)` and `qr.resid(qr, y)` take the result of `qr()` for a tensor or an
+#' R matrix, and a response; `k` is the number of columns of Q that are used. `qr.solve(a, b)` takes the matrix or the
+#' result of `qr()` for it; without `b` it is the inverse.
 #' @param x The matrix.
 #' @param y The response, a vector, or a matrix with one in each column.
 #' @param w Weights, one for each row.
@@ -22,7 +22,7 @@
 #' To all orders by matrix and response, as of [op_qr()] and [op_solve_triangular()]; by the weights too. None where
 #' columns depend on each other.
 #' @section Errors:
-#' - `gradops_error_argument`: a matrix with fewer rows than columns, or dependent columns of R's matrix.
+#' - `gradops_error_argument`: a matrix with fewer rows than columns, or an R matrix with dependent columns.
 #' - `gradops_error_shape`: a response of another length.
 #' @seealso [op_lstsq()], [tensor_matrices].
 #' @examplesIf gradops_available()

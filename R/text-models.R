@@ -21,8 +21,8 @@
 #'   memory alone.
 #' @param calls,tokens The most calls, and the most tokens of them; what memory answers is free. Tokens are as the model
 #'   says, else one for four characters.
-#' @param retries How often a call is repeated that failed for the moment (a rate limit, a timeout, a lost connection,
-#'   an error 5xx); conditions of \pkg{httr2} with such a status, too.
+#' @param retries The number of times that a call is repeated after a temporary failure (a rate limit, a timeout, a lost
+#'   connection, an error 5xx; conditions of \pkg{httr2} with such a status, too).
 #' @param wait Seconds before the first repetition, doubled for each further one.
 #' @param answers A list: regular expressions (Python's) as names, and what is answered where the first that is found
 #'   in the system prompt and prompt matches: a text; several, one for each call; or a function, as for `x`.
@@ -31,10 +31,10 @@
 #'   `model$spent`, a list of `calls`, `tokens` and `remembered`; of `text_scripted()` `model$calls`, a data frame of
 #'   what it was asked.
 #' @section Errors:
-#' - `gradops_error_type`: what is no model.
+#' - `gradops_error_type`: an object that is not a model.
 #' - `gradops_error_model`: a model that fails or returns no text, a prompt without a scripted or recorded answer.
 #' - `gradops_error_budget`: a call that would go over the budget; it is not made.
-#' - `gradops_error_argument`: a recording that is none, or is not there for a replay; a file that cannot be written.
+#' - `gradops_error_argument`: an invalid recording, or a missing one for a replay; a file that cannot be written.
 #' @seealso [text_layer].
 #' @examplesIf gradops_available()
 #' model <- text_scripted(list("haiku" = "Rain on the window", "I do not know."))

@@ -17,7 +17,7 @@
 #' @section Gradient:
 #' The feedback, to every text that has a part in the result.
 #' @section Errors:
-#' - `gradops_error_type`: what is not text, or nothing given for a place of the template.
+#' - `gradops_error_type`: a value that is not text, or none for a place of the template.
 #' - `gradops_error_argument`: a missing text.
 #' @seealso [text_strings], [text_layer], [variable()].
 #' @examplesIf gradops_available()
