@@ -25,7 +25,7 @@ _THEMES = (_elements, _fourier, _products, _reductions, _shapes)
 
 
 def give(kind: Any, error: type[Exception] = ArgumentTypeError) -> None:
-    """Let NumPy's functions on instances of a class be ops; ``error`` is raised for those that are none."""
+    """Make NumPy's functions on instances of a class ops; ``error`` is raised for functions that have none."""
     kind._unrecorded = error
     kind.__array_ufunc__ = _array_ufunc
     kind.__array_function__ = _array_function
