@@ -6,8 +6,10 @@ sparse.
 """
 
 from .._names import namespace
+from . import transforms
+from .fits import Fit, fit
 from .random_effects import Laplace, laplace
 
-__all__ = ["Laplace", "laplace"]
+__all__ = ["Fit", "Laplace", "fit", "laplace", "transforms"]
 
 __dir__, __getattr__ = namespace(__name__)

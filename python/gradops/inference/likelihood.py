@@ -24,6 +24,8 @@ class Likelihood:
         tree: a function of a vector of all parameters to their form.
     """
 
+    by_differences = False  # of the gradient :meth:`hessian` is found
+
     def __init__(self, f: Callable, layout: Layout, tensor: Callable, tree: Callable):
         self.f, self.layout, self.tensor, self.tree = f, layout, tensor, tree
         self.start, self.names = layout.theta, layout.names_of_theta
@@ -76,7 +78,7 @@ class Likelihood:
         value, by_theta, by_u = (np.asarray(ops.convert_to_numpy(x)) for x in found)
         return value, by_theta, by_u
 
-    def _check_start(self, theta, u) -> None:
+    def check_start(self, theta, u) -> None:
         """Raise where the likelihood is not a number at the start, and say which operation made it so.
 
         Raises:

@@ -47,6 +47,7 @@ class Layout:
             self._place[chosen] = start + rank[back.reshape(-1)]
             sources.append(np.flatnonzero(chosen)[first[order]])
             start += len(order)
+        self._first = sources[0]
         fixed = np.flatnonzero(~free)
         self._place[fixed] = start + np.arange(len(fixed))
         self._fixed = self.values[fixed]
@@ -58,7 +59,7 @@ class Layout:
 
     def vector(self, theta, u):
         """All parameters, from tensors or variables of the estimated ones and the random ones."""
-        parts = [theta, u, _like(self._fixed, theta)]
+        parts = [theta, u, like(self._fixed, theta)]
         parts = [x for x, size in zip(parts, (self.theta.size, self.u.size, self._fixed.size)) if size]
         whole = parts[0] if len(parts) == 1 else ops.concatenate(parts)
         return whole if self._straight else ops.take(whole, self._place, 0)
@@ -67,10 +68,13 @@ class Layout:
         """:meth:`vector` of NumPy's numbers."""
         return np.concatenate([theta, u, self._fixed])[self._place]
 
-    def of_theta(self, values, fixed=np.nan) -> np.ndarray:
-        """For each parameter the value of its estimated one; ``fixed`` for others."""
-        others = np.full(self.u.size + self._fixed.size, fixed)
-        return np.concatenate([values, others])[self._place]
+    def spread(self, of_theta, of_u) -> np.ndarray:
+        """For each parameter the number of its estimated one or its random effect; NaN where it is fixed."""
+        return np.concatenate([of_theta, of_u, np.full(self._fixed.size, np.nan)])[self._place]
+
+    def gathered(self, values: np.ndarray) -> np.ndarray:
+        """For each estimated parameter the number, of one for each parameter, at its first place."""
+        return values[self._first]
 
 
 class Parameters:
@@ -88,13 +92,14 @@ class Parameters:
         self.backend = backends.common([type(data_of(x)) for x in leaves], "inference") or config.default_backend()
         arrays = [self._array(leaves[k]) for k in self.order]
         self.shapes = [x.shape for x in arrays]
-        tops, titles = _titles(start, self.structure, self.order)
+        self.tops, titles = _titles(start, self.structure, self.order)
         sizes = [x.size for x in arrays]
         values = np.concatenate([x.reshape(-1) for x in arrays]) if arrays else np.zeros(0)
         names = names or [name for title, shape in zip(titles, self.shapes) for name in _elements(title, shape)]
-        chosen = _known((random,) if isinstance(random, str) else tuple(random or ()), tops, "random")
-        owners = np.repeat(np.array(tops, object), sizes)
-        self.layout = Layout(values, names, [top in chosen for top in owners], _labels(map or {}, owners, tops))
+        chosen = _known((random,) if isinstance(random, str) else tuple(random or ()), self.tops, "random")
+        self.owners = np.repeat(np.array(self.tops, object), sizes)
+        labels = _labels(map or {}, self.owners, self.tops)
+        self.layout = Layout(values, names, [top in chosen for top in self.owners], labels)
         self.cuts = np.cumsum([0, *sizes])
 
     def _array(self, x) -> np.ndarray:
@@ -113,6 +118,31 @@ class Parameters:
         for k, shape, start, end in zip(self.order, self.shapes, self.cuts[:-1].tolist(), self.cuts[1:].tolist()):
             found[k] = ops.reshape(vector[start:end], shape) if shape else vector[start]
         return _tree.unflatten(self.structure, found)
+
+    def bounds(self, given: dict) -> tuple[np.ndarray, np.ndarray]:
+        """The least and the largest value of each estimated parameter.
+
+        Raises:
+            ArgumentError: an unknown name; what is no pair, of another size than its parameter, or crossed.
+        """
+        _known(tuple(given), list(self.tops), "bounds")
+        ends = np.full((2, self.owners.size), [[-np.inf], [np.inf]])
+        for name, pair in given.items():
+            places = self.owners == name
+            try:
+                for end, x, side in zip(ends, pair, (-np.inf, np.inf), strict=True):
+                    end[places] = side if x is None else np.reshape(x, -1)
+            except (TypeError, ValueError) as error:
+                raise ArgumentError(
+                    f"`bounds`: `{name}` needs a pair of the least and the largest value, numbers or arrays of its "
+                    f"{places.sum()} elements.",
+                    argument="bounds",
+                ) from error
+        lower, upper = map(self.layout.gathered, ends)
+        if (lower > upper).any():
+            crossed = [n for n, bad in zip(self.layout.names_of_theta, lower > upper) if bad]
+            raise ArgumentError(f"`bounds`: the least is above the largest of {listed(crossed)}.", argument="bounds")
+        return lower, upper
 
     def tensor(self, x: np.ndarray):
         """NumPy's numbers as a tensor of the parameters' library.
@@ -144,7 +174,8 @@ def _as_arrays(x):
     return x
 
 
-def _like(numbers: np.ndarray, x):
+def like(numbers: np.ndarray, x):
+    """Numbers in the library and dtype of a tensor or variable."""
     data = data_of(x)
     owner = backends.of(data)
     return numbers if owner is None else owner.convert(numbers, like=data)

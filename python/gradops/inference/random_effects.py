@@ -99,6 +99,8 @@ class Laplace(Likelihood):
         :func:`laplace`.
     """
 
+    by_differences = True
+
     def __init__(self, f: Callable, layout: Layout, tensor: Callable, tree: Callable):
         super().__init__(f, layout, tensor, tree)
         if not layout.u.size:
@@ -106,7 +108,7 @@ class Laplace(Likelihood):
         self.random_names = layout.names_of_u
         self.u = layout.u.copy()
         start, u = tensor(layout.theta), tensor(layout.u)
-        self._check_start(layout.theta, layout.u)
+        self.check_start(layout.theta, layout.u)
         self._hessian = SparseHessian(f, (start, u), 1)
         shape = self._hessian.pattern.shape
         indices = self._hessian.pattern.tocoo()

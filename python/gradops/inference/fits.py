@@ -1,0 +1,380 @@
+"""Fits of likelihoods: estimates, standard errors, intervals, and by name what is not identified."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _scipy, _tree
+from ..autodiff.variable import data_of
+from ..errors import ArgumentError
+from .likelihood import Likelihood
+from .parameters import Parameters, function_of, listed, shown
+from .random_effects import Laplace
+
+POLISHING = 10
+SINGULAR = {True: 1e-5, False: 1e-9}
+"""The eigenvalue of a scaled Hessian below which a direction is not identified: by differences, and exact."""
+
+
+def fit(nll: Callable, start, *, data=None, random=(), map=None, bounds=None, nobs: int | None = None) -> Fit:
+    """The parameters at which a negative log-likelihood is least, with all that goes with them.
+
+    The search is SciPy's, with the exact gradient: ``trust-exact`` with the exact Hessian, ``BFGS`` with random
+    effects, ``L-BFGS-B`` with bounds; then a few of Newton's steps, so that estimates are exact to rounding.
+
+    Args:
+        nll: the negative log-likelihood, with random effects the joint one: a function of the parameters, in the form
+            of ``start``, and of ``data`` where that is given, to a scalar.
+        start: where the search starts: a dict of tensors, numbers or lists, also nested, of double precision.
+        data: the second argument of ``nll``, as it is.
+        random, map: as of :func:`laplace`.
+        bounds: for names of parameters a pair of the least and the largest value, None for none.
+        nobs: the number of observations; by default the length that all arrays in ``data`` have.
+
+    Returns:
+        A :class:`Fit`.
+
+    Raises:
+        InferenceError: the likelihood is not a number at the start; with random effects as of :func:`laplace`.
+        ArgumentError: an unknown name; no parameter to estimate; bounds that are no pair, or crossed.
+        ArgumentTypeError: as of :func:`laplace`.
+
+    Warns:
+        RuntimeWarning: a direction of the parameters that the likelihood does not identify, by name; a search that did
+            not end at a minimum.
+
+    Gradient:
+        None: estimates are NumPy's numbers.
+
+    Examples:
+        A regression of counts, whose estimates are those of a generalised linear model:
+
+        >>> import numpy as np
+        >>> from gradops import ops
+        >>> from gradops.inference import fit
+        >>> data = {"x": np.array([0.0, 1.0, 2.0, 3.0, 4.0]), "y": np.array([1.0, 1.0, 4.0, 5.0, 11.0])}
+        >>> def poisson(p, data):
+        ...     log_rate = p["beta"][0] + p["beta"][1] * data["x"]
+        ...     return ops.sum(ops.exp(log_rate) - data["y"] * log_rate + ops.special.lgamma(data["y"] + 1))
+        >>> found = fit(poisson, {"beta": [0.0, 0.0]}, data=data)
+        >>> print(found.params["beta"].round(4), found.bse["beta"].round(4), round(found.llf, 4))
+        [-0.1616  0.6352] [0.6246 0.1899] -7.8332
+        >>> print(found.conf_int().round(3))
+        [[-1.386  1.063]
+         [ 0.263  1.007]]
+
+    See Also:
+        :func:`laplace`, :mod:`gradops.inference.transforms`, :mod:`gradops.scipy.stats`.
+    """
+    function = nll if data is None else lambda p: nll(p, data)
+    parameters = Parameters(start, random, map)
+    layout = parameters.layout
+    kind = Laplace if layout.u.size else Likelihood
+    return estimated(
+        kind(function_of(function, parameters), layout, parameters.tensor, parameters.tree),
+        *parameters.bounds(bounds or {}),
+        _length(data) if nobs is None else nobs,
+    )
+
+
+def estimated(model: Likelihood, lower: np.ndarray, upper: np.ndarray, nobs: int | None) -> Fit:
+    """The fit of a model, of bounds for each of its parameters."""
+    if not model.start.size:
+        raise ArgumentError("`fit`: there is no parameter to estimate: all are fixed or random.", argument="start")
+    if not isinstance(model, Laplace):
+        model.check_start(model.start, model.layout.u)
+    theta, hessian = minimum(model, np.clip(model.start, lower, upper), lower, upper)
+    return Fit(model, theta, hessian, (lower, upper), nobs)
+
+
+def _length(data) -> int | None:
+    shapes = {tuple(np.shape(data_of(x)))[:1] for x in _tree.leaves_of(data) if np.ndim(data_of(x))}
+    return int(shapes.pop()[0]) if len(shapes) == 1 else None
+
+
+# The search -----------------------------------------------------------------------------------------------------------
+
+
+def minimum(model: Any, start: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where a model's value is least, and its Hessian there."""
+    if not start.size:
+        return start, np.zeros((0, 0))
+
+    def value_and_grad(theta):
+        value, gradient = model.value_and_grad(theta)
+        bad = not np.isfinite(value) or not np.isfinite(gradient).all()
+        return (np.inf, np.zeros_like(theta)) if bad else (value, gradient)
+
+    bounded = np.isfinite(lower).any() or np.isfinite(upper).any()
+    method = "L-BFGS-B" if bounded else "BFGS" if model.by_differences else "trust-exact"
+    options = {"gtol": 1e-6, "maxiter": 1000}
+    more: dict = {"hess": model.hessian} if method == "trust-exact" else {}
+    if bounded:
+        more["bounds"] = np.column_stack([lower, upper])
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        found = _scipy.optimize.minimize(value_and_grad, start, jac=True, method=method, options=options, **more)
+        return polished(model, np.clip(found.x, lower, upper), lower, upper)
+
+
+def polished(model: Any, theta: np.ndarray, lower, upper) -> tuple[np.ndarray, np.ndarray]:
+    """Newton's steps from near a minimum, as long as they bring the gradient down."""
+    gradient = model.value_and_grad(theta)[1]
+    hessian = model.hessian(theta)
+    for _ in range(POLISHING):
+        inside = free(theta, gradient, lower, upper)
+        step, size = newton(hessian, gradient, inside)
+        if not 1e-22 < size < 1e-1:
+            break
+        moved = np.clip(theta + step, lower, upper)
+        new = model.value_and_grad(moved)[1]
+        if not newton(hessian, new, inside)[1] < size:
+            break
+        theta, gradient = moved, new
+        if size > 1e-12 or not model.by_differences:
+            hessian = model.hessian(theta)
+    return theta, hessian
+
+
+def free(theta: np.ndarray, gradient: np.ndarray, lower, upper) -> np.ndarray:
+    """True for each parameter that is not held by a bound."""
+    room = 1e-9 * (1 + np.abs(theta))
+    return ~((theta <= lower + room) & (gradient > 0) | (theta >= upper - room) & (gradient < 0))
+
+
+def newton(hessian: np.ndarray, gradient: np.ndarray, inside: np.ndarray) -> tuple[np.ndarray, float]:
+    """Newton's step in the directions that are curved upwards, and the fall that it promises, twice."""
+    step = np.zeros_like(gradient)
+    if not np.isfinite(hessian).all() or not inside.any():
+        return step, np.nan if inside.any() else 0.0
+    scale = _scale(hessian)[inside]
+    values, vectors = np.linalg.eigh(hessian[np.ix_(inside, inside)] / np.outer(scale, scale))
+    along = vectors.T @ (gradient[inside] / scale)
+    kept = values > 1e-9
+    step[inside] = -(vectors[:, kept] @ (along[kept] / values[kept])) / scale
+    return step, float(np.sum(along[kept] ** 2 / values[kept]))
+
+
+def _scale(hessian: np.ndarray) -> np.ndarray:
+    diagonal = np.abs(np.diag(hessian))
+    return np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+
+
+class Held:
+    """A model in which one parameter has a value."""
+
+    def __init__(self, model: Any, k: int, value: float):
+        self.model, self.k, self.given = model, k, value
+        self.by_differences = model.by_differences
+
+    def _whole(self, others) -> np.ndarray:
+        return np.insert(np.asarray(others, float), self.k, self.given)
+
+    def value_and_grad(self, others):
+        value, gradient = self.model.value_and_grad(self._whole(others))
+        return value, np.delete(gradient, self.k)
+
+    def hessian(self, others):
+        hessian = self.model.hessian(self._whole(others))
+        return np.delete(np.delete(hessian, self.k, 0), self.k, 1)
+
+
+# The fit --------------------------------------------------------------------------------------------------------------
+
+
+class Fit:
+    """A fit of a likelihood; made by :func:`fit`.
+
+    Attributes:
+        model: the likelihood as a function of a vector, a :class:`Laplace` with random effects.
+        names, theta: the estimated parameters.
+        hessian: the second derivatives at the estimate.
+        llf, aic, df_model, nobs: the log-likelihood; Akaike's criterion; the numbers of parameters and observations.
+        problems: what was found wrong, in words; nothing of a good fit.
+        converged: whether the estimate is a minimum.
+
+    Examples:
+        >>> import numpy as np
+        >>> from gradops import ops
+        >>> from gradops.inference import fit
+        >>> y = np.array([4.1, 5.3, 4.8, 6.0, 5.2])
+        >>> def nll(p):
+        ...     return ops.sum(0.5 * ((y - p["mean"]) / ops.exp(p["log_sd"])) ** 2 + p["log_sd"])
+        >>> print(fit(nll, {"mean": 4.0, "log_sd": 0.0}).summary())
+        negative log-likelihood 0.1434, AIC 4.287
+                estimate std. error        z    P>|z|
+        mean        5.08     0.2791     18.2   <1e-15
+        log_sd   -0.4713     0.3162    -1.49    0.136
+
+    See Also:
+        :func:`fit`.
+    """
+
+    def __init__(self, model: Likelihood, theta: np.ndarray, hessian: np.ndarray, bounds: tuple, nobs: int | None):
+        self.model, self.theta, self.hessian, self.nobs = model, theta, hessian, nobs
+        self.names, self._bounds = model.names, bounds
+        self.value, gradient = model.value_and_grad(theta)
+        self._free = free(theta, gradient, *bounds)
+        self.llf, self.df_model = -self.value, theta.size
+        self.aic = 2 * self.df_model - 2 * self.llf
+        self.problems = list(self._diagnosed(gradient))
+        self.converged = not self.problems
+        for problem in self.problems:
+            warnings.warn(problem, RuntimeWarning, stacklevel=4)
+
+    def _diagnosed(self, gradient: np.ndarray):
+        if not np.isfinite(self.hessian).all():
+            yield f"the likelihood has no curvature that is a number at {shown(self.names, self.theta)}"
+            return
+        inside = np.flatnonzero(self._free)
+        scale = _scale(self.hessian)[inside]
+        values, vectors = np.linalg.eigh(self.hessian[np.ix_(inside, inside)] / np.outer(scale, scale))
+        least = SINGULAR[self.model.by_differences]
+        for value, vector in zip(values, vectors.T):
+            direction = vector / scale
+            direction = direction / direction[np.argmax(np.abs(direction))]
+            terms = [(c, self.names[k]) for c, k in zip(direction, inside) if abs(c) > 0.01]
+            if abs(value) <= least:
+                yield f"not identified: the likelihood does not change along {_combined(terms)}"
+            elif value < 0:
+                yield f"not a minimum: the negative log-likelihood falls along {_combined(terms)}"
+        size = newton(self.hessian, gradient, self._free)[1]
+        if not size < 1e-6:
+            k = int(np.argmax(np.abs(gradient / _scale(self.hessian)) * self._free))
+            yield f"the search did not end at a minimum: the steepest is {self.names[k]}, slope {gradient[k]:.3g}"
+
+    @functools.cached_property
+    def _covariance(self) -> np.ndarray:
+        found = np.full(self.hessian.shape, np.nan)
+        inside = np.ix_(self._free, self._free)
+        if self.converged:
+            found[inside] = np.linalg.inv(self.hessian[inside])
+        return found
+
+    def cov_params(self) -> np.ndarray:
+        """The covariance of the estimates, in the order of ``names``.
+
+        It is the inverse Hessian; NaN where a parameter is held by a bound, or anything is in ``problems``.
+        """
+        return self._covariance.copy()
+
+    @property
+    def params(self):
+        """All parameters in the form of ``start``, random effects at their mode."""
+        return self.model.parameters(self.theta)
+
+    @property
+    def bse(self):
+        """Standard errors in the form of ``start``; those of random effects are their standard deviations, of what is
+        fixed NaN."""
+        layout = self.model.layout
+        random = self.model.random_sd(self.theta, self._known()) if isinstance(self.model, Laplace) else np.zeros(0)
+        return self.model.tree(layout.spread(self._se, random))
+
+    def _known(self) -> np.ndarray:
+        """The covariance, 0 of parameters held by a bound."""
+        found = self.cov_params()
+        found[~self._free] = found[:, ~self._free] = 0.0
+        return found
+
+    @property
+    def _se(self) -> np.ndarray:
+        return np.sqrt(np.diag(self._covariance))
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion.
+
+        Raises:
+            ArgumentError: the number of observations is not known.
+        """
+        if self.nobs is None:
+            raise ArgumentError("`bic` needs the number of observations.", argument="nobs", hint="`fit(..., nobs=)`")
+        return float(np.log(self.nobs)) * self.df_model - 2 * self.llf
+
+    def delta(self, g: Callable) -> tuple[Any, Any]:
+        """The value of ``g``, a function of all parameters in their form, and its standard error, by the delta method.
+
+        Random effects count with their own uncertainty.
+
+        Returns:
+            A pair of arrays, one number for each element of ``g``'s value.
+        """
+        value, covariance = self.model.delta(g, self.theta, self._known())
+        return value, np.sqrt(np.diag(covariance))
+
+    def conf_int(self, alpha: float = 0.05, method: str = "wald") -> np.ndarray:
+        """Confidence intervals, a row for each of ``names``.
+
+        Args:
+            alpha: 1 minus the level.
+            method: ``"wald"``, of the standard errors; ``"profile"``, of the likelihood's ratio, where the others are
+                estimated again for each value: an end that is not found within 50 standard errors is infinite.
+
+        Raises:
+            ArgumentError: an unknown method, or a level that is none.
+        """
+        if method not in ("wald", "profile"):
+            raise ArgumentError(f"`conf_int`: `method` must be wald or profile; got {method}.", argument="method")
+        if not 0 < alpha < 1:
+            raise ArgumentError(f"`conf_int`: `alpha` must be between 0 and 1; got {alpha}.", argument="alpha")
+        z = float(_scipy.special.ndtri(1 - alpha / 2))
+        if method == "wald":
+            return self.theta[:, None] + z * self._se[:, None] * np.array([-1.0, 1.0])
+        return np.array([[self._profiled(k, z, side) for side in (-1, 1)] for k in range(self.theta.size)])
+
+    def _profiled(self, k: int, z: float, side: int) -> float:
+        se, limit = self._se[k], self._bounds[(side + 1) // 2][k]
+        if not np.isfinite(se):
+            return np.nan
+        others, (lower, upper) = np.delete(self.theta, k), (np.delete(b, k) for b in self._bounds)
+
+        def excess(distance: float) -> float:
+            nonlocal others
+            held = Held(self.model, k, self.theta[k] + side * distance)
+            others, _ = minimum(held, others, lower, upper)
+            return held.value_and_grad(others)[0] - self.value - z * z / 2
+
+        room = (limit - self.theta[k]) * side
+        near, far = 0.0, min(z * se, room)
+        while excess(far) < 0:
+            if far >= room or far > 50 * se:
+                return float(limit) if np.isfinite(limit) else side * np.inf
+            near, far = far, min(1.5 * far, room)
+        others = np.delete(self.theta, k)
+        return float(self.theta[k] + side * _scipy.optimize.brentq(excess, near, far, xtol=1e-9 * se, rtol=1e-9))
+
+    def summary(self) -> str:
+        """The estimates as a table, and what was found wrong."""
+        return "\n".join([self._heading(), *self._rows(), *(f"! {problem}" for problem in self.problems)])
+
+    def _heading(self) -> str:
+        effects = f", {self.model.layout.u.size} random effects" if self.model.layout.u.size else ""
+        seen = "" if self.nobs is None else f", {self.nobs} observations"
+        return f"negative log-likelihood {self.value:.4g}, AIC {self.aic:.4g}{seen}{effects}"
+
+    def _rows(self):
+        width = max(map(len, self.names))
+        yield " " * width + "  estimate std. error        z    P>|z|"
+        for name, x, se in zip(self.names, self.theta, self._se):
+            z = x / se
+            p = 2 * float(_scipy.special.ndtr(-abs(z)))
+            tail = "<1e-15" if p < 1e-15 else f"{p:.3g}"
+            yield f"{name:<{width}}  {x:>8.4g} {se:>10.4g} {z:>8.3g} {tail:>8}"
+
+    def __repr__(self) -> str:
+        return f"<gradops fit of {listed(self.names)}: {self._heading()}>"
+
+
+def _combined(terms: list) -> str:
+    """A sum of terms in words: "a - 0.5 b"."""
+    words = []
+    for c, name in sorted(terms, key=lambda term: -abs(term[0])):
+        size = f"{abs(c):.2g} " if abs(abs(c) - 1) > 5e-3 else ""
+        words += [("- " if c < 0 else "+ ") + size + name]
+    return " ".join(words).removeprefix("+ ")

@@ -1,0 +1,207 @@
+"""Transforms of numbers without bounds to parameters with some, with the logarithms of their Jacobians.
+
+A transform is called with free numbers; ``inverse`` goes back, for where a search starts; ``log_jacobian`` is the log
+of the absolute determinant of its derivatives, which makes a density of the result one of the free numbers: for
+samplers and priors, not for maximum likelihood. All are Stan's (Stan Development Team, Reference Manual, chapter
+Constraint Transforms), work on tensors of all libraries, and have derivatives.
+
+Examples:
+    >>> import numpy as np
+    >>> from gradops.inference import transforms
+    >>> print(transforms.simplex(np.array([0.0, 0.0])), transforms.positive.inverse(np.array([1.0])))
+    [0.33333333 0.33333333 0.33333333] [0.]
+    >>> rates = transforms.interval(0, 10)
+    >>> print(rates(np.array([0.0, 2.0])).round(3), rates.log_jacobian(np.array([0.0])).round(4))
+    [5.    8.808] 0.9163
+
+See Also:
+    :func:`gradops.inference.fit`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import ops
+from .._names import namespace
+from ..errors import ArgumentError
+from .parameters import like
+
+__all__ = ["Transform", "correlation_cholesky", "covariance_cholesky", "interval", "ordered", "positive", "simplex"]
+
+
+class Transform:
+    """A transform of free numbers, with its inverse and the log determinant of its derivatives.
+
+    Args:
+        name: for messages.
+        forward, inverse: functions of a tensor to a tensor.
+        log_jacobian: a function of the free numbers to a number.
+
+    Examples:
+        >>> import numpy as np
+        >>> from gradops import ops
+        >>> from gradops.inference import transforms
+        >>> negative = transforms.Transform("negative", lambda x: -ops.exp(x), lambda y: ops.log(-y), ops.sum)
+        >>> print(negative.inverse(negative(np.array([0.5]))))
+        [0.5]
+
+    See Also:
+        :mod:`gradops.inference.transforms`.
+    """
+
+    def __init__(self, name: str, forward: Callable, inverse: Callable, log_jacobian: Callable):
+        self.name, self._forward, self._inverse, self._log_jacobian = name, forward, inverse, log_jacobian
+
+    def __call__(self, x):
+        """The constrained parameters."""
+        return self._forward(x)
+
+    def inverse(self, y):
+        """The free numbers that give ``y``."""
+        return self._inverse(y)
+
+    def log_jacobian(self, x):
+        """The log of the absolute determinant of the derivatives, a number."""
+        return self._log_jacobian(x)
+
+    def __repr__(self) -> str:
+        return f"<gradops transform {self.name}>"
+
+
+def interval(lower, upper) -> Transform:
+    """Numbers between ``lower`` and ``upper``, each.
+
+    Raises:
+        ArgumentError: an interval without numbers.
+
+    Examples:
+        >>> from gradops.inference import transforms
+        >>> print(transforms.interval(-1, 1)(0.0))
+        0.0
+
+    See Also:
+        :class:`Transform`.
+    """
+    if not np.all(np.asarray(lower) < np.asarray(upper)):
+        raise ArgumentError(f"`interval`: `lower` must be less than `upper`; got {lower}, {upper}.", argument="lower")
+    low, high, width = (np.asarray(end, float) for end in (lower, upper, np.subtract(upper, lower)))
+
+    def log_jacobian(x):
+        return ops.sum(like(np.log(width), x) - ops.softplus(x) - ops.softplus(-x))
+
+    return Transform(
+        f"interval({lower}, {upper})",
+        lambda x: like(low, x) + like(width, x) * ops.sigmoid(x),
+        lambda y: ops.log(y - like(low, y)) - ops.log(like(high, y) - y),
+        log_jacobian,
+    )
+
+
+def _before(x):
+    """The sums of the elements before each, along the last dimension."""
+    return ops.cumsum(x, -1) - x
+
+
+def _offsets(count: int) -> np.ndarray:
+    return np.log(np.arange(count, 0, -1.0))  # 0 is then in the middle of the simplex
+
+
+def _sticks(x):
+    """The logs of the parts broken off, of what is left of each, and of what there was before."""
+    free = x - like(_offsets(x.shape[-1]), x)
+    left = -ops.softplus(free)
+    return -ops.softplus(-free), left, _before(left)
+
+
+def _simplex(x):
+    broken, left, before = _sticks(x)
+    return ops.exp(ops.concatenate([broken + before, ops.sum(left, -1, keepdims=True)], -1))
+
+
+def _simplex_inverse(y):
+    rest = ops.flip(ops.cumsum(ops.flip(y, -1), -1), -1)
+    return ops.log(y[..., :-1]) - ops.log(rest[..., 1:]) + like(_offsets(y.shape[-1] - 1), y)
+
+
+@functools.cache
+def _triangle(size: int, diagonal: bool) -> tuple[np.ndarray, np.ndarray]:
+    """For a lower triangular matrix the number that stands at each place, and where in it each number is."""
+    rows, columns = np.tril_indices(size, 0 if diagonal else -1)
+    numbers = np.full((size, size), len(rows))
+    numbers[rows, columns] = np.arange(len(rows))
+    return numbers, rows * size + columns
+
+
+def _rows(x, diagonal: bool):
+    """Numbers as a lower triangular matrix."""
+    count = int(x.shape[-1])
+    size = (math.isqrt(8 * count + 1) + (-1 if diagonal else 1)) // 2
+    if size * (size + (1 if diagonal else -1)) // 2 != count:
+        raise ArgumentError(f"`transforms`: a triangle is not of {count} numbers.", argument="x")
+    return ops.take(ops.concatenate([x, ops.zeros_like(x[:1])]), _triangle(size, diagonal)[0], 0)
+
+
+def _picked(matrix, diagonal: bool):
+    return ops.take(ops.reshape(matrix, (-1,)), _triangle(matrix.shape[-1], diagonal)[1], 0)
+
+
+def _partial(x):
+    """Partial correlations, and the logs of the lengths that are left for them in their rows."""
+    z = ops.tanh(_rows(x, False))
+    return z, _before(0.5 * ops.log1p(-z * z))
+
+
+def _correlation_cholesky(x):
+    z, left = _partial(x)
+    return (z + like(np.eye(z.shape[-1]), z)) * ops.exp(left)
+
+
+def _correlation_inverse(y):
+    inside = ops.tril(y, -1)
+    return ops.arctanh(_picked(inside / ops.sqrt(1 - _before(inside * inside)), False))
+
+
+def _correlation_log_jacobian(x):
+    left = _picked(_partial(x)[1], False)
+    return ops.sum(left + 2 * (math.log(2) - x - ops.softplus(-2 * x)))
+
+
+def _covariance_cholesky(x):
+    rows = _rows(x, True)
+    return ops.tril(rows, -1) + ops.exp(rows) * like(np.eye(rows.shape[-1]), rows)
+
+
+def _covariance_inverse(y):
+    size = y.shape[-1]
+    return _picked(ops.tril(y, -1) + ops.log(ops.where(like(np.eye(size), y) == 1, y, 1.0)), True)
+
+
+positive = Transform("positive", ops.exp, ops.log, ops.sum)
+"""Numbers above 0, each."""
+simplex = Transform("simplex", _simplex, _simplex_inverse, lambda x: ops.sum(sum(_sticks(x))))
+"""Numbers above 0 with the sum 1, one more than free ones: sticks that are broken."""
+ordered = Transform(
+    "ordered",
+    lambda x: ops.cumsum(ops.concatenate([x[..., :1], ops.exp(x[..., 1:])], -1), -1),
+    lambda y: ops.concatenate([y[..., :1], ops.log(y[..., 1:] - y[..., :-1])], -1),
+    lambda x: ops.sum(x[..., 1:]),
+)
+"""Numbers that grow from each to the next."""
+correlation_cholesky = Transform(
+    "correlation_cholesky", _correlation_cholesky, _correlation_inverse, _correlation_log_jacobian
+)
+"""The lower Cholesky factor of a correlation matrix, of a number for each pair."""
+covariance_cholesky = Transform(
+    "covariance_cholesky",
+    _covariance_cholesky,
+    _covariance_inverse,
+    lambda x: ops.sum(ops.diagonal(_rows(x, True))),
+)
+"""The lower Cholesky factor of a covariance matrix, by rows, the diagonal's logarithms."""
+
+__dir__, __getattr__ = namespace(__name__)

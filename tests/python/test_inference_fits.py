@@ -1,0 +1,195 @@
+"""Fits beside closed forms and SciPy; intervals by the definition; what is wrong, by name; transforms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.stats
+from parity import BACKENDS, numpy, tensors
+from test_inference import GROUP, START, X, Y, marginal, random_intercept, slopes
+
+import gradops
+from gradops import functional, ops
+from gradops.errors import ArgumentError, InferenceError
+from gradops.inference import fit, transforms
+from gradops.scipy import stats
+
+RNG = np.random.default_rng(8)
+DESIGN = np.column_stack([np.ones(30), RNG.normal(size=(30, 2))])
+RESPONSE = DESIGN @ [1.0, -0.5, 2.0] + 0.7 * RNG.normal(size=30)
+COUNTS = RNG.poisson(np.exp(DESIGN @ [0.5, 0.3, -0.2])).astype(float)
+TRIALS = (RNG.random(30) < scipy.special.expit(DESIGN @ [0.2, 1.0, -0.6])).astype(float)
+
+
+def eta(p, data):
+    return ops.squeeze(data["X"] @ ops.reshape(p["beta"], (-1, 1)), -1)
+
+
+def gaussian(p, data):
+    return -ops.sum(stats.norm.logpdf(data["y"], eta(p, data), ops.exp(p["log_sd"])))
+
+
+def poisson(p, data):
+    return -ops.sum(stats.poisson.logpmf(data["y"], ops.exp(eta(p, data))))
+
+
+def logit(p, data):
+    return ops.sum(ops.softplus(eta(p, data)) - data["y"] * eta(p, data))
+
+
+def reweighted(y, mean):
+    """Estimates and covariance of a generalised linear model with the canonical link, by Fisher's scoring."""
+    beta = np.zeros(3)
+    for _ in range(50):
+        mu, weight = mean(DESIGN @ beta)
+        covariance = np.linalg.inv(DESIGN.T @ (weight[:, None] * DESIGN))
+        beta = beta + covariance @ DESIGN.T @ (y - mu)
+    return beta, covariance
+
+
+def expit_(eta):
+    p = scipy.special.expit(eta)
+    return p, p * (1 - p)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("nll", "y", "mean"), [(poisson, COUNTS, lambda eta: (np.exp(eta),) * 2), (logit, TRIALS, expit_)]
+)
+def test_generalised_linear_models(backend, nll, y, mean):
+    beta, covariance = reweighted(y, mean)
+    data = {"X": tensors(DESIGN, backend), "y": tensors(y, backend)}
+    found = fit(nll, {"beta": tensors(np.zeros(3), backend)}, data=data)
+    assert found.nobs == 30 and found.converged
+    np.testing.assert_allclose(numpy(found.params["beta"]), beta, rtol=1e-8)
+    np.testing.assert_allclose(found.cov_params(), covariance, rtol=1e-6, atol=1e-10)
+    np.testing.assert_allclose(numpy(found.bse["beta"]), np.sqrt(np.diag(covariance)), rtol=1e-6)
+
+
+def test_a_linear_model_and_all_that_goes_with_a_fit():
+    found = fit(gaussian, {"beta": np.zeros(3), "log_sd": 0.0}, data={"X": DESIGN, "y": RESPONSE})
+    beta, rss = np.linalg.lstsq(DESIGN, RESPONSE, rcond=None)[:2]
+    sigma = np.sqrt(rss[0] / 30)
+    np.testing.assert_allclose(found.theta, [*beta, np.log(sigma)], rtol=1e-9)
+    want = np.zeros((4, 4))
+    want[:3, :3], want[3, 3] = sigma**2 * np.linalg.inv(DESIGN.T @ DESIGN), 1 / 60
+    np.testing.assert_allclose(found.cov_params(), want, rtol=1e-8, atol=1e-12)
+    llf = scipy.stats.norm.logpdf(RESPONSE, DESIGN @ beta, sigma).sum()
+    np.testing.assert_allclose([found.llf, found.aic, found.bic], [llf, 8 - 2 * llf, 4 * np.log(30) - 2 * llf])
+    value, error = found.delta(lambda p: ops.exp(p["log_sd"]))
+    np.testing.assert_allclose([value, error], [[sigma], [sigma / np.sqrt(60)]], rtol=1e-8)
+    np.testing.assert_allclose(found.conf_int(0.1)[3], np.log(sigma) + np.array([-1, 1]) * 1.644853627 / np.sqrt(60))
+    # of a mean: the residual sum of squares grows by the factor exp(z^2 / n)
+    half = np.sqrt(rss[0] * np.expm1(1.959963985**2 / 30) * np.linalg.inv(DESIGN.T @ DESIGN)[1, 1])
+    np.testing.assert_allclose(found.conf_int(method="profile")[1], beta[1] + np.array([-half, half]), rtol=1e-6)
+    lines = found.summary().splitlines()
+    assert "30 observations" in lines[0] and lines[5].startswith("log_sd") and len(lines) == 6
+    with pytest.raises(ArgumentError, match="must be wald or profile"):
+        found.conf_int(method="boot")
+    with pytest.raises(ArgumentError, match="between 0 and 1"):
+        found.conf_int(95)
+
+
+def test_a_model_with_random_effects():
+    found = fit(random_intercept(Y, X), START, random="u")
+    best = scipy.optimize.minimize(marginal, found.theta + 0.1, method="Nelder-Mead", options={"xatol": 1e-9})
+    assert found.value <= best.fun + 1e-9
+    np.testing.assert_allclose(slopes(marginal, found.theta), 0, atol=1e-6)
+    step = np.eye(4) * 1e-4
+    hessian = np.array([(slopes(marginal, found.theta + e) - slopes(marginal, found.theta - e)) / 2e-4 for e in step])
+    np.testing.assert_allclose(found.cov_params(), np.linalg.inv(hessian), rtol=1e-4, atol=1e-7)
+    assert "6 random effects" in found.summary() and found.params["u"].shape == found.bse["u"].shape == (6,)
+    # the standard deviation of an effect plus the mean, as of the joint precision
+    inverse = np.linalg.inv(found.model.precision(found.theta, found.hessian).toarray())
+    np.testing.assert_allclose(found.bse["u"], np.sqrt(np.diag(inverse)[:6]), rtol=1e-7)
+    sums = found.delta(lambda p: p["beta"][0] + p["u"])[1]
+    want = [inverse[k, k] + inverse[6, 6] + 2 * inverse[k, 6] for k in range(6)]
+    np.testing.assert_allclose(sums**2, want, rtol=1e-7)
+    assert GROUP[-1] == 5
+
+
+def test_bounds_hold_and_have_no_standard_error():
+    y = np.array([1.0, 2.0, 4.0])
+
+    def nll(p):
+        return ops.sum((y - p["a"]) ** 2) / 2 + (p["b"] - p["a"]) ** 2 / 2
+
+    found = fit(nll, {"a": 0.0, "b": 3.0}, bounds={"a": (None, 2.0), "b": (-1, np.inf)})
+    np.testing.assert_allclose(found.theta, [2, 2], atol=1e-7)
+    assert np.isnan(found.bse["a"]) and abs(found.bse["b"] - 1) < 1e-9 and not found.problems
+    free = fit(nll, {"a": 0.0, "b": 3.0}, bounds={"a": (None, 5.0)})
+    np.testing.assert_allclose(free.conf_int(method="profile"), free.conf_int(), atol=1e-5)
+    tight = fit(nll, {"a": 0.0, "b": 3.0}, bounds={"a": (None, 2.5)})
+    assert tight.conf_int(method="profile")[0, 1] == 2.5
+    for bounds, match in [
+        ({"c": (0, 1)}, "no parameter `c`"),
+        ({"a": 1.0}, "`a` needs a pair"),
+        ({"a": (1, 0)}, "the largest of a"),
+    ]:
+        with pytest.raises(ArgumentError, match=match):
+            fit(nll, {"a": 0.0, "b": 3.0}, bounds=bounds)
+
+
+def test_what_is_not_identified_is_named():
+    y = np.array([1.0, 2.0, 4.0])
+
+    def nll(p):
+        return ops.sum((y - p["a"] - 2 * p["b"]) ** 2) / 2 + p["c"] ** 2
+
+    with pytest.warns(RuntimeWarning, match="does not change along a - 0.5 b$"):
+        found = fit(nll, {"a": 0.0, "b": 0.0, "c": 1.0})
+    assert np.isnan(found.cov_params()).all() and not found.converged
+    assert "not identified" in found.summary()
+    with pytest.warns(RuntimeWarning, match=r"does not change along x\[2\]"):
+        fit(lambda x: ops.sum(x[:2] ** 2), np.ones(3))
+    with pytest.warns(RuntimeWarning, match="did not end at a minimum: the steepest is a"):
+        fit(lambda p: ops.abs(p["a"] - 1) + p["a"] ** 2 / 4, {"a": 3.0})
+
+
+def test_a_likelihood_that_is_not_a_number_says_where():
+    with pytest.raises(InferenceError, match="nan at a = -1 and b = 2: `sqrt` is the first"), np.errstate(all="ignore"):
+        fit(lambda p: ops.exp(ops.sqrt(p["a"]) * p["b"]), {"a": -1.0, "b": 2.0})
+    with pytest.raises(ArgumentError, match="no parameter to estimate"):
+        fit(lambda p: p["a"] ** 2, {"a": 1.0}, map={"a": None})
+    with pytest.raises(ArgumentError, match="number of observations"):
+        fit(lambda p: p["a"] ** 2, {"a": 1.0}).bic  # noqa: B018
+
+
+TRANSFORMS = [
+    (transforms.positive, 3, lambda y: (y > 0).all(), None),
+    (transforms.interval(-1.0, np.array([1.0, 2.0, 3.0])), 3, lambda y: (y > -1).all() and y[0] < 1, None),
+    (transforms.simplex, 3, lambda y: abs(y.sum() - 1) < 1e-12 and (y > 0).all(), lambda y: y[:-1]),
+    (transforms.ordered, 4, lambda y: (np.diff(y) > 0).all(), None),
+    (
+        transforms.correlation_cholesky,
+        6,
+        lambda y: np.allclose(np.diag(y @ y.T), 1),
+        lambda y: y[np.tril_indices(4, -1)],
+    ),
+    (transforms.covariance_cholesky, 6, lambda y: (np.diag(y) > 0).all(), lambda y: y[np.tril_indices(3)]),
+]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("transform", "size", "holds", "chart"), TRANSFORMS, ids=lambda x: getattr(x, "name", ""))
+def test_transforms(backend, transform, size, holds, chart):
+    numbers = RNG.normal(size=size)
+    x = tensors(numbers, backend)
+    y = transform(x)
+    assert holds(numpy(y))
+    np.testing.assert_allclose(numpy(transform.inverse(y)), numbers, rtol=1e-9)
+    chart = chart or (lambda y: y)
+    jacobian = functional.jacobian(lambda x: chart(transform(x)), numbers)
+    np.testing.assert_allclose(numpy(transform.log_jacobian(x)), np.linalg.slogdet(jacobian)[1], rtol=1e-9)
+    gradient = numpy(gradops.grad(transform.log_jacobian)(x))
+    np.testing.assert_allclose(gradient, slopes(lambda x: float(transform.log_jacobian(x)), numbers), atol=1e-8)
+
+
+def test_transforms_start_in_the_middle_and_refuse_what_is_no_triangle():
+    np.testing.assert_allclose(transforms.simplex(np.zeros(4)), np.full(5, 0.2))
+    with pytest.raises(ArgumentError, match="not of 4 numbers"):
+        transforms.correlation_cholesky(np.zeros(4))
+    with pytest.raises(ArgumentError, match="must be less"):
+        transforms.interval(1, 1)
+    assert repr(transforms.interval(0, 1)) == "<gradops transform interval(0, 1)>"
