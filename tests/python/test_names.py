@@ -32,7 +32,7 @@ def test_the_public_modules():
         ),
         "gradops.scipy",
         *SCIPY,
-        *(f"gradops.{name}" for name in "ops.image ops.nn autodiff.profiler autodiff.text".split()),
+        *(f"gradops.{name}" for name in "ops.image ops.nn autodiff.profiler autodiff.text inference.transforms".split()),
     }
 
 
