@@ -9,8 +9,8 @@
 #' which derivatives are right up to the third. So the solution is more exact than `tol` asks. A minimum on a bound
 #' stays there: it moves with the bound alone.
 #'
-#' An integral is the sum over the points of a 21-point Gauss-Kronrod rule in parts that are halved until the error is
-#' below 1e-10, or `rel.tol` at least.
+#' The derivatives of an integral are those of the sum over the points of a 21-point Gauss-Kronrod rule, in parts that
+#' are halved until its error is below 1e-10.
 #'
 #' In compiled code, where values are not known: `uniroot()` bisects, `optimize()` takes the golden section, `optim()`,
 #' `nlm()` and `nlminb()` 25 of Newton's steps with a damping, from where they start, without bounds. `integrate()`
@@ -61,16 +61,12 @@ uniroot <- function(f, interval, ..., lower = min(interval), upper = max(interva
   if (is.null(noted$tensor)) {
     return(found)
   }
-  one <- function(x) f(x, ...)
-  start <- found$root
-  if (is.null(found)) {
-    if (match.arg(extendInt) != "no") needs_values("`extendInt`", "Give an interval that holds the root.")
-    start <- bisected(one, lower, upper)
+  if (is.null(found) && match.arg(extendInt) != "no") {
+    needs_values("`extendInt`", "Give an interval that holds the root.")
   }
-  root <- implicit(function(x) one_number(one(x)), function(x) gradient(function(z) sum(one(z)), x), start,
-                   noted$tensor, "uniroot()", "the slope is 0 there", is.null(found))
+  root <- solved("root", function(x) f(x, ...), found$root, operand(lower), operand(upper), noted$tensor)
   list(
-    root = root, f.root = one(root), iter = found$iter %||% NA_integer_, init.it = found$init.it %||% NA_integer_,
+    root = root, f.root = f(root, ...), iter = found$iter %||% NA_integer_, init.it = found$init.it %||% NA_integer_,
     estim.prec = found$estim.prec %||% NA_real_
   )
 }
@@ -94,35 +90,13 @@ optimize <- function(f, interval, ..., lower = min(interval), upper = max(interv
     return(found)
   }
   one <- function(x) sum(f(x, ...))
-  start <- found[[1]] %||% golden(one, lower, upper, maximum)
-  if (!is.null(found)) {
-    bound <- bound_near(start, low, high, one, maximum, tol)
-    if (!is.null(bound)) {
-      x <- moving_with(list(lower, upper)[[bound]], 1L, start)
-      return(stats::setNames(list(x, f(x, ...)), names(found)))
-    }
-  }
-  slope <- function(x) gradient(one, x)
-  x <- implicit(slope, function(x) gradient(slope, x), start, noted$tensor, "optimize()", "the curvature is 0 there",
-                is.null(found))
+  x <- solved("least_between", one, found[[1]], operand(lower), operand(upper), noted$tensor, tol, isTRUE(maximum))
   stats::setNames(list(x, f(x, ...)), c(if (maximum) "maximum" else "minimum", "objective"))
 }
 
 #' @rdname tensor_solvers
 #' @export
 optimise <- optimize
-
-# The bound that a solution is at, towards which the function still falls (or rises); NULL for none.
-bound_near <- function(x, low, high, f, maximum, tol) {
-  near <- which(abs(x - c(low, high)) <= 10 * (tol + sqrt(.Machine$double.eps)) * (1 + abs(x)))
-  if (length(near) == 0) {
-    return(NULL)
-  }
-  slope <- known_values(gradient(f, op_convert_to_tensor(x)))
-  if (maximum) slope <- -slope
-  inward <- if (near[1] == 1L) slope > 0 else slope < 0
-  if (inward) near[1]
-}
 
 #' @rdname tensor_solvers
 #' @export
@@ -142,8 +116,7 @@ optim <- function(par, fn, gr = NULL, ..., method = c("Nelder-Mead", "BFGS", "CG
     return(found)
   }
   one <- function(x) sum(fn(with_names(x, names(par)), ...))
-  x <- minimum_near(found$par, one, par, lower, upper, noted$tensor, "optim()", sign(control$fnscale %||% 1))
-  x <- with_names(x, names(par))
+  x <- with_names(least("optim()", one, found$par, par, lower, upper, noted, control$fnscale), names(par))
   c(
     list(
       par = x, value = fn(x, ...), counts = found$counts %||% c(`function` = NA_integer_, gradient = NA_integer_),
@@ -172,7 +145,7 @@ nlm <- function(f, p, ..., hessian = FALSE, typsize = rep(1, length(p)), fscale 
     return(found)
   }
   one <- function(x) sum(f(x, ...))
-  x <- minimum_near(found$estimate, one, start, -Inf, Inf, noted$tensor, "nlm()")
+  x <- least("nlm()", one, found$estimate, start, -Inf, Inf, noted)
   c(
     list(minimum = f(x, ...), estimate = x, gradient = gradient(one, x)),
     if (hessian) list(hessian = hessian_at(one, x)),
@@ -196,7 +169,7 @@ nlminb <- function(start, objective, gradient = NULL, hessian = NULL, ..., scale
     return(found)
   }
   one <- function(x) sum(objective(with_names(x, names(start)), ...))
-  x <- with_names(minimum_near(found$par, one, start, lower, upper, noted$tensor, "nlminb()"), names(start))
+  x <- with_names(least("nlminb()", one, found$par, start, lower, upper, noted), names(start))
   list(
     par = x, objective = objective(x, ...), convergence = found$convergence %||% NA_integer_,
     iterations = found$iterations %||% NA_integer_,
@@ -204,46 +177,47 @@ nlminb <- function(start, objective, gradient = NULL, hessian = NULL, ..., scale
   )
 }
 
-# The minimum near `found`, with derivatives by what is on no bound; from `start` where values are not known.
-minimum_near <- function(found, f, start, lower, upper, like, what, sign = 1, call = parent.frame()) {
-  free <- rep(TRUE, length(start))
-  fixed <- NULL
-  if (is.null(found)) {
-    if (any(lower > -Inf, upper < Inf)) {
-      needs_values(sprintf("`%s` with bounds", what), "Transform the parameters: `exp(x)`.", call)
-    }
-    at <- damped_newton(f, start, sign)
-  } else {
-    at <- found
-    free <- at > plain(lower) & at < plain(upper)
-    low <- at <= plain(lower)
-    fixed <- lapply(which(!free), function(i) moving_with(if (low[i]) lower else upper, i, at[i]))
+#' @rdname tensor_solvers
+#' @export
+integrate <- function(f, lower, upper, ..., subdivisions = 100L, rel.tol = .Machine$double.eps^0.25,
+                      abs.tol = rel.tol, stop.on.error = TRUE, keep.xy = FALSE, aux = NULL) {
+  f <- match.fun(f)
+  noted <- new.env()
+  found <- on_numbers(stats::integrate(
+    numbers_of(f, noted), number_of(lower, noted), number_of(upper, noted), ..., subdivisions = subdivisions,
+    rel.tol = rel.tol, abs.tol = abs.tol, stop.on.error = stop.on.error, keep.xy = keep.xy, aux = aux
+  ))
+  if (is.null(noted$tensor)) {
+    return(found)
   }
-  if (!any(free)) {
-    return(joined(fixed))
-  }
-  order <- order(c(which(free), which(!free)))
-  whole <- function(z) if (all(free)) z else joined(c(list(z), fixed))[order]
-  inner <- function(z) f(whole(z))
-  whole(implicit(function(z) gradient(inner, z), function(z) hessian_at(inner, z), if (all(free)) at else at[free],
-                 like, what, "the matrix of second derivatives is singular there", is.null(found), call))
+  value <- solved("integral", function(x) f(x, ...), found$value, operand(lower), operand(upper), noted$tensor)
+  structure(
+    list(
+      value = value, abs.error = found$abs.error %||% NA_real_, subdivisions = found$subdivisions %||% NA_integer_,
+      message = found$message %||% "values are not known", call = match.call()
+    ),
+    class = "integrate"
+  )
 }
 
-# The `i`-th element of a bound, recycled, as `value`, which moves with it.
-moving_with <- function(bound, i, value) {
-  if (!is_any_tensor(bound)) {
-    return(value)
+# The minimum near `found`, with derivatives; from `start` where values are not known.
+least <- function(name, f, found, start, lower, upper, noted, sign = NULL, call = parent.frame()) {
+  if (is.null(found) && any(lower > -Inf, upper < Inf)) {
+    needs_values(sprintf("`%s` with bounds", name), "Transform the parameters: `exp(x)`.", call)
   }
-  bound <- bound[(i - 1L) %% length(bound) + 1L]
-  value + (bound - op_stop_gradient(bound))
+  solved("least", f, found, operand(start), operand(lower), operand(upper), noted$tensor, sign %||% 1, name, call = call)
+}
+
+# What a solver of `gradops.interop.r.solvers` finds of a function and, where values are known, what R's found.
+solved <- function(solver, f, found, ..., call = parent.frame()) {
+  f <- callback(differentiated(f, new.env()))
+  call_core(paste0("interop.r.solvers.", solver), f, if (!is.null(found)) operand(unname(found)), ..., .call = call)
 }
 
 # `hessian` is an argument of the solvers.
 hessian_at <- function(f, x) {
   hessian(f, x)
 }
-
-# Solvers on numbers ---------------------------------------------------------------------------------------------------
 
 # The value of `code`, or NULL where it needed values that a trace does not know.
 on_numbers <- function(code) {
@@ -262,97 +236,4 @@ number_of <- function(x, noted) {
   }
   noted$tensor <- x
   plain(x) %||% rlang::abort("values are not known", class = "gradops_unknown")
-}
-
-one_number <- function(x) {
-  op_reshape(x, integer())
-}
-
-# Where `residual` is 0, near `x`, with derivatives: three steps that are recorded, by the Jacobian as it is there. Each
-# makes derivatives right to one order more.
-implicit <- function(residual, jacobian, x, like, what, lacks, traced, call = parent.frame()) {
-  solved <- function(j, r) if (length(dim(j)) < 2L) r / j else op_solve(j, r)
-  x <- op_stop_gradient(op_sum(like)) * 0 + x # of its library and precision
-  j <- op_stop_gradient(jacobian(x))
-  if (!traced) {
-    reached <- FALSE
-    for (i in 1:30) {
-      move <- known_values(solved(j, residual(x))) %||% NaN # where the matrix is singular
-      if (!all(is.finite(move))) break
-      x <- op_stop_gradient(x - array_of(move, dim(move)))
-      last <- j
-      j <- op_stop_gradient(jacobian(x))
-      if (max(abs(move)) <= 1e-9 * (1 + max(abs(known_values(x))))) {
-        # however near, the Jacobian goes on to change where it is singular at the solution
-        change <- known_values(solved(last, j - last)) %||% NaN
-        reached <- all(is.finite(change)) && max(abs(change)) <= 0.1
-        break
-      }
-    }
-    if (!reached) {
-      abort(
-        c(
-          sprintf("The result of `%s` has no derivative: %s, or it is not exact enough to go on from.", what, lacks),
-          i = "`op_stop_gradient()` of what the function closes over says that none is wanted."
-        ),
-        class = c("gradops_error_gradient", "gradops_error"), call = call
-      )
-    }
-  }
-  for (i in 1:3) {
-    x <- x - solved(j, residual(x))
-  }
-  x
-}
-
-# Solvers in traces ----------------------------------------------------------------------------------------------------
-
-bisected <- function(f, lower, upper) {
-  with_stop_gradient({
-    low <- op_stop_gradient(lower)
-    high <- op_stop_gradient(upper)
-    side <- op_sign(one_number(f(low)))
-    halves <- op_fori_loop(0L, 60L, function(i, ends) {
-      middle <- (ends[[1]] + ends[[2]]) / 2
-      same <- op_equal(op_sign(one_number(f(middle))), side)
-      list(op_where(same, middle, ends[[1]]), op_where(same, ends[[2]], middle))
-    }, list(side * 0 + low, side * 0 + high))
-    op_stop_gradient((halves[[1]] + halves[[2]]) / 2)
-  })
-}
-
-golden <- function(f, lower, upper, maximum) {
-  ratio <- (sqrt(5) - 1) / 2
-  with_stop_gradient({
-    zero <- f(op_stop_gradient(lower)) * 0
-    ends <- op_fori_loop(0L, 60L, function(i, ends) {
-      a <- ends[[1]]
-      b <- ends[[2]]
-      left <- b - ratio * (b - a)
-      right <- a + ratio * (b - a)
-      first <- if (maximum) f(left) > f(right) else f(left) < f(right)
-      list(op_where(first, a, left), op_where(first, right, b))
-    }, list(zero + op_stop_gradient(lower), zero + op_stop_gradient(upper)))
-    op_stop_gradient((ends[[1]] + ends[[2]]) / 2)
-  })
-}
-
-# Steps of Newton's method towards less of `sign` times `f`, damped (Levenberg 1944) where they do not lead down.
-damped_newton <- function(f, x, sign, iterations = 25L) {
-  target <- function(x) sign * f(x)
-  eye <- base::diag(length(x))
-  with_stop_gradient({
-    x <- op_stop_gradient(target(x)) * 0 + op_stop_gradient(x)
-    state <- op_fori_loop(0L, iterations, function(i, state) {
-      here <- state[[1]]
-      matrix <- hessian(target, here) + state[[2]] * eye
-      there <- here - op_solve(matrix, gradient(target, here))
-      better <- op_less_equal(target(there), target(here))
-      list(
-        op_where(better, there, here),
-        op_where(better, op_where(state[[2]] < 1e-6, 0, state[[2]] / 10), op_maximum(10 * state[[2]], 1e-3))
-      )
-    }, list(x, op_sum(x) * 0))
-    op_stop_gradient(state[[1]])
-  })
 }

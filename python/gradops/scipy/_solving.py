@@ -78,16 +78,19 @@ class Problem:
         args: more arguments, the tensors among which the solution depends on.
         scalar: the function gives one number, of any shape.
         beside: other arguments that say of which library ``x`` is.
+        vectors: the function takes several numbers at once, and gives as many.
     """
 
-    def __init__(self, name: str, argument: str, function: Callable, x, args=(), *, scalar: bool = False, beside=()):
+    def __init__(
+        self, name: str, argument: str, function: Callable, x, args=(), *, scalar=False, beside=(), vectors=False
+    ):
         if not callable(function):
             raise ArgumentTypeError(
                 f"`{name}`: `{argument}` must be a function; got {{value}}.",
                 argument=argument,
                 value=_checks.describe(function),
             )
-        self.name, self.argument, self.function, self.scalar = name, argument, function, scalar
+        self.name, self.argument, self.function, self.scalar, self.vectors = name, argument, function, scalar, vectors
         self.args = args if isinstance(args, tuple) else (args,)
         try:
             inspect.signature(function).bind(x, *self.args)
@@ -280,8 +283,19 @@ def solution(name: str, residual: Callable, held: Callable, point, lacking: str)
         )
     if size == 0:
         return x
-    fixed = beside(slopes, point)
+    return _stepped(residual, beside(slopes, point), x)
+
+
+def of_steps(residual: Callable, x):
+    """As :func:`solution`, of an ``x`` whose value is not known and which is exact."""
+    size = int(np.prod(x.shape))
+    slopes = functional.jacobian(lambda z: ops.reshape(residual(z), (size,)), x)
+    return _stepped(residual, ops.stop_gradient(ops.reshape(slopes, (size, size))), x)
+
+
+def _stepped(residual: Callable, slopes, x):
+    """``x`` after the steps that are recorded."""
     for _ in range(STEPS):
-        rest = ops.reshape(residual(x), (size, 1))
-        x = x - ops.reshape(ops.solve(fixed, rest), shape)
+        rest = ops.reshape(residual(x), (-1, 1))
+        x = x - ops.reshape(ops.solve(slopes, rest), x.shape)
     return x

@@ -63,16 +63,15 @@ def _places(low: float, high: float) -> tuple[float, float, Callable]:
     return -1.0, 1.0, lambda t: (t / (1 - t**2), (1 + t**2) / (1 - t**2) ** 2)
 
 
-def _rule(f: Callable, low: float, high: float, breaks, name: str, tol: float) -> list[tuple[float, float]]:
-    """Points and weights of a sum that is the integral of ``f``, on numbers."""
+def _rule(values: Callable, low: float, high: float, breaks, name: str, tol: float) -> tuple[np.ndarray, np.ndarray]:
+    """Points and weights of a sum that is the integral of a function, by its ``values`` at several places."""
     start, end, place = _places(low, high)
     inside = sorted(p for p in breaks if low < p < high) if np.isfinite(low) and np.isfinite(high) else []
     edges = [start, *inside, end]
 
     def part(a: float, b: float):
-        points = [place(t) for t in (a + b) / 2 + (b - a) / 2 * NODES]
-        values = np.array([f(x) * w for x, w in points]) * (b - a) / 2
-        total, other = (np.tensordot(w, values, 1) for w in (WEIGHTS, OTHER))
+        x, w = place((a + b) / 2 + (b - a) / 2 * NODES)
+        total, other = (np.tensordot(weights * w * (b - a) / 2, values(x), 1) for weights in (WEIGHTS, OTHER))
         return float(np.max(np.abs(total - other), initial=0)), total, a, b
 
     parts = [part(a, b) for a, b in zip(edges, edges[1:])]
@@ -98,15 +97,12 @@ def _rule(f: Callable, low: float, high: float, breaks, name: str, tol: float) -
             f"`{name}`: the integral has no derivative: the function is not finite inside of the interval.",
             hint="`stop_gradient()` of what the function depends on says that none is wanted",
         )
-    return [
-        (x, weight * w * (b - a) / 2)
-        for _, _, a, b in parts
-        for t, weight in zip((a + b) / 2 + (b - a) / 2 * NODES, WEIGHTS)
-        for x, w in [place(t)]
-    ]
+    middles, halves = np.array([(a + b, b - a) for _, _, a, b in parts]).T / 2
+    x, w = place((middles[:, None] + halves[:, None] * NODES).ravel())
+    return x, w * np.outer(halves, WEIGHTS).ravel()
 
 
-def _recorded(problem: Problem, value, low, high, breaks=()):
+def recorded(problem: Problem, value, low, high, breaks=()):
     """SciPy's ``value`` as a tensor with derivatives; of none that is asked for as it is."""
     ends = [float(numbers(problem.name, end, which)) for end, which in ((low, "a"), (high, "b"))]
     moving = [connected(end) for end in (low, high)]
@@ -115,29 +111,38 @@ def _recorded(problem: Problem, value, low, high, breaks=()):
         ends, sign = ends[::-1], -1.0
     inner = ends[0] if np.isfinite(ends[0]) else min(0.0, ends[1] - 1) if np.isfinite(ends[1]) else 0.0
     outer = ends[1] if np.isfinite(ends[1]) else max(0.0, inner + 1)
-    y = problem(problem.tensor(np.asarray(0.4 * inner + 0.6 * outer)))
+    y = problem(problem.tensor(np.full((1,) * problem.vectors, 0.4 * inner + 0.6 * outer)))
     whole = connected(y)
     if not (whole or any(moving)):
         return problem.tensor(value) if problem.like is not None else value
     y = ops.convert_to_tensor(y)
     found = beside(np.asarray(value), y)
     if whole and ends[0] != ends[1]:
-        rule = _rule(problem.value, ends[0], ends[1], breaks, problem.name, _tolerance(problem, TOLERANCE))
-        total = _sum(problem, [(problem.tensor(np.asarray(x)), sign * w) for x, w in rule])
+        tolerance = _tolerance(problem, TOLERANCE)
+        x, w = _rule(_of_numbers(problem), ends[0], ends[1], breaks, problem.name, tolerance)
+        total = _sum(problem, x, sign * w)
         found = found + (total - ops.stop_gradient(total))
     for end, moves, side in ((low, moving[0], -1.0), (high, moving[1], 1.0)):
         if moves:
             held = ops.stop_gradient(end)
             way = end - held
-            piece = [(held + way * (0.5 + 0.5 * t), side * 0.5 * w) for t, w in zip(*PIECE)]
-            found = found + way * _sum(problem, piece)
+            piece = [held + way * (0.5 + 0.5 * t) for t in PIECE[0]]
+            found = found + way * _sum(problem, piece, side * 0.5 * PIECE[1])
     return found
 
 
-def _sum(problem: Problem, rule):
-    values = [problem(x) for x, _ in rule]
-    stacked = ops.stack([ops.convert_to_tensor(y) for y in values])
-    return ops.tensordot(beside(np.array([w for _, w in rule]), stacked), stacked, 1)
+def _of_numbers(problem: Problem) -> Callable:
+    """The values of a problem's function at several places, all numbers."""
+    return problem.value if problem.vectors else lambda x: np.array([problem.value(place) for place in x])
+
+
+def _sum(problem: Problem, x, w):
+    if problem.vectors:
+        y = ops.convert_to_tensor(problem(ops.stack(x) if isinstance(x, list) else problem.tensor(x)))
+    else:
+        places = x if isinstance(x, list) else [problem.tensor(np.asarray(place)) for place in x]
+        y = ops.stack([ops.convert_to_tensor(problem(place)) for place in places])
+    return ops.tensordot(beside(w, y), y, 1)
 
 
 def _tolerance(problem: Problem, wanted: float) -> float:
@@ -185,7 +190,7 @@ def quad(
     value, *more = _scipy.integrate.quad(
         lambda x: float(problem.value(x)), low, high, (), full_output, epsabs, epsrel, limit, breaks
     )
-    return (_recorded(problem, value, a, b, () if breaks is None else breaks), *more)
+    return (recorded(problem, value, a, b, () if breaks is None else breaks), *more)
 
 
 @solver
@@ -215,7 +220,7 @@ def quad_vec(
         lambda x: np.asarray(problem.value(x), float), low, high, epsabs, epsrel, norm, cache_size, limit, 1, breaks,
         quadrature, full_output,
     )  # fmt: skip
-    return (_recorded(problem, value, a, b, () if breaks is None else breaks), *more)
+    return (recorded(problem, value, a, b, () if breaks is None else breaks), *more)
 
 
 @solver

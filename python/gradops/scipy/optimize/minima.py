@@ -311,12 +311,12 @@ def minimize_scalar(fun: Function, bracket=None, bounds=None, args=(), method=No
     limits = None if bounds is None else Bounds(name, [tuple(bounds)], 1)
     found = None if limits is None else (limits.low[0], limits.high[0])
     result = _scipy.optimize.minimize_scalar(lambda x: float(problem.value(x)), ends, found, (), method, tol, options)
-    result.x = _of_one(problem, result.x, limits, (options or {}).get("xatol", 1e-5))
+    result.x = of_one_number(problem, result.x, limits, (options or {}).get("xatol", 1e-5))
     result.fun = problem(result.x) if connected(result.x) or problem.like is not None else result.fun
     return result
 
 
-def _of_one(problem: Problem, x, limits: Bounds | None = None, tol: float = 0.0):
+def of_one_number(problem: Problem, x, limits: Bounds | None = None, tol: float = 0.0):
     if limits is None or limits.pairs is None:
         return minimum(problem, x)
     x = float(np.clip(x, limits.low[0], limits.high[0]))
@@ -361,7 +361,7 @@ def _scalar(name: str, func, args, full_output, bounds=None, brack=None, **optio
         options["brack"] = tuple(float(numbers(problem.name, b, "brack")) for b in brack)
     ends = () if limits is None else (limits.low[0], limits.high[0])
     x, _, *more = getattr(_scipy.optimize, name)(lambda x: float(problem.value(x)), *ends, **options, full_output=1)
-    x = _of_one(problem, x, limits, options.get("xtol", 0.0))
+    x = of_one_number(problem, x, limits, options.get("xtol", 0.0))
     return (x, problem(x), *more) if full_output else x
 
 

@@ -18,7 +18,7 @@ EPS = 4 * np.finfo(float).eps
 NO_SLOPE = "the Jacobian is singular there"
 
 
-def _moving(problem: Problem, x, minus: bool = False):
+def moving(problem: Problem, x, minus: bool = False, lacking: str = NO_SLOPE):
     """The root near SciPy's ``x``; of ``minus`` the fixed point."""
     at = problem.tensor(np.asarray(x, float) if np.ndim(x) or problem.like is not None else x)
 
@@ -27,7 +27,7 @@ def _moving(problem: Problem, x, minus: bool = False):
 
     if not connected(problem(at)):
         return at
-    return solution(problem.name, one(problem), one(problem.held), at, NO_SLOPE)
+    return solution(problem.name, one(problem), one(problem.held), at, lacking)
 
 
 bracketed = family(
@@ -51,7 +51,7 @@ def _bracketed(name: str, f, a, b, args, xtol, rtol, maxiter, full_output, disp,
         lambda x: float(problem.value(x)), low, high, (), **options, xtol=xtol, rtol=rtol, maxiter=maxiter,
         full_output=True, disp=disp,
     )  # fmt: skip
-    found = _moving(problem, x)
+    found = moving(problem, x)
     if not full_output:
         return found
     result.root = found
@@ -132,9 +132,9 @@ def newton(
         value, start[()], slope, (), tol, maxiter, rtol=rtol, full_output=full_output, disp=disp
     )
     if not full_output:
-        return _moving(problem, found)
+        return moving(problem, found)
     x, *more = found
-    x = _moving(problem, x)
+    x = moving(problem, x)
     if start.ndim == 0:
         more[0].root = x
         return x, more[0]
@@ -169,7 +169,7 @@ def root_scalar(
         lambda x: float(problem.value(x)), (), method, ends, slope, bend, *starts, xtol, rtol, maxiter, options
     )
     if result.converged:
-        result.root = _moving(problem, result.root)
+        result.root = moving(problem, result.root)
     return result
 
 
@@ -207,7 +207,7 @@ def root(fun: Function, x0: Tensor, args=(), method="hybr", jac=None, tol=None, 
         )
     if jac is True:
         problem = Problem(problem.name, "fun", lambda x, *more: fun(x, *more)[0], x0, args)
-    result.x = _moving(problem, result.x) if result.success else problem.tensor(result.x)
+    result.x = moving(problem, result.x) if result.success else problem.tensor(result.x)
     result.fun = problem(result.x) if connected(result.x) else problem.tensor(result.fun)
     return result
 
@@ -256,9 +256,9 @@ def fsolve(
         problem.value, start, (), exact, full_output, col_deriv, xtol, maxfev, band, epsfcn, factor, diag
     )
     if not full_output:
-        return _moving(problem, found)
+        return moving(problem, found)
     x, *more = found
-    return (_moving(problem, x) if more[1] == 1 else problem.tensor(x), *more)
+    return (moving(problem, x) if more[1] == 1 else problem.tensor(x), *more)
 
 
 @solver
@@ -280,4 +280,4 @@ def fixed_point(func: Function, x0: Tensor, args=(), xtol=1e-08, maxiter=500, me
     """
     problem = Problem("scipy.optimize.fixed_point", "func", func, x0, args)
     found = _scipy.optimize.fixed_point(problem.value, problem.start(x0), (), xtol, maxiter, method)
-    return _moving(problem, found, minus=True)
+    return moving(problem, found, minus=True)

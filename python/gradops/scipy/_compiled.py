@@ -1,0 +1,103 @@
+"""Solvers in programs, where no value is known: a fixed number of steps, of which the last are recorded.
+
+A root is found by bisection, a minimum between ends by the golden section, one of several unknowns by Newton's method,
+damped where a step does not lead down (Levenberg 1944), an integral by the double exponential rule (Takahasi and Mori
+1974).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import functional, ops
+from ..autodiff.variable import Variable
+from ..flow import stop_gradient_scope
+from ._solving import of_steps
+from ._tensors import beside
+
+HALVES, DOWN = 60, 25
+
+
+def _held(x, like):
+    """A tensor, or numbers, beside ``like`` and of its dtype, without a gradient."""
+    if isinstance(x, Variable) or (ops.is_tensor(x) and not isinstance(x, np.ndarray)):
+        return ops.stop_gradient(ops.cast(x, ops.dtype(like)))
+    return beside(x, like)
+
+
+def _between(f: Callable, low, high, like, narrower: Callable):
+    """The middle of an interval that ``narrower`` has made small."""
+    with stop_gradient_scope():
+        ends = [_held(low, like), _held(high, like)]
+        low, high = ops.fori_loop(0, HALVES, lambda _, ends: list(narrower(*ends)), ends)
+        return ops.stop_gradient((low + high) / 2)
+
+
+def root_between(f: Callable, low, high, like):
+    """A root between ends where ``f`` has opposite signs; ``like`` is a tensor of the result's kind."""
+    with stop_gradient_scope():
+        side = ops.sign(f(_held(low, like)))
+
+    def half(low, high):
+        middle = (low + high) / 2
+        same = ops.equal(ops.sign(f(middle)), side)
+        return ops.where(same, middle, low), ops.where(same, high, middle)
+
+    return of_steps(f, _between(f, low, high, like, half))
+
+
+def least_between(f: Callable, low, high, like):
+    """A minimum between two ends."""
+    ratio = (math.sqrt(5) - 1) / 2
+
+    def part(low, high):
+        left, right = high - ratio * (high - low), low + ratio * (high - low)
+        first = ops.less(f(left), f(right))
+        return ops.where(first, low, left), ops.where(first, right, high)
+
+    return of_steps(functional.grad(f), _between(f, low, high, like, part))
+
+
+def least(f: Callable, start, like):
+    """A minimum near a vector."""
+    with stop_gradient_scope():
+        start = _held(start, like)
+        unit = beside(np.eye(start.shape[0]), start)
+
+        def step(_, state):
+            here, damping = state
+            slope = ops.expand_dims(functional.grad(f)(here), -1)
+            there = here - ops.squeeze(ops.solve(functional.hessian(f, here) + damping * unit, slope), -1)
+            better = ops.less_equal(f(there), f(here))
+            less = ops.where(damping < 1e-6, 0.0, damping / 10)
+            return [ops.where(better, there, here), ops.where(better, less, ops.maximum(10 * damping, 1e-3))]
+
+        found, _ = ops.fori_loop(0, DOWN, step, [start, beside(0.0, start)])
+    return of_steps(functional.grad(f), ops.stop_gradient(found))
+
+
+def integral(values: Callable, low, high, like):
+    """The integral of ``values``, a function of a vector of places, between ends of which numbers may be infinite."""
+    low_end, high_end = (
+        not ops.is_tensor(end) and not isinstance(end, Variable) and math.isinf(end) for end in (low, high)
+    )
+    if (low_end and low > 0) or (high_end and high < 0):
+        return -integral(values, high, low, like)
+    t = np.arange(-3.1, 3.1 + 1e-9, 1 / 128 if low_end or high_end else 1 / 64)
+    u = 1 / (1 + np.exp(-math.pi * np.sinh(t)))
+    weights = (t[1] - t[0]) * math.pi * np.cosh(t) * u * (1 - u)
+    inside = (u > 1e-14) & (u < 1 - 1e-14)
+    u, weights = u[inside], weights[inside]
+    far, slope = beside((1 - u) / u, like), weights / u**2
+    if low_end and high_end:
+        y, weights = values(far) + values(-far), slope
+    elif high_end:
+        y, weights = values(low + far), slope
+    elif low_end:
+        y, weights = values(high - far), slope
+    else:
+        y = (high - low) * values(low + (high - low) * beside(u, like))
+    return ops.tensordot(beside(weights, y), y, 1)
