@@ -205,7 +205,8 @@ least <- function(name, f, found, start, lower, upper, noted, sign = NULL, call 
   if (is.null(found) && any(lower > -Inf, upper < Inf)) {
     needs_values(sprintf("`%s` with bounds", name), "Transform the parameters: `exp(x)`.", call)
   }
-  solved("least", f, found, operand(start), operand(lower), operand(upper), noted$tensor, sign %||% 1, name, call = call)
+  ends <- lapply(list(start, lower, upper), operand)
+  solved("least", f, found, ends[[1]], ends[[2]], ends[[3]], noted$tensor, sign %||% 1, name, call = call)
 }
 
 # What a solver of `gradops.interop.r.solvers` finds of a function and, where values are known, what R's found.

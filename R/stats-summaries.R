@@ -43,16 +43,15 @@
 NULL
 
 mean_tensor <- function(x, trim = 0, na.rm = FALSE, ...) {
-  if (trim > 0) {
-    x <- sort_tensor(x)
-    count <- length(x)
-    if (trim >= 0.5) {
-      return(op_median(x))
-    }
-    low <- floor(count * trim)
-    x <- x[(low + 1):(count - low)]
+  if (trim >= 0.5) {
+    median_tensor(x, na.rm)
+  } else if (trim > 0) {
+    call_core("scipy.stats.trim_mean", x, trim, axis = NULL, nan_policy = if (na.rm) "omit" else "propagate")
+  } else if (na.rm) {
+    op_nanmean(x)
+  } else {
+    op_mean(x)
   }
-  if (na.rm) op_nanmean(x) else op_mean(x)
 }
 
 weighted_mean_tensor <- function(x, w, ..., na.rm = FALSE) {
@@ -62,21 +61,13 @@ weighted_mean_tensor <- function(x, w, ..., na.rm = FALSE) {
   if (length(w) != length(x)) {
     unsupported("w", sprintf("must have as many elements as `x`; got %d for %d.", length(w), length(x)))
   }
-  x <- flat(x)
-  w <- flat(w)
-  if (na.rm) {
-    known <- op_logical_not(op_isnan(x))
-    x <- ifelse(known, x, 0)
-    w <- ifelse(known, w, 0)
-  }
-  op_sum(op_multiply(x, w)) / op_sum(w)
+  call_core("interop.r.summaries.weighted_mean", operand(x), operand(w), na.rm)
 }
 
 median_tensor <- function(x, na.rm = FALSE, ...) {
   if (na.rm) op_nanmedian(x) else op_median(x)
 }
 
-# All nine types of Hyndman and Fan (1996) take one or two neighbours in order, by weights that hang on `probs` alone.
 quantile_tensor <- function(x, probs = seq(0, 1, 0.25), na.rm = FALSE, names = TRUE, type = 7, ...) {
   if (is_tensor(probs)) {
     if (type != 7) unsupported("type", "must be 7 where `probs` is a tensor.")
@@ -85,104 +76,37 @@ quantile_tensor <- function(x, probs = seq(0, 1, 0.25), na.rm = FALSE, names = T
   if (anyNA(probs) || any(probs < 0 | probs > 1)) {
     unsupported("probs", "must be from 0 to 1.")
   }
-  x <- flat(x)
-  if (na.rm) x <- without_nan(x)
-  ordered <- op_sort(x)
-  at <- neighbours(length(x), probs, type)
-  low <- op_take(ordered, at$low, 1L)
-  value <- low + at$weight * (op_take(ordered, at$high, 1L) - low)
-  value <- op_where(array_of(at$weight == 0), low, value) # infinite neighbours count only where they weigh
-  value <- op_where(op_any(op_isnan(x)), NaN, value)
+  value <- call_core("interop.r.summaries.quantile", operand(x), list(`<R>` = array_of(probs)), type, na.rm)
   if (names) with_names(value, paste0(format(100 * probs, trim = TRUE, digits = 7), "%")) else value
-}
-
-neighbours <- function(n, probs, type) {
-  fuzz <- 4 * .Machine$double.eps
-  if (type <= 3) {
-    position <- if (type == 3) n * probs - 0.5 else n * probs
-    low <- floor(position + fuzz)
-    weight <- switch(type, position > low, ((position > low) + 1) / 2, position != low | low %% 2 == 1)
-  } else {
-    a <- switch(type - 3, 0, 0.5, 0, 1, 1 / 3, 3 / 8)
-    b <- if (type == 4) 1 else a
-    position <- a + probs * (n + 1 - a - b)
-    low <- floor(position + fuzz)
-    weight <- position - low
-    weight[abs(weight) < fuzz] <- 0
-  }
-  within <- function(i) pmin(pmax(i, 1), n)
-  list(low = within(low), high = within(low + 1), weight = as.numeric(weight))
-}
-
-without_nan <- function(x) {
-  values <- known_values(x) %||% needs_values("`na.rm = TRUE`", "Leave it out, or use `op_nanmean()` and the like.")
-  if (anyNA(values)) x[which(!is.na(as.vector(values)))] else x
 }
 
 var_tensor <- function(x, y = NULL, na.rm = FALSE, use) {
   if (na.rm) {
     if (!is.null(y) || length(dim(x)) > 1L) unsupported("na.rm", "must be FALSE for matrices and pairs of tensors.")
-    return(op_nanvar(x) * correction(x))
+    return(call_core("interop.r.summaries.variance", operand(x)))
   }
   cov_tensor(x, y, if (missing(use)) "everything" else use)
 }
 
 cov_tensor <- function(x, y = NULL, use = "everything", method = c("pearson", "kendall", "spearman")) {
   check_pearson(use, method)
-  x <- matrix_or_vector(x)
-  y <- matrix_or_vector(y)
-  plain <- is_vector(x) && (is.null(y) || is_vector(y))
-  x <- centred(x)
-  y <- if (is.null(y)) x else centred(y)
-  if (nrow(x) != nrow(y)) {
-    abort(
-      sprintf("`x` and `y` must have equally many rows; got %d and %d.", nrow(x), nrow(y)),
-      class = c("gradops_error_shape", "gradops_error"), argument = "y", call = parent.frame()
-    )
-  }
-  value <- crossprod(x, y) / max(nrow(x) - 1, 0) # NaN of none, for R's NA
-  if (plain) op_reshape(value, integer()) else value
+  call_core("interop.r.summaries.covariance", operand(x), operand(y))
 }
 
 cor_tensor <- function(x, y = NULL, use = "everything", method = c("pearson", "kendall", "spearman")) {
   check_pearson(use, method)
-  x <- matrix_or_vector(x)
-  y <- matrix_or_vector(y)
   if (is_vector(x) && is.null(y)) {
     unsupported("y", "is needed where `x` is a vector.")
   }
-  plain <- is_vector(x) && (is.null(y) || is_vector(y))
-  unit <- function(x) {
-    x <- centred(x)
-    op_divide(x, op_sqrt(op_sum(x^2, 1L, TRUE)))
-  }
-  x <- unit(x)
-  value <- crossprod(x, if (is.null(y)) x else unit(y))
-  if (nrow(x) == 0L) value <- value / 0 # NaN, for R's NA
-  if (plain) op_reshape(value, integer()) else value
+  call_core("interop.r.summaries.covariance", operand(x), operand(y), TRUE)
 }
 
 cov2cor_tensor <- function(V) {
-  unit <- 1 / op_sqrt(op_diagonal(V))
-  size <- length(unit)
-  correlation <- op_multiply(op_multiply(V, op_reshape(unit, c(-1L, 1L))), op_reshape(unit, c(1L, -1L)))
-  op_where(base::diag(size) == 1, 1, correlation)
+  call_core("interop.r.summaries.cov2cor", operand(V))
 }
 
 is_vector <- function(x) {
   length(dim(x)) < 2L
-}
-
-# An array of more than two dimensions is a vector to stats, too.
-matrix_or_vector <- function(x) {
-  if (length(dim(x)) > 2L) flat(x) else x
-}
-
-# Columns without their means.
-centred <- function(x) {
-  x <- if (is.data.frame(x)) data.matrix(x) else x
-  if (is_vector(x)) x <- fill(x, c(length(x), 1L))
-  op_subtract(x, op_mean(x, 1L, TRUE))
 }
 
 check_pearson <- function(use, method, call = parent.frame()) {
@@ -194,19 +118,8 @@ check_pearson <- function(use, method, call = parent.frame()) {
   }
 }
 
-# The op's gradient is 0, not NaN, where all elements are equal.
 sd_tensor <- function(x, na.rm = FALSE) {
-  if (na.rm) {
-    return(op_nanstd(x) * sqrt(correction(x)))
-  }
-  n <- length(x)
-  op_std(x) * sqrt(n / (n - 1))
-}
-
-# n / (n - 1), of the n elements that are not missing.
-correction <- function(x) {
-  n <- op_sum(op_where(op_isnan(x), 0, 1))
-  n / (n - 1)
+  call_core("interop.r.summaries.deviation", operand(x), na.rm)
 }
 
 over <- function(op, nan_op, rows) {
@@ -243,19 +156,5 @@ extremes <- function(parts, op, na.rm) {
 }
 
 scale_tensor <- function(x, center = TRUE, scale = TRUE) {
-  x <- if (is_vector(x)) fill(x, c(length(x), 1L)) else op_convert_to_tensor(x)
-  by_column <- function(x, value, op) {
-    if (length(value) != ncol(x)) {
-      unsupported("center", "and `scale` must have one number for each column.", call = NULL)
-    }
-    op(x, op_reshape(value, c(1L, -1L)))
-  }
-  if (!base::isFALSE(center)) {
-    x <- by_column(x, if (base::isTRUE(center)) op_mean(x, 1L) else center, op_subtract)
-  }
-  if (!base::isFALSE(scale)) {
-    if (base::isTRUE(scale)) scale <- op_sqrt(op_sum(op_square(x), 1L) / max(1, nrow(x) - 1))
-    x <- by_column(x, scale, op_divide)
-  }
-  x
+  call_core("interop.r.summaries.scaled", operand(x), operand(center), operand(scale))
 }
