@@ -29,7 +29,7 @@
 #' `op_saturate_cast()`: A tensor of `x`'s shape and of `dtype`.
 #' @section Errors:
 #' - `gradops_error_argument`: an unknown dtype (`op_saturate_cast()`).
-#' - `gradops_error_shape`: shapes that do not broadcast (`op_clip()`).
+#' - `gradops_error_shape`: shapes that do not broadcast (`op_clip()`, `op_nan_to_num()`).
 #' - `gradops_error_type`: a complex `x` (`op_clip()`).
 #' @seealso [op_maximum()], [op_relu6()], [op_isfinite()], [op_where()].
 #' @examplesIf gradops_available()

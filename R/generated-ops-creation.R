@@ -126,6 +126,7 @@ op_empty_like <- function(x, dtype = NULL) {
 #' - `gradops_error_argument`: a negative `num`; ends that an integer `dtype` does not hold (`op_linspace()`).
 #' - `gradops_error_argument`: a negative `num` (`op_logspace()`).
 #' - `gradops_error_argument`: a negative `num`; a `start` or `stop` of 0 (`op_geomspace()`).
+#' - `gradops_error_axis`: an axis out of range (`op_logspace()`, `op_geomspace()`).
 #' @seealso [op_full()], [op_hanning()] and other windows, [op_cumsum()].
 #' @examplesIf gradops_available()
 #' op_arange(5)

@@ -24,6 +24,7 @@ from .. import _source, annotations, backends, config
 from ..backends import tracing
 from ..errors import ArgumentTypeError, BackendError, GradopsError, ShapeError
 from . import _checks
+from ._docstrings import of_op
 from ._facts import Facts
 from ._public import names
 from ._symbolic import any_symbolic, in_model
@@ -353,6 +354,7 @@ def op(
         entry = define(function, name or function.__name__, differentiable, check, **facts)
         if public:
             names.add(entry.name)
+            entry.call.__doc__ = of_op(entry, function)
         if entry.body is None:
             backends.interface.required_kernels.add(entry.name)
         return entry.call  # type: ignore[return-value]

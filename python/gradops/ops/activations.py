@@ -62,9 +62,6 @@ def relu(x: Tensor) -> Tensor:
     Returns:
         A tensor of ``x``'s shape and dtype.
 
-    Raises:
-        ArgumentTypeError: a complex ``x``.
-
     Gradient:
         1 where ``x`` is above 0, else 0 (also at 0).
 
@@ -90,9 +87,6 @@ def relu6(x: Tensor) -> Tensor:
     Returns:
         A tensor of ``x``'s shape and dtype; bools give int64.
 
-    Raises:
-        ArgumentTypeError: a complex ``x``.
-
     Gradient:
         1 between 0 and 6, else 0 (also at both).
     """
@@ -105,12 +99,6 @@ def leaky_relu(x: Tensor, negative_slope: float = 0.2) -> Tensor:
 
     Args:
         negative_slope: the slope below 0.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
-    Raises:
-        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         1 where ``x`` is above 0, else ``negative_slope`` (also at 0).
@@ -125,9 +113,6 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     Args:
         alpha: minus the limit far below 0.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
     Gradient:
         1 where ``x`` is above 0, else ``alpha * exp(x)``.
     """
@@ -138,9 +123,6 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
 @op(elementwise=True)
 def selu(x: Tensor) -> Tensor:
     """``elu`` with the slope and scale that keep mean 0 and variance 1 (Klambauer et al. 2017).
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         1.0507 where ``x`` is above 0, else ``1.7581 * exp(x)``.
@@ -155,9 +137,6 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
     Args:
         alpha: minus the limit far below 0.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
     Gradient:
         1 where ``x`` is above 0, else ``exp(x / alpha)``: continuous for every ``alpha``.
     """
@@ -168,9 +147,6 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
 @op(elementwise=True)
 def silu(x: Tensor) -> Tensor:
     """``x * sigmoid(x)`` of each element, also called swish (Elfwing et al. 2017).
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         ``s + y * (1 - s)`` with ``s = sigmoid(x)``.
@@ -188,12 +164,6 @@ def gelu(x: Tensor, approximate: bool = True) -> Tensor:
 
     Args:
         approximate: use ``0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))``.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
-    Raises:
-        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         ``Phi(x) + x * phi(x)`` with the normal distribution's function and density, or that of the approximation.
@@ -223,7 +193,6 @@ def glu(x: Tensor, axis: Axis = -1) -> Tensor:
 
     Raises:
         ShapeError: an odd size along ``axis``.
-        AxisError: an axis out of range.
 
     Gradient:
         ``sigmoid(b)`` to the first half ``a``, ``a * s * (1 - s)`` with ``s = sigmoid(b)`` to the second half ``b``.
@@ -242,12 +211,6 @@ def glu(x: Tensor, axis: Axis = -1) -> Tensor:
 @op(check=check_real, elementwise=True)
 def softplus(x: Tensor) -> Tensor:
     """``log(1 + exp(x))`` of each element, without overflow (Dugas et al. 2000).
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
-    Raises:
-        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         ``sigmoid(x)``.
@@ -271,9 +234,6 @@ def squareplus(x: Tensor, b: float = 4) -> Tensor:
     Args:
         b: the roundness: the result at 0 is ``sqrt(b) / 2``.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
     Gradient:
         ``(1 + x / sqrt(x**2 + b)) / 2``.
     """
@@ -289,9 +249,6 @@ def squareplus(x: Tensor, b: float = 4) -> Tensor:
 def hard_silu(x: Tensor) -> Tensor:
     """``x * hard_sigmoid(x)`` of each element, also called hard swish (Howard et al. 2019).
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
     Gradient:
         0 up to -3, ``(2 * x + 3) / 6`` between -3 and 3, 1 from 3 on.
     """
@@ -304,9 +261,6 @@ hard_swish = alias("hard_swish", hard_silu)
 @op(elementwise=True)
 def sparse_plus(x: Tensor) -> Tensor:
     """0 up to -1, ``(x + 1)**2 / 4`` between -1 and 1, ``x`` from 1 on.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         :func:`sparse_sigmoid`.
@@ -327,9 +281,6 @@ See Also:
 @op(elementwise=True)
 def sigmoid(x: Tensor) -> Tensor:
     """``1 / (1 + exp(-x))`` of each element.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         ``y * (1 - y)``.
@@ -353,12 +304,6 @@ def sigmoid(x: Tensor) -> Tensor:
 def log_sigmoid(x: Tensor) -> Tensor:
     """``log(sigmoid(x))`` of each element, without overflow.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
-    Raises:
-        ArgumentTypeError: a complex ``x``.
-
     Gradient:
         ``sigmoid(-x)``.
     """
@@ -368,9 +313,6 @@ def log_sigmoid(x: Tensor) -> Tensor:
 @op(elementwise=True)
 def softsign(x: Tensor) -> Tensor:
     """``x / (1 + abs(x))`` of each element (Turian et al. 2009).
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         ``1 / (1 + abs(x))**2``.
@@ -383,9 +325,6 @@ def softsign(x: Tensor) -> Tensor:
 @in_single
 def hard_sigmoid(x: Tensor) -> Tensor:
     """``x / 6 + 0.5``, at least 0 and at most 1.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         1/6 between -3 and 3, else 0 (also at both).
@@ -410,9 +349,6 @@ def hard_tanh(x: Tensor) -> Tensor:
 def sparse_sigmoid(x: Tensor) -> Tensor:
     """``(x + 1) / 2``, at least 0 and at most 1: the derivative of :func:`sparse_plus`.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
     Gradient:
         1/2 between -1 and 1, else 0 (also at both).
     """
@@ -432,9 +368,6 @@ See Also:
 @in_single
 def tanh_shrink(x: Tensor) -> Tensor:
     """``x - tanh(x)`` of each element.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         ``tanh(x)**2``.
@@ -465,9 +398,6 @@ def soft_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
 
     Args:
         threshold: the distance by which elements move.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         1 where the magnitude is above ``threshold``, else 0.
@@ -511,7 +441,6 @@ def softmax(x: Tensor, axis: Axes = -1) -> Tensor:
         A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentTypeError: a complex ``x``.
 
     Gradient:
@@ -541,7 +470,6 @@ def log_softmax(x: Tensor, axis: Axes = -1) -> Tensor:
         A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentTypeError: a complex ``x``.
 
     Gradient:
@@ -569,9 +497,6 @@ def sparsemax(x: Tensor, axis: Axis = -1) -> Tensor:
 
     Returns:
         A tensor of ``x``'s shape, not negative and of sum 1 along ``axis``.
-
-    Raises:
-        AxisError: an axis out of range.
 
     Gradient:
         On the support, the upstream gradient less its mean there; 0 elsewhere.

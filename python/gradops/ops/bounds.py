@@ -38,12 +38,6 @@ from .indexing import where
 def fabs(x: Tensor) -> Tensor:
     """Absolute value of each real element, as a float.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
-    Raises:
-        ArgumentTypeError: a complex ``x``.
-
     Gradient:
         ``sign(x)``, so 0 at 0.
     """
@@ -56,10 +50,6 @@ def heaviside(x1: Operand, x2: Operand) -> Tensor:
 
     Returns:
         A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-        ArgumentTypeError: complex operands.
 
     Gradient:
         0 to ``x1``; 1 to ``x2`` where ``x1`` is 0.
@@ -74,9 +64,6 @@ def heaviside(x1: Operand, x2: Operand) -> Tensor:
 @op(check=check_real, elementwise=True)
 def fmod(x1: Operand, x2: Operand) -> Tensor:
     """``x1 - trunc(x1 / x2) * x2``, the remainder with the sign of ``x1``, elementwise.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -96,9 +83,6 @@ def divide_no_nan(x1: Operand, x2: Operand) -> Tensor:
     Returns:
         A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``.
 
-    Raises:
-        ShapeError: shapes that do not broadcast.
-
     Gradient:
         ``1 / x2`` and ``-x1 / x2**2``; 0 to both where ``x2`` is 0.
     """
@@ -114,13 +98,6 @@ def divide_no_nan(x1: Operand, x2: Operand) -> Tensor:
 def fmax(x1: Operand, x2: Operand) -> Tensor:
     """The larger of two elements, elementwise; where one is NaN, the other.
 
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-        ArgumentTypeError: complex operands.
-
     Gradient:
         The upstream gradient to the element chosen, half to each at a tie, summed over broadcast dimensions.
     """
@@ -131,13 +108,6 @@ def fmax(x1: Operand, x2: Operand) -> Tensor:
 @op(check=check_real, elementwise=True)
 def fmin(x1: Operand, x2: Operand) -> Tensor:
     """The smaller of two elements, elementwise; where one is NaN, the other.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-        ArgumentTypeError: complex operands.
 
     Gradient:
         The upstream gradient to the element chosen, half to each at a tie, summed over broadcast dimensions.
@@ -290,10 +260,6 @@ def nextafter(x1: Operand, x2: Operand) -> Tensor:
 
     Returns:
         A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-        ArgumentTypeError: complex operands.
 
     Gradient:
         0.

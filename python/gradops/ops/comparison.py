@@ -39,9 +39,6 @@ def isclose(x1: Operand, x2: Operand, rtol: float = 1e-05, atol: float = 1e-08, 
 
     Returns:
         A bool tensor of the broadcast shape; equal infinities are close. It has no gradient.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
     """
     x1, x2 = promoted(x1, x2, floating=True)
     near = less_equal(abs(subtract(x1, x2)), add(multiply(abs(x2), rtol), atol))
@@ -70,37 +67,19 @@ def allclose(x1: Operand, x2: Operand, rtol: float = 1e-05, atol: float = 1e-08,
 
 @op(differentiable=False, check=check_real, elementwise=True)
 def isneginf(x: Tensor) -> Tensor:
-    """True for negative infinity, for each element.
-
-    Returns:
-        A bool tensor of ``x``'s shape. It has no gradient.
-
-    Raises:
-        ArgumentTypeError: a complex ``x``.
-    """
+    """True for negative infinity, for each element."""
     return logical_and(isinf(x), less(x, 0))
 
 
 @op(differentiable=False, check=check_real, elementwise=True)
 def isposinf(x: Tensor) -> Tensor:
-    """True for positive infinity, for each element.
-
-    Returns:
-        A bool tensor of ``x``'s shape. It has no gradient.
-
-    Raises:
-        ArgumentTypeError: a complex ``x``.
-    """
+    """True for positive infinity, for each element."""
     return logical_and(isinf(x), less(0, x))
 
 
 @op(differentiable=False, elementwise=True)
 def isreal(x: Tensor) -> Tensor:
-    """True where the imaginary part is 0, for each element; always so where ``x`` is real.
-
-    Returns:
-        A bool tensor of ``x``'s shape. It has no gradient.
-    """
+    """True where the imaginary part is 0, for each element; always so where ``x`` is real."""
     return equal(imag(x), 0)
 
 
@@ -125,12 +104,5 @@ def sign(x: Tensor) -> Tensor:
 
 @op(differentiable=False, check=check_real, elementwise=True)
 def signbit(x: Tensor) -> Tensor:
-    """The sign bit of each element: true for negative numbers and for -0.0.
-
-    Returns:
-        A bool tensor of ``x``'s shape. It has no gradient.
-
-    Raises:
-        ArgumentTypeError: a complex ``x``.
-    """
+    """The sign bit of each element: true for negative numbers and for -0.0."""
     ...

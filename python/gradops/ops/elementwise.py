@@ -23,12 +23,6 @@ See Also:
 def add(x1: Operand, x2: Operand) -> Tensor:
     """``x1 + x2``, elementwise.
 
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-
     Gradient:
         1 and 1, summed over broadcast dimensions.
     """
@@ -38,9 +32,6 @@ def add(x1: Operand, x2: Operand) -> Tensor:
 @op(elementwise=True, linear=("x1", "x2"))
 def subtract(x1: Operand, x2: Operand) -> Tensor:
     """``x1 - x2``, elementwise.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -56,12 +47,6 @@ def subtract(x1: Operand, x2: Operand) -> Tensor:
 def multiply(x1: Operand, x2: Operand) -> Tensor:
     """``x1 * x2``, elementwise.
 
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-
     Gradient:
         ``x2`` and ``x1``, summed over broadcast dimensions.
     """
@@ -75,9 +60,6 @@ def divide(x1: Operand, x2: Operand) -> Tensor:
     Returns:
         A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``.
 
-    Raises:
-        ShapeError: shapes that do not broadcast.
-
     Gradient:
         ``1 / x2`` and ``-x1 / x2**2``, summed over broadcast dimensions.
     """
@@ -90,9 +72,6 @@ true_divide = alias("true_divide", divide)
 @op(check=check_real, elementwise=True)
 def floor_divide(x1: Operand, x2: Operand) -> Tensor:
     """``floor(x1 / x2)``, elementwise.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -108,9 +87,6 @@ def floor_divide(x1: Operand, x2: Operand) -> Tensor:
 @op(check=check_real, elementwise=True)
 def mod(x1: Operand, x2: Operand) -> Tensor:
     """``x1 - floor(x1 / x2) * x2``, the remainder with the sign of ``x2``, elementwise.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -149,9 +125,6 @@ See Also:
 def power(x1: Operand, x2: Operand) -> Tensor:
     """``x1**x2``, elementwise.
 
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype.
-
     Raises:
         ShapeError: shapes that do not broadcast.
         ArgumentError: a whole number to a negative power (in JAX's traces the library's number).
@@ -180,9 +153,6 @@ def square(x: Tensor) -> Tensor:
 def sqrt(x: Tensor) -> Tensor:
     """Square root of each element.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
     Gradient:
         ``1 / (2 * sqrt(x))``; infinite at 0, as in the frameworks.
     """
@@ -192,9 +162,6 @@ def sqrt(x: Tensor) -> Tensor:
 @op(elementwise=True)
 def reciprocal(x: Tensor) -> Tensor:
     """``1 / x`` of each element.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         ``-1 / x**2``.
@@ -216,9 +183,6 @@ See Also:
 def exp(x: Tensor) -> Tensor:
     """``e**x`` of each element.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
     Gradient:
         ``exp(x)``.
 
@@ -238,9 +202,6 @@ def exp(x: Tensor) -> Tensor:
 def exp2(x: Tensor) -> Tensor:
     """``2**x`` of each element.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
     Gradient:
         ``log(2) * exp2(x)``.
     """
@@ -250,9 +211,6 @@ def exp2(x: Tensor) -> Tensor:
 @op(elementwise=True)
 def expm1(x: Tensor) -> Tensor:
     """``exp(x) - 1``, accurate near 0, of each element.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         ``exp(x)``.
@@ -264,9 +222,6 @@ def expm1(x: Tensor) -> Tensor:
 def log(x: Tensor) -> Tensor:
     """Natural logarithm of each element.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
     Gradient:
         ``1 / x``.
     """
@@ -276,9 +231,6 @@ def log(x: Tensor) -> Tensor:
 @op(elementwise=True, domain=(0, inf))
 def log2(x: Tensor) -> Tensor:
     """Logarithm to base 2 of each element.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         ``1 / (x * log(2))``.
@@ -290,9 +242,6 @@ def log2(x: Tensor) -> Tensor:
 def log10(x: Tensor) -> Tensor:
     """Logarithm to base 10 of each element.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
     Gradient:
         ``1 / (x * log(10))``.
     """
@@ -302,9 +251,6 @@ def log10(x: Tensor) -> Tensor:
 @op(elementwise=True, domain=(-1, inf))
 def log1p(x: Tensor) -> Tensor:
     """``log(1 + x)``, accurate near 0, of each element.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         ``1 / (1 + x)``.
@@ -326,9 +272,6 @@ See Also:
 def sin(x: Tensor) -> Tensor:
     """Sine of each element.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
     Gradient:
         ``cos(x)``.
     """
@@ -338,9 +281,6 @@ def sin(x: Tensor) -> Tensor:
 @op(elementwise=True)
 def cos(x: Tensor) -> Tensor:
     """Cosine of each element.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         ``-sin(x)``.
@@ -352,9 +292,6 @@ def cos(x: Tensor) -> Tensor:
 def tan(x: Tensor) -> Tensor:
     """Tangent of each element.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
     Gradient:
         ``1 + tan(x)**2``.
     """
@@ -364,9 +301,6 @@ def tan(x: Tensor) -> Tensor:
 @op(elementwise=True, domain=(-1, 1))
 def arcsin(x: Tensor) -> Tensor:
     """Inverse sine of each element.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         ``1 / sqrt(1 - x**2)``.
@@ -378,9 +312,6 @@ def arcsin(x: Tensor) -> Tensor:
 def arccos(x: Tensor) -> Tensor:
     """Inverse cosine of each element.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
     Gradient:
         ``-1 / sqrt(1 - x**2)``.
     """
@@ -391,9 +322,6 @@ def arccos(x: Tensor) -> Tensor:
 def arctan(x: Tensor) -> Tensor:
     """Inverse tangent of each element.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
     Gradient:
         ``1 / (1 + x**2)``.
     """
@@ -403,13 +331,6 @@ def arctan(x: Tensor) -> Tensor:
 @op(check=check_real, elementwise=True)
 def arctan2(x1: Operand, x2: Operand) -> Tensor:
     """The angle of the point (``x2``, ``x1``) in radians, in ``[-pi, pi]``, elementwise.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-        ArgumentTypeError: complex operands.
 
     Gradient:
         ``x2 / (x1**2 + x2**2)`` and ``-x1 / (x1**2 + x2**2)``, summed over broadcast dimensions.
@@ -430,9 +351,6 @@ See Also:
 def sinh(x: Tensor) -> Tensor:
     """Hyperbolic sine of each element.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
     Gradient:
         ``cosh(x)``.
     """
@@ -442,9 +360,6 @@ def sinh(x: Tensor) -> Tensor:
 @op(elementwise=True)
 def cosh(x: Tensor) -> Tensor:
     """Hyperbolic cosine of each element.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         ``sinh(x)``.
@@ -456,9 +371,6 @@ def cosh(x: Tensor) -> Tensor:
 def tanh(x: Tensor) -> Tensor:
     """Hyperbolic tangent of each element.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
     Gradient:
         ``1 - tanh(x)**2``.
     """
@@ -468,9 +380,6 @@ def tanh(x: Tensor) -> Tensor:
 @op(elementwise=True)
 def arcsinh(x: Tensor) -> Tensor:
     """Inverse hyperbolic sine of each element.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         ``1 / sqrt(x**2 + 1)``.
@@ -482,9 +391,6 @@ def arcsinh(x: Tensor) -> Tensor:
 def arccosh(x: Tensor) -> Tensor:
     """Inverse hyperbolic cosine of each element.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
     Gradient:
         ``1 / sqrt(x**2 - 1)``.
     """
@@ -494,9 +400,6 @@ def arccosh(x: Tensor) -> Tensor:
 @op(elementwise=True, domain=(-1, 1))
 def arctanh(x: Tensor) -> Tensor:
     """Inverse hyperbolic tangent of each element.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         ``1 / (1 - x**2)``.
@@ -516,12 +419,6 @@ See Also:
 @op(check=check_real, elementwise=True)
 def erf(x: Tensor) -> Tensor:
     """Error function of each element: ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to ``x``.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
-    Raises:
-        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         ``2 / sqrt(pi) * exp(-x**2)``.
@@ -653,9 +550,6 @@ def floor(x: Tensor) -> Tensor:
     Returns:
         A tensor of ``x``'s shape and dtype.
 
-    Raises:
-        ArgumentTypeError: a complex ``x``.
-
     Gradient:
         0, as in PyTorch.
     """
@@ -669,9 +563,6 @@ def ceil(x: Tensor) -> Tensor:
     Returns:
         A tensor of ``x``'s shape and dtype.
 
-    Raises:
-        ArgumentTypeError: a complex ``x``.
-
     Gradient:
         0, as in PyTorch.
     """
@@ -684,9 +575,6 @@ def trunc(x: Tensor) -> Tensor:
 
     Returns:
         A tensor of ``x``'s shape and dtype.
-
-    Raises:
-        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         0, as in PyTorch.
@@ -723,13 +611,6 @@ See Also:
 def maximum(x1: Operand, x2: Operand) -> Tensor:
     """The larger of two elements, elementwise. NaN wins.
 
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-        ArgumentTypeError: complex operands.
-
     Gradient:
         The upstream gradient to the larger operand, half to each at a tie, summed over broadcast dimensions.
     """
@@ -739,13 +620,6 @@ def maximum(x1: Operand, x2: Operand) -> Tensor:
 @op(check=check_real, elementwise=True)
 def minimum(x1: Operand, x2: Operand) -> Tensor:
     """The smaller of two elements, elementwise. NaN wins.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-        ArgumentTypeError: complex operands.
 
     Gradient:
         The upstream gradient to the smaller operand, half to each at a tie, summed over broadcast dimensions.
@@ -765,83 +639,37 @@ See Also:
 
 @op(differentiable=False, elementwise=True)
 def equal(x1: Operand, x2: Operand) -> Tensor:
-    """``x1 == x2``, elementwise.
-
-    Returns:
-        A bool tensor of the broadcast shape. It has no gradient.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-    """
+    """``x1 == x2``, elementwise."""
     ...
 
 
 @op(differentiable=False, elementwise=True)
 def not_equal(x1: Operand, x2: Operand) -> Tensor:
-    """``x1 != x2``, elementwise.
-
-    Returns:
-        A bool tensor of the broadcast shape. It has no gradient.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-    """
+    """``x1 != x2``, elementwise."""
     ...
 
 
 @op(differentiable=False, check=check_real, elementwise=True)
 def less(x1: Operand, x2: Operand) -> Tensor:
-    """``x1 < x2``, elementwise.
-
-    Returns:
-        A bool tensor of the broadcast shape. It has no gradient.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-        ArgumentTypeError: complex operands.
-    """
+    """``x1 < x2``, elementwise."""
     ...
 
 
 @op(differentiable=False, check=check_real, elementwise=True)
 def less_equal(x1: Operand, x2: Operand) -> Tensor:
-    """``x1 <= x2``, elementwise.
-
-    Returns:
-        A bool tensor of the broadcast shape. It has no gradient.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-        ArgumentTypeError: complex operands.
-    """
+    """``x1 <= x2``, elementwise."""
     ...
 
 
 @op(differentiable=False, check=check_real, elementwise=True)
 def greater(x1: Operand, x2: Operand) -> Tensor:
-    """``x1 > x2``, elementwise.
-
-    Returns:
-        A bool tensor of the broadcast shape. It has no gradient.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-        ArgumentTypeError: complex operands.
-    """
+    """``x1 > x2``, elementwise."""
     ...
 
 
 @op(differentiable=False, check=check_real, elementwise=True)
 def greater_equal(x1: Operand, x2: Operand) -> Tensor:
-    """``x1 >= x2``, elementwise.
-
-    Returns:
-        A bool tensor of the broadcast shape. It has no gradient.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-        ArgumentTypeError: complex operands.
-    """
+    """``x1 >= x2``, elementwise."""
     ...
 
 
@@ -856,50 +684,25 @@ See Also:
 
 @op(differentiable=False, elementwise=True)
 def logical_and(x1: Tensor, x2: Tensor) -> Tensor:
-    """Logical and of truth values, elementwise.
-
-    Returns:
-        A bool tensor of the broadcast shape. It has no gradient.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-    """
+    """Logical and of truth values, elementwise."""
     ...
 
 
 @op(differentiable=False, elementwise=True)
 def logical_or(x1: Tensor, x2: Tensor) -> Tensor:
-    """Logical or of truth values, elementwise.
-
-    Returns:
-        A bool tensor of the broadcast shape. It has no gradient.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-    """
+    """Logical or of truth values, elementwise."""
     ...
 
 
 @op(differentiable=False, elementwise=True)
 def logical_xor(x1: Tensor, x2: Tensor) -> Tensor:
-    """Logical exclusive or of truth values, elementwise.
-
-    Returns:
-        A bool tensor of the broadcast shape. It has no gradient.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-    """
+    """Logical exclusive or of truth values, elementwise."""
     ...
 
 
 @op(differentiable=False, elementwise=True)
 def logical_not(x: Tensor) -> Tensor:
-    """True for each element that is 0 or False.
-
-    Returns:
-        A bool tensor of ``x``'s shape. It has no gradient.
-    """
+    """True for each element that is 0 or False."""
     ...
 
 
@@ -914,29 +717,17 @@ See Also:
 
 @op(differentiable=False, elementwise=True)
 def isnan(x: Tensor) -> Tensor:
-    """True for NaN, for each element.
-
-    Returns:
-        A bool tensor of ``x``'s shape. It has no gradient.
-    """
+    """True for NaN, for each element."""
     ...
 
 
 @op(differentiable=False, elementwise=True)
 def isfinite(x: Tensor) -> Tensor:
-    """True for numbers that are neither infinite nor NaN, for each element.
-
-    Returns:
-        A bool tensor of ``x``'s shape. It has no gradient.
-    """
+    """True for numbers that are neither infinite nor NaN, for each element."""
     ...
 
 
 @op(differentiable=False, elementwise=True)
 def isinf(x: Tensor) -> Tensor:
-    """True for infinities, for each element.
-
-    Returns:
-        A bool tensor of ``x``'s shape. It has no gradient.
-    """
+    """True for infinities, for each element."""
     ...

@@ -58,7 +58,6 @@ def one_hot(
         A tensor of one dimension more than ``x``. It has no gradient.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentTypeError: labels that are not whole numbers.
     """
     _check_dense("one_hot", sparse)

@@ -76,7 +76,6 @@ def repeat(x: Tensor, repeats: Integers, axis: Axis | None = None) -> Tensor:
         A tensor of ``x``'s dtype, longer along ``axis``; a vector without one.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentError: a negative number, or not as many numbers as elements.
 
     Gradient:

@@ -29,7 +29,6 @@ def concatenate(xs: Tensors, axis: Axis = 0) -> Tensor:
 
     Raises:
         ShapeError: shapes that differ elsewhere than along ``axis``.
-        AxisError: an axis out of range.
 
     Gradient:
         The upstream gradient, split.
@@ -58,7 +57,6 @@ def stack(x: Tensors, axis: Axis = 0) -> Tensor:
 
     Raises:
         ShapeError: shapes that differ.
-        AxisError: an axis out of range.
 
     Gradient:
         The upstream gradient, taken apart.
@@ -85,7 +83,6 @@ def append(x1: Tensor, x2: Tensor, axis: Axis | None = None) -> Tensor:
         A tensor in the promoted dtype; a vector without an axis.
 
     Raises:
-        AxisError: an axis out of range.
         ShapeError: shapes that differ elsewhere than along ``axis``.
 
     Gradient:
@@ -193,7 +190,6 @@ def split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0):
 
     Raises:
         ArgumentError: sections that do not divide the dimension, positions that do not ascend.
-        AxisError: an axis out of range.
 
     Gradient:
         The pieces' upstream gradients, joined; zeros for unused ones.
@@ -221,7 +217,6 @@ def unstack(x: Tensor, num: Integer | None = None, axis: Axis = 0):
         A list of tensors without the dimension.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentError: another ``num``.
 
     Gradient:
@@ -243,7 +238,6 @@ def array_split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0) -> lis
 
     Raises:
         ArgumentError: fewer than one section, or more than 1,048,576 and than the dimension has elements.
-        AxisError: an axis out of range.
 
     Gradient:
         The pieces' upstream gradients, joined; zeros for unused ones.

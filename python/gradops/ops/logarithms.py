@@ -17,13 +17,6 @@ from .indexing import where
 def logaddexp(x1: Operand, x2: Operand) -> Tensor:
     """``log(exp(x1) + exp(x2))`` without overflow, elementwise.
 
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-        ArgumentTypeError: complex operands.
-
     Gradient:
         ``sigmoid(x1 - x2)`` and ``sigmoid(x2 - x1)``, so half to each at ties, infinite ones too. Summed over
         broadcast dimensions.
@@ -43,10 +36,6 @@ def logaddexp2(x1: Operand, x2: Operand) -> Tensor:
 
     Returns:
         A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-        ArgumentTypeError: complex operands.
 
     Gradient:
         ``2**(x1 - y)`` and ``2**(x2 - y)``, summed over broadcast dimensions.

@@ -109,7 +109,6 @@ def categorical_crossentropy(target: Tensor, output: Tensor, from_logits: bool =
 
     Raises:
         ShapeError: shapes that differ.
-        AxisError: an axis out of range.
         ArgumentTypeError: a complex ``target`` or ``output``.
 
     Gradient:
@@ -152,7 +151,6 @@ def sparse_categorical_crossentropy(
     Raises:
         ShapeError: a ``target`` that does not fit.
         ArgumentTypeError: labels that are not whole numbers, or a complex ``output``.
-        AxisError: an axis out of range.
 
     Gradient:
         With ``from_logits``, ``p - one_hot(target)``.

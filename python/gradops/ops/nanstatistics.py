@@ -35,9 +35,6 @@ def nansum(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     Returns:
         A tensor without the reduced dimensions; integers and bools add up in 64 bits.
 
-    Raises:
-        AxisError: an axis out of range.
-
     Gradient:
         1 to the elements that are not NaN, 0 to NaN.
     """
@@ -50,9 +47,6 @@ def nanprod(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Returns:
         A tensor without the reduced dimensions; integers multiply in 64 bits.
-
-    Raises:
-        AxisError: an axis out of range.
 
     Gradient:
         As of :func:`prod`; 0 to NaN.
@@ -67,9 +61,6 @@ def nancumsum(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) -
     Returns:
         A tensor of ``x``'s shape (flat without an axis); integers and bools add up in 64 bits.
 
-    Raises:
-        AxisError: an axis out of range.
-
     Gradient:
         As of :func:`cumsum`; 0 to NaN.
     """
@@ -82,9 +73,6 @@ def nancumprod(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) 
 
     Returns:
         A tensor of ``x``'s shape (flat without an axis); integers and bools multiply in 64 bits.
-
-    Raises:
-        AxisError: an axis out of range.
 
     Gradient:
         As of :func:`cumprod`; 0 to NaN.
@@ -103,9 +91,6 @@ def nanmean(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     Returns:
         A tensor without the reduced dimensions; integers give ``floatx``.
 
-    Raises:
-        AxisError: an axis out of range.
-
     Gradient:
         ``1 / n`` to the ``n`` elements that are not NaN, 0 to NaN.
     """
@@ -119,9 +104,6 @@ def nanvar(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Returns:
         A real tensor without the reduced dimensions; integers give ``floatx``.
-
-    Raises:
-        AxisError: an axis out of range.
 
     Gradient:
         As of :func:`var`; 0 to NaN.
@@ -138,9 +120,6 @@ def nanstd(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Returns:
         A real tensor without the reduced dimensions; integers give ``floatx``.
-
-    Raises:
-        AxisError: an axis out of range.
 
     Gradient:
         As of :func:`std`, 0 where the deviation is 0; 0 to NaN.
@@ -163,7 +142,6 @@ def nanmax(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         A tensor without the reduced dimensions, of ``x``'s dtype.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentError: nothing to reduce.
         ArgumentTypeError: a complex ``x``.
 
@@ -181,7 +159,6 @@ def nanmin(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         A tensor without the reduced dimensions, of ``x``'s dtype.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentError: nothing to reduce.
         ArgumentTypeError: a complex ``x``.
 
@@ -210,7 +187,6 @@ def nanargmax(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Te
         are NaN. It has no gradient.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentError: nothing to reduce.
         ArgumentTypeError: a complex ``x``.
     """
@@ -226,7 +202,6 @@ def nanargmin(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Te
         are NaN. It has no gradient.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentError: nothing to reduce.
         ArgumentTypeError: a complex ``x``.
     """

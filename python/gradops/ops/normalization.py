@@ -46,9 +46,6 @@ def moments(x: Tensor, axes: Axes, keepdims: bool = False, synchronized: bool = 
     Returns:
         The mean and the variance (of the ``n`` elements, not ``n - 1``), without the reduced dimensions.
 
-    Raises:
-        AxisError: an axis out of range.
-
     Gradient:
         ``1 / n`` and ``2 * (x - mean) / n``.
     """
@@ -83,7 +80,6 @@ def batch_normalization(
         A tensor of ``x``'s shape and dtype; integers give ``floatx``.
 
     Raises:
-        AxisError: an axis out of range.
         ShapeError: a vector of another length.
 
     Gradient:
@@ -189,7 +185,6 @@ def rms_normalization(x: Tensor, scale: Tensor | None = None, axis: Axes = -1, e
         A tensor of ``x``'s shape, in the tensors' promoted dtype; integers give ``floatx``.
 
     Raises:
-        AxisError: an axis out of range.
         ShapeError: a ``scale`` that does not fit.
 
     Gradient:
@@ -216,7 +211,6 @@ def normalize(x: Tensor, axis: Axes = -1, order: Integer = 2, epsilon: float | N
         A tensor of ``x``'s shape and dtype; integers give ``floatx``.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentError: an ``order`` below 1.
 
     Gradient:

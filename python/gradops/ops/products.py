@@ -258,7 +258,6 @@ def cross(
         A tensor of the broadcast shape, with vectors of 3 along ``axisc``, or without them (two vectors of 2).
 
     Raises:
-        AxisError: an axis out of range.
         ShapeError: vectors of another length; shapes that do not broadcast.
 
     Gradient:

@@ -93,7 +93,6 @@ def quantile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear", k
 
     Raises:
         ArgumentError: ``q`` out of range, an unknown method, nothing to reduce.
-        AxisError: an axis out of range.
 
     Gradient:
         To the two elements around the quantile, by how near it is; to ``q`` the slope between them.
@@ -114,7 +113,6 @@ def percentile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear",
 
     Raises:
         ArgumentError: ``q`` out of range, an unknown method, nothing to reduce.
-        AxisError: an axis out of range.
 
     Gradient:
         As :func:`quantile`.
@@ -130,7 +128,6 @@ def median(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         A tensor without the reduced dimensions; integers give ``floatx``. NaN where there is NaN.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentError: nothing to reduce.
         ArgumentTypeError: a complex ``x``.
 
@@ -153,7 +150,6 @@ def nanquantile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear"
 
     Raises:
         ArgumentError: ``q`` out of range, an unknown method, nothing to reduce.
-        AxisError: an axis out of range.
 
     Gradient:
         As :func:`quantile`; 0 to NaN.
@@ -174,7 +170,6 @@ def nanpercentile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linea
 
     Raises:
         ArgumentError: ``q`` out of range, an unknown method, nothing to reduce.
-        AxisError: an axis out of range.
 
     Gradient:
         As :func:`quantile`; 0 to NaN.
@@ -190,7 +185,6 @@ def nanmedian(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         A tensor without the reduced dimensions; NaN only where all elements are. Integers give ``floatx``.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentError: nothing to reduce.
         ArgumentTypeError: a complex ``x``.
 

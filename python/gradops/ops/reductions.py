@@ -36,9 +36,6 @@ def sum(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     Returns:
         A tensor without the reduced dimensions; integers and bools add up in 64 bits.
 
-    Raises:
-        AxisError: an axis out of range.
-
     Gradient:
         1, broadcast to ``x``.
 
@@ -65,9 +62,6 @@ def prod(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: DType | No
 
     Returns:
         A tensor without the reduced dimensions; integers multiply in 64 bits.
-
-    Raises:
-        AxisError: an axis out of range.
 
     Gradient:
         The product of the other elements, right where elements are 0, to second order.
@@ -116,9 +110,6 @@ def logsumexp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     Returns:
         A tensor without the reduced dimensions; integers give ``floatx``.
 
-    Raises:
-        AxisError: an axis out of range.
-
     Gradient:
         ``softmax(x)`` over the axes.
 
@@ -156,9 +147,6 @@ def mean(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     Returns:
         A tensor without the reduced dimensions; integers give ``floatx``.
 
-    Raises:
-        AxisError: an axis out of range.
-
     Gradient:
         ``1 / n``, broadcast to ``x``.
 
@@ -183,9 +171,6 @@ def var(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     Returns:
         A real tensor without the reduced dimensions; integers give ``floatx``.
 
-    Raises:
-        AxisError: an axis out of range.
-
     Gradient:
         ``2 * (x - mean(x)) / n``.
     """
@@ -200,9 +185,6 @@ def std(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Returns:
         A real tensor without the reduced dimensions; integers give ``floatx``.
-
-    Raises:
-        AxisError: an axis out of range.
 
     Gradient:
         ``(x - mean(x)) / (n * std(x))``; 0 where the deviation is 0.
@@ -236,7 +218,6 @@ def max(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> T
         A tensor without the reduced dimensions, of ``x``'s dtype. NaN wins.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentError: nothing to reduce and no ``initial``, or one that the dtype does not hold.
         ArgumentTypeError: a complex ``x``.
 
@@ -266,7 +247,6 @@ def amax(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         A tensor without the reduced dimensions, of ``x``'s dtype. NaN wins.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentError: nothing to reduce.
 
     Gradient:
@@ -286,7 +266,6 @@ def min(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> T
         A tensor without the reduced dimensions, of ``x``'s dtype. NaN wins.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentError: nothing to reduce and no ``initial``, or one that the dtype does not hold.
         ArgumentTypeError: a complex ``x``.
 
@@ -304,7 +283,6 @@ def amin(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         A tensor without the reduced dimensions, of ``x``'s dtype. NaN wins.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentError: nothing to reduce.
 
     Gradient:
@@ -321,7 +299,6 @@ def ptp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         A tensor without the reduced dimensions, of ``x``'s dtype.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentError: nothing to reduce.
         ArgumentTypeError: a complex ``x``.
 
@@ -339,7 +316,6 @@ def argmax(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Tenso
         An int64 tensor of 0-based positions. It has no gradient.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentError: nothing to reduce.
         ArgumentTypeError: a complex ``x``.
     """
@@ -354,7 +330,6 @@ def argmin(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Tenso
         An int64 tensor of 0-based positions. It has no gradient.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentError: nothing to reduce.
         ArgumentTypeError: a complex ``x``.
     """
@@ -376,9 +351,6 @@ def all(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Returns:
         A bool tensor without the reduced dimensions. It has no gradient.
-
-    Raises:
-        AxisError: an axis out of range.
     """
     ...
 
@@ -389,9 +361,6 @@ def any(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Returns:
         A bool tensor without the reduced dimensions. It has no gradient.
-
-    Raises:
-        AxisError: an axis out of range.
     """
     ...
 
@@ -402,9 +371,6 @@ def count_nonzero(x: Tensor, axis: Axes = None) -> Tensor:
 
     Returns:
         An int64 tensor without the reduced dimensions. It has no gradient.
-
-    Raises:
-        AxisError: an axis out of range.
     """
     return sum(not_equal(x, 0), axis)
 
@@ -425,9 +391,6 @@ def cumsum(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) -> T
     Returns:
         A tensor of ``x``'s shape (flat without an axis); integers and bools add up in 64 bits.
 
-    Raises:
-        AxisError: an axis out of range.
-
     Gradient:
         The running sum of the upstream gradient from the end.
     """
@@ -440,9 +403,6 @@ def cumprod(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) -> 
 
     Returns:
         A tensor of ``x``'s shape (flat without an axis); integers and bools multiply in 64 bits.
-
-    Raises:
-        AxisError: an axis out of range.
 
     Gradient:
         The products without the element, right where elements are 0, to every order: the scan of Hillis

@@ -88,7 +88,6 @@ def unique(
         All NaN are one.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentError: inside a trace, without a size or with an axis.
 
     Gradient:

@@ -74,9 +74,6 @@ def expand_dims(x: Tensor, axis: Axes) -> Tensor:
     Returns:
         A tensor of ``x``'s dtype with more dimensions.
 
-    Raises:
-        AxisError: an axis out of range.
-
     Gradient:
         The upstream gradient in ``x``'s shape.
     """
@@ -91,7 +88,6 @@ def squeeze(x: Tensor, axis: Axes = None) -> Tensor:
         A tensor of ``x``'s dtype with fewer dimensions.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentError: a dimension of another size.
 
     Gradient:
@@ -150,9 +146,6 @@ def swapaxes(x: Tensor, axis1: Axis, axis2: Axis) -> Tensor:
 
     Returns:
         A tensor of ``x``'s dtype, its sizes in the new order.
-
-    Raises:
-        AxisError: an axis out of range.
 
     Gradient:
         The upstream gradient, exchanged back.
@@ -213,9 +206,6 @@ def flip(x: Tensor, axis: Axes = None) -> Tensor:
     Returns:
         A tensor of ``x``'s shape and dtype.
 
-    Raises:
-        AxisError: an axis out of range.
-
     Gradient:
         The upstream gradient, flipped back.
     """
@@ -231,9 +221,6 @@ def roll(x: Tensor, shift: Integers, axis: Axes = None) -> Tensor:
 
     Returns:
         A tensor of ``x``'s shape and dtype.
-
-    Raises:
-        AxisError: an axis out of range.
 
     Gradient:
         The upstream gradient, rolled back.

@@ -40,7 +40,6 @@ def sort(x: Tensor, axis: Axis | None = -1) -> Tensor:
         A tensor of ``x``'s shape and dtype, NaN last.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentTypeError: a complex ``x``, which has no order.
 
     Gradient:
@@ -57,7 +56,6 @@ def argsort(x: Tensor, axis: Axis | None = -1) -> Tensor:
         An int64 tensor of 0-based positions, NaN last; equal elements in the order of ``x``. It has no gradient.
 
     Raises:
-        AxisError: an axis out of range.
         ArgumentTypeError: a complex ``x``, which has no order.
     """
     ...

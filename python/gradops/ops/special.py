@@ -21,12 +21,6 @@ from .indexing import where
 def cbrt(x: Tensor) -> Tensor:
     """Cube root of each element, real for negative ones too.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
-    Raises:
-        ArgumentTypeError: a complex ``x``.
-
     Gradient:
         ``1 / (3 * cbrt(x)**2)``; infinite at 0.
     """
@@ -39,9 +33,6 @@ def cbrt(x: Tensor) -> Tensor:
 @op(elementwise=True, domain=(0, inf))
 def rsqrt(x: Tensor) -> Tensor:
     """``1 / sqrt(x)`` of each element.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         ``-rsqrt(x)**3 / 2``.
@@ -56,10 +47,6 @@ def hypot(x1: Operand, x2: Operand) -> Tensor:
     Returns:
         A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``.
 
-    Raises:
-        ShapeError: shapes that do not broadcast.
-        ArgumentTypeError: complex operands.
-
     Gradient:
         ``x1 / y`` and ``x2 / y``, summed over broadcast dimensions; 0 where both are 0.
     """
@@ -73,9 +60,6 @@ def hypot(x1: Operand, x2: Operand) -> Tensor:
 def deg2rad(x: Tensor) -> Tensor:
     """Degrees to radians: ``x * pi / 180``.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
     Gradient:
         ``pi / 180``.
     """
@@ -85,9 +69,6 @@ def deg2rad(x: Tensor) -> Tensor:
 @op(elementwise=True, linear=("x",))
 def rad2deg(x: Tensor) -> Tensor:
     """Radians to degrees: ``x * 180 / pi``.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         ``180 / pi``.
@@ -99,9 +80,6 @@ def rad2deg(x: Tensor) -> Tensor:
 @in_single
 def sinc(x: Tensor) -> Tensor:
     """``sin(pi * x) / (pi * x)`` of each element, 1 at 0.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
         ``(cos(pi * x) - sinc(x)) / x``; near 0 that of the power series, so right there to all orders.
@@ -120,12 +98,6 @@ def sinc(x: Tensor) -> Tensor:
 def erfc(x: Tensor) -> Tensor:
     """``1 - erf(x)`` of each element, accurate where it is small.
 
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
-    Raises:
-        ArgumentTypeError: a complex ``x``.
-
     Gradient:
         ``-2 / sqrt(pi) * exp(-x**2)``.
     """
@@ -139,9 +111,6 @@ def erfinv(x: Tensor) -> Tensor:
     Returns:
         A tensor of ``x``'s shape and dtype; infinite at -1 and 1, NaN beyond.
 
-    Raises:
-        ArgumentTypeError: a complex ``x``.
-
     Gradient:
         ``sqrt(pi) / 2 * exp(erfinv(x)**2)``.
     """
@@ -151,12 +120,6 @@ def erfinv(x: Tensor) -> Tensor:
 @op(check=check_real, elementwise=True)
 def i0(x: Tensor) -> Tensor:
     """Modified Bessel function of the first kind, of order 0, of each element.
-
-    Returns:
-        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
-
-    Raises:
-        ArgumentTypeError: a complex ``x``.
 
     Gradient:
         ``i1(x)``.
@@ -230,10 +193,6 @@ def gammainc(x1: Operand, x2: Operand) -> Tensor:
         A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``. NaN for negative
         operands.
 
-    Raises:
-        ShapeError: shapes that do not broadcast.
-        ArgumentTypeError: complex operands.
-
     Gradient:
         By ``x2`` the density, ``exp((x1 - 1) * log(x2) - x2 - lgamma(x1))``; by ``x1`` that of an integral over the
         tail without the mode (Temme 1994 for the value; Takahasi and Mori 1974 for the rule).
@@ -252,10 +211,6 @@ def gammaincc(x1: Operand, x2: Operand) -> Tensor:
     Returns:
         A tensor of the broadcast shape, in the operands' promoted dtype; integers give ``floatx``. NaN for negative
         operands.
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-        ArgumentTypeError: complex operands.
 
     Gradient:
         That of :func:`gammainc` with the other sign.

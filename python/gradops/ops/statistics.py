@@ -57,7 +57,6 @@ def average(x: Tensor, axis: Axes = None, weights: Tensor | None = None) -> Tens
         A tensor without the reduced dimensions; integers give ``floatx``.
 
     Raises:
-        AxisError: an axis out of range.
         ShapeError: weights of another shape.
 
     Gradient:

@@ -7,8 +7,6 @@ import functools
 import importlib
 import inspect
 import math
-import re
-import textwrap
 import typing
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -22,6 +20,7 @@ from ..errors import ArgumentTypeError, BackendError, GradientError
 from ..ops import _checks
 from ..ops._compose import NUMBERS, promoted
 from ..ops._dispatch import Op
+from ..ops._docstrings import completed
 from ..ops._facts import Facts
 
 F = TypeVar("F", bound=Callable)
@@ -216,34 +215,6 @@ def family(
         return within(function)
 
     return decorate
-
-
-SECTIONS = ("Args", "Returns", "Raises", "Gradient", "Examples", "See Also")
-"""The sections of docstrings, in their order."""
-
-
-def completed(function: Callable, arguments: Mapping[str, str], **texts: str) -> str:
-    """A function's docstring with the sections, and the lines on parameters, that its family has in common."""
-    head, *parts = re.split(r"^([A-Z][A-Za-z ]+):\n", inspect.cleandoc(function.__doc__ or ""), flags=re.M)
-    own = {title: text.rstrip() for title, text in zip(parts[::2], parts[1::2])}
-    names = list(inspect.signature(function).parameters)
-    said = re.findall(r"\w+", " ".join(re.findall(r"^    (\S[^:]*):", own.get("Args", ""), re.M)))
-    lines = [f"{name}: {arguments[name]}" for name in names if name in arguments and name not in said]
-    own["Args"] = "\n".join([*filter(None, [own.get("Args")]), *(_filled(line, 8) for line in lines)])
-    for title, text in texts.items():
-        lines = text.replace("{first}", names[0]).splitlines()
-        if title == "Raises":
-            own[title] = "\n".join([*filter(None, [own.get(title)]), *(_filled(line, 8) for line in lines)])
-        elif title not in own:
-            own[title] = "\n".join(_filled(line, 4) for line in lines)
-    sections = [f"{title}:\n{own[title]}" for title in sorted(own, key=SECTIONS.index) if own[title]]
-    return "\n\n".join([head.rstrip(), *sections])
-
-
-def _filled(text: str, indent: int) -> str:
-    if len(text) <= 112:
-        return f"    {text}"
-    return textwrap.fill(text, 116, initial_indent="    ", subsequent_indent=" " * indent)
 
 
 def _documented(function: Callable) -> str:

@@ -1,0 +1,68 @@
+"""Sections of docstrings that functions have in common, or that follow from an op's facts: written once."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Mapping
+
+from ._checks import check_real
+
+SECTIONS = ("Args", "Returns", "Raises", "Gradient", "Examples", "See Also")
+"""The sections of docstrings, in their order."""
+
+
+def completed(function: Callable, arguments: Mapping[str, str], **texts: str) -> str:
+    """A function's docstring with the sections, and the lines on parameters, that its family has in common."""
+    head, *parts = re.split(r"^([A-Z][A-Za-z ]+):\n", inspect.cleandoc(function.__doc__ or ""), flags=re.M)
+    own = {title: text.rstrip() for title, text in zip(parts[::2], parts[1::2])}
+    names = list(inspect.signature(function).parameters)
+    said = re.findall(r"\w+", " ".join(re.findall(r"^    (\S[^:]*):", own.get("Args", ""), re.M)))
+    lines = [f"{name}: {arguments[name]}" for name in names if name in arguments and name not in said]
+    own["Args"] = "\n".join([*filter(None, [own.get("Args")]), *(_filled(line, 8) for line in lines)])
+    for title, text in texts.items():
+        lines = text.replace("{first}", names[0]).splitlines()
+        if title == "Raises":
+            own[title] = "\n".join([*filter(None, [own.get(title)]), *(_filled(line, 8) for line in lines)])
+        elif title not in own:
+            own[title] = "\n".join(_filled(line, 4) for line in lines)
+    sections = [f"{title}:\n{own[title]}" for title in sorted(own, key=SECTIONS.index) if own[title]]
+    return "\n\n".join([head.rstrip(), *sections])
+
+
+def _filled(text: str, indent: int) -> str:
+    if len(text) <= 112:
+        return f"    {text}"
+    return textwrap.fill(text, 116, initial_indent="    ", subsequent_indent=" " * indent)
+
+
+def of_op(entry, function: Callable) -> str:
+    """The docstring of an op, with what follows from its declaration where it does not say it itself."""
+    own, annotated = function.__doc__ or "", entry.annotations.values()
+    returns, raises = "", []
+    if entry.facts.elementwise:
+        returns, raises = _of_elements(entry)
+    if "Raises:\n" in own:
+        raises = []
+    if ("Axis" in annotated or "Axes" in annotated) and "AxisError:" not in own:
+        raises.append("AxisError: an axis out of range.")
+    if not raises and (not returns or "Returns:\n" in own):
+        return own
+    return completed(function, {}, Returns=returns, Raises="\n".join(raises))
+
+
+def _of_elements(entry) -> tuple[str, list[str]]:
+    """The results and errors of an elementwise op."""
+    is_one, first = len(entry.tensors) == 1, f"``{entry.tensors[0]}``"
+    shape = f"{first}'s shape" if is_one else "the broadcast shape"
+    if not entry.differentiable:
+        returns = f"A bool tensor of {shape}. It has no gradient."
+    elif is_one:
+        returns = f"A tensor of {shape} and dtype; integers and bools give ``floatx``."
+    else:
+        returns = f"A tensor of {shape}, in the operands' promoted dtype."
+    raises = [] if is_one else ["ShapeError: shapes that do not broadcast."]
+    if entry.check is check_real:
+        raises.append(f"ArgumentTypeError: {f'a complex {first}' if is_one else 'complex operands'}.")
+    return returns, raises
