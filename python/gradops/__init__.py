@@ -16,7 +16,7 @@ from .flow import (
     stop_gradient_scope,
 )
 from .functional import grad, value_and_grad
-from .functional.transformations import hessian, hvp, jacobian, jvp, linear_transpose, linearize, vjp
+from .functional.transformations import hessian, hvp, jacobian, jvp, linear_transpose, linearize, vjp, vmap
 from .jit import jit
 
 ops.custom_gradient = custom_gradient
@@ -56,6 +56,7 @@ __all__ = [
     "to",
     "value_and_grad",
     "vjp",
+    "vmap",
 ]
 
 __dir__, __getattr__ = namespace(__name__)

@@ -8,7 +8,7 @@ from parity import BACKENDS, numpy, tensors
 
 import gradops
 from gradops import Variable, _tree, config, ops
-from gradops.errors import ArgumentError, ArgumentTypeError, GradientError, ShapeError
+from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, GradientError, ShapeError
 
 
 @pytest.fixture(params=BACKENDS)
@@ -238,3 +238,118 @@ def test_errors(backend):
         gradops.vjp(lambda x: "text", x)
     with pytest.raises(GradientError, match="scalar|single"):
         gradops.hessian(ops.sin)(x)
+
+
+# vmap
+
+
+def residual(w, x, y):
+    return (ops.dot(w, x) - y) ** 2 + ops.sum(ops.tanh(w * x))
+
+
+def data(backend):
+    rng = np.random.default_rng(3)
+    return [on(backend, rng.normal(size=size)) for size in ((3,), (4, 3), (4,))]
+
+
+def by_rows(f, *columns):
+    return [numpy(f(*row)) for row in zip(*columns)]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_vmap_is_the_stack(backend, compiled):
+    w, xs, ys = data(backend)
+    jit = gradops.jit if compiled else lambda f: f
+    gradients = jit(gradops.vmap(gradops.grad(residual), in_axes=(None, 0, 0)))(w, xs, ys)
+    close(gradients, by_rows(lambda x, y: gradops.grad(residual)(w, x, y), xs, ys))
+    second = jit(gradops.vmap(gradops.hessian(lambda x: residual(w, x, 1.0))))(xs)
+    close(second, by_rows(gradops.hessian(lambda x: residual(w, x, 1.0)), xs))
+    pushed = jit(gradops.vmap(lambda x: gradops.jvp(lambda x: ROUNDED(x) * x, (x,), (w,))[1]))(xs)
+    close(pushed, by_rows(lambda x: gradops.jvp(lambda x: ROUNDED(x) * x, (x,), (w,))[1], xs))
+    pulled = jit(gradops.vmap(lambda x: gradops.vjp(ops.sin, x)[1](w)[0]))(xs)
+    close(pulled, np.cos(numpy(xs)) * numpy(w))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_derivatives_of_vmap(backend, compiled):
+    """By the rows, by an argument that is the same for all, and by a tensor that is closed over."""
+    w, xs, ys = data(backend)
+    jit = gradops.jit if compiled else lambda f: f
+    each = [gradops.grad(residual, (0, 1))(w, x, y) for x, y in zip(xs, ys)]
+    total = lambda w, xs: ops.sum(gradops.vmap(residual, (None, 0, 0))(w, xs, ys))  # noqa: E731
+    by_w, by_xs = jit(gradops.grad(total, (0, 1)))(w, xs)
+    close(by_w, sum(numpy(g) for g, _ in each))
+    close(by_xs, [numpy(g) for _, g in each])
+    closed = jit(gradops.grad(lambda w: ops.sum(gradops.vmap(lambda x: residual(w, x, 0.0))(xs))))(w)
+    close(closed, sum(by_rows(lambda x: gradops.grad(residual)(w, x, 0.0), xs)))
+    ruled = jit(gradops.grad(lambda xs: ops.sum(gradops.vmap(lambda x: ROUNDED(x) * x)(xs))))(xs)
+    close(ruled, 3 * numpy(xs) ** 2 + np.round(numpy(xs)))
+    clipped = jit(gradops.grad(lambda xs: ops.sum(gradops.vmap(gradops.grad(lambda x: ops.sum(x**3)))(xs))))(xs)
+    close(clipped, 6 * numpy(xs))
+
+
+def test_vmap_of_vmap(backend):
+    w, xs, ys = data(backend)
+    found = gradops.vmap(lambda x: gradops.vmap(lambda y: residual(w, x, y))(ys))(xs)
+    close(found, [[numpy(residual(w, x, y)) for y in ys] for x in xs])
+    found = gradops.vmap(gradops.vmap(lambda x, y: ops.matmul(x, ops.transpose(y)) + x[0, 0], (None, 0)), (0, None), 1)(
+        ops.reshape(xs, (2, 2, 3)), ops.reshape(xs, (2, 2, 3))
+    )
+    a = numpy(xs).reshape(2, 2, 3)
+    close(found, np.stack([[x @ y.T + x[0, 0] for x in a] for y in a]))
+
+
+def test_axes(backend):
+    w, xs, ys = data(backend)
+
+    def f(p, scale, *, y):
+        return {"a": p["x"] * scale["k"], "b": [ops.sum(p["x"]) + y, w]}
+
+    args = {"x": ops.transpose(xs), "name": "text"}, {"k": 2.0}
+    for axes in (({"x": 1, "name": None}, None), [{"x": -1, "name": None}, {"k": None}]):
+        found = gradops.vmap(f, axes, {"a": 1, "b": [0, -1]})(*args, y=ys)
+        close(found["a"], 2 * numpy(xs).T)
+        close(found["b"][0], numpy(xs).sum(1) + numpy(ys))
+        close(found["b"][1], np.stack([numpy(w)] * 4, -1))
+    close(gradops.vmap(lambda w: 2.0 * w, None, axis_size=2)(w), [2 * numpy(w)] * 2)
+    close(gradops.vmap(lambda x: x * 2.0)(np.ones((0, 2))), np.ones((0, 2)))
+
+
+def test_functions_that_look_at_values_go_row_after_row(backend):
+    _, xs, _ = data(backend)
+    found = gradops.vmap(lambda x: x if numpy(x)[0] > 0 else ops.negative(x))(xs)
+    close(found, np.where(numpy(xs)[:, :1] > 0, numpy(xs), -numpy(xs)))
+
+
+def test_f_is_run_once_on_all_rows(monkeypatch):
+    """On NumPy, of arrays and traced ones."""
+
+    def f(x):
+        inner = gradops.vmap(lambda y: ops.sum(x) * y)(x)
+        return ops.sum(gradops.grad(lambda x: ops.sum(ops.logsumexp(x) * x))(x) + np.maximum(inner, 0.0) @ np.eye(2))
+
+    xs = np.arange(6.0).reshape(3, 2)
+    want = [float(f(x)) for x in xs]
+    monkeypatch.setattr(ops.mapping, "map", None)
+    close(gradops.vmap(f)(xs), want)
+    close(gradops.jit(gradops.vmap(f))(xs), want)
+
+
+def test_errors_of_vmap(backend):
+    w, xs, ys = data(backend)
+    with pytest.raises(ShapeError, match="one size"):
+        gradops.vmap(ops.add)(w, ys)
+    with pytest.raises(ShapeError, match="`axis_size` 3"):
+        gradops.vmap(ops.sin, axis_size=3)(xs)
+    with pytest.raises(ShapeError, match="a number has no dimension"):
+        gradops.vmap(ops.add)(xs, 1.0)
+    with pytest.raises(ArgumentError, match="`in_axes` must be an axis"):
+        gradops.vmap(ops.add, (0, 0, 0))(xs, xs)
+    with pytest.raises(ArgumentError, match="`out_axes` must be an axis or"):
+        gradops.vmap(ops.sin, out_axes=None)(xs)
+    with pytest.raises(ArgumentError, match="nothing is mapped"):
+        gradops.vmap(ops.sin, None)(xs)
+    with pytest.raises(AxisError):
+        gradops.vmap(ops.sin, 2)(xs)
+    with pytest.raises(ShapeError):  # the function's own
+        gradops.vmap(lambda x: ops.matmul(x, on(backend, np.ones((2, 2)))))(xs)

@@ -286,9 +286,9 @@ def common(kinds, op: str | None = None) -> Backend | None:
         backend = owner(kind)
         if backend is None or backend is found:
             continue
-        if found is None or found.yields:
+        if found is None or found.yields or backend.wraps:
             found = backend
-        elif not backend.yields:
+        elif not backend.yields and not found.wraps:
             where = f"`{op}`: " if op else ""
             raise MixedBackendsError(
                 f"{where}all tensors must be of one backend; got {found.name} and {backend.name}.",

@@ -108,6 +108,9 @@ class Backend(_Contract):
     yields: bool = False
     """True if its tensors give way: beside another library's they are constants of that one."""
 
+    wraps: bool = False
+    """True if its tensors hold those of other libraries, which are constants beside them."""
+
     no_value: tuple = ()
     """The library's errors for asking a tensor that is being traced for its value."""
 

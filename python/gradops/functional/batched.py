@@ -1,27 +1,34 @@
 """A batch of arrays that looks like one: a backend of its own, whose kernels run NumPy's on the whole batch.
 
 A Jacobian's rows are one backward pass from unit vectors, and a rule of the tape is linear in the upstream gradient:
-given a ``Batched`` of all unit vectors it moves them together, written as if there were one. Elementwise kernels
-broadcast over the batch, those in ``RULES`` know where its dimension goes, and any other runs once for each member.
-Whoever looks at values (a branch, NumPy's own functions) gets a :class:`Refused`, and the caller takes the rows one
-by one.
+given a ``Batched`` of all unit vectors it moves them together, written as if there were one. So does a function of the
+user's in :func:`vectorized_map`. Elementwise kernels broadcast over the batch, those in ``RULES`` know where its
+dimension goes, and any other runs once for each member. Whoever looks at values (a branch, NumPy's own functions) gets
+a :class:`Refused`, and the caller takes the rows one by one.
+
+The values of a batch may be traced arrays or batches: the ops themselves are then run on all of it. A batch inside
+another has a higher level, and those of lower ones are the same for all its members. They may not be variables: a
+derivative inside is not recorded, nor does its rule cut what the values were computed from.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import string
 import sys
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
-from .. import backends
+from .. import _tree, backends
+from .._scopes import changed
 from ..backends import numpy as _kernels
-from ..ops import numpy_functions, operators
-from ..ops._dispatch import Op, registry
+from ..ops import conversion, joining, mapping, numpy_functions, operators, shaping
+from ..ops._dispatch import Op, of_kernels, registry
 
 
 class Refused(Exception):
@@ -34,11 +41,12 @@ class Refused(Exception):
 class Batched:
     """Arrays of one shape, along the first dimension of ``value``."""
 
-    __slots__ = ("value", "__weakref__")
+    __slots__ = ("value", "level", "__weakref__")
     __array_priority__ = 500
 
-    def __init__(self, value: np.ndarray):
+    def __init__(self, value: Any, level: int = 0):
         self.value = value
+        self.level = level
 
     shape = property(lambda self: self.value.shape[1:])
     dtype = property(lambda self: self.value.dtype)
@@ -49,7 +57,7 @@ class Batched:
         return self.shape[0]
 
     def __iter__(self):
-        return (Batched(self.value[:, i]) for i in range(len(self)))
+        return (Batched(self.value[:, i], self.level) for i in range(len(self)))
 
     def _refuse(self, *_, **__):
         raise Refused
@@ -58,9 +66,46 @@ class Batched:
     __setitem__ = _described = _constant = _write = _refuse
 
 
-def members(x, count: int) -> np.ndarray:
-    """The arrays of a batch; any other value, the same ``count`` times."""
-    return x.value if isinstance(x, Batched) else np.broadcast_to(x, (count, *np.shape(x)))
+def members(x, count: int, level: int | None = None) -> Any:
+    """The arrays of a batch; any other value, or a batch of another level, the same ``count`` times."""
+    if isinstance(x, Batched) and level in (None, x.level):
+        return x.value
+    return shaping.broadcast_to(x, (count, *conversion.shape(x)))
+
+
+_depth: ContextVar[int] = ContextVar("gradops_batches", default=0)
+
+
+@contextlib.contextmanager
+def deeper():
+    """A scope of a batch, which gives its level: that of all around it are lower."""
+    with changed(_depth, _depth.get() + 1):
+        yield _depth.get()
+
+
+def vectorized_map(function: Callable, rows: list) -> list:
+    """``function`` of batches to a list, on all rows at once; the results in memory of their own.
+
+    Raises:
+        Refused, or an error that this has led to: ``function`` looks at values.
+    """
+    register()
+    with deeper() as level:
+        found = function(*(Batched(x, level) for x in rows))
+    results = []
+    for y in found:
+        y = members(y, len(rows[0]), level)
+        shared = isinstance(y, np.ndarray) and any(
+            isinstance(x, np.ndarray) and np.may_share_memory(x, y) for x in rows
+        )
+        results.append(y.copy() if shared or isinstance(y, np.ndarray) and not y.flags.writeable else y)
+    return results
+
+
+mapping.by_batches = vectorized_map
+
+
+wraps = True
 
 
 def is_tensor_type(kind: type) -> bool:
@@ -80,9 +125,9 @@ def to_numpy(x: Batched):
 
 
 def convert(value, dtype=None, like=None):
-    """NumPy's; constants are the same for all members."""
-    if isinstance(value, Batched):
-        return value if dtype is None else Batched(_kernels.base.cast(value.value, dtype))
+    """NumPy's; constants are the same for all members, those of any library."""
+    if isinstance(value, Batched) or backends.of(value) not in (None, backends.embedded()):
+        return value if dtype is None else registry["cast"].call(value, dtype)
     if isinstance(value, (list, tuple)) and any(isinstance(v, Batched) for v in value):
         return _stack(registry["stack"].native(backends.embedded()), [convert(v, dtype) for v in value])
     return _kernels.base.convert(value, dtype)
@@ -100,32 +145,44 @@ def _over_batch(name: str, kernel: Callable) -> Callable:
     rule = RULES.get(name) or _of_facts(registry.get(name))
 
     def call(*arguments):
-        count = _count(arguments)
-        if count is None:
-            return kernel(*arguments)
-        result = NotImplemented if rule is None else rule(kernel, *arguments)
-        return _one_by_one(kernel, count, arguments) if result is NotImplemented else result
+        batches = [x for x in _tree.items(arguments) if isinstance(x, Batched)]
+        top: Any = max(batches, key=lambda x: x.level, default=None)
+        if any(x.level != top.level for x in batches):
+            arguments = _tree.map_items(functools.partial(_lifted, len(top.value), top.level), arguments)
+        run = kernel if all(map(_is_numpys, _tree.items(arguments))) else registry[of_kernels[name]].call
+        if top is None:
+            return run(*arguments)
+        result = NotImplemented if rule is None else rule(run, *arguments)
+        if result is NotImplemented:
+            result = _one_by_one(run, len(top.value), arguments)
+        for y in _tree.items(result):
+            if isinstance(y, Batched):
+                y.level = top.level
+        return result
 
     return call
 
 
-def _count(arguments) -> Any:
-    """The number of members of the batches among (lists of) arguments; None without a batch."""
-    for x in arguments:
-        if isinstance(x, Batched):
-            return len(x.value)
-        if isinstance(x, (list, tuple)):
-            found = _count(x)
-            if found is not None:
-                return found
-    return None
+def _is_numpys(x) -> bool:
+    """False for a tensor that NumPy's kernels do not take."""
+    value = x.value if isinstance(x, Batched) else x
+    return isinstance(value, (np.ndarray, np.generic)) or not hasattr(value, "shape")
+
+
+def _lifted(count: int, level: int, x):
+    return Batched(members(x, count, level), level) if isinstance(x, Batched) else x
+
+
+def _count(xs) -> int:
+    """The number of members of the batches in a list."""
+    return next(len(x.value) for x in xs if isinstance(x, Batched))
 
 
 def _one_by_one(kernel: Callable, count: int, arguments: tuple):
     results = [kernel(*_member(arguments, i)) for i in range(count)]
     if isinstance(results[0], (list, tuple)):
-        return [Batched(np.stack(parts)) for parts in zip(*results)]
-    return Batched(np.stack(results))
+        return [Batched(joining.stack(list(parts))) for parts in zip(*results)]
+    return Batched(joining.stack(results))
 
 
 def _member(value, i: int):
@@ -151,7 +208,7 @@ def _of_facts(entry: Op | None) -> Callable | None:
 def _at_positions(positions: tuple[int, ...], kernel, *arguments):
     """Elementwise in the arguments at ``positions``; the others are settings."""
     given = list(arguments)
-    rank = max(np.ndim(given[p]) if not isinstance(given[p], Batched) else given[p].ndim for p in positions)
+    rank = max(len(conversion.shape(given[p])) for p in positions)
     for p in positions:
         if isinstance(given[p], Batched):
             given[p] = _padded(given[p], rank)
@@ -281,7 +338,7 @@ def _joined(kernel, xs, axis, more: int):
     if not isinstance(xs, (list, tuple)) or axis is None:
         return NotImplemented
     count = _count(xs)
-    whole = [x.value if isinstance(x, Batched) else np.broadcast_to(x, (count, *np.shape(x))) for x in xs]
+    whole = [members(x, count) for x in xs]
     rank = whole[0].ndim - 1 + more
     return Batched(kernel(whole, axis % rank + 1))
 
@@ -291,12 +348,12 @@ def _split(kernel, x, indices_or_sections, axis=0):
 
 
 def _matmul(kernel, a, b):
-    rank_a, rank_b = (x.ndim if isinstance(x, Batched) else np.ndim(x) for x in (a, b))
+    rank_a, rank_b = (len(conversion.shape(x)) for x in (a, b))
     if rank_a > 2 or rank_b > 2:
         return _many_matmul(kernel, a, b, rank_a, rank_b)
     if not isinstance(b, Batched) and rank_b == 2:  # one product for the whole batch
         rows = a.value.reshape(math.prod(a.value.shape[:-1]), a.shape[-1])
-        return Batched(kernel(rows, b).reshape(len(a.value), *a.shape[:-1], np.shape(b)[1]))
+        return Batched(kernel(rows, b).reshape(len(a.value), *a.shape[:-1], conversion.shape(b)[1]))
     if not isinstance(a, Batched) and rank_a == 2 and rank_b == 1:
         return Batched(kernel(b.value, a.T))
     return _many_matmul(kernel, a, b, rank_a, rank_b)
@@ -317,7 +374,7 @@ def _many_matmul(kernel, a, b, rank_a: int, rank_b: int):
 def _as_matrices(x, rank: int, vector_axis: int, to: int) -> Any:
     value = x.value if isinstance(x, Batched) else x
     if rank == 1:
-        value, rank = np.expand_dims(value, vector_axis), 2
+        value, rank = shaping.expand_dims(value, vector_axis), 2
     return _padded(Batched(value), to) if isinstance(x, Batched) else value
 
 
@@ -331,7 +388,7 @@ def _tensordot(kernel, a, b, axes=2):
     if isinstance(a, Batched):
         return Batched(kernel(a.value, b, ([x + 1 for x in first], second)))
     product = kernel(a, b.value, (first, [x + 1 for x in second]))
-    return Batched(np.moveaxis(product, a.ndim - len(first), 0))
+    return Batched(shaping.moveaxis(product, a.ndim - len(first), 0))
 
 
 def _einsum(kernel, subscripts, operands):
@@ -350,11 +407,11 @@ def _of_matrices(kernel, x, *settings):
 
 def _solve(kernel, a, b, *settings):
     """The solution with one matrix for all members, whose right-hand sides stand side by side."""
-    if isinstance(a, Batched) or np.ndim(a) != 2 or b.ndim > 2:
+    if isinstance(a, Batched) or len(conversion.shape(a)) != 2 or b.ndim > 2:
         return NotImplemented
-    columns = np.moveaxis(b.value, 0, -1).reshape(b.shape[0], -1)
+    columns = shaping.moveaxis(b.value, 0, -1).reshape(b.shape[0], -1)
     found = kernel(a, columns, *settings).reshape(*b.shape, len(b.value))
-    return Batched(np.moveaxis(found, -1, 0))
+    return Batched(shaping.moveaxis(found, -1, 0))
 
 
 RULES: dict[str, Callable] = {

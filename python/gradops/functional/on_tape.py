@@ -239,8 +239,9 @@ def _together(source, move: Callable, chunk: int, advance: Callable) -> list:
     parts = []
     for start in range(0, count, chunk):
         stop = min(start + chunk, count)
-        found = [data_of(x) for x in move(_units(source, start, stop, batched.Batched))]
-        parts.append([batched.members(x, stop - start) for x in found])
+        with batched.deeper() as level:
+            found = [data_of(x) for x in move(_units(source, start, stop, lambda rows: batched.Batched(rows, level)))]
+        parts.append([batched.members(x, stop - start, level) for x in found])
         advance(stop - start)
     return [column[0] if len(column) == 1 else np.concatenate(column) for column in zip(*parts)]
 

@@ -43,7 +43,8 @@ def owner_of(op: str, *leaves) -> backends.Backend:
 def as_tensor(op: str, value, owner: backends.Backend, name: str, like=None):
     if is_variable(value) or owner.is_tensor_type(type(value)):
         return value
-    if owner.yields and backends.of(value) is not None:  # a result of another library's tensors is one
+    found = backends.of(value)
+    if found is not None and (owner.yields or found.wraps):  # a result of another library's tensors is one
         return value
     try:
         return owner.convert(value, like=like)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import builtins
 import functools
 import re
+from collections.abc import Callable
 
-from .. import _tree
+from .. import _tree, backends
 from .._pickling import Transformed
 from ..annotations import Axis, Function, Structure
 from ..errors import ArgumentError, ArgumentTypeError, Given, ShapeError
@@ -71,8 +72,8 @@ def map(f: Function, xs: Structure) -> Structure:
 def vectorized_map(function: Function, elements: Structure) -> Structure:
     """``function`` of each row of ``elements``, all at once where the library can, stacked.
 
-    ``jax.vmap``, ``torch.vmap`` and ``tf.vectorized_map`` run it; where they cannot (a function that looks at
-    values, variables) and on NumPy it is :func:`map`, which may call the function again.
+    ``jax.vmap``, ``torch.vmap`` and ``tf.vectorized_map`` run it, on NumPy and in :func:`gradops.jit` the ops on all rows;
+    where they cannot (a function that looks at values, variables) it is :func:`map`, which may call the function again.
 
     Args:
         function: a function of a row: of a structure like ``elements``, without the first dimension.
@@ -101,22 +102,31 @@ def vectorized_map(function: Function, elements: Structure) -> Structure:
          [12.  0.]]
 
     See Also:
-        :func:`map`, one after the other; :func:`vectorize`.
+        :func:`gradops.vmap` for other dimensions and arguments; :func:`map`, one after the other; :func:`vectorize`.
     """
     check_functions("vectorized_map", function=function)
     rows, structure, count, owner = rows_of("vectorized_map", elements, "elements")
     if not rows:
         raise ArgumentError("`vectorized_map`: `elements` must have at least one tensor.", argument="elements")
-    kernel = owner.kernel("vectorized_map")
+    return over_rows("vectorized_map", lambda *leaves: function(_tree.unflatten(structure, leaves)), rows, count, owner)
+
+
+by_batches: Callable | None = None
+"""The kernel of :func:`vectorized_map` of libraries without one, if a floor above has it."""
+
+
+def over_rows(name: str, function: Callable, rows: list, count: int | None, owner: backends.Backend):
+    """``function`` of the rows of tensors, all at once or one after the other, stacked."""
+    kernel = owner.kernel("vectorized_map") or by_batches
     if count and kernel is not None and not any_variable(rows):
         found: list[_tree.Structure] = []
 
         def flat(*leaves):
-            given, result = _tree.flatten(function(_tree.unflatten(structure, leaves)))
+            given, result = _tree.flatten(function(*leaves))
             found.append(result)
             if any_variable(given):
                 raise Recorded
-            return [as_tensor("vectorized_map", x, owner, "function") for x in given]
+            return [as_tensor(name, x, owner, "function") for x in given]
 
         try:
             leaves = kernel(flat, rows)
@@ -126,7 +136,7 @@ def vectorized_map(function: Function, elements: Structure) -> Structure:
             leaves = None
         if leaves is not None:
             return _tree.unflatten(found[-1], leaves)
-    return map(function, _tree.unflatten(structure, rows))
+    return map(lambda leaves: function(*leaves), rows)
 
 
 @public
