@@ -11,9 +11,10 @@
 #' \item{`op_map(xs, f)`}{`f` of each row of `xs`, one after the other, stacked. Gradient: Through every call, to
 #'   `xs` and what `f` closes over. See also [op_vectorized_map()], [op_scan()].}
 #' \item{`op_vectorized_map(elements, f)`}{`f` of each row of `elements`, all at once where the library can,
-#'   stacked. `jax.vmap`, `torch.vmap` and `tf.vectorized_map` run it; where they cannot (a function that looks at
-#'   values, variables) and on NumPy it is [op_map()], which may call the function again. Gradient: Through every
-#'   call, to `elements` and what `f` closes over. See also [op_map()], one after the other; [op_vectorize()].}
+#'   stacked. `jax.vmap`, `torch.vmap` and `tf.vectorized_map` run it, on NumPy and in [jit()] the ops. Where they
+#'   cannot (a function that looks at values, variables) it is [op_map()], which may call the function again.
+#'   Gradient: Through every call, to `elements` and what `f` closes over. See also `vmap()` for other dimensions
+#'   and arguments; [op_map()], one after the other; [op_vectorize()].}
 #' \item{`op_associative_scan(f, elems)`}{Running results of an associative function along a dimension, in
 #'   logarithmically many calls. Neighbours are combined in pairs, the pairs' running results found, and from these
 #'   all others (Blelloch 1990). Gradient: Through every call, to `elems` and what `f` closes over. See also

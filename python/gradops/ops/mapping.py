@@ -72,8 +72,8 @@ def map(f: Function, xs: Structure) -> Structure:
 def vectorized_map(function: Function, elements: Structure) -> Structure:
     """``function`` of each row of ``elements``, all at once where the library can, stacked.
 
-    ``jax.vmap``, ``torch.vmap`` and ``tf.vectorized_map`` run it, on NumPy and in :func:`gradops.jit` the ops on all rows;
-    where they cannot (a function that looks at values, variables) it is :func:`map`, which may call the function again.
+    ``jax.vmap``, ``torch.vmap`` and ``tf.vectorized_map`` run it, on NumPy and in :func:`gradops.jit` the ops.
+    Where they cannot (a function that looks at values, variables) it is :func:`map`, which may call the function again.
 
     Args:
         function: a function of a row: of a structure like ``elements``, without the first dimension.
