@@ -204,6 +204,7 @@ def _runs(cls) -> Callable:
 def _apply(cls, args: tuple):
     edges = edges_of(args)
     active = recording.get() and any(edge is not None for edge in edges)
+    # `forward` runs without recording, so an outer derivative would not learn that it read these.
     state.read(*edges)
     ctx = Context()
     ctx.needs_input_grad = tuple(edge is not None for edge in edges)
@@ -322,6 +323,8 @@ def _record(cls, ctx, args, edges, outputs, data, constants, dirty) -> list:
         if id(o) not in constants and backends.of(d) is not None and differentiable(d)
     ]
     this = _Application(cls, ctx, args, edges, outputs, data, dirty, places)
+    # Values and where they are from go apart. The node keeps arrays: a variable of its own result would lead back to
+    # it, a cycle that waits for Python's search.
     saved = tuple(data_of(tensor) for tensor in ctx._to_save)
     ctx._to_save = ()
     rule = Rule(cls.__name__, vjp=this.vjp, slots=(None,) * len(saved))

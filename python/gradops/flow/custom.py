@@ -254,6 +254,8 @@ class _Custom:
     @tracing.read_as(lambda self, gradient: Form(gradient, False, self.arguments))
     def _form_of(self, gradient: Callable) -> Form:
         """The form in which a gradient function from ``f`` takes its arguments; the same for all of one definition."""
+        # A new gradient function comes with each call, of the same code: its form is asked of the code, once. One with
+        # attributes may carry a signature of its own, and is asked itself.
         code = gradient.__code__ if type(gradient) is FunctionType and not gradient.__dict__ else None
         form = self._forms.get(code)
         if form is None:

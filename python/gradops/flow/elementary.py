@@ -211,6 +211,7 @@ def _is_zero(scale) -> bool:
 
 def _nothing_of(upstream):
     """Zeros, also for infinite values, that stay connected: a gradient of theirs is zero, not missing."""
+    # `upstream * 0` would be NaN for an infinite gradient, and zeros made anew would be connected to nothing.
     return indexing.where(creation.zeros_like(upstream, "bool"), upstream, 0)
 
 

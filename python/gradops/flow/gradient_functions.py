@@ -190,6 +190,9 @@ def read_by(gradient: Callable, inputs=()) -> list[tuple]:
     Each with a function to detect writes in place, its answer now, and the memory that the answer is about.
     """
     read: list[tuple] = []
+    # Nothing is saved here, as a gradient function reads what it closes over by itself when the pass comes. If such a
+    # tensor is written in place before, the rule would be computed of other values without a word, where the tape's
+    # own nodes compare versions. Reads of globals, or through objects that a closure holds, are not seen.
     cells = getattr(gradient, "__closure__", None) or ()
     for x in (*cells, *inputs) if inputs else cells:
         try:

@@ -68,6 +68,8 @@ class Plan:
 
     def value(self, asked: Handle, done: dict) -> Any:
         """The value that ``asked`` stands for; ``done`` holds the values of the backward pass, by plan and handle."""
+        # While the user holds the array there is nothing to compute. A write since then makes it another value, which
+        # `Origin` sees by the version, and then it is recomputed as it was.
         value = asked.living()
         if value is not None:
             return value
@@ -174,6 +176,8 @@ class Step(Call):
     def run(self, results: dict) -> list:
         """The results of the step, from those of earlier steps."""
         arguments = self.given(lambda source: source.value(results))
+        # Dropout must drop the same elements again, or the gradient is that of another function. The generator goes
+        # back to where the user's code has left it by now: recomputing draws nothing that anybody could notice.
         with self.drawn.again() if self.drawn is not None else contextlib.nullcontext():
             return list(items(self.function(*arguments)))
 

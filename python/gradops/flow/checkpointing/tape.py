@@ -51,6 +51,8 @@ class TapePlan(Plan):
             current.reset(token)
         step = Step(self, kernel, map_items(self._source, arguments))
         for i, array in enumerate(items(result)):
+            # A kernel may return its argument. That array is known by the step that made it, or is an input, which is
+            # stored anyway.
             if not any(array is a for a in arguments):
                 _remember(array, Result(step, i))
         return result
@@ -71,6 +73,7 @@ _made: dict[int, tuple[Result, weakref.ref, int]] = {}
 
 def _remember(array, result: Result) -> None:
     key = id(array)
+    # An `id` is soon another array's, so each use of the table asks whether the reference is still to this one.
     if backends.of(array) is None or key in _made and _made[key][1]() is array:
         return
     try:
@@ -103,6 +106,8 @@ def _find(array) -> tuple[Result, weakref.ref, int] | None:
     if known is None or known[1]() is not base or base.__class__ is not np.ndarray:
         return None
     result, ref, since = known
+    # A view is made again from the recomputed base by offset and strides, so these must mean the same there. NumPy
+    # makes views of a buffer only where its memory is contiguous.
     if not (base.flags.c_contiguous or base.flags.f_contiguous) or TapePlan.changed(base, since):
         return None
     offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
@@ -126,6 +131,7 @@ def _packed(value):
         return value
     result, ref, since = found
     plan, scope = result.step.plan, current.get()
+    # The open scope has it as an input, and stores it: by a handle it would be computed again for nothing.
     if scope is not None and plan is not scope:
         return value  # an input of the open scope, which stores it
     return plan.handle(result, Origin(plan, ref, since))

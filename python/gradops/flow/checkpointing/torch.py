@@ -72,6 +72,8 @@ class Watched(_private.DispatchMode):
         kwargs = kwargs or {}
         self.written.update(map(id, _written_by(func, args, kwargs)))
         for t in _tensors(args, kwargs):
+            # A tensor that an operation in here made is no input, but its `id` may be one of a tensor from outside
+            # that was freed: the reference tells.
             if id(t) not in self.inputs and not t.is_inference():
                 made = self.made.get(id(t))
                 if made is None or made() is not t:
@@ -240,6 +242,8 @@ def _handle(made: Storage, t) -> Handle | None:
         return None  # an input of the open scope, which stores it
     for output in made.outputs:
         same = output.tensor() is t
+        # Within the scope writes are steps, and `writer` says up to which of them the value is made. After it they are
+        # not noted: a tensor that was written since is stored, as plain code would store it.
         if not inside and output.version is not None and _private.version(t) != output.version:
             return None  # written since
         if same or layout[3:] == output.layout[3:]:
@@ -262,6 +266,9 @@ def _pass() -> dict:
     task = _private.backward_number()
     if task == -1:
         return {}
+    # Values are kept for one pass, by torch's number for it, as several may run at once in torch's threads, and the
+    # hooks are told nothing about which of them asks. The callback at the end is not called where a pass fails: see
+    # `_forget_failed_passes`.
     if task not in _passes:
         _private.after_backward(lambda: _passes.pop(task, None))
     return _passes.setdefault(task, {})

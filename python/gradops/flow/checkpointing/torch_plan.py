@@ -120,6 +120,9 @@ class TorchPlan(Plan):
                 for handle in [h for h, its in made.handles.items() if overlap(its, layout)]:
                     handle.stale = True
                     del made.handles[handle]
+        # A tensor from outside (a running mean) must not change a second time when the scope is recomputed. Before the
+        # first write its storage is copied; sources that were noted before refer to that copy from then on, and each
+        # recomputation works on a copy of its own.
         elif key not in self.written or self.written[key].ref.expired():
             written = self.written[key] = _Written(t.untyped_storage())
             for source in self.outside.pop(key, ()):  # earlier reads are on the copy, too

@@ -199,6 +199,9 @@ def _made_up(shape: tuple, name: str) -> np.ndarray:
     """Values between 0 and 1, increasing, and of full rank: most functions take them."""
     if name == "bool" or not dtypes.is_floating(name):
         return np.ones(shape, name)
+    # R's functions fail on values that they cannot take (`solve()` of zeros, `dbinom()` of 2.5), and a failure here
+    # would be one of tracing. These are probabilities, ascending for those that want an order, and near the identity
+    # if square.
     values = np.linspace(0.25, 0.75, int(np.prod(shape))).reshape(shape)
     if len(shape) > 1 and shape[-1] == shape[-2]:
         values = 0.1 * (values + np.swapaxes(values, -1, -2)) + np.eye(shape[-1])

@@ -68,6 +68,9 @@ def assembled(x, sizes: list, cells: list, parts: list):
     size = math.prod(shape)
     if size > math.prod(x.shape):
         x = ops.concatenate([x, _constant(np.full(size - math.prod(x.shape), np.nan), x, ops.dtype(x))])
+    # One gather for all assignments, whatever their number: `source` says for each element which of the parts'
+    # elements was put there last, and -1 where none was. NumPy's assignment keeps the last of equal positions, as R's
+    # loop did.
     source = np.full(size, -1)
     source[np.array(cells, np.int64) - 1] = np.arange(len(cells))
     source = source.reshape(shape, order="F").ravel()

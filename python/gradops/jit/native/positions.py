@@ -86,6 +86,10 @@ def _add_at(lowering: Lowering, step, x, key, updates):
 
 def _added_in_turn(code, cells: np.ndarray, positions: np.ndarray, updates: np.ndarray) -> np.ndarray:
     """The cells after updates of single numbers, of which several may be at one position."""
+    # All additions are written at once, in the order of the updates, each with a cell of its own for its result. Of
+    # several at one position the later ones add to the result of the one before, which is where a stable sort by
+    # position puts them beside each other; the last result is the element's. So the sum has NumPy's order of
+    # roundings.
     by_position = np.argsort(positions, kind="stable")
     again = np.diff(positions[by_position]) == 0
     to = cells[positions]
@@ -102,6 +106,8 @@ def _written(lowering: Lowering, x, key, updates, of_both: Callable | None = Non
     out = code.new(cells.shape)
     code.move(cells.ravel(), out.ravel())
     start = int(out.flat[0])
+    # Where an element is written is known to the machine alone, so these cells are noted: `tightened` cannot see which
+    # instruction reads or writes which of them, and leaves all as they are.
     code.by_position.append(range(start, start + out.size))
     given = np.asarray(updates)
     given = np.broadcast_to(given.reshape(given.shape[max(given.ndim - len(rows.shape), 0) :]), rows.shape).ravel()
@@ -193,6 +199,8 @@ class _Rows:
 
     def __iter__(self) -> Iterator[_Row]:
         flat = self._positions.ravel()
+        # The positions that values give count as 0 in `flat`: what a row's position adds is known at run time, as a
+        # number times a stride. Elements that lie side by side and go by the same position are one load or store.
         breaks = (np.diff(flat) != 1) | (np.diff(self._which) != 0)
         ends = [*(np.flatnonzero(breaks) + 1).tolist(), flat.size] if flat.size else []
         if len(ends) > MOST:

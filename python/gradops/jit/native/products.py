@@ -36,6 +36,7 @@ def _reduction(name: str, instruction: str) -> None:
 def _reduced(lowering: Lowering, step, instruction: str, rows: np.ndarray):
     value = lowering.value(step)
     refuse_unless(value.dtype != BOOL and rows.shape[-1] > 0, "a reduction of truth values or of nothing")
+    # The machine's reductions read doubles, and whole numbers stand in memory as the bits of an int64.
     if value.dtype in WHOLES:
         return _reduced_one_by_one(lowering, instruction, rows, value)
     out = np.empty(rows.shape[:-1], np.int64)

@@ -150,9 +150,14 @@ def _eliminated(numbers: _Numbers, a: np.ndarray, b: np.ndarray) -> tuple[np.nda
     """Gaussian elimination with partial pivoting: the upper factor, the right sides, and which rows were swapped."""
     n, code = len(a), numbers.code
     rows, swaps = np.concatenate([a, b], 1), []
+    # Near a singular matrix LAPACK's order of operations decides whether the pivot is 0, and so whether there is an
+    # error. To have NumPy's answer there, the machine gives up well before. A NaN makes `least` NaN, and each
+    # comparison false.
     least = numbers.multiply(numbers.largest(a), numbers.smallest)
     for k in range(n):
         for i in range(k + 1, n):
+            # Straight code, without a jump for each swap: both orders of the two rows are at hand, and one is chosen
+            # for each element. Comparing each row below with the pivot so far leaves the largest, as a search would.
             swap = numbers.greater(numbers.absolute(rows[i, k]), numbers.absolute(rows[k, k]))
             for j in range(k, rows.shape[1]):
                 first, second = rows[k, j], rows[i, j]
