@@ -147,6 +147,26 @@ def test_items_bound_anew():
     )
 
 
+@pytest.mark.parametrize(
+    "held",
+    [np.array(["2020-01-01", "NaT"], "M8[D]"), np.array([1, np.nan], np.longdouble), np.array([1, np.nan], complex)],
+    ids=str,
+)
+def test_missing_dates_and_numbers_are_no_changes(held):
+    compiled = jit(lambda x: x * len(held[held == held]))
+    np.testing.assert_array_equal(compiled(X), X)
+    np.testing.assert_array_equal(compiled(X), X)
+    assert len(compiled.programs) == 1
+
+
+def test_signs_of_complex_zeros_are_seen():
+    z = np.array([complex(-1.0, -0.0)])
+    compiled = jit(lambda x: ops.imag(ops.sqrt(z)) * x)
+    np.testing.assert_array_equal(compiled(np.ones(1)), [-1.0])
+    z.imag = 0.0
+    np.testing.assert_array_equal(compiled(np.ones(1)), [1.0])
+
+
 def test_what_libraries_hold():
     """Numbers in objects of Python's and SciPy's own that are written in place."""
     numbers, raw, queue = array.array("d", [1.0, 2.0]), bytearray(b"ab"), collections.deque([1.0])

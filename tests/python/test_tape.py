@@ -398,6 +398,23 @@ def test_buffers_are_freed_as_the_pass_goes():
     assert peak < 10 * x.data.nbytes, "the pass itself needs a few buffers, not one for each operation"
 
 
+def test_a_pass_from_a_missing_gradient_is_taken_up_again():
+    x = Variable(np.array([1.0, 2.0]), requires_grad=True)
+    failed = []
+
+    def hook(g):
+        if not failed:
+            failed.append(True)
+            raise KeyboardInterrupt
+
+    x.register_hook(hook)
+    y = x * x
+    with pytest.raises(KeyboardInterrupt):
+        y.backward(np.array([np.nan, 1.0]))
+    y.backward(np.array([np.nan, 1.0]))
+    np.testing.assert_array_equal(x.grad.data, [np.nan, 4.0])
+
+
 def test_a_pass_broken_off_by_a_leafs_hook_is_taken_up_again():
     """What was computed is not computed again, and hooks that have run do not run again."""
     x, y = (Variable(np.array([1.0, 2.0]), requires_grad=True) for _ in range(2))

@@ -68,4 +68,4 @@ def _equal(first, second) -> bool:
         return False
     if first.dtype in special:
         return list(first) == list(second)
-    return first is second or bool(np.all(np.asarray(first) == np.asarray(second)))
+    return first is second or np.asarray(first).tobytes() == np.asarray(second).tobytes()  # NaN, too
