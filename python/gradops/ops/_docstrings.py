@@ -6,11 +6,18 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from ._checks import check_real
 
+F = TypeVar("F", bound=Callable)
+
 SECTIONS = ("Args", "Returns", "Raises", "Gradient", "Examples", "See Also")
 """The sections of docstrings, in their order."""
+
+
+PARAMETERS = {"data_format": '``"channels_last"`` (also None) or ``"channels_first"``.'}
+"""What a parameter is in each op that has it."""
 
 
 def completed(function: Callable, arguments: Mapping[str, str], **texts: str) -> str:
@@ -37,6 +44,22 @@ def _filled(text: str, indent: int) -> str:
     return textwrap.fill(text, 116, initial_indent="    ", subsequent_indent=" " * indent)
 
 
+def family(arguments: Mapping[str, str] | None = None, *, returns="", raises="", gradient="") -> Callable[[F], F]:
+    """A decorator of functions whose docstrings have much in common, which is said here once.
+
+    Args:
+        arguments: of parameters by name what they are, for the functions that have them.
+        returns, raises, gradient: sections. Errors come after those that a docstring names; the other sections are for
+            docstrings that have none. ``{first}`` is the name of the first parameter.
+    """
+
+    def decorate(function: F) -> F:
+        function.__doc__ = completed(function, arguments or {}, Returns=returns, Raises=raises, Gradient=gradient)
+        return function
+
+    return decorate
+
+
 def of_op(entry, function: Callable) -> str:
     """The docstring of an op, with what follows from its declaration where it does not say it itself."""
     own, annotated = function.__doc__ or "", entry.annotations.values()
@@ -47,9 +70,9 @@ def of_op(entry, function: Callable) -> str:
         raises = []
     if ("Axis" in annotated or "Axes" in annotated) and "AxisError:" not in own:
         raises.append("AxisError: an axis out of range.")
-    if not raises and (not returns or "Returns:\n" in own):
+    if not raises and (not returns or "Returns:\n" in own) and not PARAMETERS.keys() & entry.parameters:
         return own
-    return completed(function, {}, Returns=returns, Raises="\n".join(raises))
+    return completed(function, PARAMETERS, Returns=returns, Raises="\n".join(raises))
 
 
 def _of_elements(entry) -> tuple[str, list[str]]:

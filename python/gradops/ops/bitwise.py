@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..annotations import Operand, Tensor
 from ._checks import check_kind
 from ._dispatch import alias, op
+from ._docstrings import family
 
 
 def _bits(op, *operands):
@@ -26,45 +27,34 @@ See Also:
 """
 
 
+PROMOTED = "A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient."
+of_bits = family(
+    returns=PROMOTED, raises="ArgumentTypeError: floating operands.\nShapeError: shapes that do not broadcast."
+)
+of_integers = family(
+    returns=PROMOTED,
+    raises="ArgumentTypeError: operands that are not integers.\nShapeError: shapes that do not broadcast.",
+)
+
+
 @op(differentiable=False, check=_bits, elementwise=True)
+@of_bits
 def bitwise_and(x: Operand, y: Operand) -> Tensor:
-    """The bits set in both, elementwise.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
-
-    Raises:
-        ArgumentTypeError: floating operands.
-        ShapeError: shapes that do not broadcast.
-    """
+    """The bits set in both, elementwise."""
     ...
 
 
 @op(differentiable=False, check=_bits, elementwise=True)
+@of_bits
 def bitwise_or(x: Operand, y: Operand) -> Tensor:
-    """The bits set in either or both, elementwise.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
-
-    Raises:
-        ArgumentTypeError: floating operands.
-        ShapeError: shapes that do not broadcast.
-    """
+    """The bits set in either or both, elementwise."""
     ...
 
 
 @op(differentiable=False, check=_bits, elementwise=True)
+@of_bits
 def bitwise_xor(x: Operand, y: Operand) -> Tensor:
-    """The bits set in one but not both, elementwise.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
-
-    Raises:
-        ArgumentTypeError: floating operands.
-        ShapeError: shapes that do not broadcast.
-    """
+    """The bits set in one but not both, elementwise."""
     ...
 
 
@@ -85,18 +75,12 @@ bitwise_invert = alias("bitwise_invert", bitwise_not)
 
 
 @op(differentiable=False, check=_integers, elementwise=True)
+@of_integers
 def left_shift(x: Operand, y: Operand) -> Tensor:
     """``x * 2**y``: the bits moved up by ``y`` places, elementwise.
 
     Args:
         y: places, at least 0 and less than the bits of the dtype; beyond that results are undefined.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
-
-    Raises:
-        ArgumentTypeError: operands that are not integers.
-        ShapeError: shapes that do not broadcast.
     """
     ...
 
@@ -105,18 +89,12 @@ bitwise_left_shift = alias("bitwise_left_shift", left_shift)
 
 
 @op(differentiable=False, check=_integers, elementwise=True)
+@of_integers
 def right_shift(x: Operand, y: Operand) -> Tensor:
     """``x // 2**y``: the bits moved down by ``y`` places, elementwise; the sign stays.
 
     Args:
         y: places, at least 0 and less than the bits of the dtype; beyond that results are undefined.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
-
-    Raises:
-        ArgumentTypeError: operands that are not integers.
-        ShapeError: shapes that do not broadcast.
     """
     ...
 
@@ -134,28 +112,14 @@ See Also:
 
 
 @op(differentiable=False, check=_integers, elementwise=True)
+@of_integers
 def gcd(x1: Operand, x2: Operand) -> Tensor:
-    """Greatest common divisor, elementwise; 0 of two zeros.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
-
-    Raises:
-        ArgumentTypeError: operands that are not integers.
-        ShapeError: shapes that do not broadcast.
-    """
+    """Greatest common divisor, elementwise; 0 of two zeros."""
     ...
 
 
 @op(differentiable=False, check=_integers, elementwise=True)
+@of_integers
 def lcm(x1: Operand, x2: Operand) -> Tensor:
-    """Least common multiple, elementwise; 0 where an operand is 0.
-
-    Returns:
-        A tensor of the broadcast shape, in the operands' promoted dtype. It has no gradient.
-
-    Raises:
-        ArgumentTypeError: operands that are not integers.
-        ShapeError: shapes that do not broadcast.
-    """
+    """Least common multiple, elementwise; 0 where an operand is 0."""
     ...

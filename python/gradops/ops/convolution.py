@@ -123,7 +123,6 @@ def conv(
         padding: ``"valid"``: windows within the inputs; ``"same"``: zeros around them, so that there are
             ``ceil(size / stride)`` results, an odd zero after the end; ``"causal"`` (1 dimension): zeros before
             the start only.
-        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
         dilation_rate: steps within the window. Strides and dilation go together on every backend.
 
     Returns:
@@ -260,7 +259,6 @@ def conv_transpose(
         output_padding: with ``reach = (window - 1) * dilation_rate + 1``, makes the result
             ``(size - 1) * stride + reach + output_padding`` long for ``"valid"`` and
             ``(size - 1) * stride + reach % 2 + output_padding`` for ``"same"``.
-        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
         dilation_rate: steps within the window.
 
     Returns:

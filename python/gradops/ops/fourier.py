@@ -17,6 +17,7 @@ from ..errors import ArgumentError, ArgumentTypeError, ShapeError
 from . import _checks
 from ._compose import is_complex, rounded
 from ._dispatch import op
+from ._docstrings import family
 from .complex_numbers import to_complex
 from .conversion import dtype, shape
 from .elementwise import imag, real
@@ -134,15 +135,16 @@ def irfft_complex(x: Tensor, fft_length: Integer) -> Tensor:
     ...
 
 
+complex_pairs = family(
+    {"x": "a pair of a real and an imaginary part of one shape, or a complex tensor."},
+    returns="A pair of real tensors for a pair, a complex tensor for a tensor, of the same shape.",
+)
+
+
 @op(check=_check_line)
+@complex_pairs
 def fft(x: Tensors):
     """Discrete Fourier transform over the last dimension.
-
-    Args:
-        x: a pair of a real and an imaginary part of one shape, or a complex tensor.
-
-    Returns:
-        A pair of real tensors for a pair, a complex tensor for a tensor, of the same shape.
 
     Raises:
         ShapeError: no dimension, an empty one, or parts of different shapes.
@@ -154,14 +156,9 @@ def fft(x: Tensors):
 
 
 @op(public=False, check=_check_line)
+@complex_pairs
 def ifft(x: Tensors):
     """Inverse discrete Fourier transform over the last dimension, divided by its size.
-
-    Args:
-        x: a pair of a real and an imaginary part of one shape, or a complex tensor.
-
-    Returns:
-        A pair of real tensors for a pair, a complex tensor for a tensor, of the same shape.
 
     Raises:
         ShapeError: no dimension, an empty one, or parts of different shapes.
@@ -173,14 +170,9 @@ def ifft(x: Tensors):
 
 
 @op(check=_check_plane)
+@complex_pairs
 def fft2(x: Tensors):
     """Discrete Fourier transform over the last two dimensions.
-
-    Args:
-        x: a pair of a real and an imaginary part of one shape, or a complex tensor.
-
-    Returns:
-        A pair of real tensors for a pair, a complex tensor for a tensor, of the same shape.
 
     Raises:
         ShapeError: fewer than two dimensions, an empty one, or parts of different shapes.
@@ -192,14 +184,9 @@ def fft2(x: Tensors):
 
 
 @op(check=_check_plane)
+@complex_pairs
 def ifft2(x: Tensors):
     """Inverse discrete Fourier transform over the last two dimensions, divided by their sizes.
-
-    Args:
-        x: a pair of a real and an imaginary part of one shape, or a complex tensor.
-
-    Returns:
-        A pair of real tensors for a pair, a complex tensor for a tensor, of the same shape.
 
     Raises:
         ShapeError: fewer than two dimensions, an empty one, or parts of different shapes.

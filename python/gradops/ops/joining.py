@@ -7,6 +7,7 @@ from ..errors import ArgumentError, ShapeError
 from . import _checks
 from ._checks import check_axis, check_pieces, check_rank, integer
 from ._dispatch import op
+from ._docstrings import family
 from .conversion import shape
 from .properties import fits
 from .shaping import expand_dims, ravel, reshape
@@ -103,69 +104,40 @@ def _list(xs) -> list:
     return list(xs) if isinstance(xs, (list, tuple)) else unstack(xs)
 
 
+stacking = family(
+    returns="A tensor in the promoted dtype.",
+    raises="ShapeError: shapes that differ elsewhere.",
+    gradient="The upstream gradient, split.",
+)
+
+
 @op
+@stacking
 def hstack(xs: Tensors) -> Tensor:
-    """Tensors joined side by side: along the second dimension, vectors and numbers along the first.
-
-    Returns:
-        A tensor in the promoted dtype.
-
-    Raises:
-        ShapeError: shapes that differ elsewhere.
-
-    Gradient:
-        The upstream gradient, split.
-    """
+    """Tensors joined side by side: along the second dimension, vectors and numbers along the first."""
     parts = [reshape(x, (1,)) if len(x.shape) == 0 else x for x in _list(xs)]
     return concatenate(parts, 0 if len(parts[0].shape) == 1 else 1)
 
 
 @op
+@stacking
 def vstack(xs: Tensors) -> Tensor:
-    """Tensors joined one below the other: along the first dimension, vectors and numbers as rows.
-
-    Returns:
-        A tensor in the promoted dtype.
-
-    Raises:
-        ShapeError: shapes that differ elsewhere.
-
-    Gradient:
-        The upstream gradient, split.
-    """
+    """Tensors joined one below the other: along the first dimension, vectors and numbers as rows."""
     return concatenate([reshape(x, (1, -1)) if len(x.shape) < 2 else x for x in _list(xs)], 0)
 
 
 @op
+@stacking
 def dstack(xs: Tensors) -> Tensor:
-    """Tensors joined along the third dimension, which matrices, vectors (as rows) and numbers get.
-
-    Returns:
-        A tensor in the promoted dtype.
-
-    Raises:
-        ShapeError: shapes that differ elsewhere.
-
-    Gradient:
-        The upstream gradient, split.
-    """
+    """Tensors joined along the third dimension, which matrices, vectors (as rows) and numbers get."""
     parts = [reshape(x, (1, -1, 1)) if len(x.shape) < 2 else x for x in _list(xs)]
     return concatenate([expand_dims(x, 2) if len(x.shape) == 2 else x for x in parts], 2)
 
 
 @op
+@stacking
 def column_stack(xs: Tensors) -> Tensor:
-    """Tensors joined side by side: along the second dimension, vectors and numbers as columns.
-
-    Returns:
-        A tensor in the promoted dtype.
-
-    Raises:
-        ShapeError: shapes that differ elsewhere.
-
-    Gradient:
-        The upstream gradient, split.
-    """
+    """Tensors joined side by side: along the second dimension, vectors and numbers as columns."""
     return concatenate([reshape(x, (-1, 1)) if len(x.shape) < 2 else x for x in _list(xs)], 1)
 
 
@@ -178,15 +150,17 @@ See Also:
 """
 
 
+splitting = family(
+    {"indices_or_sections": "the number of sections, or the numbers of elements before each cut, ascending."},
+    returns="A list of tensors.",
+    gradient="The pieces' upstream gradients, joined.",
+)
+
+
 @op(moves=True)
+@splitting
 def split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0):
     """``x`` cut along a dimension: into equal sections (an int) or before positions (a list, ascending).
-
-    Args:
-        indices_or_sections: the number of sections, or the numbers of elements before each cut, ascending.
-
-    Returns:
-        A list of tensors.
 
     Raises:
         ArgumentError: sections that do not divide the dimension, positions that do not ascend.
@@ -226,15 +200,10 @@ def unstack(x: Tensor, num: Integer | None = None, axis: Axis = 0):
 
 
 @op(moves=True)
+@splitting
 def array_split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0) -> list:
     """Split like :func:`split`, but into sections that need not divide the dimension: the first ones are one longer
     then.
-
-    Args:
-        indices_or_sections: the number of sections, or the numbers of elements before each cut, ascending.
-
-    Returns:
-        A list of tensors.
 
     Raises:
         ArgumentError: fewer than one section, or more than 1,048,576 and than the dimension has elements.
@@ -258,61 +227,37 @@ def _split_along(op: str, x, indices_or_sections, axis: int, rank: int) -> list:
 
 
 @op(moves=True)
+@splitting
 def hsplit(x: Tensor, indices_or_sections: Integers) -> list:
     """``x`` cut into columns: along the second dimension, a vector along its only one. See :func:`split`.
-
-    Args:
-        indices_or_sections: the number of sections, or the numbers of elements before each cut, ascending.
-
-    Returns:
-        A list of tensors.
 
     Raises:
         ShapeError: a 0-d tensor.
         ArgumentError: sections that do not divide the dimension.
-
-    Gradient:
-        The pieces' upstream gradients, joined.
     """
     return _split_along("hsplit", x, indices_or_sections, 0 if len(x.shape) == 1 else 1, 1)
 
 
 @op(moves=True)
+@splitting
 def vsplit(x: Tensor, indices_or_sections: Integers) -> list:
     """``x`` cut into rows: along the first of at least two dimensions. See :func:`split`.
-
-    Args:
-        indices_or_sections: the number of sections, or the numbers of elements before each cut, ascending.
-
-    Returns:
-        A list of tensors.
 
     Raises:
         ShapeError: fewer than 2 dimensions.
         ArgumentError: sections that do not divide the dimension.
-
-    Gradient:
-        The pieces' upstream gradients, joined.
     """
     return _split_along("vsplit", x, indices_or_sections, 0, 2)
 
 
 @op(moves=True)
+@splitting
 def dsplit(x: Tensor, indices_or_sections: Integers) -> list:
     """``x`` cut along the third of at least three dimensions. See :func:`split`.
-
-    Args:
-        indices_or_sections: the number of sections, or the numbers of elements before each cut, ascending.
-
-    Returns:
-        A list of tensors.
 
     Raises:
         ShapeError: fewer than 3 dimensions.
         ArgumentError: sections that do not divide the dimension.
-
-    Gradient:
-        The pieces' upstream gradients, joined.
     """
     return _split_along("dsplit", x, indices_or_sections, 2, 3)
 

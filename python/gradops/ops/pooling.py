@@ -124,7 +124,6 @@ def max_pool(
         strides: steps of the window; ``pool_size`` if None.
         padding: ``"valid"``: windows within the inputs; ``"same"``: windows over the edge, so that there are
             ``ceil(size / stride)`` results, an odd place after the end.
-        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
 
     Returns:
         ``(batch, *positions, channels)``, or with channels first; integers give ``floatx``.
@@ -212,7 +211,6 @@ def adaptive_average_pool(inputs: Tensor, output_size: Integers, data_format: st
         inputs: ``(batch, *sizes, channels)``, or ``(batch, channels, *sizes)`` with ``"channels_first"``.
         output_size: the number of parts, one number or one for each dimension. Of ``m`` parts of ``n`` elements,
             part ``i`` is from ``floor(i * n / m)`` up to ``ceil((i + 1) * n / m)``, so parts may overlap.
-        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
 
     Returns:
         ``(batch, *output_size, channels)``, or with channels first; integers give ``floatx``.

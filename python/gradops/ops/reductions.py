@@ -9,6 +9,7 @@ from ..annotations import Axes, Axis, DType, Integer, Tensor
 from ._checks import check_axes, check_axis, check_rank, check_real, integer
 from ._compose import in_single, is_complex
 from ._dispatch import op
+from ._docstrings import family
 from .conversion import cast, ndim, shape
 from .conversion import dtype as dtype_of
 from .elementwise import abs, add, equal, multiply, not_equal, sqrt, square, subtract
@@ -207,22 +208,23 @@ See Also:
 """
 
 
+of_largest = family(
+    returns="A tensor without the reduced dimensions, of ``x``'s dtype. NaN wins.",
+    gradient="The upstream gradient, shared equally among tied elements.",
+)
+
+
 @op(check=check_real, reduces=True)
+@of_largest
 def max(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> Tensor:
     """Largest element over axes.
 
     Args:
         initial: the result where there is nothing to reduce, and a bound elsewhere.
 
-    Returns:
-        A tensor without the reduced dimensions, of ``x``'s dtype. NaN wins.
-
     Raises:
         ArgumentError: nothing to reduce and no ``initial``, or one that the dtype does not hold.
         ArgumentTypeError: a complex ``x``.
-
-    Gradient:
-        The upstream gradient, shared equally among tied elements.
 
     Examples:
         Several largest elements share the gradient:
@@ -240,53 +242,38 @@ def max(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> T
 
 
 @op(reduces=True)
+@of_largest
 def amax(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Largest element over axes, as :func:`max`.
 
-    Returns:
-        A tensor without the reduced dimensions, of ``x``'s dtype. NaN wins.
-
     Raises:
         ArgumentError: nothing to reduce.
-
-    Gradient:
-        The upstream gradient, shared equally among tied elements.
     """
     return max(x, axis, keepdims)
 
 
 @op(check=check_real, reduces=True)
+@of_largest
 def min(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> Tensor:
     """Smallest element over axes.
 
     Args:
         initial: the result where there is nothing to reduce, and a bound elsewhere.
 
-    Returns:
-        A tensor without the reduced dimensions, of ``x``'s dtype. NaN wins.
-
     Raises:
         ArgumentError: nothing to reduce and no ``initial``, or one that the dtype does not hold.
         ArgumentTypeError: a complex ``x``.
-
-    Gradient:
-        The upstream gradient, shared equally among tied elements.
     """
     ...
 
 
 @op(reduces=True)
+@of_largest
 def amin(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Smallest element over axes, as :func:`min`.
 
-    Returns:
-        A tensor without the reduced dimensions, of ``x``'s dtype. NaN wins.
-
     Raises:
         ArgumentError: nothing to reduce.
-
-    Gradient:
-        The upstream gradient, shared equally among tied elements.
     """
     return min(x, axis, keepdims)
 

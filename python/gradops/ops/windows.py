@@ -17,6 +17,7 @@ from ..errors import ArgumentError
 from ._checks import describe, integer, known
 from ._compose import beside, promoted, wide
 from ._dispatch import op
+from ._docstrings import family
 from ._structures import as_tensor, owner_of
 from .conversion import cast, dtype
 from .elementwise import divide, multiply
@@ -49,76 +50,48 @@ def _points(op: str, x) -> int:
     return integer(op, values.item(), "x")
 
 
+window = family(
+    {"x": "the number of points."},
+    returns="A vector of ``floatx``, empty where ``x`` is below 1. It has no gradient.",
+    raises="ArgumentTypeError: an ``x`` that is not a whole number.",
+)
+
+
 @op(differentiable=False)
 @_of_numbers
+@window
 def bartlett(x: Operand) -> Tensor:
-    """The triangular window, 0 at both ends.
-
-    Args:
-        x: the number of points.
-
-    Returns:
-        A vector of ``floatx``, empty where ``x`` is below 1. It has no gradient.
-
-    Raises:
-        ArgumentTypeError: an ``x`` that is not a whole number.
-    """
+    """The triangular window, 0 at both ends."""
     return _window("bartlett", x)
 
 
 @op(differentiable=False)
 @_of_numbers
+@window
 def blackman(x: Operand) -> Tensor:
-    """The Blackman window: ``0.42 - 0.5 * cos(2 * pi * n / (x - 1)) + 0.08 * cos(4 * pi * n / (x - 1))``.
-
-    Args:
-        x: the number of points.
-
-    Returns:
-        A vector of ``floatx``, empty where ``x`` is below 1. It has no gradient.
-
-    Raises:
-        ArgumentTypeError: an ``x`` that is not a whole number.
-    """
+    """The Blackman window: ``0.42 - 0.5 * cos(2 * pi * n / (x - 1)) + 0.08 * cos(4 * pi * n / (x - 1))``."""
     return _window("blackman", x)
 
 
 @op(differentiable=False)
 @_of_numbers
+@window
 def hamming(x: Operand) -> Tensor:
-    """The Hamming window: ``0.54 - 0.46 * cos(2 * pi * n / (x - 1))``.
-
-    Args:
-        x: the number of points.
-
-    Returns:
-        A vector of ``floatx``, empty where ``x`` is below 1. It has no gradient.
-
-    Raises:
-        ArgumentTypeError: an ``x`` that is not a whole number.
-    """
+    """The Hamming window: ``0.54 - 0.46 * cos(2 * pi * n / (x - 1))``."""
     return _window("hamming", x)
 
 
 @op(differentiable=False)
 @_of_numbers
+@window
 def hanning(x: Operand) -> Tensor:
-    """The Hann window: ``0.5 - 0.5 * cos(2 * pi * n / (x - 1))``.
-
-    Args:
-        x: the number of points.
-
-    Returns:
-        A vector of ``floatx``, empty where ``x`` is below 1. It has no gradient.
-
-    Raises:
-        ArgumentTypeError: an ``x`` that is not a whole number.
-    """
+    """The Hann window: ``0.5 - 0.5 * cos(2 * pi * n / (x - 1))``."""
     return _window("hanning", x)
 
 
 @op
 @_of_numbers
+@window
 def kaiser(x: Operand, beta: Operand) -> Tensor:
     """The Kaiser window: ``i0(beta * sqrt(1 - (2 * n / (x - 1) - 1)**2)) / i0(beta)``.
 
@@ -128,9 +101,6 @@ def kaiser(x: Operand, beta: Operand) -> Tensor:
 
     Returns:
         A vector of ``beta``'s dtype, of ``floatx`` for a number, empty where ``x`` is below 1.
-
-    Raises:
-        ArgumentTypeError: an ``x`` that is not a whole number.
 
     Gradient:
         To ``beta``, through :func:`i0`, whose derivative is the Bessel function ``i1``.

@@ -21,6 +21,7 @@ from ..ops import _checks
 from ..ops._compose import NUMBERS, promoted
 from ..ops._dispatch import Op
 from ..ops._docstrings import completed
+from ..ops._docstrings import family as docstrings_of
 from ..ops._facts import Facts
 
 F = TypeVar("F", bound=Callable)
@@ -201,20 +202,10 @@ def _caused(failure: Exception, by: Exception) -> Exception:
 def family(
     arguments: Mapping[str, str] | None = None, *, returns="", raises="", gradient="", within: Callable = composed
 ) -> Callable[[F], F]:
-    """A decorator as :func:`composed` for functions whose docstrings have much in common, which is said here once.
+    """:func:`gradops.ops._docstrings.family` and a decorator to go on with."""
 
-    Args:
-        arguments: of parameters by name what they are, for the functions that have them.
-        returns, raises, gradient: sections. Errors come after those that a docstring names; the other sections are for
-            docstrings that have none. ``{first}`` is the name of the first parameter.
-        within: the decorator to go on with.
-    """
-
-    def decorate(function: F) -> F:
-        function.__doc__ = completed(function, arguments or {}, Returns=returns, Raises=raises, Gradient=gradient)
-        return within(function)
-
-    return decorate
+    described = docstrings_of(arguments, returns=returns, raises=raises, gradient=gradient)
+    return lambda function: within(described(function))
 
 
 def _documented(function: Callable) -> str:

@@ -39,7 +39,6 @@ def rgb_to_grayscale(images: Tensor, data_format: str | None = None) -> Tensor:
 
     Args:
         images: one image or a batch, of 3 channels; of 1 channel they come back as they are.
-        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
 
     Returns:
         A tensor with one channel, of the dtype of ``images``; integers are rounded.
@@ -63,7 +62,6 @@ def rgb_to_hsv(images: Tensor, data_format: str | None = None) -> Tensor:
 
     Args:
         images: one image or a batch, floating, of 3 channels with values in [0, 1].
-        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
 
     Returns:
         A tensor of the same shape and dtype. Red has hue 0, green 1/3, blue 2/3, grey 0.
@@ -105,7 +103,6 @@ def hsv_to_rgb(images: Tensor, data_format: str | None = None) -> Tensor:
 
     Args:
         images: one image or a batch, floating, of 3 channels with values in [0, 1]; a hue beyond goes round.
-        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
 
     Returns:
         A tensor of the same shape and dtype.

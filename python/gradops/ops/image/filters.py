@@ -60,7 +60,6 @@ def gaussian_blur(
         images: one image or a batch.
         kernel_size: rows and columns that count, or one number for both.
         sigma: the density's standard deviation in pixels, down and across, or one number for both; positive.
-        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
 
     Returns:
         A tensor of the shape and dtype of ``images``; integers are rounded.
@@ -100,7 +99,6 @@ def sobel_edges(images: Tensor, data_format: str | None = None) -> Tensor:
 
     Args:
         images: one image or a batch.
-        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
 
     Returns:
         A floating tensor of the shape of ``images`` and one more dimension of 2: down, right. Integers give ``floatx``.
@@ -150,7 +148,6 @@ def ssim(
         filter_sigma: the standard deviation of the window's normal density.
         k1: steadies the comparison of dark parts.
         k2: steadies the comparison of even parts.
-        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
 
     Returns:
         The mean over windows and channels: a tensor ``(batch,)``, a scalar for one image; in the

@@ -47,7 +47,6 @@ def crop_images(
         right_cropping: columns to leave out on the right.
         target_height: the number of rows that stay.
         target_width: the number of columns that stay.
-        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
 
     Returns:
         A tensor of the dtype of ``images``.
@@ -90,7 +89,6 @@ def pad_images(
         right_padding: columns to put on the right.
         target_height: the number of rows in the end.
         target_width: the number of columns in the end.
-        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
 
     Returns:
         A tensor of the dtype of ``images``.
@@ -153,7 +151,6 @@ def extract_patches(
         dilation_rate: rows and columns from one pixel of a patch to the next.
         padding: ``"valid"`` for the patches inside the image, ``"same"`` for zeros around it, so that
             there are ``ceil(size / stride)`` of them.
-        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
 
     Returns:
         A tensor ``(batch, rows, columns, height * width * channels)`` of the dtype of ``images``, the
@@ -187,7 +184,6 @@ def extract_patches_3d(
         strides: the way from one patch to the next; ``size`` if None.
         dilation_rate: the way from one voxel of a patch to the next.
         padding: ``"valid"`` or ``"same"``, as of :func:`extract_patches`.
-        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
 
     Returns:
         A tensor ``(batch, ..., depth * height * width * channels)`` of the dtype of ``volumes``, without
@@ -252,7 +248,6 @@ def reconstruct_patches(
         output_size: the images' height and width, of volumes also their depth before these.
         strides: ``size``, also if None: patches that overlap are no image.
         padding: ``"valid"``, or ``"same"`` to take off the borders that :func:`extract_patches` added.
-        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
 
     Returns:
         A tensor of the dtype of ``patches``, of one image or a batch.

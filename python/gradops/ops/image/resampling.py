@@ -150,7 +150,6 @@ def resize(
         pad_to_aspect_ratio: extend the images to the new shape's proportions first, evenly.
         fill_mode: the values there: see :func:`map_coordinates`.
         fill_value: the value for ``"constant"``.
-        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
 
     Returns:
         A tensor of the dtype of ``images``; integers are rounded and cut to their dtype's range.

@@ -160,7 +160,6 @@ def affine_transform(
         interpolation: ``"nearest"`` or ``"bilinear"``.
         fill_mode: the values beyond the border: see :func:`map_coordinates`.
         fill_value: the value for ``"constant"``.
-        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
 
     Returns:
         A tensor of the shape and dtype of ``images``; integers are rounded.
@@ -210,7 +209,6 @@ def perspective_transform(
         end_points: where they are to be.
         interpolation: ``"nearest"`` or ``"bilinear"``.
         fill_value: the value of what comes from outside.
-        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
 
     Returns:
         A tensor of the shape and dtype of ``images``; integers are rounded. NaN (0 for integers) where three
@@ -282,7 +280,6 @@ def elastic_transform(
         fill_mode: the values beyond the border: see :func:`map_coordinates`.
         fill_value: the value for ``"constant"``.
         seed: a whole number; None for another distortion each time (in compiled functions: each trace).
-        data_format: ``"channels_last"`` (also None) or ``"channels_first"``.
 
     Returns:
         A tensor of the shape and dtype of ``images``; integers are rounded.
