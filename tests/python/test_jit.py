@@ -619,6 +619,31 @@ def test_negative_positions_of_static_arguments(library):
         jit(ops.exp, static_argnums="x")
 
 
+def test_an_array_without_dimensions_is_written_in_place():
+    def alone(x):
+        total = ops.reshape(x[:1] * 2, ())
+        total += x[1]
+        total *= 2
+        return total
+
+    def with_its_source(x):
+        y = x * 2
+        ops.reshape(y[:1], ()).__iadd__(1.0)
+        return y
+
+    def of_an_argument(x):
+        ops.reshape(x[:1], ()).__iadd__(1.0)
+        return x
+
+    x = np.array([1.0, 2.0])
+    assert jit(alone)(x) == alone(x) == 8.0
+    assert jit(lambda x, n: x * n.__iadd__(1.0))(x, np.float64(1.0)).tolist() == [2.0, 4.0]
+    with pytest.raises(JitError, match="wrote in place to a view"):  # it was not written, without a word
+        jit(with_its_source)(x)
+    with pytest.raises(JitError, match="wrote in place to an argument"):
+        jit(of_an_argument)(x)
+
+
 def test_a_program_refuses_what_its_count_has_no_place_for():
     f = jit(lambda x: ops.bincount(x, minlength=3))
     np.testing.assert_array_equal(f(np.array([0, 2, 2])), [1, 0, 2])

@@ -213,7 +213,9 @@ class Traced:
         if result.shape != self.shape:
             result = ops.broadcast_to(result, self.shape)
         self._superseded(result)
-        self.value, self.place, self.stale = result.value, result.place, None
+        written = self.value.__class__ is np.ndarray  # and stays an array, also without dimensions
+        self.value = np.asarray(result.value) if written else result.value
+        self.place, self.stale = result.place, None
         self.axis_labels = result.axis_labels
         self.memory = 0
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import backends, ops
 from .._tree import items, map_items
+from ..autodiff.state import buffer
 from ..autodiff.variable import data_of
 from ..backends import numpy as _kernels
 from ..errors import ArgumentTypeError, JitError
@@ -32,7 +33,7 @@ def _in_place(op):
 
     def operate(self, other):
         result = op(self, other)
-        if not self.ndim or not isinstance(result, Traced):
+        if not self.ndim and _is_number(self) or not isinstance(result, Traced):
             return result
         if result.shape != self.shape or not np.can_cast(result.dtype, self.dtype, "same_kind"):
             raise ArgumentTypeError(
@@ -43,6 +44,13 @@ def _in_place(op):
         return self
 
     return operate
+
+
+def _is_number(x: Traced) -> bool:
+    """True if a value without dimensions is a number that NumPy does not write to."""
+    # `x[0]` is one: `+=` binds the name anew. An array without dimensions is written, and with it all that share its
+    # memory. An argument is traced as an array, and may have been either, unless it is a part of another array.
+    return x.value.__class__ is not np.ndarray or x.program.memories.is_given(x) and not np.ndim(buffer(x.value))
 
 
 def is_tensor_type(kind: type) -> bool:
