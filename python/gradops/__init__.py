@@ -16,7 +16,7 @@ from .flow import (
     stop_gradient_scope,
 )
 from .functional import grad, value_and_grad
-from .functional.transformations import hessian, hvp, jacobian, jvp, linear_transpose, linearize, vjp, vmap
+from .functional.transformations import custom_jvp, hessian, hvp, jacobian, jvp, linear_transpose, linearize, vjp, vmap
 from .jit import jit
 
 ops.custom_gradient = custom_gradient
@@ -31,6 +31,7 @@ __all__ = [
     "checkpoint_policy",
     "config",
     "custom_gradient",
+    "custom_jvp",
     "errors",
     "extend",
     "functional",

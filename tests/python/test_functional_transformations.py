@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import pickle
+
 import numpy as np
 import pytest
 from parity import BACKENDS, numpy, tensors
@@ -353,3 +356,130 @@ def test_errors_of_vmap(backend):
         gradops.vmap(ops.sin, 2)(xs)
     with pytest.raises(ShapeError):  # the function's own
         gradops.vmap(lambda x: ops.matmul(x, on(backend, np.ones((2, 2)))))(xs)
+
+
+# custom_jvp
+
+
+@gradops.custom_jvp
+def bent(x, y):
+    """`x^2 sin(y)`, with a derivative that is told from the natural one: thrice and twice of it."""
+    return ops.square(x) * ops.sin(y)
+
+
+@bent.defjvp
+def bent_rule(primals, tangents):
+    (x, y), (s, t) = primals, tangents
+    return bent(x, y), 6.0 * x * ops.sin(y) * s + 2.0 * ops.square(x) * ops.cos(y) * t
+
+
+BY_X, BY_Y = (lambda x, y: 6 * x * np.sin(y)), (lambda x, y: 2 * x**2 * np.cos(y))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_rule_given_forward(backend, compiled):
+    jit = gradops.jit if compiled else lambda f: f
+    a, b = np.array([0.5, -1.0]), np.array([0.3, 2.0])
+    x, y = on(backend, a), on(backend, b)
+    close(jit(bent)(x, y), a**2 * np.sin(b))
+    total = lambda x, y: ops.sum(bent(x, y))  # noqa: E731
+    close(jit(gradops.grad(total, (0, 1)))(x, y), (BY_X(a, b), BY_Y(a, b)))
+    tangent = jit(lambda x, y: gradops.jvp(bent, (x, y), (y, x))[1])(x, y)
+    close(tangent, BY_X(a, b) * b + BY_Y(a, b) * a)
+    close(jit(lambda x, y: gradops.linearize(bent, x, y)[1](y, x))(x, y), BY_X(a, b) * b + BY_Y(a, b) * a)
+    # of the rule, in every order of modes: by x of 6 x sin(y), by y of it, and by x of 2 x^2 cos(y)
+    reverse = jit(gradops.grad(lambda x, y: ops.sum(gradops.grad(total)(x, y)), (0, 1)))(x, y)
+    close(reverse, (6 * np.sin(b), 6 * a * np.cos(b)))
+    product = jit(lambda x, y: gradops.hvp(lambda x: total(x, y), (x,), (y,))[1])(x, y)
+    close(product, 6 * np.sin(b) * b)
+    pushed = jit(gradops.grad(lambda x: ops.sum(gradops.jvp(lambda y: bent(x, y), (y,), (y,))[1])))(x)
+    close(pushed, 4 * a * np.cos(b) * b)
+    third = jit(gradops.grad(lambda y: ops.sum(gradops.hvp(lambda x: total(x, y), (x,), (x,))[1])))(y)
+    close(third, 6 * np.cos(b) * a)
+
+
+def test_rules_in_vmap(backend):
+    a = np.array([0.5, -1.0, 2.0])
+    x = on(backend, a)
+    close(gradops.vmap(gradops.grad(bent), (0, None))(x, 0.3), BY_X(a, 0.3))
+    close(gradops.grad(lambda x: ops.sum(gradops.vmap(lambda x: bent(x, x))(x)))(x), BY_X(a, a) + BY_Y(a, a))
+    close(gradops.jit(gradops.vmap(gradops.grad(bent), (0, None)))(x, 0.3), BY_X(a, 0.3))
+
+
+def test_rules_of_structures_and_settings(backend):
+    @gradops.custom_jvp
+    def f(p, k, names="x"):
+        return {"y": p["w"] * k, "n": ops.cast(p["w"], "int32"), "s": ops.sum(p["w"])}
+
+    @f.defjvp
+    def rule(primals, tangents):
+        (p, k, names), (t, dk, none) = primals, tangents
+        assert names == "x" and none is None
+        return f(p, k), {"y": 7.0 * t["w"] * k + dk * p["w"], "n": None or f(p, k)["n"], "s": 2.0 * ops.sum(t["w"])}
+
+    x = on(backend, [1.0, 2.0])
+    loss = lambda p, k: ops.sum(f(p, k=k)["y"]) + f(p, k)["s"]  # noqa: E731
+    close(gradops.grad(loss, (0, 1))({"w": x}, 3.0), ({"w": [23.0, 23.0]}, 3.0))
+    close(gradops.grad(lambda p: ops.sum(f(p, 3.0)["y"]))({"w": x})["w"], [21.0, 21.0])
+
+    @functools.partial(gradops.custom_jvp, nondiff_argnums=(0, 2))
+    def applied(g, x, n):
+        return g(x) * n
+
+    applied.defjvp(lambda g, n, primals, tangents: (applied(g, *primals, n), 10.0 * n * tangents[0]))
+    close(gradops.grad(lambda x: ops.sum(applied(ops.sin, x, 2)))(x), [20.0, 20.0])
+    by_parts = gradops.custom_jvp(lambda x, y: ops.sin(x) * y)
+    by_parts.defjvps(lambda t, value, x, y: 2.0 * t * value, None)
+    close(gradops.grad(lambda x, y: ops.sum(by_parts(x, y)), (0, 1))(x, x), (2 * np.sin([1, 2]) * [1, 2], [0.0, 0.0]))
+    close(gradops.jvp(by_parts, (x, x), (x, x))[1], 2 * np.sin([1, 2]) * [1, 4])
+
+
+def test_errors_of_rules(backend):
+    x = on(backend, [1.0, 2.0])
+    f = gradops.custom_jvp(lambda x: x * 1.0)
+    with pytest.raises(GradientError, match="has no rule"):
+        f(x)
+    for rule, message in (
+        (lambda p, t: t[0], "a pair"),
+        (lambda p, t: (p[0], ops.sum(t[0])), "a tangent like the value"),
+        (lambda p, t: (p[0], {"a": t[0]}), "a tangent like the value"),
+    ):
+        f.defjvp(rule)
+        with pytest.raises(GradientError, match=message):
+            gradops.grad(lambda x: ops.sum(f(x)))(x)
+    with pytest.raises(ArgumentTypeError, match="`jvp` must be a function"):
+        f.defjvp(1)
+    with pytest.raises(ArgumentTypeError, match="`fun` must be a function"):
+        gradops.custom_jvp(1)
+    assert pickle.loads(pickle.dumps(bent)) is bent
+
+
+def test_rules_in_the_libraries_own_transformations():
+    a, b = np.array([0.5, -1.0]), np.array([0.3, 2.0])
+    want = (BY_X(a, b), BY_Y(a, b))
+    pushed = BY_X(a, b) * b + BY_Y(a, b) * a
+    torch = pytest.importorskip("torch")
+    x, y = (torch.tensor(v, requires_grad=True) for v in (a, b))
+    close(torch.autograd.grad(bent(x, y).sum(), (x, y)), want)
+    close(torch.func.jvp(bent, (x.detach(), y.detach()), (y.detach(), x.detach()))[1], pushed)
+    close(torch.func.vmap(torch.func.grad(bent))(x.detach(), y.detach()), want[0])
+    compiled = torch.compile(lambda x, y: bent(x, y).sum(), backend="eager")
+    close(torch.autograd.grad(compiled(x, y), (x, y)), want)
+    jax = pytest.importorskip("jax")
+    x, y = (jax.numpy.asarray(v) for v in (a, b))
+    close(jax.jit(jax.grad(lambda x, y: bent(x, y).sum(), (0, 1)))(x, y), want)
+    close(jax.jvp(jax.jit(bent), (x, y), (y, x))[1], pushed)
+    close(jax.vmap(jax.jacfwd(bent))(x, y), want[0])
+    tf = pytest.importorskip("tensorflow")
+    x, y = tf.Variable(a), tf.Variable(b)
+    with tf.GradientTape() as tape:
+        z = tf.function(bent)(x, y)
+    close(tape.gradient(z, (x, y)), want)
+
+
+def test_the_value_and_linearity_of_a_rule(backend):
+    """The value is the function's; of a tangent that is not linear the derivative at 0 counts."""
+    f = gradops.custom_jvp(lambda x: x * 1.0)
+    f.defjvp(lambda primals, tangents: (primals[0] * 100.0, 3.0 * tangents[0] + tangents[0] ** 2))
+    value, gradient = gradops.value_and_grad(f)(on(backend, 2.0))
+    close([value, gradient], [2.0, 3.0])

@@ -6,19 +6,23 @@ arguments are in :mod:`.matrices`; both ask the contract of :class:`gradops.back
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .. import _tree
+from .. import _pickling, _tree, dtypes
 from .._pickling import Transformed
 from ..autodiff.modes import no_grad
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError, ArgumentTypeError, GradientError, JitError, ShapeError, TypeOf
+from ..flow import custom_gradient
+from ..flow.gradient_functions import is_tensor
+from ..flow.signatures import Arguments
 from ..ops import _checks, conversion, creation, elementwise, shaping
 from ..ops._matrices import epsilon
-from ..ops._structures import as_tensor, owner_of
+from ..ops._structures import as_tensor, check_functions, owner_of
 from ..ops.mapping import over_rows
 from . import matrices
 from .point import Point, is_complex
@@ -505,3 +509,172 @@ def _axes(axes, form: _tree.Structure, name: str) -> list:
             f"`vmap`: `{name}` must be {wanted} or a structure of them as {form}; got {axes!r}.", argument=name
         )
     return [axis for part, inner in zip(parts, form.parts) for axis in _axes(part, inner, name)]
+
+
+class custom_jvp:
+    """A function with a derivative of its own, given forward; reverse mode follows by transposition.
+
+    ``@custom_jvp`` before the function, then ``@f.defjvp`` before its rule: ``rule(primals, tangents)`` gets two
+    tuples, the arguments and a tangent for each, and returns the value and its tangent, which must be linear in these.
+    ``f.defjvps(...)`` has one rule for each argument, ``rule(tangent, value, *primals)`` to a part of the tangent, or
+    None for an argument without derivative. A tangent has the structure, shape and dtype of its argument; it is None
+    for what is no floating tensor or number. Methods work too. After ``jax.custom_jvp``.
+
+    Args:
+        fun: a function of tensors, structures of them, and anything else, to a tensor or a structure of them.
+        nondiff_argnums: the positions of arguments without tangent, which the rule gets before ``primals``.
+
+    Returns:
+        A function of the same arguments.
+
+    Raises:
+        GradientError: called without a rule; from a derivative, a rule that returns no pair, or a tangent of another
+            structure or shape than the value's.
+        ArgumentTypeError: what is no function; ``nondiff_argnums`` that are no positions.
+
+    Gradient:
+        The rule's, in forward and reverse mode, to any order, as far as the rule is differentiable: it is a
+        :func:`gradops.custom_gradient` whose gradient function is the transpose of the rule. The value is that of the
+        function, also where it is differentiated, not that of the rule.
+
+    Examples:
+        A function that is safe to differentiate for large ``x``:
+
+        >>> import gradops
+        >>> from gradops import ops
+        >>> @gradops.custom_jvp
+        ... def log1pexp(x):
+        ...     return ops.log(1.0 + ops.exp(x))
+        >>> @log1pexp.defjvp
+        ... def rule(primals, tangents):
+        ...     (x,), (t,) = primals, tangents
+        ...     return log1pexp(x), t * (1.0 - 1.0 / (1.0 + ops.exp(x)))
+        >>> print(gradops.grad(log1pexp)(100.0), gradops.jvp(log1pexp, (0.0,), (2.0,))[1])
+        1.0 1.0
+
+        A rule for each argument:
+
+        >>> scaled = gradops.custom_jvp(lambda x, k: k * x)
+        >>> scaled.defjvps(lambda t, y, x, k: 10.0 * t, None)
+        >>> print(*gradops.grad(scaled, (0, 1))(2.0, 3.0))
+        10.0 0.0
+
+    See Also:
+        :func:`gradops.custom_gradient`, whose rule is given in reverse.
+    """
+
+    autograph_info__: dict = {}
+    """TensorFlow's AutoGraph leaves it alone."""
+
+    def __init__(self, fun: Callable, nondiff_argnums: tuple[int, ...] = ()):
+        check_functions("custom_jvp", fun=fun)
+        self.nondiff_argnums = tuple([_checks.integer("custom_jvp", i, "nondiff_argnums", 0) for i in nondiff_argnums])
+        self.rule: Callable | None = None
+        functools.update_wrapper(self, fun)
+        self.fun, self._arguments = fun, Arguments(fun)
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def __reduce__(self):
+        made = (custom_jvp, (self.fun, self.nondiff_argnums), {"rule": self.rule})
+        return _pickling.name_of(self, self.fun) or made
+
+    def __repr__(self) -> str:
+        return f"<gradops custom_jvp of {getattr(self.fun, '__qualname__', self.fun)}>"
+
+    def defjvp(self, jvp: Callable) -> Callable:
+        """Give the rule, ``jvp(primals, tangents)`` to the value and its tangent; returns it, to be a decorator."""
+        check_functions("custom_jvp.defjvp", jvp=jvp)
+        self.rule = jvp
+        return jvp
+
+    def defjvps(self, *jvps: Callable | None) -> None:
+        """Give a rule for each argument, ``jvp(tangent, value, *primals)`` to a part of the tangent, or None."""
+
+        def rule(*given):
+            *fixed, primals, tangents = given
+            value = self(*self._filled(fixed, primals))
+            parts = [jvp(t, value, *primals) for jvp, t in zip(jvps, tangents) if jvp is not None and t is not None]
+            if not parts:
+                return value, _tree.map_leaves(creation.zeros_like, value)
+            return value, functools.reduce(lambda a, b: _tree.map_leaves(elementwise.add, a, b), parts)
+
+        self.rule = rule
+
+    def _filled(self, fixed, primals) -> list:
+        """All arguments, of those without and those with tangents."""
+        args = list(primals)
+        for i, x in sorted(zip(self.nondiff_argnums, fixed)):
+            args.insert(i, x)
+        return args
+
+    def __call__(self, *args, **kwargs):
+        rule = self.rule
+        if rule is None:
+            raise GradientError(
+                f"the `custom_jvp` function {getattr(self.fun, '__name__', self.fun)!r} has no rule.",
+                argument="fun",
+                hint="give it one by `f.defjvp(rule)`",
+            )
+        args, kwargs = self._arguments.in_order(args, kwargs)
+        if kwargs:
+            raise ArgumentError(
+                f"a `custom_jvp` function takes its arguments by position; got {', '.join(kwargs)} by name.",
+                argument="fun",
+            )
+        args = (*args, *self._arguments.defaults_after(len(args)))
+        fixed = [args[i] for i in self.nondiff_argnums]
+        primals = [x for i, x in enumerate(args) if i not in self.nondiff_argnums]
+        leaves, form = _tree.flatten(primals)
+        places = [i for i, x in enumerate(leaves) if _moves(x)]
+
+        def filled(xs, others):
+            found = dict(zip(places, xs))
+            return tuple(_tree.unflatten(form, [found.get(i, x) for i, x in enumerate(others)]))
+
+        def run(*xs):
+            parts = filled(xs, leaves)
+            value = self.fun(*self._filled(fixed, parts))
+            like, value_form = _tree.flatten(value)
+
+            def tangent(*ts):
+                given = rule(*fixed, parts, filled(ts, [0.0 if type(x) is float else None for x in leaves]))
+                if not isinstance(given, (tuple, list)) or len(given) != 2:
+                    raise GradientError(
+                        "the rule of a `custom_jvp` must return a pair of the value and its tangent; got {given}.",
+                        argument="rule",
+                        given=TypeOf(given),
+                    )
+                return _smooth(_like(given[1], like, value_form), like)
+
+            def pull(upstream):
+                _, pullback = vjp(tangent, *[creation.zeros_like(data_of(x)) for x in xs])
+                return pullback(_smooth(_tree.leaves_of(upstream), like))
+
+            return value, pull
+
+        return custom_gradient(run)(*[leaves[i] for i in places]) if places else self.fun(*args)
+
+
+def _moves(x) -> bool:
+    """True if an argument, or a part of one, has tangents."""
+    return is_tensor(x) and dtypes.is_floating(conversion.dtype(x))
+
+
+def _smooth(values: list, like: list) -> list:
+    """Those of ``values`` that stand for floating results."""
+    return [v for v, y in zip(values, like) if type(y) is float or _moves(y)]
+
+
+def _like(tangent, like: list, form: _tree.Structure) -> list:
+    """The leaves of a rule's tangent, of the structure and shapes of the value."""
+    leaves, its = _tree.flatten(tangent)
+    shapes = [conversion.shape(y) for y in like]
+    if its != form or [conversion.shape(t) for t in leaves] != shapes:
+        raise GradientError(
+            f"the rule of a `custom_jvp` must return a tangent like the value, {form} of shapes {shapes}; got {its} of "
+            f"shapes {[conversion.shape(t) for t in leaves]}.",
+            argument="rule",
+        )
+    return leaves
