@@ -90,7 +90,7 @@ def test_arithmetic_and_comparisons_are_the_same_bits(dtype):
 
 
 @needs_machine
-@pytest.mark.parametrize("name", sorted({*instructions.FUNCTIONS} & {*dir(ops)}))
+@pytest.mark.parametrize("name", sorted(filter(registry.instruction, {*instructions.FUNCTIONS} & {*dir(ops)})))
 def test_functions_to_rounding(name):
     function = getattr(ops, name)
     operands = instructions.FUNCTIONS[name].operands
@@ -117,7 +117,20 @@ def test_ops_whose_kernel_is_scipys_are_native():
     for name in instructions.OF_SCIPY:  # an op with a kernel of ours must not become SciPy's in native code
         direct = getattr(backends.embedded().kernel(f"scipy.special.{name}"), "direct", None)
         ours = direct is None or direct is not getattr(special, name) and getattr(direct, "function", None) != name
-        assert registry.instruction(f"scipy.special.{name}") == (None if ours else name)
+        assert registry.meaning_of(f"scipy.special.{name}") == (None if ours else name)
+
+
+@needs_machine
+@pytest.mark.parametrize("name", ["gammainc", "gammaincc", "gammaincinv", "gammainccinv", "beta", "binom"])
+def test_functions_are_scipys_up_to_a_limit_and_ours_beyond(name):
+    function = getattr(special_ops, name)
+    compiled = jit(lambda x, y: (padding(x), function(x, y), function(x[0], y[0]), ops.exp(function(x, y[0]))))
+    y = np.array([0.25, 1e-9, 1.0])
+    for x in (np.array([0.5, 2.0, 30.0]), np.array([0.5, 2e6, 30.0]), np.array([np.nan, 1.0, 1e7])):
+        wanted = (padding(x), function(x, y), function(x[0], y[0]), ops.exp(function(x, y[0])))
+        assert_close(compiled(x, y), wanted, rtol=4e-15)
+    explained = next(iter(compiled.programs.values())).native
+    assert explained.native == explained.steps, str(explained)
 
 
 @needs_machine

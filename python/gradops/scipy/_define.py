@@ -103,6 +103,12 @@ def in_part(value, part, function: Callable, *arguments):
     return value
 
 
+def up_to(limits: tuple[float, ...], name: str, function: F) -> F:
+    """``function``, a kernel that is SciPy's function of that name unless an argument is larger than its limit."""
+    function.function, function.limits = name, limits  # type: ignore[attr-defined]
+    return function
+
+
 def composed(function: F) -> F:
     """A decorator of functions that are composed of ops: their errors name the function, and the argument at fault.
 
@@ -272,6 +278,7 @@ def _of_scipy(op: Op, path: str | Callable, _: Backend) -> Callable:
     kernel: Any = {1: of_one, 2: of_two}.get(len(op.parameters), of_several)
     kernel.direct = function
     kernel.function = path.removeprefix("special.") if isinstance(path, str) else function_of(path)
+    kernel.limits = getattr(path, "limits", ())
     return kernel
 
 

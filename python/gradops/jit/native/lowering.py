@@ -20,7 +20,7 @@ from .instructions import WHOLES, named
 from .machine import Machine
 from .peephole import Shortened
 from .plan import Plan, are_read_once, by_phase, needed_outside, phases, refuse_short, results_among
-from .registry import rule_of
+from .registry import limits_of, rule_of
 from .run import Run
 from .scalar_blocks import Forms, Made, MadeIn
 
@@ -70,7 +70,7 @@ def _is_native(what: Operation, machine: Machine) -> bool:
     with np.errstate(all="ignore"):
         place = program.new(what.compute(*[x.value for x in operands]))
     step = Step(what.name, what.kernel, what.arguments([x.place for x in operands]), (place,), False)
-    if rule_of(what.name) is None:
+    if rule_of(what.name) is None or limits_of(what.name):  # by their values
         return False
     try:
         Lowering(program, Code(machine)).lower(step)
@@ -301,6 +301,22 @@ class Lowering:
                 name, [self.cells(operands[0], FLOATS[0]), *(self.cells(x, dtype) for x in operands[1:])], step
             )
         return self.operation(name, [self.cells(x, dtype) for x in operands], step)
+
+    def within(self, limits: tuple[float, ...], name: str, operands: tuple, step: Step):
+        """The same where no operand is larger than its limit; the step's own kernel where one is."""
+        code, dtype = self.code, self.value(step).dtype
+        if dtype not in FLOATS:
+            raise NotNative(f"dtype {dtype}")
+        given = [self.array(x, dtype) for x in operands]
+        checked = code.checked(step.function, [(x, dtype) for x in given])
+        for x, limit in zip(given, limits):
+            if np.isfinite(limit) and x.size:
+                largest = code.reduced("max", x.reshape(-1), FLOATS[0])
+                code.require(code.number("less_equal", [largest, code.constant(limit)]))
+        found = self.operation(name, given, step)
+        found = code.written("copy", [found], np.shape(found), dtype)
+        checked.ends(code, [found])
+        return found
 
     def operation(self, name: str, cells: list, step: Step, shape: tuple[int, ...] | None = None):
         """The same on cells; of a part of the result where ``shape`` is that of one."""

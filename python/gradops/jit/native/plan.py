@@ -16,7 +16,7 @@ from ..scalar_blocks import LONGEST, Block, count
 from ..steps import Step
 from .code import BOOL, FLOATS
 from .instructions import FUNCTIONS, WHOLES
-from .registry import LIMITS, LOOPS, MOVES, instruction, rule_of
+from .registry import LIMITS, LOOPS, MOVES, limits_of, meaning_of, rule_of
 
 LARGEST = 4096
 """Elements of an array from which on NumPy's own loops are taken, which write over their operands."""
@@ -71,6 +71,9 @@ class Plan:
         reason = limit and limit(*map(self._example, (step.places[0], *step.arguments)))
         if reason:
             return reason
+        for largest, x in zip(limits_of(step.name), step.arguments):
+            if np.any(np.asarray(self._example(x)) > largest):
+                return f"an operand above {largest:g}"
         moves = step.name in MOVES
         largest = LARGEST_CONSTANT if step.name in LOOPS else LARGEST
         for place in step.places:
@@ -103,7 +106,7 @@ class Plan:
         if step.name in LOOPS:
             return LARGEST_CONSTANT
         if not moves:
-            calls = step.name in _CALLS or instruction(step.name) in FUNCTIONS
+            calls = step.name in _CALLS or meaning_of(step.name) in FUNCTIONS
             return LARGEST_CALL if calls and not self._is_square(step) else LARGEST
         made_here = all(self._is_native[place] or place in self.constants for place in reads)
         return LARGEST_CONSTANT if made_here else LARGEST

@@ -34,21 +34,33 @@ _BY_FUNCTION: dict = {
 }
 
 
-def instruction(name: str) -> str | None:
-    """The machine's name of an op that is one instruction for each element, as the function of its kernel is."""
+def meaning_of(name: str) -> str | None:
+    """The machine's name of the function that the kernel of an op is of."""
     return _BY_FUNCTION.get(function_of(backends.embedded().kernel(name)))
+
+
+def limits_of(name: str) -> tuple[float, ...]:
+    """The largest operands of which the kernel of an op is that function; none where it always is."""
+    return getattr(backends.embedded().kernel(name), "limits", ())
+
+
+def instruction(name: str) -> str | None:
+    """The machine's name of an op that is one instruction for each element."""
+    return None if limits_of(name) else meaning_of(name)
 
 
 def rule_of(name: str) -> Callable | None:
     """The rule of an op; None where it is not native."""
     if name in RULES:
         return RULES[name]
-    known = instruction(name)
-    return None if known is None else _one_instruction(known)
+    known = meaning_of(name)
+    return None if known is None else _one_instruction(known, limits_of(name))
 
 
 @functools.cache
-def _one_instruction(meaning: str) -> Callable:
+def _one_instruction(meaning: str, limits: tuple[float, ...]) -> Callable:
+    if limits:
+        return lambda lowering, step, *operands: lowering.within(limits, meaning, operands, step)
     return lambda lowering, step, *operands: lowering.elementwise(meaning, operands, step)
 
 

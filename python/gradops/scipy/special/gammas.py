@@ -13,7 +13,7 @@ from ...errors import ArgumentError
 from ...extend import derivative
 from ...ops._checks import integer
 from .. import _formulas
-from .._define import composed, in_part, ufunc
+from .._define import composed, in_part, ufunc, up_to
 from .._formulas import choose
 from .._tensors import constant, floating
 from . import _tails
@@ -177,17 +177,21 @@ _LARGE = 100.0
 """From which on SciPy's beta and binom lose digits."""
 
 
-def _with_large(name: str, is_large: Callable, log: Callable) -> Callable:
+def _with_large(name: str, is_large: Callable, log: Callable, limits: tuple[float, float]) -> Callable:
     """SciPy's function, of large arguments by its logarithm."""
 
     def function(x1, x2):
         value = getattr(_scipy.special, name)(x1, x2)
         return in_part(value, is_large(x1, x2), lambda *xs: np.exp(log(*xs)), x1, x2)
 
-    return function
+    return up_to(limits, name, function)
 
 
-@ufunc(_with_large("beta", lambda a, b: (np.maximum(a, b) > _LARGE) & (np.minimum(a, b) > 0), _formulas.log_beta))
+def _is_large_pair(a, b):
+    return (np.maximum(a, b) > _LARGE) & (np.minimum(a, b) > 0)
+
+
+@ufunc(_with_large("beta", _is_large_pair, _formulas.log_beta, (_LARGE, _LARGE)))
 def beta(a: Operand, b: Operand) -> Tensor:
     """Beta function.
 
@@ -210,7 +214,7 @@ def _is_large_choice(x, k):
     return (x > _LARGE) & (least > 0) & ((least >= 20) | (k != np.floor(k)))
 
 
-@ufunc(_with_large("binom", _is_large_choice, lambda x, k: _formulas.log_choose(k, x - k)))
+@ufunc(_with_large("binom", _is_large_choice, lambda x, k: _formulas.log_choose(k, x - k), (_LARGE, np.inf)))
 def binom(x: Operand, k: Operand) -> Tensor:
     """Binomial coefficient, of real arguments.
 

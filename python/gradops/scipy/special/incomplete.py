@@ -14,7 +14,7 @@ from ... import _scipy, ops
 from ...annotations import Operand, Tensor
 from ...extend import derivative
 from ...ops._compose import NUMBERS
-from .._define import in_groups, in_part, ufunc
+from .._define import in_groups, in_part, ufunc, up_to
 from .._formulas import choose, exp, where
 from .._tensors import floating
 from . import _tails
@@ -104,7 +104,7 @@ def _of_scipys_gamma(name: str):
         value = in_part(value, small, lambda *v: np.exp(_tails.log_gamma_tail(*v)), a, x)
         return in_part(value, far & ~small, lambda *v: -np.expm1(_tails.log_gamma_tail(*v)), a, x)
 
-    return function
+    return up_to((_MANY, np.inf), name, function)
 
 
 _lower_gamma, _upper_gamma = _of_scipys_gamma("gammainc"), _of_scipys_gamma("gammaincc")
@@ -149,7 +149,7 @@ def _of_scipys_inverse(name: str, sign: int):
 
         return in_part(x, far, corrected, a, p, x)
 
-    return function
+    return up_to((_MANY, np.inf), name, function)
 
 
 _gammaincinv, _gammainccinv = _of_scipys_inverse("gammaincinv", 1), _of_scipys_inverse("gammainccinv", -1)
