@@ -160,6 +160,8 @@ def of_their_own(found: list, others: list) -> list:
     for i, g in enumerate(found):
         data = getattr(g, "data", None)
         if isinstance(data, np.ndarray):
+            # Rules hand gradients on as they came, so that of `x + y` is one array for both, and the seed itself may
+            # arrive. Users scale gradients in place: each gets an array that nobody else has.
             if id(data) in taken or data.base is not None or not data.flags.owndata:
                 data = data.copy("K")
                 found[i] = engine.alias(g, data)

@@ -125,6 +125,9 @@ def torch_before() -> bool | None:
     torch = torch_tape.loaded()
     if torch is None:
         return None
+    # gradops' mode is the task's and PyTorch's the thread's. While a task waits in its scope another one runs in the
+    # same thread, with PyTorch's mode as the first has left it. Whoever set it last is known (`last`), so that a scope
+    # which is entered now takes as "before" what its own task had, and not what another one happens to have set.
     mine = ends.open()
     if not _thread.last:
         _thread.outside = torch.is_grad_enabled()

@@ -42,6 +42,8 @@ class Others:
                 if edge is None or place in seen:
                     continue
                 seen.add(place)
+                # A rule with `vjp` may be the user's function, and read variables that its edges do not show; those of
+                # ops read their saved values alone.
                 if edge.__class__ is Node:
                     stack.append(edge.edges)
                     if edge.rule.vjp is not None:

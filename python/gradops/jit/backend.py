@@ -146,15 +146,21 @@ def _recorded(name: str, kernel):
                 for x in found:
                     if x.stale:
                         x.refuse_stale(name, arguments)
+                # A list of positions, or an array in a key, is the function's: it may be filled with others for the
+                # next call.
                 arguments = program.snapshot(arguments)
                 values = values_of(arguments)
         elif program is not None:
             values = [x.value if x.__class__ is Traced else x for x in arguments]
         if program is None:
             return kernel(*arguments)
+        # An array may be of a program around the one that is being written, or of one whose trace is over. `lift`
+        # brings it into the current one as a further argument, or says that nobody can.
         if foreign:
             program = _current()
             arguments = with_arrays(program.lift, arguments)
+        # Not a step: what is the same for all arguments is computed now, once. By this the zeros and ones that
+        # backward passes begin with vanish, and code that looks at such a value needs no guard.
         if of_shapes or is_same:
             return program.fold(kernel(*values), arguments)
         if asks_for_values and _has_unknown_shape(name, arguments):

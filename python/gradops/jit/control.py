@@ -51,6 +51,9 @@ class Recorder:
             return fori_loop(self.program, step, leaves, lower, upper)
         if self.unrolled or upper - lower < FEWEST:
             return NotImplemented
+        # The number of the step is traced, so a function that needs it as a number (for a Python list, or in R) fails
+        # here, and its loop is written out step by step instead. It has run in part by then: what it changed outside
+        # of itself would happen once more, so that is looked for first.
         captured = Captured(step)
         try:
             return loops.fori_loop(self.program, step, leaves, lower, upper)
@@ -83,6 +86,8 @@ def branch(outer: Program, op: str, index, functions: list[Callable]) -> list:
     """
     at = outer.written(data_of(index))
     captured = Captured(functools.partial(list, functions))
+    # All functions run while this is traced, where one of them would otherwise: what one of them changes outside of
+    # itself would be changed for all, so that is refused.
     bodies = [Body(outer, lambda f=f: [f()]) for f in functions]
     captured.refuse_changes()
     kinds = [[(np.shape(x), x.dtype) for x in body.values(0)] for body in bodies]
@@ -234,6 +239,8 @@ class While:
 
     def __call__(self, state, held_by_condition, held) -> list:
         if self._alone is None:
+            # Native code runs to its end whatever a user presses. A loop without bound is done in stretches, with a
+            # look at the condition by Python between them, where an interrupt is heard.
             within = While(self.condition, self.body, STRETCH) if self.bound is None else self
             groups = state, held_by_condition, held
             self._alone = native.alone("while_loop", within, groups, self.body.values(0)) or self._steps

@@ -76,6 +76,9 @@ class Log:
             return known
 
         add = block.add
+        # Three numbers are an operation, whatever its operands: R fills one vector, without a list for each. A
+        # function of more than two is spread over several, whose results nobody refers to; they are counted, as R
+        # counts on for each.
         more: list[int] = []
         elements = self._read(words)
         for word, x, y in zip(words[::3], words[1::3], words[2::3]):
@@ -188,6 +191,7 @@ def _elements(x, places: list[int]) -> list:
     """The elements after so many others, in R's order; each has a gradient of its own, also where one is read twice."""
     if len(places) < _MANY:
         return [ops.get_item(x, _position(x.shape, place)) for place in places]
+    # One step of the program and one node of the tape for all reads, where each read alone would be one of both.
     different = list(dict.fromkeys(places))
     key = _position(x.shape, np.array(different))
     found = dict(zip(different, ops.unstack(ops.get_item(x, key))))

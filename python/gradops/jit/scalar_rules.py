@@ -66,6 +66,8 @@ class _Writing(NamedTuple):
 
 
 def _traced(program: Program, what: Operation, active: tuple[bool, ...], exponent: str | None) -> Template:
+    # A rule that branched on values would be traced as the branch that 0.5 takes. The one number that a rule looks at
+    # is an exponent that is the same at each call, so it is part of the key.
     operands = [program.input(np.float64(0.5)) for _ in active]
     g = program.input(np.float64(1.5))
     variables = [fresh(x) if on else x for x, on in zip(operands, active)]

@@ -178,6 +178,8 @@ def _product(analysis: Analysis, step: Step, x1, x2):
     total = _elementwise(analysis, step, x1, x2)
     for factor in (x1, x2):
         value = analysis.known(factor)
+        # Only for values that are the same for all arguments: a 0 that depends on an argument is another number
+        # elsewhere, and a pattern must hold there too.
         if value is not None and not np.all(value):
             total = _masked(analysis, total, np.asarray(value) != 0)
     return total
