@@ -10,8 +10,11 @@ assign_pending <- function(x, places, value) {
   if (anyNA(dim_tensor(x))) { # in a graph
     return(NULL)
   }
+  # An older handle may not append: its vector would have the newer entries too. It begins a log of its own, on itself.
   log <- own_log(x) %||% new_log(x)
   cells <- cells_of(log, places, grows = TRUE)
+  # Positions given twice, and values of a class of their own, have a meaning in R that the tensor's assignment knows;
+  # the log holds one value for each element.
   if (is.null(cells) || anyDuplicated(cells) || is.object(value) && !identical(class(value), class(x))) {
     return(NULL)
   }

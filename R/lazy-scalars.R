@@ -139,6 +139,9 @@ scalar_log <- function(python, classes) {
   used <- 0 # of these
   inputs <- list() # tensors that Python has not been told of
   known_inputs <- 0
+  # A handle holds its number, not its log's. If each log counted from 0, one that is left from an earlier log would be
+  # taken for a number of this one: no error, another value. So numbers are never used again in a session; what is
+  # below `begun` is of another log, and its tensor is an input.
   count <- begun <- state$scalar_count %||% 0
   log <- environment()
 
@@ -176,6 +179,8 @@ scalar_log <- function(python, classes) {
     if (is.null(numbers) && used == 0) {
       return()
     }
+    # The log is empty before Python is called: what Python does may log again, and an error in it must not have the
+    # same operations written twice.
     new <- words[seq_len(used)]
     given <- inputs
     inputs <<- list()

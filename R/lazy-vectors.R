@@ -81,6 +81,9 @@ operands_in <- function(log, arguments) {
 
 # The result of a function of operands with dimensions `dim` or none.
 add_function <- function(log, code, operands, dim) {
+  # Three numbers are an operation: of five operands the first four stand in two operations "more", and the last with a
+  # 0 in the operation itself. "more" has no result, but is counted: Python counts along, and the numbers must be the
+  # same.
   if (length(operands) %% 2L == 1L) operands <- base::c(operands, list(of_numbers(0, 0)))
   first <- seq(1L, length(operands), by = 2L)
   pairs <- length(first)
@@ -119,6 +122,8 @@ elements_in <- function(log, x) {
   if (is.null(known) || !identical(known$log, log)) {
     input <- input_in(log, x)
     fits <- input[2L] >= 1 && input[2L] <= most_together && length(known_dim(x)) <= 2L
+    # A tensor that is used in each round of a loop is read once: the handle remembers its elements, with the log in
+    # which they have these numbers.
     numbers <- if (fits) read_elements(log, x, seq_len(input[2L]))
     known <- list(log = log, elements = if (input[2L] == 0) {
       of_numbers(2, input[1L])
