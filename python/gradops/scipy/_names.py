@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -30,6 +31,17 @@ def _is_scipys(module: str, name: str) -> bool:
         return hasattr(importlib.import_module(module), name)
     except ImportError:
         return False
+
+
+def gathered(scope: Mapping[str, Any]) -> list[str]:
+    """The public names of a package's modules that the package has imported.
+
+    Args:
+        scope: the package's own names.
+    """
+    below = f"{scope['__name__']}."
+    modules = [m for name, m in list(sys.modules.items()) if name.startswith(below) and name[len(below)] != "_"]
+    return sorted({name for m in modules for name in getattr(m, "__all__", ()) if name in scope})
 
 
 REFUSED: dict[str, Mapping[str, str]] = {}

@@ -22,17 +22,12 @@ See Also:
     :mod:`gradops.scipy.optimize`, whose solvers take functions in the same way.
 """
 
-from .._names import namespace
-from . import equations, quadratures, samples
+from .._names import gathered, namespace
 from .equations import *  # noqa: F403
 from .quadratures import *  # noqa: F403
 from .samples import *  # noqa: F403
 
-__all__ = [
-    *equations.__all__,
-    *quadratures.__all__,
-    *samples.__all__,
-]
+__all__ = gathered(globals())
 
 _ADAPTIVE = "`quad`, `quad_vec` and `nquad` integrate functions with derivatives"
 _STEPPER = "a solver with a state of its own; `solve_ivp` takes its method by name"

@@ -19,8 +19,7 @@ See Also:
     :mod:`gradops.scipy.ndimage`, whose ``map_coordinates`` interpolates between the elements of a tensor.
 """
 
-from .._names import namespace
-from . import cubics, fitted, fitting, grids, lines, pieces, polynomials, scattered, splines
+from .._names import gathered, namespace
 from .cubics import *  # noqa: F403
 from .fitted import *  # noqa: F403
 from .fitting import *  # noqa: F403
@@ -31,17 +30,7 @@ from .polynomials import *  # noqa: F403
 from .scattered import *  # noqa: F403
 from .splines import *  # noqa: F403
 
-__all__ = [
-    *cubics.__all__,
-    *fitted.__all__,
-    *fitting.__all__,
-    *grids.__all__,
-    *lines.__all__,
-    *pieces.__all__,
-    *polynomials.__all__,
-    *scattered.__all__,
-    *splines.__all__,
-]
+__all__ = gathered(globals())
 
 _CURVE = "FITPACK's, of curves; `make_interp_spline` takes points along an axis"
 _SURFACE = "FITPACK's surface; `RegularGridInterpolator` and `RBFInterpolator` have derivatives"

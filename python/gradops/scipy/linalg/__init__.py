@@ -27,8 +27,7 @@ See Also:
 
 from __future__ import annotations
 
-from .._names import namespace
-from . import decompositions, eigenvalues, equations, functions, matrices, structured, systems
+from .._names import gathered, namespace
 from .decompositions import *  # noqa: F403
 from .eigenvalues import *  # noqa: F403
 from .equations import *  # noqa: F403
@@ -37,15 +36,7 @@ from .matrices import *  # noqa: F403
 from .structured import *  # noqa: F403
 from .systems import *  # noqa: F403
 
-__all__ = [
-    *decompositions.__all__,
-    *eigenvalues.__all__,
-    *equations.__all__,
-    *functions.__all__,
-    *matrices.__all__,
-    *structured.__all__,
-    *systems.__all__,
-]
+__all__ = gathered(globals())
 
 _BASES = "its bases are not unique, so they have no derivative: use projections, as of `qr` or `svd`"
 _LAPACK = "it is a handle of BLAS or LAPACK, which take NumPy's arrays"

@@ -20,14 +20,13 @@ See Also:
 
 from __future__ import annotations
 
-from .._names import namespace
-from . import filters, interpolation, measurements, ranks
+from .._names import gathered, namespace
 from .filters import *  # noqa: F403
 from .interpolation import *  # noqa: F403
 from .measurements import *  # noqa: F403
 from .ranks import *  # noqa: F403
 
-__all__ = [*filters.__all__, *interpolation.__all__, *measurements.__all__, *ranks.__all__]
+__all__ = gathered(globals())
 
 REFUSED = {
     **dict.fromkeys(

@@ -25,19 +25,13 @@ See Also:
     :func:`gradops.functional.root`, whose iterations are ours.
 """
 
-from .._names import namespace
-from . import leastsquares, minima, roots, slopes
+from .._names import gathered, namespace
 from .leastsquares import *  # noqa: F403
 from .minima import *  # noqa: F403
 from .roots import *  # noqa: F403
 from .slopes import *  # noqa: F403
 
-__all__ = [
-    *leastsquares.__all__,
-    *minima.__all__,
-    *roots.__all__,
-    *slopes.__all__,
-]
+__all__ = gathered(globals())
 
 _GLOBAL = "a search among many minima; `minimize` from what SciPy's finds has the derivative"
 _JUMPS = "its solution jumps from corner to corner and has no derivative there; SciPy's gives the values"

@@ -21,8 +21,7 @@ See Also:
 
 from __future__ import annotations
 
-from .._names import namespace
-from . import convolution, design, filters, frequencies, responses, sampling, smoothing, spectra, waveforms
+from .._names import gathered, namespace
 from . import windows as windows
 from .convolution import *  # noqa: F403
 from .design import *  # noqa: F403
@@ -34,18 +33,7 @@ from .smoothing import *  # noqa: F403
 from .spectra import *  # noqa: F403
 from .waveforms import *  # noqa: F403
 
-__all__ = [
-    *convolution.__all__,
-    *design.__all__,
-    *filters.__all__,
-    *frequencies.__all__,
-    *responses.__all__,
-    *sampling.__all__,
-    *smoothing.__all__,
-    *spectra.__all__,
-    *waveforms.__all__,
-    "windows",
-]
+__all__ = [*gathered(globals()), "windows"]
 
 REFUSED = {
     **dict.fromkeys(

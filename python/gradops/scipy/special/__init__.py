@@ -16,26 +16,7 @@ See Also:
     :mod:`gradops.scipy.stats`, distributions made of these.
 """
 
-from .._names import namespace
-from . import (
-    airys,
-    bessel,
-    elementary,
-    elliptic,
-    equations,
-    gammas,
-    harmonics,
-    hypergeometric,
-    incomplete,
-    integrals,
-    logarithms,
-    noncentral,
-    normal,
-    orthogonal,
-    probabilities,
-    spherical,
-    zetas,
-)
+from .._names import gathered, namespace
 from ._refused import REFUSED
 from .airys import *  # noqa: F403
 from .bessel import *  # noqa: F403
@@ -55,23 +36,5 @@ from .probabilities import *  # noqa: F403
 from .spherical import *  # noqa: F403
 from .zetas import *  # noqa: F403
 
-__all__ = [
-    *airys.__all__,
-    *bessel.__all__,
-    *elementary.__all__,
-    *elliptic.__all__,
-    *equations.__all__,
-    *gammas.__all__,
-    *harmonics.__all__,
-    *hypergeometric.__all__,
-    *incomplete.__all__,
-    *integrals.__all__,
-    *logarithms.__all__,
-    *noncentral.__all__,
-    *normal.__all__,
-    *orthogonal.__all__,
-    *probabilities.__all__,
-    *spherical.__all__,
-    *zetas.__all__,
-]
+__all__ = gathered(globals())
 __dir__, __getattr__ = namespace(__name__, __all__, REFUSED)

@@ -16,22 +16,7 @@ See Also:
     :mod:`gradops.scipy.special`, the functions that these are made of.
 """
 
-from .._names import namespace
-from . import (
-    density,
-    descriptive,
-    discretes,
-    gammas,
-    hazards,
-    integrals,
-    multivariates,
-    noncentral,
-    normals,
-    orders,
-    powers,
-    relations,
-    wisharts,
-)
+from .._names import gathered, namespace
 from ._refused import FAMILIES, REFUSED
 from .density import *  # noqa: F403
 from .descriptive import *  # noqa: F403
@@ -47,21 +32,7 @@ from .powers import *  # noqa: F403
 from .relations import *  # noqa: F403
 from .wisharts import *  # noqa: F403
 
-__all__ = [
-    *density.__all__,
-    *descriptive.__all__,
-    *discretes.__all__,
-    *gammas.__all__,
-    *hazards.__all__,
-    *integrals.__all__,
-    *multivariates.__all__,
-    *noncentral.__all__,
-    *normals.__all__,
-    *orders.__all__,
-    *powers.__all__,
-    *relations.__all__,
-    *wisharts.__all__,
-]
+__all__ = gathered(globals())
 __dir__, __getattr__ = namespace(
     __name__, __all__, REFUSED | {name: why for name, why in FAMILIES.items() if name not in __all__}
 )
