@@ -33,51 +33,31 @@
 NULL
 
 fft_tensor <- function(z, inverse = FALSE) {
-  rank <- length(dim(z))
-  for (axis in seq_len(max(rank, 1L))) z <- transform_along(z, axis, inverse)
-  z
+  if (length(dim(z)) == 0L) op_cast(z, "complex128") else transformed("fftn", z, inverse)
 }
 
 mvfft_tensor <- function(z, inverse = FALSE) {
   if (length(dim(z)) != 2L) {
     unsupported("z", "must be a matrix.")
   }
-  transform_along(z, 1L, inverse)
+  transformed("fft", z, inverse, axis = 0L)
 }
 
-transform_along <- function(z, axis, inverse) {
-  rank <- length(dim(z))
-  if (rank == 0L) {
-    return(op_cast(z, "complex128"))
+transformed <- function(name, z, inverse, ...) {
+  if (inverse) {
+    call_core(paste0("scipy.fft.i", name), z, norm = "forward", ...)
+  } else {
+    call_core(paste0("scipy.fft.", name), z, ...)
   }
-  z <- if (axis == rank) z else op_swapaxes(z, axis, rank)
-  z <- if (inverse) Conj(op_fft(Conj(z))) else op_fft(z)
-  if (axis == rank) z else op_swapaxes(z, axis, rank)
 }
 
 convolve_tensor <- function(x, y, conj = TRUE, type = c("circular", "open", "filter")) {
   type <- match.arg(type)
-  nx <- length(x)
-  ny <- length(y)
-  if (type == "circular" && nx != ny) {
-    unsupported("y", sprintf("must be as long as `x`, %d, in a circular convolution; got %d.", nx, ny))
+  if (type == "circular" && length(x) != length(y)) {
+    lengths <- sprintf("%d, in a circular convolution; got %d.", length(x), length(y))
+    unsupported("y", paste("must be as long as `x`,", lengths))
   }
-  real <- !holds_complex(x) && !holds_complex(y)
-  x <- flat(x)
-  y <- flat(y)
-  if (type != "circular") {
-    x <- joined(list(numeric(ny - 1), x))
-    y <- joined(list(y, numeric(nx - 1)))
-  }
-  n <- length(x)
-  spectrum <- fft(y)
-  z <- fft_tensor(op_convert_to_tensor(fft(x) * if (conj) Conj(spectrum) else spectrum), inverse = TRUE) / n
-  if (real) z <- Re(z)
-  if (type == "filter") z[ny:nx] else z
-}
-
-holds_complex <- function(x) {
-  if (is_tensor(x)) startsWith(op_dtype(x), "complex") else is.complex(x)
+  call_core("interop.r.signals.convolve", operand(x), operand(y), isTRUE(conj), type)
 }
 
 #' @rdname tensor_signals
@@ -98,63 +78,19 @@ behind <- function(name, otherwise) {
 
 filter_tensor <- function(x, filter, method = c("convolution", "recursive"), sides = 2L, circular = FALSE,
                           init = NULL) {
-  method <- match.arg(method)
-  if (!is_vector(x)) {
-    columns <- lapply(seq_len(ncol(x)), function(j) filter_tensor(x[, j], filter, method, sides, circular, init))
-    return(op_stack(columns, 2L))
+  n <- NROW(x)
+  p <- length(filter)
+  value <- if (match.arg(method) == "recursive") {
+    if (!is.null(init) && length(init) != p) {
+      unsupported("init", sprintf("must have as many elements as `filter`, %d; got %d.", p, length(init)))
+    }
+    call_core("interop.r.signals.recursive", operand(x), operand(filter), operand(init))
+  } else {
+    if (p > n) unsupported("filter", sprintf("is longer than the series: %d and %d.", p, n))
+    ahead <- if (sides == 2) p %/% 2L else 0L
+    call_core("interop.r.signals.moving", operand(x), operand(filter), ahead, isTRUE(circular))
   }
-  values <- flat(x)
-  weights <- flat(filter)
-  by <- if (method == "recursive") filter_recursive(values, weights, init) else moving(values, weights, sides, circular)
-  with_time(by, time_of(x))
-}
-
-# The sum of `weights[j]` times the element `j - 1` places back, of both sides from the middle.
-moving <- function(x, weights, sides, circular) {
-  n <- length(x)
-  p <- length(weights)
-  if (p > n) {
-    unsupported("filter", sprintf("is longer than the series: %d and %d.", p, n))
-  }
-  ahead <- if (sides == 2) p %/% 2L else 0L
-  last <- seq_len(n) + ahead
-  if (!circular) last <- last[last >= p & last <= n]
-  places <- base::outer(last, seq_len(p) - 1L, `-`)
-  window <- fill(x[(as.vector(places) - 1L) %% n + 1L], dim(places))
-  inside <- flat(matmul_tensor(window, weights))
-  if (circular) inside else joined(list(rep(NaN, p - 1L - ahead), inside, rep(NaN, ahead)))
-}
-
-# y[i] = x[i] + weights[1] y[i - 1] + ...: a triangular system, in blocks.
-filter_recursive <- function(x, weights, init, block = 256L) {
-  n <- length(x)
-  p <- length(weights)
-  before <- if (is.null(init)) numeric(p) else flat(init)
-  if (length(before) != p) {
-    unsupported("init", sprintf("must have as many elements as `filter`, %d; got %d.", p, length(before)))
-  }
-  before <- rev(before) # as time goes
-  size <- min(block, n)
-  lags <- base::outer(seq_len(size), seq_len(size), `-`)
-  coefficients <- joined(list(1, -weights, numeric(max(size - p, 1))))
-  system <- lower_toeplitz(coefficients, lags)
-  carried <- base::outer(seq_len(size), seq_len(p), function(i, k) i + p - k) # the lag from what came before
-  weight_of <- joined(list(weights, 0))
-  carry <- fill(weight_of[as.vector(ifelse(carried > p, p + 1L, carried))], dim(carried))
-  done <- list()
-  for (start in seq.int(1L, n, by = size)) {
-    rows <- seq_len(min(size, n - start + 1L))
-    right <- x[start - 1L + rows] + flat(matmul_tensor(carry, before))[rows]
-    y <- op_solve_triangular(if (length(rows) < size) system[rows, rows, drop = FALSE] else system, right, lower = TRUE)
-    done <- c(done, list(y))
-    recent <- joined(list(before, y))
-    before <- recent[length(recent) - p + seq_len(p)]
-  }
-  joined(done)
-}
-
-lower_toeplitz <- function(coefficients, lags) {
-  fill(joined(list(coefficients, 0))[as.vector(ifelse(lags < 0, length(coefficients) + 1L, lags + 1L))], dim(lags))
+  with_time(value, time_of(x))
 }
 
 embed_tensor <- function(x, dimension = 1) {
@@ -163,11 +99,7 @@ embed_tensor <- function(x, dimension = 1) {
   if (dimension < 1 || dimension > n) {
     unsupported("dimension", sprintf("must be from 1 to %d; got %s.", n, format(dimension)))
   }
-  lagged <- function(lag) {
-    rows <- dimension - lag + seq_len(n - dimension + 1L)
-    if (is_vector(x)) fill(flat(x)[rows], c(length(rows), 1L)) else x[rows, , drop = FALSE]
-  }
-  op_concatenate(lapply(seq_len(dimension), lagged), 2L)
+  call_core("interop.r.signals.embed", x, dimension)
 }
 
 #' @rdname tensor_signals
@@ -177,14 +109,5 @@ toeplitz <- function(x, r = NULL, symmetric = is.null(r)) {
 }
 
 toeplitz_tensor <- function(x, r = NULL, symmetric = is.null(r)) {
-  x <- flat(x)
-  n <- length(x)
-  if (symmetric) {
-    lags <- abs(base::outer(seq_len(n), seq_len(n), `-`))
-    return(fill(x[as.vector(lags) + 1L], c(n, n)))
-  }
-  columns <- length(r)
-  lags <- base::outer(seq_len(n), seq_len(columns), `-`)
-  places <- ifelse(lags >= 0, lags + 1L, n - lags) # below the diagonal of `x`, above of `r[-1]`
-  fill(joined(list(x, flat(r)[-1L]))[as.vector(places)], c(n, columns))
+  call_core("interop.r.signals.toeplitz", operand(x), if (!symmetric) operand(r))
 }

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ... import dtypes, ops
 from ...errors import GradopsError, ShapeError
-from ...ops._compose import counted
+from ...ops._compose import NUMBERS, beside, counted, promoted
 from ...ops._compose import floats as as_double
 from .errors import Failure
 from .indexing import column_major
@@ -115,6 +115,15 @@ def fill(x, shape):
 def flat(x):
     """``x``'s elements by column, as a vector."""
     return column_major(x)
+
+
+def beside_each_other(*xs) -> list:
+    """R's numbers and tensors as tensors of one library, of their promoted floating dtype."""
+    like = next((x for x in xs if not isinstance(x, NUMBERS)), None)
+    if like is None:
+        return promoted(*map(ops.convert_to_tensor, xs), floating=True)
+    kind = ops.dtype(promoted(like, *xs, floating=True)[0])
+    return [beside(x, like, kind) for x in xs]
 
 
 def filled(x, shape, byrow: bool = False):

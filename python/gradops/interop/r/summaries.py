@@ -8,8 +8,9 @@ import numpy as np
 
 from ... import ops
 from ...errors import ArgumentError, ShapeError
-from ...scipy._tensors import beside, floating
-from .arrays import flat
+from ...ops._compose import beside
+from ...scipy._tensors import floating
+from .arrays import beside_each_other, flat
 
 FUZZ = 4 * 2.0**-52
 CONTINUOUS = {4: (0, 1), 5: (0.5, 0.5), 6: (0, 0), 7: (1, 1), 8: (1 / 3, 1 / 3), 9: (3 / 8, 3 / 8)}
@@ -17,7 +18,7 @@ CONTINUOUS = {4: (0, 1), 5: (0.5, 0.5), 6: (0, 0), 7: (1, 1), 8: (1 / 3, 1 / 3),
 
 
 def weighted_mean(x, w, na_rm: bool):
-    x, w = floating(flat(x), flat(w))
+    x, w = map(flat, beside_each_other(x, w))
     if na_rm:
         missing = ops.isnan(x)
         x, w = (ops.where(missing, 0.0, v) for v in (x, w))
@@ -35,17 +36,9 @@ def quantile(x, probs, kind: float, na_rm: bool):
     def at(place):
         return ops.take(x, ops.cast(ops.clip(place, 1, n) - 1, "int64"), 0)
 
-    weight, first = beside_of(weight, x), at(low)
+    weight, first = beside(weight, x), at(low)
     between = ops.where(weight == 0, first, first + weight * (at(low + 1) - first))  # an infinite one may weigh nothing
     return between if na_rm else ops.where(ops.any(missing), math.nan, between)
-
-
-def beside_of(value, x):
-    return (
-        ops.cast(value, ops.dtype(x))
-        if ops.is_tensor(value) and not isinstance(value, np.ndarray)
-        else beside(value, x)
-    )
 
 
 def _discrete(n, probs, kind: float):
@@ -133,4 +126,4 @@ def _for_columns(value, x):
     value = flat(floating(value)[0])
     if value.shape[0] != x.shape[1]:
         raise ArgumentError("`center` and `scale` must have one number for each column.", argument="center")
-    return beside_of(value, x)
+    return beside(value, x)
