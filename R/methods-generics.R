@@ -129,17 +129,17 @@ math <- list(
     if (missing(base)) natural else natural / log(base)
   },
   round = function(x, digits = 0) call_op("round", x, digits),
-  signif = function(x, digits = 6) signif_tensor(x, digits),
-  gamma = function(x) gamma_tensor(x),
-  digamma = function(x) digamma_tensor(x),
+  signif = function(x, digits = 6) special("signif", x, digits),
+  gamma = function(x) special("gamma", x),
+  digamma = function(x) psigamma_tensor(x),
   trigamma = function(x) call_op("polygamma", x, 1L),
   cospi = function(x) call_op("cos", x * pi),
   sinpi = function(x) call_op("sin", x * pi),
   tanpi = function(x) call_op("tan", x * pi),
   cumsum = function(x) call_op("cumsum", column_major(x), NULL, NULL),
   cumprod = function(x) call_op("cumprod", doubled(column_major(x)), NULL, NULL),
-  cummax = function(x) running(x, op_maximum),
-  cummin = function(x) running(x, op_minimum)
+  cummax = function(x) call_core("interop.r.arrays.running", x, "maximum"),
+  cummin = function(x) call_core("interop.r.arrays.running", x, "minimum")
 )
 
 Math_tensor <- function(x, ...) {

@@ -157,6 +157,10 @@ solve_tensor <- function(a, b, ...) {
   if (is.null(state$heard)) found else hear_failure(found, list(a, b), "the matrix is singular", sys.call())
 }
 
+as_column <- function(x) {
+  if (is_vector(x)) fill(x, c(length(x), 1L)) else x
+}
+
 # A number is a matrix, as in base R.
 as_matrix_of_one <- function(a) {
   if (length(a) == 1L && length(dim(a)) < 2L) fill(a, c(1L, 1L)) else a
@@ -173,31 +177,21 @@ chol_tensor <- function(x, pivot = FALSE, ...) {
   if (!isFALSE(pivot)) {
     unsupported("pivot", "must be FALSE for tensors.")
   }
-  x <- as_matrix_of_one(x)
-  root <- op_cholesky(mirrored(op_triu(x), op_triu(x, 1L)), upper = TRUE)
+  root <- call_core("scipy.linalg.cholesky", as_matrix_of_one(x), check_finite = FALSE)
   if (is.null(state$heard)) root else hear_failure(root, list(x), "the matrix is not positive definite", sys.call())
 }
 
-# As in R, one triangle of a symmetric matrix is looked at.
-mirrored <- function(triangle, without_diagonal) {
-  triangle + op_transpose(op_conj(without_diagonal))
-}
-
 chol2inv_tensor <- function(x, size = NCOL(x), LINPACK = FALSE) {
-  op_cholesky_inverse(leading(square_of(x), size), upper = TRUE)
+  op_cholesky_inverse(leading(as_matrix_of_one(x), size), upper = TRUE)
 }
 
-# The first rows and columns; a number as a matrix of one.
+# The first rows and columns.
 leading <- function(x, size) {
   if (size == ncol(x)) x else x[seq_len(size), seq_len(size), drop = FALSE]
 }
 
-square_of <- function(x) {
-  if (length(dim(x)) < 2L) fill(x, c(1L, 1L)) else x
-}
-
 backsolve_tensor <- function(r, x, k = ncol(r), upper.tri = TRUE, transpose = FALSE) {
-  r <- leading(square_of(r), k)
+  r <- leading(as_matrix_of_one(r), k)
   if (is.null(dim(x)) || length(dim(x)) == 1L) {
     x <- flat(x)
     if (length(x) > k) x <- x[seq_len(k)]
@@ -213,7 +207,7 @@ forwardsolve_tensor <- function(l, x, k = ncol(l), upper.tri = FALSE, transpose 
 
 # `$qr` holds R as base R's `qr.R()` looks for it.
 qr_tensor <- function(x, ...) {
-  x <- if (length(dim(x)) < 2L) fill(x, c(length(x), 1L)) else x
+  x <- as_column(x)
   parts <- op_qr(x)
   below <- nrow(x) - nrow(parts[[2]])
   compact <- if (below > 0) op_pad(parts[[2]], list(c(0, below), c(0, 0))) else parts[[2]]
@@ -238,7 +232,7 @@ svd <- function(x, nu, nv, LINPACK = FALSE) {
 }
 
 svd_tensor <- function(x, nu = min(n, p), nv = min(n, p), LINPACK = FALSE) {
-  x <- if (length(dim(x)) < 2L) fill(x, c(length(x), 1L)) else x
+  x <- as_column(x)
   n <- nrow(x)
   p <- ncol(x)
   if (nu == 0 && nv == 0) {
@@ -258,20 +252,8 @@ eigen_tensor <- function(x, symmetric, only.values = FALSE, EISPACK = FALSE) {
     values <- known_values(x) %||% needs_values("`eigen()`", "Say `symmetric = TRUE` or `FALSE`.")
     symmetric <- isSymmetric(unname(values))
   }
-  if (symmetric) {
-    parts <- lapply(op_eigh(mirrored(op_tril(x), op_tril(x, -1L))), op_flip, axis = -1L)
-  } else {
-    parts <- op_eig(x)
-    by_size <- op_flip(op_argsort(abs(op_stop_gradient(parts[[1]]))))
-    parts <- list(op_take(parts[[1]], by_size, 1L), op_take(parts[[2]], by_size, 2L))
-    if (all_real(parts[[1]])) parts <- lapply(parts, op_real)
-  }
+  parts <- several(call_core("interop.r.matrices.eigen", operand(x), symmetric))
   structure(list(values = parts[[1]], vectors = if (!only.values) parts[[2]]), class = "eigen")
-}
-
-all_real <- function(x) {
-  values <- known_values(x)
-  !is.null(values) && all(Im(values) == 0)
 }
 
 diag_tensor <- function(x, nrow, ncol, names = TRUE) {

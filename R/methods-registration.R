@@ -43,7 +43,7 @@ methods_of_tensors <- function() {
 # Functions of base R and stats that are no generics there, and whose namesakes gradops exports.
 namesakes <- function() {
   list(
-    base = list(
+    base = base::c(special_methods(), list(
       crossprod = crossprod_tensor, tcrossprod = tcrossprod_tensor, outer = outer_tensor, kronecker = kronecker_tensor,
       norm = norm_tensor,
       solve = solve_tensor, chol2inv = chol2inv_tensor, backsolve = backsolve_tensor,
@@ -58,11 +58,9 @@ namesakes <- function() {
       substring = substring_tensor, chartr = chartr_tensor, casefold = casefold_tensor, strsplit = strsplit_tensor,
       nchar = nchar_tensor, startsWith = startsWith_tensor, endsWith = endsWith_tensor, cat = cat_tensor,
       which.max = which_max_tensor, which.min = which_min_tensor,
-      beta = beta_tensor, lbeta = lbeta_tensor, choose = choose_tensor, lchoose = lchoose_tensor, atan2 = atan2_tensor,
-      psigamma = psigamma_tensor,
-      besselI = bessel_i_tensor, besselK = bessel_k_tensor, besselJ = bessel_j_tensor, besselY = bessel_y_tensor,
+      choose = choose_tensor, lchoose = lchoose_tensor, atan2 = atan2_tensor, psigamma = psigamma_tensor,
       complex = complex_tensor
-    ),
+    )),
     stats = base::c(distribution_methods(), random_methods(), refused_methods(), list(
       fft = fft_tensor, mvfft = mvfft_tensor, convolve = convolve_tensor, embed = embed_tensor,
       toeplitz = toeplitz_tensor,

@@ -27,22 +27,27 @@
 #' @name tensor_special
 NULL
 
-beta_tensor <- function(a, b) {
-  exp(lbeta_tensor(a, b))
+# Methods for the generics that are functions of the core.
+special_methods <- function() {
+  base::sapply(base::c("beta", "lbeta", "besselI", "besselK", "besselJ", "besselY"), function(name) {
+    method <- get(name, topenv())
+    operands <- lapply(names(formals(method))[1:2], as.name)
+    scaled <- bquote(if (expon.scaled) .(base::paste("scaled", name)) else .(name))
+    name <- if ("expon.scaled" %in% names(formals(method))) scaled else name
+    body(method) <- bquote(special(.(name), ..(operands)), splice = TRUE)
+    method
+  }, simplify = FALSE)
 }
 
-lbeta_tensor <- function(a, b) {
-  distribution("special", "lbeta", list(), a, b)
+# `settings` are numbers of R's.
+special <- function(name, ..., settings = list(), call = parent.frame()) {
+  distribution("special", name, settings, ..., call = call)
 }
 
 choose_tensor <- function(n, k) {
   k <- whole_number(k)
-  if (!is_any_tensor(k) && length(k) == 1L && k < 30) {
-    value <- if (k < 0) n * 0 else n * 0 + 1
-    for (j in seq_len(max(k, 0))) value <- value * ((n - k + j) / j)
-    return(value)
-  }
-  gamma_sign(n + 1) * gamma_sign(n - k + 1) * exp(log_choose(n, k))
+  few <- !is_any_tensor(k) && length(k) == 1L && k < 30
+  if (few) special("few", n, settings = list(k)) else special("choose", n, k)
 }
 
 # `k` rounded, as R does, with its warning where values are known; with the derivative of what is not rounded.
@@ -59,61 +64,18 @@ whole_number <- function(k) {
 }
 
 lchoose_tensor <- function(n, k) {
-  k <- whole_number(k)
-  log_choose(ifelse(holds(n < 0), k - 1 - n, n), k) # the logarithm is of the absolute value
-}
-
-log_choose <- function(n, k) {
-  if (is_any_tensor(n) || is_any_tensor(k)) distribution("special", "lchoose", list(), n, k) else base::lchoose(n, k)
+  special("lchoose", n, whole_number(k))
 }
 
 atan2_tensor <- function(y, x) {
   call_operator("arctan2", operand(y), operand(x))
 }
 
-# The sign of the gamma function: it turns at 0, -1, -2, ...
-gamma_sign <- function(x) {
-  ifelse(x > 0 | floor(x) %% 2 == 0, 1, -1)
-}
-
-# As R's, NaN at the poles.
-gamma_tensor <- function(x) {
-  ifelse(holds(x <= 0 & floor(x) == x), NaN, gamma_sign(x)) * exp(call_op("lgamma", x))
-}
-
-digamma_tensor <- function(x) {
-  psigamma_tensor(x)
-}
-
 psigamma_tensor <- function(x, deriv = 0L) {
   if (is.object(deriv) || !is.numeric(deriv) || length(deriv) != 1L || is.na(deriv) || deriv < 0) {
     unsupported("deriv", "must be one R number from 0 on: the order has no gradient.")
   }
-  deriv <- as.integer(round(deriv))
-  poles <- if (deriv %% 2L == 0L) ifelse(holds(x <= 0 & floor(x) == x), NaN, 0) else 0
-  poles + call_op("polygamma", x, deriv)
-}
-
-# Six digits that matter, say: rounded at a place that hangs on the size of each element.
-signif_tensor <- function(x, digits = 6) {
-  size <- op_stop_gradient(abs(x))
-  plain <- size == 0 | !is.finite(size)
-  place <- max(1, round(digits)) - 1 - floor(log10(ifelse(plain, 1, size)))
-  up <- 10^pmax(place, 0)
-  down <- 10^pmax(-place, 0)
-  ifelse(plain, x, call_op("round", x * up / down, 0) / up * down)
-}
-
-# The largest so far, by doubling steps: element i of the rest has seen `step` elements.
-running <- function(x, op) {
-  x <- column_major(x)
-  n <- length(x)
-  step <- 1L
-  while (step < n) {
-    x <- c(x[seq_len(step)], op(x[(step + 1L):n], x[seq_len(n - step)]))
-    step <- 2L * step
-  }
-  x
+  special("psigamma", x, settings = list(round(deriv)))
 }
 
 complex_tensor <- function(length.out = 0L, real = numeric(), imaginary = numeric(), modulus = 1, argument = 0) {
@@ -122,20 +84,4 @@ complex_tensor <- function(length.out = 0L, real = numeric(), imaginary = numeri
   } else {
     modulus * (cos(argument) + 1i * sin(argument))
   }
-}
-
-bessel_i_tensor <- function(x, nu, expon.scaled = FALSE) {
-  distribution("special", if (expon.scaled) "scaled besselI" else "besselI", list(), x, nu)
-}
-
-bessel_k_tensor <- function(x, nu, expon.scaled = FALSE) {
-  distribution("special", if (expon.scaled) "scaled besselK" else "besselK", list(), x, nu)
-}
-
-bessel_j_tensor <- function(x, nu) {
-  distribution("special", "besselJ", list(), x, nu)
-}
-
-bessel_y_tensor <- function(x, nu) {
-  distribution("special", "besselY", list(), x, nu)
 }

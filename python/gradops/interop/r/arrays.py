@@ -126,6 +126,11 @@ def beside_each_other(*xs) -> list:
     return [beside(x, like, kind) for x in xs]
 
 
+def running(x, op: str):
+    """What ``op`` makes of all elements so far, by column."""
+    return ops.associative_scan(getattr(ops, op), column_major(x))
+
+
 def filled(x, shape, byrow: bool = False):
     """R's ``array(x, shape)`` and ``matrix(x, byrow=)``: as :func:`fill`, the elements recycled or cut to fit."""
     shape = tuple(map(int, shape))

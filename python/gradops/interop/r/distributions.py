@@ -318,13 +318,59 @@ def _log_beta(a, b):
     return where(minimum(a, b) < 0, math.nan, log_beta(a, b))
 
 
-def _log_choose(n, k):
-    """``lchoose()`` of ``n`` above -1."""
+def _log_choose_above(n, k):
+    """The logarithm of ``choose(n, k)`` of ``n`` above -1."""
     return choose(
         minimum(k, n - k) > -1,
         lambda of: -log1p(of(n, 1.0)) - log_beta(of(n - k, 1.0) + 1, of(k, 1.0) + 1),
         lambda of: lgamma(of(n, 1.0) + 1) - lgamma(of(k, 1.0) + 1) - lgamma(of(n - k, 1.0) + 1),
     )
+
+
+def _log_choose(n, k):
+    """``lchoose()``: of the absolute value."""
+    return _log_choose_above(where(n < 0, k - 1 - n, n), k)
+
+
+def _choose(n, k):
+    return _gamma_sign(n + 1) * _gamma_sign(n - k + 1) * exp(_log_choose_above(n, k))
+
+
+def _choose_few(k: float, n):
+    """``choose(n, k)`` of a whole ``k``, a polynomial in ``n``."""
+    value = n * 0.0 + (k >= 0)
+    for j in range(1, int(k) + 1):
+        value = value * ((n - k + j) / j)
+    return value
+
+
+def _gamma_sign(x):
+    """The sign of the gamma function, which turns at 0, -1, -2, ..."""
+    return where((x > 0) | (ops.floor(x) % 2 == 0), 1.0, -1.0)
+
+
+def _pole(x):
+    return (x <= 0) & (ops.floor(x) == x)
+
+
+def _gamma(x):
+    """``gamma()``, NaN at the poles."""
+    return where(_pole(x), math.nan, _gamma_sign(x)) * exp(lgamma(x))
+
+
+def _polygamma(deriv: float, x):
+    """``psigamma()``; of an even order NaN at the poles."""
+    value = ops.polygamma(x, int(deriv))
+    return where(_pole(x), math.nan, value) if deriv % 2 == 0 else value
+
+
+def _signif(x, digits):
+    """Rounded at a place that hangs on the size of each element."""
+    size = ops.abs(ops.stop_gradient(x))
+    plain = (size == 0) | ops.logical_not(ops.isfinite(size))
+    place = ops.maximum(ops.round(digits), 1.0) - 1 - ops.floor(ops.log10(where(plain, 1.0, size)))
+    up, down = 10.0 ** ops.maximum(place, 0.0), 10.0 ** ops.maximum(-place, 0.0)
+    return where(plain, x, ops.round(x * up / down) / up * down)
 
 
 def _bessel(function: Callable) -> Callable:
@@ -333,8 +379,14 @@ def _bessel(function: Callable) -> Callable:
 
 
 SPECIAL: dict[str, Callable] = {
+    "beta": lambda a, b: exp(_log_beta(a, b)),
     "lbeta": _log_beta,
+    "choose": _choose,
+    "few": _choose_few,
     "lchoose": _log_choose,
+    "gamma": _gamma,
+    "psigamma": _polygamma,
+    "signif": _signif,
     **{
         name: _bessel(getattr(bessel, of_scipy))
         for name, of_scipy in {

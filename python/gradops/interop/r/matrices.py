@@ -1,0 +1,46 @@
+"""R's functions of matrices, and distances."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import ops
+from ...ops import _checks
+from ...scipy.linalg import eigh, solve
+from ...scipy.spatial.distance import pdist
+from .arrays import beside_each_other, flat
+
+
+def eigen(x, symmetric: bool):
+    """Values in decreasing order, of a matrix that is not symmetric by their size, and vectors as columns."""
+    if symmetric:
+        return [ops.flip(part, -1) for part in eigh(x, check_finite=False)]
+    values, vectors = ops.eig(x)
+    order = ops.argsort(-ops.abs(ops.stop_gradient(values)))
+    parts = [ops.take(values, order, -1), ops.take(vectors, order, -1)]
+    known = _checks.known(values)
+    return parts if known is None or known.imag.any() else [ops.real(part) for part in parts]
+
+
+def distances(x, method: str, p: float):
+    """Of all pairs of rows: R's ``dist()``."""
+    if method == "minkowski":
+        return pdist(x, method, p=p)
+    if method != "canberra":
+        return pdist(x, {"maximum": "chebyshev", "manhattan": "cityblock"}.get(method, method))
+    (x,) = beside_each_other(x)
+    size = ops.abs(ops.stop_gradient(x))
+    total = sum(ops.take(size, rows, 0) for rows in np.triu_indices(x.shape[0], 1))
+    count = ops.sum(ops.cast(total > 0, ops.dtype(x)), 1)  # terms of 0 / 0 are left out, and the sum made up for them
+    return pdist(x, method) * (float(x.shape[1]) / count)
+
+
+def mahalanobis(x, center, cov, inverted: bool):
+    """The squared distances of rows; a ``center`` of False is 0."""
+    if center is not False:
+        x, center = beside_each_other(x, center)
+        x = x - flat(center)
+    x, cov = beside_each_other(x, cov)
+    cov = ops.reshape(cov, (1, 1)) if len(cov.shape) < 2 else cov
+    weighed = ops.matmul(x, cov) if inverted else ops.transpose(solve(cov, ops.transpose(x), check_finite=False))
+    return ops.sum(x * weighed, 1)
