@@ -47,7 +47,7 @@
 #' eigen(a, symmetric = TRUE)$values
 #' diag(chol(a))
 #' gradient(function(a) log(det(a)), matrix(c(4, 1, 1, 3), 2)) # the inverse
-#' @eval usages("tensor_matrices")
+#' @eval usages(generics_of_page("tensor_matrices"))
 #' @name tensor_matrices
 NULL
 

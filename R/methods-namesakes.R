@@ -71,12 +71,15 @@ generic_of_r <- function(name, arguments) {
 for (page in generics_of_r()) list2env(Map(generic_of_r, names(page), page), topenv())
 rm(page)
 
-# For roxygen2: the generics of a page. R CMD check takes those of `qr.` for methods of `qr()`: they are left out.
-usages <- function(page) {
-  names <- names(generics_of_r()[[page]])
+# For roxygen2: functions of a page. R CMD check takes those of `qr.` for methods of `qr()`: they are left out.
+usages <- function(names) {
   shown <- names[!startsWith(names, "qr.")]
   words <- paste(names, collapse = " ")
   c(paste("@aliases", words), paste("@export", words), "@usage", paste0(vapply(shown, usage, ""), "\n"))
+}
+
+generics_of_page <- function(page) {
+  names(generics_of_r()[[page]])
 }
 
 usage <- function(name) {

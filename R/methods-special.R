@@ -23,7 +23,7 @@
 #' @examplesIf gradops_available()
 #' choose(variable(c(5, 6.5)), 2)
 #' gradient(lgamma, 3)
-#' @eval usages("tensor_special")
+#' @eval usages(generics_of_page("tensor_special"))
 #' @name tensor_special
 NULL
 

@@ -20,7 +20,7 @@
 #' dist(x)
 #' mahalanobis(x, c(0, 0), diag(2))
 #' gradient(function(x) norm(x, "F"), matrix(c(0, 3, 0, 4), 2))
-#' @eval usages("tensor_distances")
+#' @eval usages(generics_of_page("tensor_distances"))
 #' @name tensor_distances
 NULL
 

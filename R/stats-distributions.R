@@ -42,7 +42,7 @@
 #' gradient(loglik, c(1, 0))
 #' estimate <- c(mean(y), log(sqrt(mean((y - mean(y))^2))))
 #' sqrt(diag(solve(-hessian(loglik, estimate)))) # standard errors
-#' @eval usages("tensor_distributions")
+#' @eval usages(generics_of_page("tensor_distributions"))
 #' @name tensor_distributions
 NULL
 

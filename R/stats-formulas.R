@@ -14,6 +14,7 @@
 #' decay <- deriv(~ a * exp(-b * t), c("a", "b"), function(a, b, t) NULL)
 #' gradient(function(p) sum(decay(p[1], p[2], 1:3)), c(2, 0.5))
 #' gradient(function(p) sum(SSlogis(1:3, p[1], p[2], p[3])), c(2, 1, 0.5))
+#' @eval usages(models_of_r())
 #' @name tensor_models
 NULL
 
@@ -100,52 +101,11 @@ model_of_tensors <- function(name) {
   model
 }
 
-#' @rdname tensor_models
-#' @usage SSasymp(input, Asym, R0, lrc)
-#' @export
-SSasymp <- model_of_tensors("SSasymp")
+models_of_r <- function() {
+  base::c(
+    "SSasymp", "SSasympOff", "SSasympOrig", "SSbiexp", "SSfol", "SSfpl", "SSgompertz", "SSlogis", "SSmicmen", "SSweibull"
+  )
+}
 
-#' @rdname tensor_models
-#' @usage SSasympOff(input, Asym, lrc, c0)
-#' @export
-SSasympOff <- model_of_tensors("SSasympOff")
-
-#' @rdname tensor_models
-#' @usage SSasympOrig(input, Asym, lrc)
-#' @export
-SSasympOrig <- model_of_tensors("SSasympOrig")
-
-#' @rdname tensor_models
-#' @usage SSbiexp(input, A1, lrc1, A2, lrc2)
-#' @export
-SSbiexp <- model_of_tensors("SSbiexp")
-
-#' @rdname tensor_models
-#' @usage SSfol(Dose, input, lKe, lKa, lCl)
-#' @export
-SSfol <- model_of_tensors("SSfol")
-
-#' @rdname tensor_models
-#' @usage SSfpl(input, A, B, xmid, scal)
-#' @export
-SSfpl <- model_of_tensors("SSfpl")
-
-#' @rdname tensor_models
-#' @usage SSgompertz(x, Asym, b2, b3)
-#' @export
-SSgompertz <- model_of_tensors("SSgompertz")
-
-#' @rdname tensor_models
-#' @usage SSlogis(input, Asym, xmid, scal)
-#' @export
-SSlogis <- model_of_tensors("SSlogis")
-
-#' @rdname tensor_models
-#' @usage SSmicmen(input, Vm, K)
-#' @export
-SSmicmen <- model_of_tensors("SSmicmen")
-
-#' @rdname tensor_models
-#' @usage SSweibull(x, Asym, Drop, lrc, pwr)
-#' @export
-SSweibull <- model_of_tensors("SSweibull")
+for (name in models_of_r()) assign(name, model_of_tensors(name))
+rm(name)

@@ -16,7 +16,7 @@
 #' @examplesIf gradops_available()
 #' approx(1:3, variable(c(1, 4, 9)), xout = 1.5)$y
 #' gradient(splinefun(1:4, c(1, 4, 9, 16)), 2.5)
-#' @eval usages("tensor_interpolation")
+#' @eval usages(generics_of_page("tensor_interpolation"))
 #' @name tensor_interpolation
 NULL
 
@@ -73,39 +73,8 @@ knots_of <- function(x, y, call = parent.frame()) {
   list(x = x, y = y)
 }
 
-# The values at places `v` between ascending knots.
 linear_pieces <- function(x, y, v, steps, f, yleft, yright) {
-  n <- length(x)
-  piece <- piece_of(x, v)
-  at <- function(z, i) if (is_tensor(z) || is_tensor(i)) op_take(flat(z), i, 1L) else z[i]
-  low <- at(y, piece)
-  high <- at(y, piece + 1L)
-  if (steps) {
-    last <- at(x, rep(n, length(x))[1L])
-    inside <- if (f == 0) low else if (f == 1) high else low * (1 - f) + high * f
-    inside <- op_where(op_equal(v, at(x, piece)), low, inside)
-    inside <- op_where(op_equal(v, last), at(y, n), inside)
-  } else {
-    start <- at(x, piece)
-    inside <- low + (high - low) * ((v - start) / (at(x, piece + 1L) - start))
-  }
-  inside <- op_where(op_less(v, at(x, 1L)), yleft, inside)
-  inside <- op_where(op_greater(v, at(x, n)), yright, inside)
-  op_where(op_isnan(v), NaN, inside)
-}
-
-# The number of the knot behind which `v` is, the first for what lies before: the piece between knots that it is in, of
-# which there is one less.
-piece_of <- function(x, v, last = length(x) - 1L) {
-  places <- known_values(v)
-  knots <- known_values(x)
-  if (!is.null(places) && !is.null(knots)) {
-    found <- findInterval(as.vector(places), as.vector(knots))
-    found <- base::pmin(base::pmax(found, 1L, na.rm = TRUE), last)
-    return(if (is.null(dim(places))) found else base::array(found, dim(places)))
-  }
-  found <- op_searchsorted(op_stop_gradient(x), op_stop_gradient(v), side = "right") - 1L
-  op_clip(found, 1L, last)
+  call_core("interop.r.splines.lines", operand(x), operand(y), operand(v), steps, f, operand(yleft), operand(yright))
 }
 
 # A closure of stats whose argument may be a tensor; what its environment holds stays where it is.

@@ -31,7 +31,7 @@
 #'   mean(log(rgamma(1000, shape)))
 #' }
 #' c(gradient(slope, 2.5), trigamma(2.5))
-#' @eval usages("tensor_random")
+#' @eval usages(generics_of_page("tensor_random"))
 #' @name tensor_random
 NULL
 

@@ -29,17 +29,14 @@
 #' X <- cbind(1, 1:5)
 #' gradient(function(y) sum(qr.resid(qr(X), y)^2), c(1, 3, 2, 5, 4))
 #' lm.fit(X, variable(c(1, 3, 2, 5, 4)))$coefficients
-#' @eval usages("tensor_least_squares")
+#' @eval usages(generics_of_page("tensor_least_squares"))
 #' @name tensor_least_squares
 NULL
 
 qr_coef_tensor <- function(qr, y) {
   factors <- factors_of(qr, y)
-  found <- backsolve(factors$r, crossprod_of(factors$q, y))
-  if (is.unsorted(qr$pivot)) {
-    by_column <- order(qr$pivot)
-    found <- if (length(dim(y)) == 2L) found[by_column, ] else found[by_column]
-  }
+  order <- if (is.unsorted(qr$pivot)) as.list(order(qr$pivot))
+  found <- call_core("interop.r.matrices.coefficients", operand(factors$q), operand(factors$r), operand(y), order)
   if (length(dim(y)) < 2L && !is.null(colnames(factors$r))) {
     names(found) <- colnames(factors$r)[order(qr$pivot)]
   }
@@ -47,9 +44,7 @@ qr_coef_tensor <- function(qr, y) {
 }
 
 qr_fitted_tensor <- function(qr, y, k = qr$rank) {
-  q <- factors_of(qr, y)$q
-  if (k < ncol(q)) q <- q[, seq_len(k), drop = FALSE]
-  product(q, crossprod_of(q, y), y)
+  call_core("interop.r.matrices.fitted", operand(factors_of(qr, y)$q), operand(y), k)
 }
 
 qr_resid_tensor <- function(qr, y) {
@@ -74,7 +69,8 @@ lm_wfit_tensor <- function(x, y, w, offset = NULL, method = "qr", tol = 1e-7, si
 # The fit of `y`, in rows that `root` scales, by the decomposition of `x` so scaled.
 least_squares <- function(qr, x, y, offset, root = 1) {
   coefficients <- qr_coef_tensor(qr, y * root)
-  fitted <- product(x, coefficients, y)
+  fitted <- matmul_tensor(x, coefficients)
+  if (length(dim(y)) < 2L) fitted <- flat(fitted)
   list(
     coefficients = coefficients, residuals = y - fitted,
     fitted.values = if (is.null(offset)) fitted else fitted + offset,
@@ -102,15 +98,4 @@ factors_of <- function(qr, y, call = parent.frame()) {
 # TRUE if tensors are among the arguments, of which one may be a decomposition of a tensor.
 among_factors <- function(qr, ...) {
   if (inherits(qr, "gradops_qr")) has_tensor else among(qr, ...)
-}
-
-crossprod_of <- function(q, y) {
-  found <- crossprod_tensor(q, y)
-  if (length(dim(y)) < 2L) flat(found) else found
-}
-
-# q %*% b in the form of `y`.
-product <- function(q, b, y) {
-  found <- matmul_tensor(q, b)
-  if (length(dim(y)) < 2L) flat(found) else found
 }

@@ -28,7 +28,7 @@
 #' filter(x, c(0.5, 0.5), sides = 1)
 #' embed(x, 2)
 #' gradient(function(r) sum(solve(toeplitz(r), c(1, 2, 3))), c(2, 1, 0.5))
-#' @eval usages("tensor_signals")
+#' @eval usages(generics_of_page("tensor_signals"))
 #' @name tensor_signals
 NULL
 

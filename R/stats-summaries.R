@@ -38,7 +38,7 @@
 #' var(x)
 #' quantile(x[, 1], 0.25)
 #' gradient(sd, c(1, 2, 4))
-#' @eval usages("tensor_statistics")
+#' @eval usages(generics_of_page("tensor_statistics"))
 #' @name tensor_statistics
 NULL
 

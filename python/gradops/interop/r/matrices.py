@@ -44,3 +44,25 @@ def mahalanobis(x, center, cov, inverted: bool):
     cov = ops.reshape(cov, (1, 1)) if len(cov.shape) < 2 else cov
     weighed = ops.matmul(x, cov) if inverted else ops.transpose(solve(cov, ops.transpose(x), check_finite=False))
     return ops.sum(x * weighed, 1)
+
+
+def coefficients(q, r, y, order):
+    """Of least squares by a decomposition, whose columns are in an ``order``."""
+    q, r, y = beside_each_other(q, r, y)
+    found = ops.solve_triangular(r, ops.matmul(ops.transpose(q), _columns(y)), lower=False)
+    return _as(y, found if order is None else ops.take(found, [int(i) - 1 for i in order], 0))
+
+
+def fitted(q, y, k: float):
+    """The projection of ``y`` on the first columns of ``q``."""
+    q, y = beside_each_other(q, y)
+    q = q[:, : int(k)]
+    return _as(y, ops.matmul(q, ops.matmul(ops.transpose(q), _columns(y))))
+
+
+def _columns(y):
+    return y if len(y.shape) > 1 else ops.reshape(y, (-1, 1))
+
+
+def _as(y, found):
+    return found if len(y.shape) > 1 else ops.reshape(found, (-1,))

@@ -1,11 +1,31 @@
-"""R's ``splinefun()`` on tensors: the slopes at the knots by its methods, and cubics in pieces of these."""
+"""R's interpolation: lines and steps, and of ``splinefun()`` the slopes at the knots by its methods, and cubics."""
 
 from __future__ import annotations
 
+import math
+
 from ... import ops
+from ...ops._compose import beside
 from ...scipy.interpolate import CubicHermiteSpline
-from ...scipy.interpolate._shared import real_with
+from ...scipy.interpolate._shared import interval, real_with
 from ...scipy.interpolate.cubics import slopes_around, slopes_between
+from .arrays import flat
+
+
+def lines(x, y, v, steps: bool, f, left, right):
+    """At places between ascending knots a straight line, or with ``steps`` a step, which is ``f`` of the way up."""
+    x, y, v = _tensors(x=flat(x), y=flat(y), v=v)
+    last = int(x.shape[0]) - 1
+    piece = interval(x, v)
+    behind = ops.minimum(piece + 1, last)
+    start, low, high = (ops.take(z, i, 0) for z, i in ((x, piece), (y, piece), (y, behind)))
+    if steps:
+        inside = low if f == 0 else high if f == 1 else low * (1 - f) + high * f
+        inside = ops.where(v == x[last], y[last], ops.where(v == start, low, inside))
+    else:
+        inside = low + (high - low) * ((v - start) / (ops.take(x, behind, 0) - start))
+    inside = ops.where(v < x[0], beside(left, y), ops.where(v > x[last], beside(right, y), inside))
+    return ops.where(ops.isnan(v), math.nan, inside)
 
 
 def slopes(x, y, method: str):
