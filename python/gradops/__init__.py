@@ -1,6 +1,6 @@
 """gradops: one gradient vocabulary, with one meaning, on NumPy, PyTorch, TensorFlow and JAX."""
 
-from . import autodiff, config, errors, extend, functional, inference, ops, scipy, text
+from . import autodiff, config, errors, extend, functional, inference, numpy, ops, scipy, text
 from ._names import namespace
 from .autodiff import Parameter, Variable, to
 from .flow import (
@@ -46,6 +46,7 @@ __all__ = [
     "jvp",
     "linear_transpose",
     "linearize",
+    "numpy",
     "ops",
     "scaled_gradient",
     "scaled_gradient_ext",

@@ -464,7 +464,6 @@ def wrong_slope(f, arguments, keywords) -> str | None:
 SLOPELESS = {
     **dict.fromkeys(("histogram", "histogram_bin_edges", "round", "around", "fix"), "these jump"),
     **dict.fromkeys(("linalg.svd", "linalg.eig"), "vectors may turn"),
-    **dict.fromkeys(("linalg.cholesky", "linalg.eigh"), "a triangle is read, and symmetric matrices go nowhere else"),
     **dict.fromkeys(("trim_zeros", "intersect1d"), "of zeros and equal elements"),
     "nan_to_num": "of infinite numbers",
 }

@@ -16,6 +16,7 @@ Not seen: writes to ``v.data`` by NumPy itself, or to an array beside its variab
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
@@ -36,7 +37,7 @@ from .cotangents import sum_to
 from .graph import ALIAS, Node, Rule
 from .modes import recording
 from .state import buffer, bump, clock, written
-from .variable import Variable, attach, data_of, is_active, method
+from .variable import Variable, attach, data_of, is_active, method, wrap
 
 WRITABLE = frozenset(
     {
@@ -402,15 +403,33 @@ def _own(variable: Variable):
     # broadcast: a write there would change values that nobody writes to, without a trace in the graph. So these move to
     # memory of their own at their first write. Their views look at the old memory then, and are made again on the new
     # one, in the order in which they were made, as one may be a view of another.
-    if _shares(root):
+    if _shares(root) and not ("_fillable" in root.__dict__ and sys.getrefcount(root._value) <= _ALONE):
         if isinstance(root, View):
             root.__class__ = Variable  # type: ignore[assignment]
+        known = root.__dict__.get("_views", {}) if "_fillable" in root.__dict__ else root.__dict__.pop("_views", {})
+        views = list(known.values())
+        for view in views:  # the earlier memory's writes are noted with that
+            view._catch_up()
         root._value = root.data.copy(order="K")
-        for view in root.__dict__.pop("_views", {}).values():  # each after its source
+        for view in views:  # each after its source
             view._value = view._look(view._source.data)
     if not isinstance(root, View):
         root.__dict__["_wrote"] = True
     return variable.data
+
+
+def fillable(data) -> Variable:
+    """A variable on an array of its own for code that reads and fills it by turns.
+
+    A write leaves alone what operations saved of it for their gradients, and what they read stays as it was.
+    """
+    out = wrap(data)
+    out.__dict__["_fillable"] = True
+    return out
+
+
+_ALONE = 3
+"""References to an array that its variable and a write to it alone hold: no view, and no operation that read it."""
 
 
 def _root(variable: Variable) -> Variable:
@@ -422,6 +441,8 @@ def _shares(variable: Variable) -> bool:
     """True if its memory may be another's, so that it is copied before it is written."""
     if isinstance(variable, View):
         return not variable._writable
+    if "_fillable" in variable.__dict__:
+        return True
     shared = getattr(variable._value, "base", None) is not None
     return shared and variable._node is not None and "_wrote" not in variable.__dict__
 

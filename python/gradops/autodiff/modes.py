@@ -40,8 +40,8 @@ _inside: ContextVar[str] = ContextVar("gradops_inside", default="")
 """The kind of the user's innermost running function: "differentiated", "own" for a gradient of its own, or ""."""
 
 
-@tracing.read_as(lambda f, *args, **kwargs: f(*args, **kwargs))
-def differentiated(f: Callable, *args, **kwargs):
+@tracing.read_as(lambda f, /, *args, **kwargs: f(*args, **kwargs))
+def differentiated(f: Callable, /, *args, **kwargs):
     """``f(*args, **kwargs)`` as a function of the user's that is being differentiated."""
     with changed(_inside, "differentiated"):
         try:
@@ -51,6 +51,11 @@ def differentiated(f: Callable, *args, **kwargs):
             if hidden is not None:
                 raise hidden from None
             raise
+
+
+def in_differentiated() -> bool:
+    """True in a function of the user's that is being differentiated."""
+    return _inside.get() == "differentiated"
 
 
 def _hidden(error: Exception) -> GradopsError | None:

@@ -139,8 +139,9 @@ class Traced:
             "a compiled function looked at a value: a branch, a Python number or text, or a NumPy function on a traced "
             "array.",
             hint=scipy_functions.hint()
-            or "use `ops.where()`, `ops.cond()` or `ops.while_loop()`, keep to gradops ops, or make the argument "
-            "static; a decision may ask `x > 1`, `np.isclose(x, 1.0)`, `int(x)` or `x.item()`",
+            or "use `ops.where()`, `ops.cond()` or `ops.while_loop()`, keep to gradops ops, fill arrays of "
+            "`import gradops.numpy as np`, or make the argument static; a decision may ask `x > 1`, "
+            "`np.isclose(x, 1.0)`, `int(x)` or `x.item()`",
         )
 
     __float__ = __complex__ = __array__ = numpy = refuse

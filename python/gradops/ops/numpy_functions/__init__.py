@@ -17,10 +17,10 @@ from ...errors import ArgumentTypeError
 from . import _elements, _fourier, _products, _reductions, _shapes, _table, _ufuncs
 from ._reductions import typed
 from ._shapes import ravel
-from ._table import ROWS
+from ._table import ROWS, is_ours
 from ._ufuncs import CALLS
 
-__all__ = ["CALLS", "ROWS", "give", "ravel", "typed"]
+__all__ = ["CALLS", "ROWS", "give", "is_ours", "ravel", "typed"]
 _THEMES = (_elements, _fourier, _products, _reductions, _shapes)
 
 

@@ -25,7 +25,6 @@ row("linalg.det", ops.det, "a")
 row("linalg.inv", ops.inv, "a")
 row("linalg.solve", ops.solve, "a b")
 row("linalg.matrix_power", ops.matrix_power, "a n")
-row("linalg.cholesky", ops.cholesky, "a upper")
 row("linalg.norm", ops.norm, "x ord axis keepdims")
 row("diagonal", ops.diagonal, "a offset axis1 axis2")
 row("linalg.diagonal", lambda x, offset=0: ops.diagonal(x, offset, -2, -1))
@@ -94,8 +93,10 @@ def _hermitian(a, lower: bool = True):
     shape = shape_of(a)
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise ShapeError(f"a Hermitian matrix is square; got shape {shape}.", argument="a")
-    half, rest = (ops.tril(a), ops.tril(a, -1)) if lower else (ops.triu(a), ops.triu(a, 1))
-    return half + ops.conj(ops.swapaxes(rest, -1, -2))
+    rest = ops.tril(a, -1) if lower else ops.triu(a, 1)
+    if "complex" not in ops.dtype(a):
+        return (ops.tril(a) if lower else ops.triu(a)) + ops.swapaxes(rest, -1, -2)
+    return rest + ops.conj(ops.swapaxes(rest, -1, -2)) + ops.real(a) * np.eye(shape[-1])  # real on the diagonal
 
 
 def _named(kind: str, parts: tuple):
@@ -110,9 +111,12 @@ def _lower(UPLO) -> bool:
     return UPLO.upper() == "L"
 
 
+row("linalg.cholesky", lambda a, upper=False: ops.cholesky(_hermitian(a, not upper), upper))
+
+
 @row("linalg.eigh")
 def _eigh(a, UPLO="L"):
-    return _named("EighResult", tuple(ops.eigh(a if _lower(UPLO) else _hermitian(a, False))))
+    return _named("EighResult", tuple(ops.eigh(_hermitian(a, _lower(UPLO)))))
 
 
 @row("linalg.eigvalsh")

@@ -13,6 +13,7 @@ import numpy as np
 from ... import ops
 from ..._tree import map_items
 from ...errors import ArgumentTypeError, TypeOf
+from .._checks import OTHER_NAMES
 
 ROWS: dict[Any, Row] = {}
 
@@ -98,7 +99,10 @@ class Row:
                 out = value
             elif name in own or self.takes_any[1]:
                 found[own.get(name, name)] = value
-            elif not _same(value, self.defaults.get(name)):
+            elif name not in self.defaults:
+                hint = f"write `{OTHER_NAMES[name]}=`" if name in OTHER_NAMES else None
+                raise ArgumentTypeError(f"`numpy.{self.path}` has no argument `{name}`.", argument=name, hint=hint)
+            elif not _same(value, self.defaults[name]):
                 raise unsupported(ours, f"numpy.{self.path}", [name])
         result = self.call(*arguments, **found) if self.takes_any[0] else self.call(**found)
         return result if out is None else into(out, result)

@@ -1,0 +1,211 @@
+"""NumPy, with arrays that take variables: ``import gradops.numpy as np`` in code that fills arrays or lists variables.
+
+All names are NumPy's, and mean what they mean there. In a function that gradops differentiates or compiles, the float
+arrays of the functions here take variables: ``e = np.zeros(n); e[t] = p[0] * e[t - 1]``, ``np.array([x[0], 1.0])``.
+Everywhere else they are NumPy's own arrays. ``import numpy`` has all but that: an array of its own takes no variable,
+which is an error there.
+
+Gradient:
+    Through each element written or listed. Arrays of integers, bools and objects are NumPy's.
+
+Examples:
+    >>> import gradops
+    >>> import gradops.numpy as np
+    >>> def discounted(p):
+    ...     e = np.zeros(4)
+    ...     e[0] = 1.0
+    ...     for t in range(1, 4):
+    ...         e[t] = p[0] * e[t - 1] + p[1]
+    ...     return np.sum(e)
+    >>> discounted(np.array([0.5, 1.0]))
+    np.float64(6.125)
+    >>> gradops.grad(discounted)(np.array([0.5, 1.0]))
+    array([4.75, 4.25])
+
+See Also:
+    :class:`gradops.Variable`, an array that takes variables wherever it is made.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as _numpy
+
+from . import ops
+from ._names import namespace
+from ._tree import items
+from .autodiff import inplace, modes
+from .autodiff.variable import Variable
+from .errors import ArgumentTypeError
+from .ops._structures import recorder
+from .ops.numpy_functions import ROWS, is_ours, typed
+
+__all__ = """
+array asanyarray asarray ascontiguousarray c_ copy empty empty_like eye full full_like identity linalg ones ones_like
+r_ vectorize zeros zeros_like
+""".split()
+
+
+def _taking(made) -> Any:
+    """An array of NumPy's as one that takes variables, where a function is differentiated or compiled."""
+    if isinstance(made, Variable) and not made.requires_grad:
+        return inplace.fillable(made.data)
+    if not isinstance(made, _numpy.ndarray) or made.dtype.kind not in "fc":
+        return made
+    tracing = recorder.get()
+    data = made if tracing is None else tracing.program.current.fold(made)
+    return inplace.fillable(data) if modes.in_differentiated() else data
+
+
+def _holds_ours(value) -> bool:
+    return is_ours(value) or isinstance(value, (list, tuple)) and any(map(is_ours, items(value)))
+
+
+def _of_values(function: Callable) -> Callable:
+    """A function that makes an array of values, which may be variables, or lists that hold some."""
+
+    @functools.wraps(function)
+    def make(object, dtype=None, **keywords):
+        if not _holds_ours(object):
+            return _taking(function(object, **({} if dtype is None else {"dtype": dtype}), **keywords))
+        rank = keywords.pop("ndmin", 0)
+        unknown = [name for name in keywords if name not in ("copy", "order", "subok", "device", "like")]
+        if unknown:
+            raise ArgumentTypeError(f"`{function.__name__}` of variables has no argument `{unknown[0]}`.")
+        found = typed(_joined(object), dtype)
+        if function in (_numpy.array, _numpy.copy) and keywords.get("copy", True) and is_ours(object):
+            found = ops.copy(found)
+        return ops.reshape(found, (*(1,) * (rank - len(found.shape)), *found.shape)) if rank else found
+
+    return make
+
+
+def _joined(value):
+    """A list of variables and numbers, or of such lists, as one array."""
+    if not isinstance(value, (list, tuple)):
+        return value
+    return ops.stack([_joined(part) for part in value]) if _holds_ours(value) else _numpy.asarray(value)
+
+
+def _filled(function: Callable) -> Callable:
+    @functools.wraps(function)
+    def make(*arguments, **keywords):
+        if any(map(_holds_ours, (*arguments, *keywords.values()))) and function is _numpy.full:
+            return _full(*arguments, **keywords)
+        return _taking(function(*arguments, **keywords))
+
+    return make
+
+
+def _full(shape, fill_value, dtype=None, order="C", **keywords):
+    """``numpy.full`` of a variable."""
+    return ops.copy(ops.broadcast_to(typed(_joined(fill_value), dtype), shape))
+
+
+array, asarray, asanyarray, ascontiguousarray, copy = (
+    _of_values(getattr(_numpy, name)) for name in "array asarray asanyarray ascontiguousarray copy".split()
+)
+zeros, ones, empty, full, eye, identity = (
+    _filled(getattr(_numpy, name)) for name in "zeros ones empty full eye identity".split()
+)
+zeros_like, ones_like, empty_like, full_like = (
+    _filled(getattr(_numpy, name)) for name in "zeros_like ones_like empty_like full_like".split()
+)
+
+
+class vectorize(_numpy.vectorize):
+    """``numpy.vectorize``, whose function is called with variables where an argument is one.
+
+    Raises:
+        ArgumentTypeError: ``signature`` or ``excluded`` beside variables.
+
+    Gradient:
+        Through the function, element by element.
+    """
+
+    def __call__(self, *arguments, **keywords):
+        if not any(map(_holds_ours, (*arguments, *keywords.values()))):
+            return super().__call__(*arguments, **keywords)
+        if keywords or self.signature is not None or self.excluded:
+            raise ArgumentTypeError("`vectorize` of variables takes positional arguments, each element by element.")
+        given = _numpy.broadcast_arrays(*map(_joined, arguments))
+        shape = given[0].shape
+        flat = [ops.reshape(x, (-1,)) for x in given]
+        found = [self.pyfunc(*(x[i] for x in flat)) for i in range(flat[0].shape[0])]
+        if isinstance(found[0], tuple):
+            return tuple(ops.reshape(ops.stack(list(part)), shape) for part in zip(*found))
+        return ops.reshape(ops.stack(found), shape)
+
+
+class _Joining:
+    """``numpy.r_`` and ``numpy.c_``, of variables too."""
+
+    def __init__(self, plain: Any, rank: int):
+        self._plain = plain
+        self._rank = rank
+
+    def __getitem__(self, key):
+        parts = key if isinstance(key, tuple) else (key,)
+        if not _holds_ours(parts):
+            return _taking(self._plain[key])
+        if any(isinstance(part, str) for part in parts):
+            raise ArgumentTypeError("`r_` and `c_` of variables take no text.")
+        found = [_numpy.r_[part] if isinstance(part, slice) else _joined(part) for part in parts]
+        found = [_numpy.atleast_1d(part) for part in found]
+        if self._rank == 2:
+            found = [part if len(part.shape) > 1 else part[:, None] for part in found]
+        return ops.concatenate(found, -1 if self._rank == 2 else 0)
+
+
+r_, c_ = _Joining(_numpy.r_, 1), _Joining(_numpy.c_, 2)
+
+
+class _Part:
+    """A module of NumPy's, whose functions take lists of variables."""
+
+    def __init__(self, module: Any):
+        self._module = module
+
+    def __dir__(self) -> list[str]:
+        return dir(self._module)
+
+    def __getattr__(self, name: str) -> Any:
+        return _as_here(getattr(self._module, name))
+
+
+linalg: Any = _Part(_numpy.linalg)
+
+
+_missing = namespace(__name__)[1]
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *dir(_numpy)})
+
+
+def __getattr__(name: str) -> Any:
+    return _as_here(getattr(_numpy, name)) if hasattr(_numpy, name) else _missing(name)
+
+
+def _as_here(found: Any) -> Any:
+    return _of_lists(found) if callable(found) and found in ROWS else found
+
+
+@functools.cache
+def _of_lists(function: Callable) -> Callable:
+    """A function of NumPy's to which a list of numbers is an array where one of them is a variable."""
+
+    @functools.wraps(function)
+    def call(*arguments, **keywords):
+        return function(*map(_of_numbers, arguments), **{name: _of_numbers(x) for name, x in keywords.items()})
+
+    return call
+
+
+def _of_numbers(value):
+    if not isinstance(value, (list, tuple)) or not any(map(is_ours, items(value))):
+        return value
+    return _joined(value) if all(len(_numpy.shape(x)) == 0 for x in items(value)) else value
