@@ -7,7 +7,7 @@ import numpy as np
 from ... import ops
 from ...annotations import Axis, Operand, Tensor
 from ...errors import ArgumentError, ShapeError
-from .._define import composed
+from .._define import composed, family
 from .._solving import of_tensors
 from .._tensors import beside, constant, floating, inexact
 
@@ -62,27 +62,25 @@ def _together(*given):
     return [x if ops.is_tensor(x) and not isinstance(x, np.ndarray) else beside(x, inexact(like)) for x in given]
 
 
-@composed
+of_samples = family(
+    returns="A tensor of ``y``'s shape without ``axis``.",
+    raises="ShapeError: ``x`` does not fit ``y``.",
+    gradient="By ``y``, ``x`` and ``dx``: the formula's.",
+)
+
+
+@of_samples
 def trapezoid(y: Tensor, x: Tensor = None, dx: Operand = 1.0, axis: Axis = -1) -> Tensor:
     """The integral of samples along an axis, by the trapezoidal rule.
 
     Args:
         x: where the samples are, a vector or of the shape of ``y``; without, they are ``dx`` apart.
-
-    Returns:
-        A tensor of ``y``'s shape without ``axis``.
-
-    Raises:
-        ShapeError: ``x`` does not fit ``y``.
-
-    Gradient:
-        By ``y``, ``x`` and ``dx``: the formula's.
     """
     y, d, _ = _samples("scipy.integrate.trapezoid", y, x, dx, axis)
     return ops.sum(d * (y[..., 1:] + y[..., :-1]) / 2, axis=-1)
 
 
-@composed
+@of_samples
 def cumulative_trapezoid(y: Tensor, x: Tensor = None, dx: Operand = 1.0, axis: Axis = -1, initial=None) -> Tensor:
     """The integrals of samples from the first to each, by the trapezoidal rule.
 
@@ -94,11 +92,7 @@ def cumulative_trapezoid(y: Tensor, x: Tensor = None, dx: Operand = 1.0, axis: A
         A tensor of ``y``'s shape; without ``initial`` of one element less along ``axis``.
 
     Raises:
-        ShapeError: ``x`` does not fit ``y``.
         ArgumentError: an ``initial`` that is not 0.
-
-    Gradient:
-        By ``y``, ``x`` and ``dx``: the formula's.
     """
     name = "scipy.integrate.cumulative_trapezoid"
     if initial is not None and not (np.isscalar(initial) and initial == 0):
@@ -134,7 +128,7 @@ def _pairs(y, d, stop: int):
     return ops.sum(both / 6 * (y0 * (2 - _ratio(h1, h0)) + y1 * middle + y2 * (2 - _ratio(h0, h1))), axis=-1)
 
 
-@composed
+@of_samples
 def simpson(y: Tensor, x: Tensor = None, *, dx: Operand = 1.0, axis: Axis = -1) -> Tensor:
     """The integral of samples along an axis, by Simpson's rule.
 
@@ -143,15 +137,6 @@ def simpson(y: Tensor, x: Tensor = None, *, dx: Operand = 1.0, axis: Axis = -1) 
 
     Args:
         x: where the samples are, a vector or of the shape of ``y``; without, they are ``dx`` apart.
-
-    Returns:
-        A tensor of ``y``'s shape without ``axis``.
-
-    Raises:
-        ShapeError: ``x`` does not fit ``y``.
-
-    Gradient:
-        By ``y``, ``x`` and ``dx``: the formula's.
     """
     y, d, count = _samples("scipy.integrate.simpson", y, x, dx, axis)
     if count % 2:
@@ -167,7 +152,7 @@ def simpson(y: Tensor, x: Tensor = None, *, dx: Operand = 1.0, axis: Axis = -1) 
     return _pairs(y, d, count - 3) + last - _ratio(h1**3, 6 * h0 * (h0 + h1)) * y[..., -3]
 
 
-@composed
+@of_samples
 def cumulative_simpson(
     y: Tensor, *, x: Tensor = None, dx: Operand = 1.0, axis: Axis = -1, initial: Operand = None
 ) -> Tensor:
@@ -179,9 +164,6 @@ def cumulative_simpson(
 
     Returns:
         A tensor of ``y``'s shape; without ``initial`` of one element less along ``axis``.
-
-    Raises:
-        ShapeError: ``x`` does not fit ``y``.
 
     Gradient:
         By ``y``, ``x``, ``dx`` and ``initial``: the formula's.

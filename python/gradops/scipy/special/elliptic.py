@@ -17,7 +17,7 @@ import numpy as np
 from ... import _scipy, ops
 from ...annotations import Operand, Tensor
 from ...extend import derivative
-from .._define import composed, ufunc
+from .._define import composed, family, ufunc
 from .._formulas import choose
 from .._tensors import constant, floating
 from ._orders import nodes
@@ -179,12 +179,12 @@ def _of_rc(x, y, by_x: bool):
 derivative(_elliprc, x=lambda g, x, y_: g * _of_rc(x, y_, True), y_=lambda g, x, y_: g * _of_rc(x, y_, False))
 
 
-@composed
+of_carlson = family(returns="A tensor of the broadcast shape.")
+
+
+@of_carlson
 def elliprc(x: Operand, y: Operand) -> Tensor:
     """Carlson's degenerate integral R_C; of ``y`` below 0 its principal value.
-
-    Returns:
-        A tensor of the broadcast shape.
 
     Gradient:
         Integrals of the same kind; infinite by ``x`` at 0.
@@ -192,12 +192,9 @@ def elliprc(x: Operand, y: Operand) -> Tensor:
     return _elliprc(*floating(x, y))
 
 
-@composed
+@of_carlson
 def elliprd(x: Operand, y: Operand, z: Operand) -> Tensor:
     """Carlson's integral of the second kind R_D.
-
-    Returns:
-        A tensor of the broadcast shape.
 
     Gradient:
         Integrals of the same kind, of real arguments; infinite where an argument is 0.
@@ -205,12 +202,9 @@ def elliprd(x: Operand, y: Operand, z: Operand) -> Tensor:
     return _elliprd(*floating(x, y, z))
 
 
-@composed
+@of_carlson
 def elliprf(x: Operand, y: Operand, z: Operand) -> Tensor:
     """Carlson's integral of the first kind R_F.
-
-    Returns:
-        A tensor of the broadcast shape.
 
     Gradient:
         By ``x`` ``-elliprd(y, z, x) / 6``, of real arguments; infinite where an argument is 0.
@@ -218,12 +212,9 @@ def elliprf(x: Operand, y: Operand, z: Operand) -> Tensor:
     return _elliprf(*floating(x, y, z))
 
 
-@composed
+@of_carlson
 def elliprg(x: Operand, y: Operand, z: Operand) -> Tensor:
     """Carlson's integral of the second kind R_G, which is symmetric.
-
-    Returns:
-        A tensor of the broadcast shape.
 
     Gradient:
         Integrals of the same kind, of real arguments.
@@ -231,12 +222,9 @@ def elliprg(x: Operand, y: Operand, z: Operand) -> Tensor:
     return _elliprg(*floating(x, y, z))
 
 
-@composed
+@of_carlson
 def elliprj(x: Operand, y: Operand, z: Operand, p: Operand) -> Tensor:
     """Carlson's integral of the third kind R_J.
-
-    Returns:
-        A tensor of the broadcast shape.
 
     Gradient:
         Integrals of the same kind, of real arguments; NaN where ``p`` is below 0, and the integral a principal value.

@@ -10,7 +10,7 @@ import numpy as np
 from ... import _scipy, ops
 from ...annotations import Operand, Tensor
 from ...extend import derivative
-from .._define import composed, in_part, ufunc
+from .._define import composed, family, in_part, ufunc
 from .._formulas import choose, exp, where
 from .._tensors import floating
 from . import _tails, incomplete
@@ -168,23 +168,18 @@ def _count(k):
     return ops.where(k < 0, math.nan, ops.floor(k))
 
 
-@ufunc()
-def gdtrib(a: Operand, p: Operand, x: Operand) -> Tensor:
-    """Shape of the gamma distribution of rate ``a`` that has ``p`` up to ``x``.
+implicit = family(gradient="Of the implicit function.", within=ufunc())
 
-    Gradient:
-        Of the implicit function.
-    """
+
+@implicit
+def gdtrib(a: Operand, p: Operand, x: Operand) -> Tensor:
+    """Shape of the gamma distribution of rate ``a`` that has ``p`` up to ``x``."""
     ...
 
 
-@ufunc()
+@implicit
 def pdtrik(p: Operand, m: Operand) -> Tensor:
-    """The real count up to which the Poisson distribution of mean ``m`` has ``p``.
-
-    Gradient:
-        Of the implicit function.
-    """
+    """The real count up to which the Poisson distribution of mean ``m`` has ``p``."""
     ...
 
 
@@ -272,23 +267,15 @@ def nbdtri(k: Operand, n: Operand, p: Operand) -> Tensor:
     return betaincinv(n, _count(k) + 1, p)
 
 
-@ufunc()
+@implicit
 def btdtria(p: Operand, b: Operand, x: Operand) -> Tensor:
-    """First shape of the beta distribution of second shape ``b`` that has ``p`` up to ``x``.
-
-    Gradient:
-        Of the implicit function.
-    """
+    """First shape of the beta distribution of second shape ``b`` that has ``p`` up to ``x``."""
     ...
 
 
-@ufunc()
+@implicit
 def btdtrib(a: Operand, p: Operand, x: Operand) -> Tensor:
-    """Second shape of the beta distribution of first shape ``a`` that has ``p`` up to ``x``.
-
-    Gradient:
-        Of the implicit function.
-    """
+    """Second shape of the beta distribution of first shape ``a`` that has ``p`` up to ``x``."""
     ...
 
 
@@ -349,13 +336,9 @@ def fdtri(dfn: Operand, dfd: Operand, p: Operand) -> Tensor:
     return dfd / dfn * part / rest
 
 
-@ufunc()
+@implicit
 def fdtridfd(dfn: Operand, p: Operand, x: Operand) -> Tensor:
-    """Second degrees of freedom of the F distribution of ``dfn`` first ones that has ``p`` up to ``x``.
-
-    Gradient:
-        Of the implicit function.
-    """
+    """Second degrees of freedom of the F distribution of ``dfn`` first ones that has ``p`` up to ``x``."""
     ...
 
 
@@ -502,13 +485,9 @@ def stdtrit(df: Operand, p: Operand) -> Tensor:
     ...
 
 
-@ufunc()
+@implicit
 def stdtridf(p: Operand, t: Operand) -> Tensor:
-    """Degrees of freedom of Student's t distribution that has ``p`` up to ``t``.
-
-    Gradient:
-        Of the implicit function.
-    """
+    """Degrees of freedom of Student's t distribution that has ``p`` up to ``t``."""
     ...
 
 
