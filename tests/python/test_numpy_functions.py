@@ -650,6 +650,20 @@ def test_how_an_array_lies_in_memory_is_known_or_asked_for():
             jit(f)(WIDE)
 
 
+def test_methods_that_are_not_called_as_the_functions():
+    v, x = Variable(VECTOR, requires_grad=True), VECTOR
+    for f in (lambda x: x.clip(0.0), lambda x: x.clip(max=1.0), lambda x: x.compress([True, False, True])):
+        np.testing.assert_array_equal(f(v).data, f(x))
+    z = v * 1.0
+    z.partition(1)
+    z.fill(2.0)
+    np.testing.assert_array_equal(z.data, 2.0)
+    with pytest.raises(TypeError):
+        v.sum(0, True)  # NumPy's second argument is `dtype`
+    with pytest.raises(ArgumentTypeError, match="write `axis=`"):
+        v.sum(dim=0)
+
+
 def test_sort_is_in_place():
     z = Variable(VECTOR.copy())
     assert z.sort() is None

@@ -62,6 +62,11 @@ def _transpose(self, *axes):
     return ops.transpose(self, axes[0] if len(axes) == 1 else axes or None)
 
 
+def _clip(self, min=None, max=None, out=None):
+    """The elements, or the limits where they lie beyond; either may be None."""
+    return ops.clip(self, min, max) if out is None else np.clip(self, min, max, out=out)
+
+
 def _compress(self, condition, axis=None, out=None):
     """The slices along ``axis`` where a condition holds."""
     return np.compress(condition, self, axis, out)
@@ -103,10 +108,11 @@ METHODS: dict[str, Callable] = {
     },
     **{
         name: numpy_functions.ROWS[getattr(np, name)].method()
-        for name in """all any argmax argmin argpartition argsort choose clip copy cumprod cumsum diagonal dot
+        for name in """all any argmax argmin argpartition argsort choose copy cumprod cumsum diagonal dot
         max mean min nonzero prod put ravel repeat round searchsorted squeeze std sum swapaxes take trace var""".split()
     },
     "astype": _astype,
+    "clip": _clip,
     "compress": _compress,
     "conjugate": ops.conj,
     "fill": _fill,
