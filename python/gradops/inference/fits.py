@@ -101,7 +101,7 @@ def _length(data) -> int | None:
 
 
 def minimum(model: Any, start: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where a model's value is least, and its Hessian there."""
+    """The place where a model's value is least, and its Hessian there."""
     if not start.size:
         return start, np.zeros((0, 0))
 

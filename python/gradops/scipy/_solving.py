@@ -287,7 +287,7 @@ def solution(name: str, residual: Callable, held: Callable, point, lacking: str)
 
 
 def of_steps(residual: Callable, x):
-    """As :func:`solution`, of an ``x`` whose value is not known and which is exact."""
+    """The same as :func:`solution` for an ``x`` whose value is not known and which is exact."""
     size = int(np.prod(x.shape))
     slopes = functional.jacobian(lambda z: ops.reshape(residual(z), (size,)), x)
     return _stepped(residual, ops.stop_gradient(ops.reshape(slopes, (size, size))), x)

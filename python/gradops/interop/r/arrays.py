@@ -127,7 +127,7 @@ def beside_each_other(*xs) -> list:
 
 
 def running(x, op: str):
-    """What ``op`` makes of all elements so far, by column."""
+    """The result of ``op`` for all elements so far, by column."""
     return ops.associative_scan(getattr(ops, op), column_major(x))
 
 

@@ -23,7 +23,7 @@ def eigen(x, symmetric: bool):
 
 
 def distances(x, method: str, p: float):
-    """Of all pairs of rows: R's ``dist()``."""
+    """The distances of all pairs of rows: R's ``dist()``."""
     if method == "minkowski":
         return pdist(x, method, p=p)
     if method != "canberra":
@@ -47,7 +47,7 @@ def mahalanobis(x, center, cov, inverted: bool):
 
 
 def coefficients(q, r, y, order):
-    """Of least squares by a decomposition, whose columns are in an ``order``."""
+    """The coefficients of least squares by a decomposition, whose columns are in an ``order``."""
     q, r, y = beside_each_other(q, r, y)
     found = ops.solve_triangular(r, ops.matmul(ops.transpose(q), _columns(y)), lower=False)
     return _as(y, found if order is None else ops.take(found, [int(i) - 1 for i in order], 0))

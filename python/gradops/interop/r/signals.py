@@ -64,6 +64,6 @@ def embed(x, dimension: float):
 
 
 def toeplitz(x, r=None):
-    """By the first column and row, which without ``r`` are the same."""
+    """The Toeplitz matrix of a first column and row, which are the same without ``r``."""
     x, r = map(flat, beside_each_other(x, x if r is None else r))
     return toeplitz_of(x, r)

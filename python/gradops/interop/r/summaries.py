@@ -26,7 +26,7 @@ def weighted_mean(x, w, na_rm: bool):
 
 
 def quantile(x, probs, kind: float, na_rm: bool):
-    """By one of the nine types, all of which weigh two neighbours in order."""
+    """The quantiles by one of the nine types, all of which weigh two neighbours in order."""
     x = ops.sort(floating(flat(x))[0])
     missing = ops.isnan(x)
     n = ops.cast(ops.sum(ops.logical_not(missing)), "float64") if na_rm else float(x.shape[0])
@@ -56,7 +56,7 @@ def _continuous(n, probs, a: float, b: float):
 
 
 def variance(x):
-    """Of what is not missing."""
+    """The variance of the elements that are not missing."""
     return ops.nanvar(x) * _correction(x)
 
 
@@ -71,7 +71,7 @@ def _correction(x, na_rm: bool = True):
 
 
 def covariance(x, y=None, unit: bool = False):
-    """Of columns; of two vectors a number.
+    """The covariances of columns; for two vectors a number.
 
     Args:
         unit: of columns of length 1, whose covariances are correlations.

@@ -43,7 +43,7 @@ def _prod(a, axis=None, dtype=None, keepdims=False, initial=1, where=True):
 
 
 def _count(a, axis, where):
-    """How many elements each result is of, with the axes kept."""
+    """The number of elements in each result, with the axes kept."""
     whole = np.ones(shape_of(a))
     if where is not True and not _is_plain(where):
         return ops.sum(ops.cast(ops.broadcast_to(where, shape_of(a)), "float64"), axis, True)

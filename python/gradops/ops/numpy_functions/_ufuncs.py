@@ -103,7 +103,7 @@ _call("vecdot")(vecdot)
 
 
 def call_of(ufunc: np.ufunc) -> Callable | None:
-    """What a ufunc of NumPy's or SciPy's is here; None for others."""
+    """The op for a ufunc of NumPy's or SciPy's; None for others."""
     call = CALLS.get(ufunc)
     if call is None:
         call = scipy_functions.of_ufunc(ufunc)
