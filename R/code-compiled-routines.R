@@ -43,3 +43,8 @@ poisson_deviance <- function(y, mu, wt) {
 is_poisson_deviance <- function(f) {
   identical(names(formals(f)), c("y", "mu", "wt")) && identical(body(f), body(stats::poisson()$dev.resids))
 }
+
+# A comparison that, as in tensors of booleans, is false of what is missing.
+holds <- function(test) {
+  if (is_tensor(test)) test else test & !is.na(test)
+}

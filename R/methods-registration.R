@@ -68,7 +68,6 @@ namesakes <- function() {
       lm.fit = lm_fit_tensor, lm.wfit = lm_wfit_tensor, ave = ave_tensor,
       weighted.mean = weighted_mean_tensor, cov2cor = cov2cor_tensor,
       var = var_tensor, sd = sd_tensor, cov = cov_tensor, cor = cor_tensor,
-      dnbinom = dnbinom_tensor, pnbinom = pnbinom_tensor, qnbinom = qnbinom_tensor,
       dmultinom = dmultinom_tensor
     ))
   )
@@ -77,8 +76,7 @@ namesakes <- function() {
 # Those of them that go element by element.
 elementwise_names <- function() {
   base::c(
-    "beta", "lbeta", "choose", "lchoose", "atan2", "besselI", "besselK", "besselJ", "besselY", "dnbinom", "pnbinom",
-    "psigamma", "qnbinom", names(distribution_generics())
+    "choose", "lchoose", "atan2", "psigamma", names(special_methods()), names(distribution_generics())
   )
 }
 

@@ -62,11 +62,13 @@ distribution <- function(kind, family, settings, ..., call = parent.frame()) {
   keep_names(value, arguments[[1]], if (length(arguments) > 1L) arguments[[2]])
 }
 
-# The generics below whose parameters, in their order, are those of a family in the core.
-distribution_generics <- function() {
-  names <- base::outer(base::c("d", "p", "q"), distribution_families(), base::paste0)
+# Of the first letters, generics of families in the core.
+family_generics <- function(kinds, families = base::c(distribution_families(), "nbinom")) {
+  names <- base::outer(kinds, families, base::paste0)
   mget(names, topenv(), inherits = FALSE)
 }
+
+distribution_generics <- function() family_generics(names(kinds))
 
 # Their methods for tensors.
 distribution_methods <- function() {
@@ -81,43 +83,31 @@ distribution_method <- function(generic, name) {
   settings <- intersect(arguments, base::c("log", "lower.tail", "log.p"))
   kind <- kinds[[base::substr(name, 1L, 1L)]]
   flags <- lapply(settings, function(setting) call("isTRUE", as.name(setting)))
-  given <- lapply(base::c(arguments[[1L]], family_parameters(generic)), as.name)
-  body(generic) <- bquote({
-    .(if ("ncp" %in% arguments) {
-      bquote(if (!is_central(ncp)) {
-        return(distribution(.(kind), .(base::paste0("n", base::substring(name, 2L))), list(..(flags)), ..(given), ncp))
-      }, splice = TRUE)
+  of_family(generic, name, function(family, given) {
+    bquote(distribution(.(kind), .(family), list(..(flags)), .(as.name(arguments[[1L]])), ..(given)), splice = TRUE)
+  })
+}
+
+# The generic with `call_of(family, parameters)` for its body, of the family that `ncp` or `mu` says.
+of_family <- function(generic, name, call_of) {
+  family <- base::substring(name, 2L)
+  given <- lapply(family_parameters(generic), as.name)
+  body(generic) <- if ("ncp" %in% names(formals(generic))) {
+    noncentral <- call_of(base::paste0("n", family), base::c(given, quote(ncp)))
+    bquote(if (is_central(ncp)) .(call_of(family, given)) else .(noncentral))
+  } else if ("mu" %in% names(formals(generic))) {
+    bquote({
+      if (!missing(mu) && !missing(prob)) unsupported("prob", "and `mu` are both given.")
+      if (missing(mu)) .(call_of(family, given[1:2])) else .(call_of("nbinom_mu", given[-2L]))
     })
-    distribution(.(kind), .(base::substring(name, 2L)), list(..(flags)), ..(given))
-  }, splice = TRUE)
+  } else {
+    call_of(family, given)
+  }
   generic
 }
 
 is_central <- function(ncp) {
   missing(ncp) || !is_any_tensor(ncp) && identical(as.numeric(ncp), 0)
-}
-
-# `dnbinom()`, `pnbinom()` and `qnbinom()`, by the probability or by the mean.
-negative_binomial <- function(kind, settings, at, size, prob, mu, call = parent.frame()) {
-  if (missing(mu)) {
-    distribution(kind, "nbinom", settings, at, size, prob, call = call)
-  } else if (missing(prob)) {
-    distribution(kind, "nbinom_mu", settings, at, size, mu, call = call)
-  } else {
-    unsupported("prob", "and `mu` are both given.", call = call)
-  }
-}
-
-dnbinom_tensor <- function(x, size, prob, mu, log = FALSE) {
-  negative_binomial("density", list(isTRUE(log)), x, size, prob, mu)
-}
-
-pnbinom_tensor <- function(q, size, prob, mu, lower.tail = TRUE, log.p = FALSE) {
-  negative_binomial("probability", list(isTRUE(lower.tail), isTRUE(log.p)), q, size, prob, mu)
-}
-
-qnbinom_tensor <- function(p, size, prob, mu, lower.tail = TRUE, log.p = FALSE) {
-  negative_binomial("quantile", list(isTRUE(lower.tail), isTRUE(log.p)), p, size, prob, mu)
 }
 
 dmultinom_tensor <- function(x, size = NULL, prob, log = FALSE) {
@@ -146,9 +136,4 @@ elementwise <- function(f, arguments) {
   }
   value <- do.call(f, Map(flat_one, arguments, sizes), quote = TRUE)
   if (length(shape) > 0L) fill(value, shape[[1]]) else value
-}
-
-# A comparison that, as in tensors of booleans, is false of what is missing.
-holds <- function(test) {
-  if (is_tensor(test)) test else test & !is.na(test)
 }

@@ -103,7 +103,8 @@ model_of_tensors <- function(name) {
 
 models_of_r <- function() {
   base::c(
-    "SSasymp", "SSasympOff", "SSasympOrig", "SSbiexp", "SSfol", "SSfpl", "SSgompertz", "SSlogis", "SSmicmen", "SSweibull"
+    "SSasymp", "SSasympOff", "SSasympOrig", "SSbiexp", "SSfol", "SSfpl", "SSgompertz", "SSlogis", "SSmicmen",
+    "SSweibull"
   )
 }
 

@@ -35,29 +35,14 @@
 #' @name tensor_random
 NULL
 
-random_generics <- function() {
-  names <- base::paste0("r", setdiff(distribution_families(), base::c("binom", "pois", "geom", "hyper")))
-  mget(names, topenv(), inherits = FALSE)
-}
-
-# Their methods for tensors.
+# Methods for tensors, of the families that are no counts.
 random_methods <- function() {
-  generics <- random_generics()
+  generics <- family_generics("r", setdiff(distribution_families(), base::c("binom", "pois", "geom", "hyper")))
   Map(random_method, generics, names(generics))
 }
 
 random_method <- function(generic, name) {
-  family <- base::substring(name, 2L)
-  given <- lapply(family_parameters(generic), as.name)
-  body(generic) <- bquote({
-    .(if ("ncp" %in% names(formals(generic))) {
-      bquote(if (!is_central(ncp)) {
-        return(random_numbers(.(base::paste0("n", family)), n, ..(given), ncp))
-      }, splice = TRUE)
-    })
-    random_numbers(.(family), n, ..(given))
-  }, splice = TRUE)
-  generic
+  of_family(generic, name, function(family, given) bquote(random_numbers(.(family), n, ..(given)), splice = TRUE))
 }
 
 random_numbers <- function(family, n, ..., call = parent.frame()) {
@@ -101,4 +86,3 @@ refuse_tensor <- function(frame, why, call = parent.frame()) {
   instead <- sprintf("Its numbers are `as.vector(%s)`.", name)
   unsupported(name, sprintf("must be R's numbers: %s.", why), instead, call = call)
 }
-
