@@ -483,3 +483,19 @@ def test_the_value_and_linearity_of_a_rule(backend):
     f.defjvp(lambda primals, tangents: (primals[0] * 100.0, 3.0 * tangents[0] + tangents[0] ** 2))
     value, gradient = gradops.value_and_grad(f)(on(backend, 2.0))
     close([value, gradient], [2.0, 3.0])
+
+
+def test_a_rule_that_calls_its_function(backend):
+    """At the arguments, whose derivative is by the rule again; on tangents it would be so without end."""
+    f = gradops.custom_jvp(ops.exp)
+    f.defjvp(lambda primals, tangents: (f(*primals), 3.0 * tangents[0] * f(*primals)))
+    first = gradops.grad(f)
+    pushed = lambda x: gradops.jvp(f, (x,), (1.0,))[1]  # noqa: E731
+    for order, g in enumerate((first, gradops.grad(first), gradops.grad(gradops.grad(first))), 1):
+        close(g(on(backend, 0.0)), 3.0**order)
+    for g in (gradops.grad(pushed), lambda x: gradops.jvp(pushed, (x,), (1.0,))[1], gradops.hessian(f)):
+        close(g(on(backend, 0.0)), 9.0)
+    linear = gradops.custom_jvp(ops.negative)
+    linear.defjvp(lambda primals, tangents: (linear(*primals), linear(*tangents)))
+    with pytest.raises(GradientError, match="has that rule again"):
+        gradops.grad(linear)(on(backend, 1.0))

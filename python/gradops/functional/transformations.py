@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 from .. import _pickling, _tree, dtypes
 from .._pickling import Transformed
+from .._scopes import changed
 from ..autodiff.modes import no_grad
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError, ArgumentTypeError, GradientError, JitError, ShapeError, TypeOf
@@ -511,6 +513,12 @@ def _axes(axes, form: _tree.Structure, name: str) -> list:
     return [axis for part, inner in zip(parts, form.parts) for axis in _axes(part, inner, name)]
 
 
+_transposing: ContextVar[int] = ContextVar("gradops_transposing", default=0)
+"""The number of rules being transposed, each in the one before."""
+
+_DEEPEST = 20
+
+
 class custom_jvp:
     """A function with a derivative of its own, given forward; reverse mode follows by transposition.
 
@@ -649,8 +657,16 @@ class custom_jvp:
                 return _smooth(_like(given[1], like, value_form), like)
 
             def pull(upstream):
-                _, pullback = vjp(tangent, *[creation.zeros_like(data_of(x)) for x in xs])
-                return pullback(_smooth(_tree.leaves_of(upstream), like))
+                depth = _transposing.get()
+                if depth > _DEEPEST:
+                    raise GradientError(
+                        "the rule of a `custom_jvp` calls the function on its tangents, which has that rule again.",
+                        argument="rule",
+                        hint="call there the linear function without the rule",
+                    )
+                with changed(_transposing, depth + 1):
+                    _, pullback = vjp(tangent, *[creation.zeros_like(data_of(x)) for x in xs])
+                    return pullback(_smooth(_tree.leaves_of(upstream), like))
 
             return value, pull
 
