@@ -17,10 +17,8 @@ Examples:
     ...     for t in range(1, 4):
     ...         e[t] = p[0] * e[t - 1] + p[1]
     ...     return np.sum(e)
-    >>> discounted(np.array([0.5, 1.0]))
-    np.float64(6.125)
-    >>> gradops.grad(discounted)(np.array([0.5, 1.0]))
-    array([4.75, 4.25])
+    >>> print(discounted(np.array([0.5, 1.0])), gradops.grad(discounted)(np.array([0.5, 1.0])))
+    6.125 [5.75 4.25]
 
 See Also:
     :class:`gradops.Variable`, an array that takes variables wherever it is made.

@@ -59,8 +59,9 @@ def _is_error(value) -> bool:
     return isinstance(value, type) and issubclass(value, BaseException)
 
 
-FUNCTIONS = {path: value for path, value in public_functions().items() if not path.startswith("scipy.")} | {
-    "Variable.backward": gradops.Variable.backward
+FUNCTIONS = {path: value for path, value in public_functions().items() if not path.startswith(("scipy.", "numpy."))} | {
+    "Variable.backward": gradops.Variable.backward,
+    "numpy": gradops.numpy,
 }
 SCIPY = scipys()
 DOCUMENTED = (

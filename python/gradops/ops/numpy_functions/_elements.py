@@ -185,9 +185,13 @@ def _interp(x, xp, fp, left=None, right=None, period=None):
 
 @row("unwrap")
 def _unwrap(p, discont=None, axis=-1, period=2 * np.pi):
-    """The turns that are added are whole numbers of periods, and have no gradient."""
-    turns = np.unwrap(constant(p), discont, axis, period=period) - constant(p)
-    return p + turns
+    half = period / 2
+    steps = ops.diff(p, 1, axis)
+    small = ops.mod(steps + half, period) - half
+    small = ops.where(ops.logical_and(ops.equal(small, -half), ops.greater(steps, 0)), half, small)
+    turns = ops.where(ops.less(ops.abs(steps), half if discont is None else discont), 0.0, small - steps)
+    edge = ops.zeros_like(ops.take(p, [0], axis))
+    return p + ops.concatenate([edge, ops.cumsum(turns, axis)], axis)
 
 
 @row("diff")
