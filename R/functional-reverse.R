@@ -41,6 +41,13 @@
 #'
 #' S4 methods and compiled code get the tensor itself: an error says where they cannot take it. `vignette("r-code")` has
 #' examples, and a page for those who come from RTMB.
+#' @section Repeated calls:
+#' On the NumPy backend a function of one vector that is differentiated a second time is compiled, as by [jit()], and its
+#' program is kept for the next calls: by `grad_fn(f)`, `value_and_grad_fn(f)` and `objective(f)` as long as these live,
+#' by `gradient(f, x)` for the last 20 functions. The results are the same. It runs as it stands again where a variable
+#' that it finds outside has changed or it takes another branch; and at each call where its code, or that of a function
+#' that it calls, may do more than compute: print, warn, assign outside, draw random numbers, ask for the time, call
+#' Python.
 #' @section Lost gradients:
 #' Where `f` returns plain numbers, or makes a data frame of a tensor, the gradient ends there. Once in each evaluation
 #' of `f` this is the warning `gradops_warning_gradient`. Looking is silent: `print()`, `summary()`, `order()`,
@@ -80,7 +87,7 @@ gradient <- function(f_or_y, x, ...) {
   if (is_r_function(f_or_y) || missing(x) || is_r_function(x)) {
     check_function_at(f_or_y, x, "`grad_fn(f)` is the gradient as a function.")
     check_differentiable(x, "x")
-    grad_fn(with_extra(f_or_y, list(...)))(x)
+    if (...length() == 0L) derivatives_of(f_or_y)(x)$gradient else grad_fn(with_extra(f_or_y, list(...)))(x)
   } else {
     if (is.null(f_or_y) || is.atomic(f_or_y)) {
       abort(
@@ -116,8 +123,12 @@ value_and_grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
   derivative <- in_each_session(function() {
     call_core("value_and_grad", callback(differentiated(f, here), owner = here), positions, has_aux)
   })
+  again <- if (!has_aux && identical(argnums, 1L)) repeated(f)
   function(...) {
     arguments <- positional(f, list(...), max(argnums))
+    if (!is.null(again) && !is.null(known <- again(arguments))) {
+      return(list(value = as.vector(known$value), gradient = like(known$derivative, arguments[[1L]])))
+    }
     chosen <- intersect(argnums, seq_along(arguments))
     inputs <- arguments[chosen]
     for (i in chosen) check_differentiable(arguments[[i]], argument_name(f, i), users_call())

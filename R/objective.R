@@ -73,7 +73,8 @@ objective <- function(f, jit = FALSE, hessian = FALSE, data = NULL, cluster = NU
   } else {
     sharded_evaluators(f, data, jit, cluster)
   }
-  both <- if (jit && is.null(data)) of_lists(f, evaluators$both) else evaluators$both
+  both <- evaluators$both
+  if (is.null(data)) both <- if (jit) of_lists(f, evaluators$both) else or_again(evaluators$both, f)
   second <- evaluators$second
   evaluations <- 0
   last <- new.env()

@@ -7,6 +7,8 @@ run_tests <- function(only) {
     package = "gradops", load_package = "installed", stop_on_failure = FALSE
   )
   counts <- as.data.frame(results)
+  seconds <- sort(tapply(counts$real, counts$file, sum), decreasing = TRUE)
+  cat(sprintf("%5.1f s  %s\n", head(seconds, 10), head(names(seconds), 10)), sep = "")
   list(
     counts = c(
       passed = sum(counts$passed),

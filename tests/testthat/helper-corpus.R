@@ -24,7 +24,8 @@ quietly <- function(code) {
 wrong_with <- function(case, compiled = TRUE) {
   value <- quietly(case$f(case$x))
   expected <- if (is.null(case$gradient)) quietly(numDeriv::grad(case$f, case$x)) else case$gradient(case$x)
-  found <- tryCatch(quietly(value_and_grad_fn(case$f)(case$x)), error = identity, warning = identity)
+  derivative <- value_and_grad_fn(case$f)
+  found <- tryCatch(quietly(derivative(case$x)), error = identity, warning = identity)
   if (inherits(found, "condition")) {
     return(sprintf("%s: %s", case$name, conditionMessage(found)))
   }
@@ -34,7 +35,35 @@ wrong_with <- function(case, compiled = TRUE) {
   if (!isTRUE(all.equal(as.vector(found$gradient), as.vector(expected), tolerance = 1e-6))) {
     return(sprintf("%s: gradient %s, not %s", case$name, toString(found$gradient), toString(expected)))
   }
-  if (compiled) wrong_compiled(case)
+  wrong_again(case, derivative) %||% if (compiled) wrong_compiled(case)
+}
+
+# What a derivative that is asked for again says or prints otherwise than the first.
+wrong_again <- function(case, derivative) {
+  for (x in list(case$x, case$x * 1.01 + 0.002)) {
+    expected <- heard_of(value_and_grad_fn(case$f), x)
+    found <- heard_of(derivative, x)
+    if (!isTRUE(all.equal(found, expected, tolerance = 1e-10))) {
+      return(sprintf("%s, again: %s", case$name, toString(all.equal(found, expected, tolerance = 1e-10))))
+    }
+  }
+}
+
+# A result, with what was printed and the classes of what was signalled.
+heard_of <- function(f, x) {
+  signalled <- character()
+  hear <- function(condition) {
+    signalled <<- c(signalled, class(condition)[1], conditionMessage(condition))
+    rlang::cnd_muffle(condition)
+  }
+  printed <- utils::capture.output(
+    result <- tryCatch(
+      withCallingHandlers(f(x), warning = hear, message = hear),
+      error = function(condition) conditionMessage(condition)
+    ),
+    type = "output"
+  )
+  list(result = result, printed = printed, signalled = signalled)
 }
 
 wrong_compiled <- function(case) {

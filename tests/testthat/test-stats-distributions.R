@@ -247,7 +247,7 @@ test_each("densities keep their digits where counts and shapes are large", {
     }
     slope <- case[[4]][asked]
     size <- at[asked + 1] # the derivative by its logarithm has terms as large as the counts, which are rounded
-    rounding <- 1e-9 * abs(slope * size) + 1e-15 * max(at[at < 1e9])
+    rounding <- 1e-9 * abs(slope * size) + 2e-15 * max(at[at < 1e9])
     expect_true(all(abs(gradient(by, size) - slope) * size <= rounding), info = said)
   }
   # of several elements, of which some are large

@@ -53,7 +53,7 @@ from .objects import corner, fields, graph, is_method, pack, unpack
 from .ops import INDEX_RESULTS, TENSORS, annotation, find, has_positions, op, parameters
 from .profiling import Clock, Functions
 from .reticulate import missing
-from .session import choose_backend, hold_interrupts, set_progress, set_warn
+from .session import choose_backend, hold_interrupts, in_no_scope, set_progress, set_warn
 from .text import backward_each, invoke_method, is_text, model_field, named, set_value
 from .threads import set_patience
 from .values import as_axis, as_index, describe, dim, from_r
@@ -110,6 +110,7 @@ __all__ = [
     "has_positions",
     "if_known",
     "hold_interrupts",
+    "in_no_scope",
     "host_op",
     "invoke",
     "invoke_method",

@@ -15,6 +15,9 @@ from typing import Any
 from numpy.exceptions import ComplexWarning
 
 from ... import _progress, backends, config
+from ...autodiff import modes
+from ...autodiff.diagnostics import anomaly, profiler
+from ...flow.checkpointing import tape
 from . import errors, reticulate, threads
 
 # Functions that an interrupt must not cut short: a scope would be entered or left half done; where Python ignores
@@ -39,6 +42,18 @@ def set_warn(warn: Callable) -> None:
     # Where R's functions give Inf, they do so silently.
     warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradops\.")
     warnings.filterwarnings("default", category=ComplexWarning, module=r"gradops\.")  # which is one of these
+
+
+def in_no_scope() -> bool:
+    """True where a derivative is NumPy's own, recorded, and watched by no scope: a program may stand for it."""
+    return (
+        config.default_backend() is backends.embedded()
+        and not modes.ends.open()
+        and modes.recording.get()
+        and tape.current.get() is None
+        and not anomaly.is_anomaly_enabled()
+        and not profiler.running()
+    )
 
 
 def _flag(name: str) -> ctypes.c_int | None:

@@ -1,0 +1,200 @@
+# Derivatives that are asked for again: from the second time on, a function is compiled as objective(jit = TRUE) does.
+#
+# A program does not do again what `f` does besides computing its value: print, count, draw random numbers, read files.
+# So a function is compiled only where all the code that it can reach is known to compute (`does_nothing_else()`, a
+# list of what is allowed, as a list of what is not would always lack something). And nobody asked for a program: what
+# it would say otherwise than the function itself (an error, a warning, a refusal to compile) is dropped, and the
+# function runs as it stands, which says it in its own words.
+
+# The value and gradient of `f` at a list of arguments, as interop.r.objective() gives them, by a program; NULL where `f`
+# is to run as it stands.
+repeated <- function(f) {
+  calls <- traces <- 0L
+  run <- NULL
+  left <- is.primitive(f)
+  make <- function(traced, here, compiled) {
+    traces <<- traces + 1L
+    # A program for each call is slower than none.
+    if (!compiled || traces > 2L && 4L * traces > calls || !does_nothing_else(f)) stop("as it stands")
+    call_core("interop.r.objective", callback(differentiated(traced, here, joined = TRUE), owner = here), TRUE)
+  }
+  function(arguments) {
+    if (left || length(arguments) != 1L || !is_vector_of_doubles(arguments[[1L]])) {
+      return(NULL)
+    }
+    calls <<- calls + 1L
+    if (calls == 1L || is.null(run) && isdebugged(f) || !py_to_r(call_core("interop.r.in_no_scope"))) {
+      return(NULL)
+    }
+    if (is.null(run)) run <<- compiled_calls(f, make, pair_caller)
+    before <- traces
+    warned <- state$warned
+    found <- tryCatch(run(list(as_doubles(arguments[[1L]]))), error = identity, warning = identity)
+    is_said <- inherits(found, "condition")
+    if (!is_said && length(found$value) == 1L) {
+      return(found)
+    }
+    state$warned <- warned # the function itself warns
+    refused <- inherits(found, c("gradops_error_jit", "gradops_warning_jit"))
+    if (!is_said || refused || traces > before) left <<- TRUE
+    NULL
+  }
+}
+
+# `evaluate`, an evaluator of `f`, with a program from the second call on.
+or_again <- function(evaluate, f) {
+  again <- repeated(f)
+  function(arguments) again(arguments) %||% evaluate(arguments)
+}
+
+is_vector_of_doubles <- function(x) gives_numbers(x) && !is.object(x) && !is.list(x) && !is.complex(x) && length(x) > 0L
+
+# value_and_grad_fn(f), the same one for the same `f` while the environment of `f` lives.
+derivatives_of <- function(f) {
+  home <- environment(f)
+  if (is.null(home)) {
+    return(value_and_grad_fn(f))
+  }
+  is_of_f <- function(reference) {
+    identical(rlang::wref_key(reference), home) && identical(rlang::wref_value(reference)$f, f)
+  }
+  reference <- recently(
+    differentiated_lately, is_of_f, function() rlang::new_weakref(home, list(f = f, both = value_and_grad_fn(f))),
+    most = 20L
+  )
+  if (inside() == 0) state$warned <- FALSE # as a new one would
+  rlang::wref_value(reference)$both
+}
+
+differentiated_lately <- new.env(parent = emptyenv())
+
+# TRUE if the code of `f`, and of all functions it can reach, is known to do nothing but compute.
+does_nothing_else <- function(f) {
+  seen <- list()
+  is_known <- function(f, name) {
+    if (is.primitive(f) || !is_adaptable(f)) {
+      return(own_name(f, name) %in% pure_names() && (is.primitive(f) || package_of(f) %in% c(own_packages, "gradops")))
+    }
+    if (any(vapply(seen, identical, NA, f))) {
+      return(TRUE)
+    }
+    seen <<- c(seen, list(f))
+    length(seen) <= 100L && only_computes(f)
+  }
+  only_computes <- function(f) {
+    code <- c(unname(as.list(formals(f))), list(body(f)))
+    names <- names_of(f)
+    called <- calls_in(code)
+    if (isS4(f) || length(c(names$assigned, names$global, names$opened)) > 0L || anyNA(called$names)) {
+      return(FALSE)
+    }
+    for (name in unique(c(called$names, names$all))) {
+      is_call <- name %in% called$names
+      found <- get0(name, environment(f), mode = if (is_call) "function" else "any")
+      if (is.function(found)) {
+        if (!(is_call && name %in% called$local) && !is_known(found, name)) return(FALSE)
+      } else if (is_call) {
+        if (!name %in% called$local) return(FALSE)
+      }
+      if (name %in% names$all && !is_constant(name, environment(f))) return(FALSE)
+    }
+    for (call in called$spaces) {
+      found <- tryCatch(eval(call, baseenv()), error = identity)
+      if (is.function(found) && !is_known(found, as.character(call[[3L]])) || inherits(found, "error")) return(FALSE)
+    }
+    TRUE
+  }
+  is_known(f, "")
+}
+
+# The functions that code calls: `names` (NA where the function is itself computed), those among them that the code
+# only makes by `function`, `local`, and calls of `::`, `spaces`.
+calls_in <- function(code) {
+  names <- character()
+  made <- assigned <- character()
+  spaces <- list()
+  walk <- function(code) {
+    if (is.call(code)) {
+      head <- code[[1L]]
+      if (is.symbol(head)) {
+        names <<- c(names, as.character(head))
+      } else if (rlang::is_call(head, c("::", ":::"))) {
+        names <<- c(names, "::")
+      } else if (!rlang::is_call(head, c("function", "("))) {
+        names <<- c(names, NA)
+      }
+      if (rlang::is_call(code, c("::", ":::"))) {
+        spaces <<- c(spaces, list(code))
+        return()
+      }
+      if (rlang::is_call(code, c("<-", "="))) {
+        target <- code[[2L]]
+        if (is.symbol(target)) {
+          is_function <- rlang::is_call(code[[3L]], "function")
+          if (is_function) made <<- c(made, as.character(target)) else assigned <<- c(assigned, as.character(target))
+        } else {
+          names <<- c(names, replacements_in(target))
+        }
+      }
+      if (rlang::is_call(code, "function")) {
+        assigned <<- c(assigned, names(code[[2L]]))
+        walk(as.list(code[[2L]]))
+        walk(code[[3L]])
+      } else if (rlang::is_call(code, c("$", "@"))) {
+        walk(code[[2L]])
+      } else {
+        walk(as.list(code))
+      }
+    } else if (is.list(code)) {
+      for (part in code) if (!rlang::is_missing(part)) walk(part)
+    }
+  }
+  walk(code)
+  list(names = unique(names), local = setdiff(made, assigned), spaces = spaces)
+}
+
+# TRUE if a variable is there and holds ordinary data of R's or a function, or if it is not there.
+is_constant <- function(name, env) {
+  while (!identical(env, emptyenv())) {
+    if (exists(name, envir = env, inherits = FALSE)) {
+      return(!bindingIsActive(as.name(name), env) && is_ordinary(env[[name]]))
+    }
+    env <- parent.env(env)
+  }
+  TRUE
+}
+
+is_ordinary <- function(x) {
+  if (is.list(x)) all(vapply(x, is_ordinary, NA)) else is.atomic(x) || is.function(x) || is.language(x) && !isS4(x)
+}
+
+pure_names <- function() {
+  state$pure <- state$pure %||% {
+    namesakes <- names(all_namesakes())
+    random <- substring(namesakes, 1L, 1L) == "r" & paste0("d", substring(namesakes, 2L)) %in% namesakes
+    ops <- grep("^op_", getNamespaceExports(topenv()), value = TRUE)
+    effects <- c("cat", "optim", "optimise", "optimize", "nlm", "nlminb", "rhyper", "rsignrank", "rwilcox")
+    c(
+      unlist(lapply(c("Ops", "Math", "Math2", "Summary", "Complex"), methods::getGroupMembers, recursive = TRUE)),
+      setdiff(namesakes[!random], effects),
+      grep("custom|random|dropout|shuffle|seed|print", ops, value = TRUE, invert = TRUE),
+      pure_functions
+    )
+  }
+}
+
+# Of R's own, beside those that gradops has under the same name.
+pure_functions <- c(
+  "{", "(", "if", "for", "while", "repeat", "break", "next", "return", "function", "<-", "=", "[", "[[", "$", "::",
+  "&&", "||", "!", ":", "~", "xor", "identity", "invisible", "list", "numeric", "integer", "double", "logical",
+  "character", "vector", "rep", "rep_len", "rep.int", "seq", "seq_len", "seq_along", "seq.int", "length", "lengths",
+  "nrow", "ncol", "NROW", "NCOL", "dim", "names", "dimnames", "rownames", "colnames", "unname", "setNames", "attr",
+  "as.numeric", "as.double", "as.integer", "as.logical", "as.character", "as.vector", "as.matrix", "as.list",
+  "[<-", "[[<-", "$<-", "names<-", "dim<-", "dimnames<-", "rownames<-", "colnames<-", "attr<-", "is.na", "is.nan",
+  "is.finite", "is.infinite", "is.null", "is.numeric", "is.character", "is.list", "is.matrix", "is.function", "anyNA",
+  "identical", "inherits", "missing", "stop", "stopifnot", "switch", "lapply", "Map", "Reduce", "Filter", "do.call",
+  "match.fun", "append", "replace", "head", "tail", "rev", "order", "sort", "unique", "match", "%in%", "setdiff",
+  "union", "intersect", "table", "factor", "levels", "nlevels", "split", "rowsum", "rbind", "cbind", "t", "aperm",
+  "diff", "mean", "median", "quantile", "rank", "cut", "findInterval", "tabulate", "expand.grid", "row", "col",
+  "upper.tri", "lower.tri", "det", "determinant", "chol", "qr", "with", "within", "structure", "data.frame"
+)
