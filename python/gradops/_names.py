@@ -28,8 +28,13 @@ def namespace(name: str) -> tuple[Callable[[], list[str]], Callable[[str], Any]]
 
 def closest(wanted: str, known: Iterable[str]) -> str | None:
     """The name among those known that one most likely meant; None if there is none like it."""
-    found = difflib.get_close_matches(wanted, list(known), 1, 0.7)
-    return found[0] if found else None
+    known = list(known)
+    found = difflib.get_close_matches(wanted, known, 1, 0.7)
+    if found:
+        return found[0]
+    # difflib takes the first of the longest parts in common, which may leave nothing to compare: `l2plp` for `lp2lp`.
+    found = difflib.get_close_matches(wanted[::-1], [name[::-1] for name in known], 1, 0.7)
+    return found[0][::-1] if found else None
 
 
 def public_modules() -> dict[str, ModuleType]:
