@@ -20,16 +20,30 @@
 #' are summed by their workers, which run Python: `f` is a Python function then, `cluster` and `jit` are not used, and
 #' there are no more arguments. Gradients are those of the sum in one process, but for the order in which numbers are
 #' added.
+#' @section Random effects:
+#' With `start`, a named list of numbers, vectors and matrices, the functions take the parameters that are estimated
+#' as one vector, as those of RTMB's `MakeADFun()` do; those in `random` are integrated out by the Laplace
+#' approximation: around the mode of the joint likelihood, which Newton's method finds from the last one, with the log
+#' determinant of its Hessian, which is sparse and has one pattern. The gradient is exact, by the implicit function
+#' theorem (Skaug & Fournier 2006; Kristensen et al. 2016); `he` is by differences of it. Where the random effects
+#' have no mode the value is `NaN`. `f` is compiled, and each evaluation is one call of Python.
 #' @param f A function of parameters (R numbers or a list of them, the first argument), ordinary R code on tensors as
 #'   for [grad()].
 #' @param jit If `TRUE`, `f` is compiled (see [jit()]): traced at the first call and then run without R.
 #' @param hessian If `TRUE`, `nlm` also gives the Hessian.
 #' @param data `NULL`, or a list of shards of data, of which each is the second argument of `f`; see below.
 #' @param cluster `NULL`, or a cluster of R workers, as of [parallel::makeCluster()], that hold the shards.
+#' @param start `NULL`, or the parameters where a search starts, a named list or vector.
+#' @param random,map As of [maximize_likelihood()]; they need `start`.
 #' @returns A list of class `gradops_objective` of functions of the parameters and `...`, more arguments of `f`:
 #' - `fn`: the value; `gr`: the gradient; `he`: the Hessian, as plain R numbers with the names of the parameters;
 #' - `nlm`: the value with the attributes `"gradient"` (and `"hessian"`), for [stats::nlm()];
 #' - `evaluations()`: how often value and gradient were computed.
+#'
+#' With `start` it has no `nlm`, and also
+#' - `par`: the start, a vector with names; `random`: the names of the random effects;
+#' - `parameters(x)`: all parameters in the form of `start`, random effects at their mode;
+#' - `precision(x)`: the joint precision of random effects and estimated parameters, a `dgCMatrix`.
 #'
 #' A gradient with NaN of a value that is a number is, at the first evaluation, the warning `gradops_warning_gradient`.
 #' @section Errors:
@@ -38,7 +52,9 @@
 #'   shards is lost; the cluster's error is the parent.
 #' - `gradops_error_type`: `jit` or `hessian` is not `TRUE` or `FALSE`, `data` no list of shards, `cluster` no cluster;
 #'   an R function where Python workers hold the data, or a Python function for R workers.
-#' - `gradops_error_argument`: gradops is not installed for the workers; `cluster` without `data`.
+#' - `gradops_error_argument`: gradops is not installed for the workers; `cluster` without `data`; `random` or `map`
+#'   without `start`, or with an unknown name; `data` with `start`.
+#' - `gradops_error_inference`: a random effect has no curvature, or with `parameters()` no mode.
 #' - `gradops_error_jit`: see [jit()].
 #' @seealso [gradient()], [hessian()], [jit()].
 #' @examplesIf gradops_available()
@@ -55,10 +71,18 @@
 #' fit$par
 #' sqrt(diag(solve(total$he(fit$par))))
 #' @export
-objective <- function(f, jit = FALSE, hessian = FALSE, data = NULL, cluster = NULL) {
+objective <- function(
+  f, jit = FALSE, hessian = FALSE, data = NULL, cluster = NULL, start = NULL, random = NULL, map = NULL
+) {
   check_function(f)
   flag(jit)
   flag(hessian)
+  if (is.null(start) && !(is.null(random) && is.null(map)) || !is.null(start) && !is.null(data)) {
+    refuse_parameters("start", "goes with `random` and `map`, and not with `data`", environment())
+  }
+  if (!is.null(start)) {
+    return(likelihood_of(f, start, random, map, call = environment()))
+  }
   if (is.null(data) && !is.null(cluster)) {
     abort(
       "`cluster` needs `data`, a list of shards for its workers.",

@@ -31,6 +31,7 @@ import families  # noqa: E402
 # R's topics, by the file that roxygen2 found each in: its name, or how it begins.
 R_GROUPS = {
     "Derivatives of functions": ["functional-*", "objective", "jit", "gradcheck"],
+    "Likelihoods": ["likelihood*"],
     "How gradients flow": ["flow"],
     "The tape": ["autodiff", "graphs", "profile-call"],
     "Text": ["text-*"],

@@ -86,9 +86,9 @@ def estimated(model: Likelihood, lower: np.ndarray, upper: np.ndarray, nobs: int
     """The fit of a model, of bounds for each of its parameters."""
     if not model.start.size:
         raise ArgumentError("`fit`: there is no parameter to estimate: all are fixed or random.", argument="start")
-    if not isinstance(model, Laplace):
-        model.check_start(model.start, model.layout.u)
-    theta, hessian = minimum(model, np.clip(model.start, lower, upper), lower, upper)
+    start = np.clip(model.start, lower, upper)
+    model.check(start)
+    theta, hessian = minimum(model, start, lower, upper)
     return Fit(model, theta, hessian, (lower, upper), nobs)
 
 

@@ -64,8 +64,16 @@ class Likelihood:
 
     def delta(self, g: Callable, theta, covariance) -> tuple[np.ndarray, np.ndarray]:
         """The value of ``g``, a function of all parameters in their form, and its covariance by the delta method."""
-        value, by_theta, _ = self._jacobian(g, self._vector(theta), self.layout.u)
-        return value, by_theta @ covariance @ by_theta.T
+        theta = self._vector(theta)
+        value, *derivatives = self._jacobian(g, theta, self._effects(theta))
+        return value, self.propagated(theta, covariance, *derivatives)
+
+    def propagated(self, theta, covariance, by_theta: np.ndarray, by_u: np.ndarray) -> np.ndarray:
+        """The covariance of numbers with these derivatives, by the delta method."""
+        return by_theta @ covariance @ by_theta.T
+
+    def _effects(self, theta) -> np.ndarray:
+        return self.layout.u
 
     def _jacobian(self, g: Callable, theta, u) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The value of ``g``, flat, and its derivatives by the estimated parameters and by the random effects."""
@@ -78,7 +86,15 @@ class Likelihood:
         value, by_theta, by_u = (np.asarray(ops.convert_to_numpy(x)) for x in found)
         return value, by_theta, by_u
 
-    def check_start(self, theta, u) -> None:
+    def check(self, theta) -> None:
+        """Raise where there is no likelihood.
+
+        Raises:
+            InferenceError: it is not a number; the random effects have no mode.
+        """
+        self._check_number(theta, self.layout.u)
+
+    def _check_number(self, theta, u) -> None:
         """Raise where the likelihood is not a number at the start, and say which operation made it so.
 
         Raises:

@@ -72,6 +72,13 @@ class Layout:
         """For each parameter the number of its estimated one or its random effect; NaN where it is fixed."""
         return np.concatenate([of_theta, of_u, np.full(self._fixed.size, np.nan)])[self._place]
 
+    def columns(self, jacobian: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives by all parameters as those by the estimated ones and by the random effects."""
+        sizes = self.theta.size, self.u.size, self._fixed.size
+        found = np.zeros((len(jacobian), sum(sizes)))
+        np.add.at(found.T, self._place, jacobian.T)
+        return found[:, : sizes[0]], found[:, sizes[0] : sum(sizes[:2])]
+
     def gathered(self, values: np.ndarray) -> np.ndarray:
         """For each estimated parameter the number, of one for each parameter, at its first place."""
         return values[self._first]
@@ -150,14 +157,19 @@ class Parameters:
         Raises:
             ArgumentTypeError: a library that has no double precision, as JAX without x64.
         """
-        found = self.backend.convert(np.asarray(x, float))
-        if ops.dtype(found) != "float64":
-            raise ArgumentTypeError(
-                f"`inference` needs double precision; {self.backend.name} made {ops.dtype(found)} of it.",
-                argument="start",
-                hint="`jax.config.update('jax_enable_x64', True)`" if self.backend.name == "jax" else None,
-            )
-        return found
+        return in_double(self.backend, x)
+
+
+def in_double(backend, x: np.ndarray):
+    """NumPy's numbers as a backend's tensor; errors as of :meth:`Parameters.tensor`."""
+    found = backend.convert(np.asarray(x, float))
+    if ops.dtype(found) != "float64":
+        raise ArgumentTypeError(
+            f"`inference` needs double precision; {backend.name} made {ops.dtype(found)} of it.",
+            argument="start",
+            hint="`jax.config.update('jax_enable_x64', True)`" if backend.name == "jax" else None,
+        )
+    return found
 
 
 def function_of(f: Callable, parameters: Parameters) -> Callable:

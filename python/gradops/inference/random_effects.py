@@ -108,7 +108,7 @@ class Laplace(Likelihood):
         self.random_names = layout.names_of_u
         self.u = layout.u.copy()
         start, u = tensor(layout.theta), tensor(layout.u)
-        self.check_start(layout.theta, layout.u)
+        self._check_number(layout.theta, layout.u)
         self._hessian = SparseHessian(f, (start, u), 1)
         shape = self._hessian.pattern.shape
         indices = self._hessian.pattern.tocoo()
@@ -301,14 +301,19 @@ class Laplace(Likelihood):
         blocks = [[self._pattern.scipys(factor.values), mixed], [mixed.T, corner]]
         return _scipy.sparse.block_array(blocks, format="csc")
 
-    def delta(self, g: Callable, theta, covariance) -> tuple[np.ndarray, np.ndarray]:
-        """The value of ``g`` at the estimate and its covariance by the delta method."""
-        theta = self._vector(theta)
+    def propagated(self, theta, covariance, by_theta: np.ndarray, by_u: np.ndarray) -> np.ndarray:
+        """The covariance of numbers with these derivatives, by the delta method; random effects have their own."""
         factor, mixed = self._joint(theta)
-        value, by_theta, by_u = self._jacobian(g, theta, self.u)
         solved = factor.solve(by_u.T)
-        whole = by_theta - by_u @ factor.solve(mixed)
-        return value, by_u @ solved + whole @ covariance @ whole.T
+        whole = by_theta - solved.T @ mixed
+        return by_u @ solved + whole @ covariance @ whole.T
+
+    def check(self, theta) -> None:
+        """Raise where the random effects have no mode."""
+        self.mode(theta)
+
+    def _effects(self, theta) -> np.ndarray:
+        return self.mode(theta)
 
 
 def _moved(theta: np.ndarray, k: int, by: float) -> np.ndarray:

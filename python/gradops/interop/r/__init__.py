@@ -13,6 +13,7 @@ The R package calls the other names, by theme:
 - ``lazy``: tensors that R's handles make when they are read, of logged assignments and operations on numbers;
 - ``callbacks``: R functions as Python functions;
 - ``errors``: failures, which are returned, not raised;
+- ``likelihoods``: likelihoods of R functions, random effects and fits;
 - ``objects``: tensors as R shows and saves them;
 - ``profiling``: where the time of a call goes;
 - ``session``: warnings and interrupts under R;
@@ -49,6 +50,7 @@ from .functional import curvature, derivative, gradient, objective, on_engine, o
 from .functions import as_numpy, as_r, call_in_thread, r_function
 from .jit import direct, pair
 from .lazy import assembled, floats_of_scalars, lasts, part, scalar_names, scalars, takes_scalars, write_scalars
+from .likelihoods import likelihood
 from .objects import corner, fields, graph, is_method, pack, unpack
 from .ops import INDEX_RESULTS, TENSORS, annotation, find, has_positions, op, parameters
 from .profiling import Clock, Functions
@@ -120,6 +122,7 @@ __all__ = [
     "is_recorded",
     "keeps",
     "lasts",
+    "likelihood",
     "is_text",
     "matmul",
     "model_field",

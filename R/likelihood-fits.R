@@ -1,0 +1,124 @@
+# R's functions for fits, of maximize_likelihood()'s.
+
+#' @export
+print.gradops_fit <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
+  cat("Maximum likelihood of ", length(x$coefficients), " parameters", sep = "")
+  if (length(x$objective$random) > 0L) cat(" and", length(x$objective$random), "random effects")
+  cat("\n\n")
+  print.default(format(x$coefficients, digits = digits), quote = FALSE, print.gap = 2L)
+  cat("\nlog-likelihood ", format(-x$value, digits = digits), "\n", sep = "")
+  print_problems(x)
+  invisible(x)
+}
+
+print_problems <- function(x) {
+  for (problem in x$problems) cat("! ", problem, "\n", sep = "")
+}
+
+#' @rdname maximize_likelihood
+#' @export
+summary.gradops_fit <- function(object, ...) {
+  errors <- sqrt(diag(object$vcov))
+  z <- object$coefficients / errors
+  table <- cbind(
+    Estimate = object$coefficients, `Std. Error` = errors, `z value` = z, `Pr(>|z|)` = 2 * stats::pnorm(-abs(z))
+  )
+  structure(
+    list(
+      call = object$call, coefficients = table, logLik = stats::logLik(object), AIC = stats::AIC(object),
+      random = object$objective$random, problems = object$problems
+    ),
+    class = "summary.gradops_fit"
+  )
+}
+
+#' @export
+print.summary.gradops_fit <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
+  cat("Call:\n", paste(deparse(x$call), collapse = "\n"), "\n\n", sep = "")
+  stats::printCoefmat(x$coefficients, digits = digits, na.print = "NA")
+  cat("\n")
+  if (length(x$random) > 0L) cat(length(x$random), "random effects\n")
+  shown <- vapply(c(x$logLik, x$AIC), format, "", digits = digits)
+  cat("log-likelihood ", shown[1L], ", AIC ", shown[2L], "\n", sep = "")
+  print_problems(x)
+  invisible(x)
+}
+
+#' @export
+coef.gradops_fit <- function(object, ...) object$coefficients
+
+#' @export
+vcov.gradops_fit <- function(object, ...) object$vcov
+
+#' @export
+logLik.gradops_fit <- function(object, ...) {
+  structure(-object$value, df = length(object$coefficients), nobs = object$nobs, class = "logLik")
+}
+
+#' @export
+nobs.gradops_fit <- function(object, ...) {
+  if (is.null(object$nobs)) {
+    refuse_parameters("nobs", "the number of observations is not known, set it as the fit is made", parent.frame())
+  }
+  object$nobs
+}
+
+#' @export
+deviance.gradops_fit <- function(object, ...) 2 * object$value
+
+#' @rdname maximize_likelihood
+#' @export
+confint.gradops_fit <- function(object, parm, level = 0.95, method = c("wald", "profile"), ...) {
+  method <- match.arg(method)
+  tails <- c((1 - level) / 2, (1 + level) / 2)
+  estimates <- object$coefficients
+  if (method == "wald") {
+    found <- estimates + sqrt(diag(object$vcov)) %o% stats::qnorm(tails)
+  } else {
+    more <- c(1 - level, object$bounds$lower, object$bounds$upper, object$hessian)
+    found <- missing_for_nan(object$objective$ask("profile", estimates, more))
+    found <- matrix(as.vector(found), length(estimates), 2L)
+  }
+  labels <- paste(format(100 * tails, trim = TRUE, digits = 3), "%")
+  dimnames(found) <- list(names(estimates), labels)
+  if (missing(parm)) found else found[parm, , drop = FALSE]
+}
+
+#' @rdname maximize_likelihood
+#' @export
+anova.gradops_fit <- function(object, ...) {
+  fits <- list(object, ...)
+  if (length(fits) < 2L || !all(vapply(fits, inherits, TRUE, "gradops_fit"))) {
+    refuse_parameters("...", "`anova()` compares two fits or more", parent.frame())
+  }
+  names <- vapply(as.list(substitute(list(object, ...)))[-1L], deparse1, "")
+  sizes <- vapply(fits, function(fit) length(fit$coefficients), 0L)
+  values <- vapply(fits, function(fit) fit$value, 0)
+  change <- c(NA, diff(sizes))
+  chi <- c(NA, -2 * diff(values)) * sign(change)
+  table <- data.frame(
+    npar = sizes, AIC = 2 * sizes + 2 * values, logLik = -values, Chisq = chi, Df = abs(change),
+    `Pr(>Chisq)` = stats::pchisq(chi, abs(change), lower.tail = FALSE), row.names = make.unique(names),
+    check.names = FALSE
+  )
+  structure(table, heading = "Likelihood ratio tests\n", class = c("anova", "data.frame"))
+}
+
+#' @rdname maximize_likelihood
+#' @export
+predict.gradops_fit <- function(object, g, se.fit = FALSE, ...) { # nolint: object_name_linter. R's name.
+  check_function(g)
+  flag(se.fit)
+  values <- g(object$parameters)
+  if (!se.fit) {
+    return(values)
+  }
+  at <- as.double(unlist(object$parameters))
+  slopes <- jacobian(object$objective$of_vector(g), at)
+  known <- object$vcov
+  known[!object$free, ] <- known[, !object$free] <- 0
+  more <- c(known, t(matrix(slopes, ncol = length(at))))
+  covariance <- object$objective$ask("propagate", object$coefficients, more)
+  errors <- sqrt(diag(matrix(as.vector(covariance), length(values))))
+  list(fit = values, se.fit = stats::setNames(missing_for_nan(errors), names(values)))
+}

@@ -1,0 +1,275 @@
+# Likelihoods of named parameters, with random effects, and fits. Python has the model; each evaluation is one call.
+
+#' Maximum likelihood
+#'
+#' The parameters at which a negative log-likelihood is least, by [stats::nlminb()] with the exact gradient and
+#' Hessian, and a few of Newton's steps at the end; with standard errors, intervals and R's functions for fits. With
+#' `random`, those parameters are integrated out by the Laplace approximation, whose gradient is exact as well (see
+#' [objective()]).
+#'
+#' @section Methods:
+#' `coef()`, `vcov()`, `logLik()` (and so `AIC()` and `BIC()`), `nobs()`, `deviance()`, `confint()`, `summary()`,
+#' `update()`, `anova()` for likelihood ratio tests of nested fits, and `predict(fit, g)`, which is any function `g`
+#' of the parameters with its standard errors by the delta method; those of random effects are accounted for.
+#' @param nll The negative log-likelihood: a function of the parameters, in the form of `start`, and of `data` where
+#'   that is given; ordinary R code as for [gradient()].
+#' @param start A named list of numbers, vectors and matrices, or a named vector: where the search starts.
+#' @param data The second argument of `nll`, as it is.
+#' @param random Names of parameters that are random effects.
+#' @param map A named list: for a parameter `NA`, which fixes it where it starts, or a factor of its length, of which
+#'   equal levels are one parameter and `NA` is fixed.
+#' @param lower,upper Bounds: a number, or a named list or vector of numbers for some parameters.
+#' @param nobs The number of observations; by default the rows or the length of `data`, where that has some.
+#' @param control As of [stats::nlminb()].
+#' @param object,x A fit.
+#' @param parm Names or positions of parameters.
+#' @param level A confidence level.
+#' @param method `"wald"`, of standard errors, or `"profile"`, of the likelihood, with the other parameters estimated
+#'   anew.
+#' @param g A function of all parameters, in the form of `start`, to a vector.
+#' @param se.fit If `TRUE`, standard errors too.
+#' @param digits Of numbers shown.
+#' @param ... Other fits for `anova()`; otherwise unused.
+#' @returns A list of class `gradops_fit`: `coefficients`; `vcov`; `value`, the negative log-likelihood; `parameters`,
+#'   all in the form of `start`, random effects at their mode, and `errors`, their standard errors or deviations;
+#'   `hessian`; `problems`, words about what is wrong; `objective`, see [objective()]; `search`, the result of
+#'   [stats::nlminb()].
+#'
+#'   `predict()` gives a vector, with `se.fit` a list of `fit` and `se.fit`. The standard error of a parameter at a
+#'   bound is `NA`; so are all where a direction of the parameters is not identified, with the warning
+#'   `gradops_warning_inference`, which names it.
+#' @section Errors:
+#' - `gradops_error_inference`: the likelihood is not a number at the start; a random effect has no curvature.
+#' - `gradops_error_argument`: an unknown name in `random`, `map`, `lower` or `upper`; a map of another length than
+#'   its parameter; parameters without names.
+#' - `gradops_error_type`: parameters that are no numbers.
+#' - `gradops_error_callback`: an error in `nll`.
+#' @seealso [objective()] for other optimisers.
+#' @examplesIf gradops_available()
+#' counts <- data.frame(x = 0:4, y = c(1, 1, 4, 5, 11))
+#' nll <- function(p, data) -sum(dpois(data$y, exp(p$intercept + p$slope * data$x), log = TRUE))
+#' fit <- maximize_likelihood(nll, list(intercept = 0, slope = 0), counts)
+#' fit
+#' coef(glm(y ~ x, poisson, counts))
+#' confint(fit, method = "profile")
+#' predict(fit, function(p) exp(p$intercept + p$slope * 5), se.fit = TRUE)
+#'
+#' # groups with an intercept of their own
+#' herds <- data.frame(id = rep(1:4, each = 3), y = c(5, 6, 5.5, 8, 8.2, 7.7, 4, 4.1, 3.6, 6, 6.6, 6.2))
+#' joint <- function(p, data) {
+#'   seen <- sum(dnorm(data$y, p$mean + p$u[data$id], exp(p$log_sd), log = TRUE))
+#'   -seen - sum(dnorm(p$u, 0, exp(p$log_tau), log = TRUE))
+#' }
+#' start <- list(mean = 5, log_sd = 0, log_tau = 0, u = numeric(4))
+#' maximize_likelihood(joint, start, herds, random = "u")
+#' @export
+maximize_likelihood <- function(
+  nll, start, data = NULL, random = NULL, map = NULL, lower = -Inf, upper = Inf, nobs = NULL, control = list()
+) {
+  check_function(nll)
+  model <- likelihood_of(nll, start, random, map, data)
+  theta <- model$par
+  bounds <- list(
+    lower = bounds_of(lower, -Inf, model, "lower", rlang::current_env()),
+    upper = bounds_of(upper, Inf, model, "upper", rlang::current_env())
+  )
+  model$ask("start", theta)
+  hessian <- if (length(model$random) == 0L) model$he
+  search <- suppressWarnings(
+    stats::nlminb(theta, model$fn, model$gr, hessian, lower = bounds$lower, upper = bounds$upper, control = control)
+  )
+  found <- model$ask("finish", search$par, c(bounds$lower, bounds$upper))
+  names <- names(theta)
+  problems <- as.character(unlist(found$problems))
+  fit <- structure(
+    list(
+      coefficients = stats::setNames(as.vector(found$theta), names),
+      vcov = flat_named(found$covariance, names), value = as.vector(found$value),
+      parameters = model$form(as.vector(found$parameters)),
+      errors = model$form(missing_for_nan(as.vector(found$errors))),
+      hessian = flat_named(found$hessian, names), problems = problems, bounds = bounds,
+      free = stats::setNames(as.vector(found$free) == 1, names),
+      objective = model, search = search, nobs = nobs %||% observations(data), call = match.call()
+    ),
+    class = "gradops_fit"
+  )
+  for (problem in problems) {
+    rlang::warn(problem, class = c("gradops_warning_inference", "gradops_warning"), call = NULL)
+  }
+  fit
+}
+
+# The numbers of rows or elements, NULL where there are none that say it.
+observations <- function(data) {
+  if (is.data.frame(data) || is.matrix(data)) {
+    nrow(data)
+  } else if (is.list(data)) {
+    sizes <- unique(vapply(data, NROW, 0L))
+    if (length(sizes) == 1L) sizes
+  } else if (is.atomic(data) && length(data) > 0L) {
+    length(data)
+  }
+}
+
+missing_for_nan <- function(x) replace(x, is.nan(x), NA)
+
+flat_named <- function(x, names) {
+  matrix(missing_for_nan(as.vector(x)), length(names), length(names), dimnames = list(names, names))
+}
+
+# A bound for each estimated parameter: a number for all, or by name, `default` of others.
+bounds_of <- function(bound, default, model, argument, call) {
+  named <- names(bound)
+  if (is.null(named) && length(bound) %in% c(1L, length(model$par))) {
+    return(rep_len(as.double(unlist(bound)), length(model$par)))
+  }
+  if (is.null(named)) refuse_parameters(argument, "must be a number, or have the names of parameters", call)
+  found <- rep(default, length(model$par))
+  for (name in named_among(named, c(model$tops, names(model$par)), argument, call)) {
+    places <- if (name %in% model$tops) model$tops == name else names(model$par) == name
+    found[places] <- as.double(bound[[name]])
+  }
+  found
+}
+
+# What Python is asked, by number: QUESTIONS in interop/r/likelihoods.py.
+asked_by <- c(both = 0, hessian = 1, effects = 2, finish = 3, propagate = 4, precision = 5, start = 6, profile = 7)
+
+# The model of a negative log-likelihood: its functions for optimisers, and `ask(question, theta, more)`.
+likelihood_of <- function(f, start, random, map, data = NULL, call = parent.frame()) {
+  parameters <- parameters_of(start, random, map, call)
+  vector <- of_parameters(f, parameters$layout, parameters$is_list, data)
+  run <- compiled_calls(vector, function(f, here, compiled) {
+    call_core(
+      "interop.r.likelihood", callback(differentiated(f, here), owner = here), parameters$values,
+      as.list(parameters$names), as.double(parameters$random), as.double(parameters$labels)
+    )
+  })
+  ask <- function(question, theta, more = numeric()) {
+    run(list(as.double(theta), asked_by[[question]], as.double(more)))
+  }
+  free <- !duplicated(parameters$labels) & parameters$labels >= 0
+  par <- stats::setNames(parameters$values, parameters$names)[free & !parameters$random]
+  last <- list()
+  evaluations <- 0
+  evaluated <- function(theta) {
+    theta <- as.double(theta)
+    if (!identical(theta, last$theta)) {
+      evaluations <<- evaluations + 1
+      last <<- c(ask("both", theta), list(theta = theta))
+    }
+    last
+  }
+  form <- function(x) like_start(x, parameters)
+  structure(
+    list(
+      par = par,
+      fn = function(x) as.vector(evaluated(x)$value),
+      gr = function(x) stats::setNames(as.vector(evaluated(x)$derivative), names(par)),
+      he = function(x) flat_named(ask("hessian", x), names(par)),
+      evaluations = function() evaluations,
+      random = parameters$names[free & parameters$random],
+      parameters = function(x) form(as.vector(ask("effects", x))),
+      precision = function(x) joint_precision(x, ask, par, parameters$names[free & parameters$random]),
+      form = form, ask = ask, tops = parameters$tops[free & !parameters$random],
+      of_vector = function(g) of_parameters(g, parameters$layout, parameters$is_list, NULL)
+    ),
+    class = c("gradops_likelihood", "gradops_objective"), explain = attr(run, "explain")
+  )
+}
+
+# Parameters as one vector, with names, and which are random, fixed or shared.
+parameters_of <- function(start, random, map, call) {
+  is_list <- is.list(start)
+  parts <- if (is_list) start else list(start)
+  numeric <- vapply(parts, function(x) is.numeric(x) && !is.object(x), TRUE)
+  if (!all(numeric) || length(parts) == 0L) {
+    abort(
+      "`start` must be a named list of numbers, vectors and matrices, or a named vector.",
+      class = c("gradops_error_type", "gradops_error"), argument = "start", call = call
+    )
+  }
+  names <- names(unlist(start))
+  tops <- if (is_list) rep(names(start), lengths(start)) else names
+  if (is.null(tops) || any(!nzchar(tops)) || is_list && anyDuplicated(names(start))) {
+    refuse_parameters("start", "the parameters need names, each its own", call)
+  }
+  parts <- lapply(parts, function(x) {
+    storage.mode(x) <- "double"
+    x
+  })
+  labels <- seq_along(tops) - 1
+  for (name in named_among(names(map), tops, "map", call)) {
+    places <- which(tops == name)
+    given <- map[[name]]
+    if (length(given) == 1L && is.na(given)) given <- rep(NA, length(places))
+    if (length(given) != length(places)) {
+      refuse_parameters("map", sprintf("`%s` has %d elements, its map %d", name, length(places), length(given)), call)
+    }
+    labels[places] <- ifelse(is.na(given), -1, places[match(given, given)] - 1)
+  }
+  list(
+    values = as.double(unlist(parts)), names = names, random = tops %in% named_among(random, tops, "random", call),
+    labels = labels, is_list = is_list, tops = tops, start = start,
+    layout = list(
+      names = if (is_list) names(start), sizes = lengths(parts, use.names = FALSE),
+      attributes = lapply(unname(parts), attributes), form = NULL
+    )
+  )
+}
+
+named_among <- function(given, known, argument, call) {
+  unknown <- setdiff(given, known)
+  if (length(unknown) > 0L) {
+    refuse_parameters(argument, sprintf("there is no parameter `%s` among %s", unknown[1L], quoted_names(known)), call)
+  }
+  given
+}
+
+refuse_parameters <- function(argument, message, call) {
+  abort(
+    sprintf("`%s`: %s.", argument, message),
+    class = c("gradops_error_argument", "gradops_error"), argument = argument, call = call
+  )
+}
+
+# `f` of one vector of all parameters; see of_vector() in objective.R.
+of_parameters <- function(f, layout, is_list, data) {
+  home <- list2env(
+    list(.f = f, .arranged = arranged, .layout = layout, .data = data), parent = environment(f) %||% globalenv()
+  )
+  form <- if (is_list) quote(.arranged(v, .layout)) else quote(.arranged(v, .layout)[[1L]])
+  body <- if (is.null(data)) bquote(.f(.(form))) else bquote(.f(.(form), .data))
+  rlang::new_function(formals(function(v) NULL), body, home)
+}
+
+# Numbers, one for each parameter, in the form of the start.
+like_start <- function(x, parameters) {
+  if (!parameters$is_list) {
+    return(stats::setNames(x, parameters$names))
+  }
+  utils::relist(x, lapply(parameters$start, function(part) {
+    storage.mode(part) <- "double"
+    part
+  }))
+}
+
+joint_precision <- function(theta, ask, par, random) {
+  found <- ask("precision", theta, ask("hessian", theta))
+  names <- c(random, names(par))
+  methods::new(
+    methods::getClass("dgCMatrix", where = asNamespace("Matrix")),
+    i = as.integer(found$i), p = as.integer(found$p), x = as.double(found$x), Dim = rep(length(names), 2L),
+    Dimnames = list(names, names)
+  )
+}
+
+#' @export
+format.gradops_likelihood <- function(x, ...) {
+  shown <- function(names) toString(c(utils::head(names, 6L), if (length(names) > 6L) "..."))
+  c(
+    sprintf("<likelihood of %s, evaluated %d times>", shown(names(x$par)), x$evaluations()),
+    if (length(x$random) > 0L) sprintf("%d random effects: %s", length(x$random), shown(x$random)),
+    "par, fn(x), gr(x), he(x): the start, value, gradient, Hessian; parameters(x)"
+  )
+}

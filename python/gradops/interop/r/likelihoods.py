@@ -1,0 +1,109 @@
+"""Likelihoods of R functions: one call from R for each evaluation, each question a number."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import config
+from ...inference.fits import Fit, free, polished
+from ...inference.likelihood import Likelihood
+from ...inference.parameters import Layout, in_double
+from ...inference.random_effects import Laplace
+from ...ops import conversion, reductions
+
+
+def likelihood(f: Callable, values, names: list[str], random, labels) -> Callable:
+    """The answers of a negative log-likelihood ``f`` of a vector of all parameters.
+
+    Args:
+        values, names: where the parameters start, and what R calls them.
+        random: 1 for each random effect.
+        labels: for each parameter a number, as of :class:`.Layout`.
+
+    Returns:
+        A function of the estimated parameters, the number of a question in :data:`QUESTIONS`, and more numbers.
+    """
+    values, random, labels = (np.reshape(conversion.convert_to_numpy(x), -1) for x in (values, random, labels))
+    layout = Layout(values, names, random == 1, labels.astype(int))
+    made: list[Likelihood] = []
+
+    def joint(theta, u):
+        return reductions.sum(f(layout.vector(theta, u)))
+
+    def tensor(x: np.ndarray):
+        return in_double(config.default_backend(), x)
+
+    def answer(theta, question, more):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            if not made:  # now, as R looks at what `f` reads while it is traced
+                kind = Laplace if layout.u.size else Likelihood
+                made.append(kind(joint, layout, tensor, lambda vector: vector))
+            theta, more = np.array(theta, float).reshape(-1), np.array(more, float).reshape(-1)
+            return QUESTIONS[int(question)](made[0], theta, more)
+
+    return answer
+
+
+def _both(model: Any, theta, more):
+    value, gradient = model.value_and_grad(theta)
+    return {"value": np.float64(value), "derivative": gradient}
+
+
+def _second(model: Any, theta, more):
+    return model.hessian(theta)
+
+
+def _effects(model: Any, theta, more):
+    """All parameters, random effects at their mode."""
+    return np.array(model.parameters(theta))
+
+
+def _finished(model: Any, theta, more):
+    """The fit at the end of a search, between bounds, the lower ones first."""
+    lower, upper = np.split(more, 2)
+    theta, hessian = polished(model, np.clip(theta, lower, upper), lower, upper)
+    fit = Fit(model, theta, hessian, (lower, upper), None)
+    return {
+        "theta": theta,
+        "value": np.float64(fit.value),
+        "hessian": hessian,
+        "covariance": fit.cov_params(),
+        "parameters": np.array(fit.params),
+        "errors": np.array(fit.bse),
+        "free": free(theta, model.value_and_grad(theta)[1], lower, upper).astype(float),
+        "problems": fit.problems,
+    }
+
+
+def _profile(model: Any, theta, more):
+    """Profile intervals, of 1 minus their level, the bounds and the Hessian."""
+    lower, upper, hessian = np.split(more[1:], [theta.size, 2 * theta.size])
+    fit = Fit(model, theta, hessian.reshape(theta.size, -1), (lower, upper), None)
+    return fit.conf_int(float(more[0]), "profile")
+
+
+def _start(model: Any, theta, more):
+    """Nothing; an error where there is no likelihood."""
+    model.check(theta)
+    return theta
+
+
+def _propagated(model: Any, theta, more):
+    """The covariance of numbers with a Jacobian by all parameters, of the covariance of the estimated ones."""
+    size = theta.size**2
+    covariance, jacobian = more[:size].reshape(theta.size, -1), more[size:].reshape(-1, model.layout.values.size)
+    return model.propagated(theta, covariance, *model.layout.columns(jacobian))
+
+
+def _precision(model: Any, theta, more):
+    found = model.precision(theta, more.reshape(theta.size, theta.size))
+    return {"i": found.indices.astype(float), "p": found.indptr.astype(float), "x": found.data}
+
+
+QUESTIONS = (_both, _second, _effects, _finished, _propagated, _precision, _start, _profile)
+"""By the numbers that R asks them by."""

@@ -1,0 +1,107 @@
+counts <- data.frame(x = c(0:9, 2, 4), y = c(1, 1, 4, 2, 3, 5, 6, 4, 9, 11, 2, 3))
+poisson_nll <- function(p, data) -sum(dpois(data$y, exp(p$beta[1] + p$beta[2] * data$x), log = TRUE))
+
+test_each("a fit has what glm()'s has", {
+  fit <- maximize_likelihood(poisson_nll, list(beta = c(0, 0)), counts)
+  glm <- glm(y ~ x, poisson, counts, control = list(epsilon = 1e-14))
+  expect_equal(unname(coef(fit)), unname(coef(glm)), tolerance = 1e-7)
+  expect_named(coef(fit), c("beta1", "beta2"))
+  expect_equal(unname(vcov(fit)), unname(vcov(glm)), tolerance = 1e-6)
+  expect_equal(as.vector(logLik(fit)), as.vector(logLik(glm)), tolerance = 1e-9)
+  expect_equal(c(AIC(fit), BIC(fit), nobs(fit)), c(AIC(glm), BIC(glm), 12), tolerance = 1e-9)
+  z <- unname(coef(summary(glm)))
+  expect_equal(unname(summary(fit)$coefficients), z, tolerance = 1e-6)
+  expect_equal(unname(confint(fit, "beta2")), unname(confint.default(glm)[2, , drop = FALSE]), tolerance = 1e-6)
+  at <- predict(fit, function(p) exp(p$beta[1] + p$beta[2] * c(1, 7)), se.fit = TRUE)
+  expect_equal(at$fit, unname(predict(glm, data.frame(x = c(1, 7)), "response")), tolerance = 1e-7)
+  errors <- predict(glm, data.frame(x = c(1, 7)), "response", se.fit = TRUE)$se.fit
+  expect_equal(at$se.fit, unname(errors), tolerance = 1e-6)
+})
+
+test_each("profile intervals and tests are of the likelihood's ratio", {
+  fit <- maximize_likelihood(poisson_nll, list(beta = c(0, 0)), counts)
+  ends <- confint(fit, 2, method = "profile")
+  for (end in ends) {
+    fixed <- glm(y ~ 1, poisson, counts, offset = end * x)
+    expect_equal(2 * as.vector(logLik(fit) - logLik(fixed)), qchisq(0.95, 1), tolerance = 1e-5)
+  }
+  null <- update(fit, map = list(beta = c(1, NA)))
+  table <- anova(null, fit)
+  of_glm <- anova(glm(y ~ 1, poisson, counts), glm(y ~ x, poisson, counts), test = "Chisq")
+  expect_equal(table$Chisq[2], of_glm$Deviance[2], tolerance = 1e-7)
+  expect_equal(table[["Pr(>Chisq)"]][2], of_glm[["Pr(>Chi)"]][2], tolerance = 1e-6)
+})
+
+herds <- data.frame(id = rep(1:4, each = 3), y = c(5, 6, 5.5, 8, 8.2, 7.7, 4, 4.1, 3.6, 6, 6.6, 6.2))
+joint <- function(p, data) {
+  seen <- sum(dnorm(data$y, p$mean + p$u[data$id], exp(p$log_sd), log = TRUE))
+  -seen - sum(dnorm(p$u, 0, exp(p$log_tau), log = TRUE))
+}
+marginal <- function(theta) { # mean, log sd, log tau
+  same <- outer(herds$id, herds$id, "==")
+  cov <- exp(2 * theta[2]) * diag(12) + exp(2 * theta[3]) * same
+  r <- herds$y - theta[1]
+  sum(r * solve(cov, r)) / 2 + as.vector(determinant(cov)$modulus) / 2 + 6 * log(2 * pi)
+}
+
+test_each("random effects are integrated out, with the exact gradient", {
+  start <- list(mean = 5, log_sd = 0, log_tau = 0, u = numeric(4))
+  o <- objective(function(p) joint(p, herds), start = start, random = "u")
+  theta <- c(5.5, -0.8, 0.2)
+  expect_equal(o$fn(theta), marginal(theta), tolerance = 1e-10)
+  expect_equal(o$gr(theta), setNames(numeric_gradient(marginal, theta), names(o$par)), tolerance = 1e-6)
+  expect_equal(o$evaluations(), 1)
+  expect_equal(o$random, paste0("u", 1:4))
+  expect_equal(dim(o$precision(theta)), c(7L, 7L))
+  expect_equal(o$parameters(theta)$u, (tapply(herds$y, herds$id, mean) - 5.5) / (1 + exp(-1.6 - 0.4) / 3),
+    ignore_attr = TRUE, tolerance = 1e-9
+  )
+  expect_match(described(o), "<likelihood of mean, log_sd, log_tau, evaluated 1")
+  fit <- maximize_likelihood(joint, start, herds, random = "u")
+  best <- nlminb(theta, marginal, control = list(rel.tol = 1e-14))
+  expect_equal(unname(coef(fit)), best$par, tolerance = 1e-5)
+  expect_equal(vcov(fit), solve(optimHess(coef(fit), marginal)), ignore_attr = TRUE, tolerance = 1e-3)
+  sums <- predict(fit, function(p) p$mean + p$u, se.fit = TRUE)
+  inverse <- solve(as.matrix(o$precision(coef(fit))))
+  expect_equal(sums$se.fit^2, diag(inverse)[1:4] + inverse["mean", "mean"] + 2 * inverse[1:4, "mean"],
+    ignore_attr = TRUE, tolerance = 1e-5
+  )
+  expect_equal(fit$errors$u, sqrt(diag(inverse)[1:4]), ignore_attr = TRUE, tolerance = 1e-5)
+  expect_output(print(fit), "3 parameters and 4 random effects")
+  expect_output(print(summary(fit)), "Std. Error")
+})
+
+test_each("vectors with names, bounds and maps", {
+  y <- c(1, 2, 4)
+  nll <- function(p) sum((y - p["a"])^2) / 2 + (p["b"] - p["a"])^2 / 2
+  fit <- maximize_likelihood(nll, c(a = 0, b = 3), upper = c(a = 2), nobs = 3)
+  expect_equal(coef(fit), c(a = 2, b = 2), tolerance = 1e-6)
+  expect_true(is.na(vcov(fit)["a", "a"]))
+  expect_equal(vcov(fit)["b", "b"], 1)
+  shared <- maximize_likelihood(\(p) sum((y - p$a)^2), list(a = c(0, 0, 0)), map = list(a = factor(c(1, 1, NA))))
+  expect_equal(coef(shared), c(a1 = 1.5))
+  expect_equal(shared$parameters, list(a = c(1.5, 1.5, 0)))
+  expect_error(nobs(shared), class = "gradops_error_argument")
+})
+
+test_each("what is wrong is named", {
+  y <- c(1, 2, 4)
+  expect_warning(
+    fit <- maximize_likelihood(\(p) sum((y - p$a - 2 * p$b)^2), list(a = 0, b = 0)), "along a - 0.5 b",
+    class = "gradops_warning_inference"
+  )
+  expect_true(all(is.na(vcov(fit))))
+  expect_output(print(fit), "not identified")
+  start <- list(a = 1, u = c(1, 2))
+  f <- function(p) p$a^2 + p$u[2]^2
+  expect_error(maximize_likelihood(f, start, random = "u"), "curvature.* by u1", class = "gradops_error_inference")
+  expect_error(maximize_likelihood(\(p) log(-p$a), list(a = 1)), "at a = 1", class = "gradops_error_inference")
+  expect_error(maximize_likelihood(f, start, random = "v"), "no parameter `v`", class = "gradops_error_argument")
+  expect_error(maximize_likelihood(f, start, map = list(u = 1:3)), "its map 3", class = "gradops_error_argument")
+  expect_error(maximize_likelihood(f, start, lower = c(w = 1)), "no parameter `w`", class = "gradops_error_argument")
+  expect_error(maximize_likelihood(f, list(1, 2)), "need names", class = "gradops_error_argument")
+  expect_error(maximize_likelihood(f, list(a = "x")), class = "gradops_error_type")
+  expect_error(maximize_likelihood(\(p) stop("no"), list(a = 1)), class = "gradops_error_callback")
+  expect_error(objective(f, random = "u"), "`start`", class = "gradops_error_argument")
+  expect_error(anova(fit), class = "gradops_error_argument")
+})
