@@ -22,7 +22,7 @@ class SparseHessian:
     The arguments named by ``argnums`` are one vector, each in row-major order; the others are constants, of which
     nothing is coloured. Pattern and colours are found at once, from a recorded program, and hold for all values of
     inputs of these shapes. The elements come from a product with the Hessian for each colour of a star colouring
-    (Gebremedhin, Manne & Pothen 2005). On NumPy these products are compiled.
+    (Gebremedhin, Manne & Pothen 2005). Except on PyTorch these products are compiled.
 
     Args:
         func: of as many tensors as ``inputs`` holds, to a scalar.
@@ -77,9 +77,9 @@ class SparseHessian:
                 argument="argnums",
             )
         at = Point(Flat(self._of_chosen(inputs), (), False), self._chosen(inputs), "SparseHessian")
-        self._numpy = at.backend.is_tensor_type(np.ndarray)
+        numpy = at.backend.is_tensor_type(np.ndarray)
         size = sum(ops.size(x) for x in at.leaves)
-        if pattern is None and not self._numpy:
+        if pattern is None and not numpy:
             pattern = np.ones((size, size), bool)
         if pattern is None:
             xs = sparse.arrays(at, False)
@@ -95,7 +95,7 @@ class SparseHessian:
         self.pattern, self.colors, self.count = plan.pattern, plan.colors, plan.count
         rows, columns = plan.places
         self._places = rows * self.count + columns
-        self._compiled = jit(self._values) if self._numpy else self._values
+        self._compiled = self._values if at.derivatives.own_tape else jit(self._values)
 
     def _chosen(self, inputs) -> tuple:
         return tuple(inputs[k] for k in self.argnums)

@@ -1,7 +1,7 @@
 """Statistics of likelihoods: random effects by the Laplace approximation, fits with standard errors.
 
 A negative log-likelihood is a function of parameters, a dict of tensors, to a number, written with ops or with
-:mod:`gradops.scipy.stats`. Derivatives are exact; on NumPy they are compiled, and Hessians by random effects
+:mod:`gradops.scipy.stats`. Derivatives are exact; Hessians by random effects
 sparse.
 """
 

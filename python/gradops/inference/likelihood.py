@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import functional, ops
+from .. import backends, functional, ops
 from ..errors import InferenceError, ShapeError
 from ..jit import jit
 from ..jit.compiled import Compiled
@@ -29,11 +29,15 @@ class Likelihood:
     def __init__(self, f: Callable, layout: Layout, tensor: Callable, tree: Callable):
         self.f, self.layout, self.tensor, self.tree = f, layout, tensor, tree
         self.start, self.names = layout.theta, layout.names_of_theta
-        self._compiles = isinstance(tensor(np.zeros(1)), np.ndarray)
-        compiled: Any = jit if self._compiles else (lambda function: function)
         nothing = tensor(layout.u)
-        self._first = compiled(functional.value_and_grad(lambda theta: f(theta, nothing)))
-        self._second = compiled(lambda theta: functional.hessian(lambda x: f(x, nothing), theta))
+        owner: Any = backends.of(nothing)
+        self._on_numpy, self._eager = isinstance(nothing, np.ndarray), owner.derivatives.own_tape
+        self._first = self._compiled(functional.value_and_grad(lambda theta: f(theta, nothing)))
+        self._second = self._compiled(lambda theta: functional.hessian(lambda x: f(x, nothing), theta))
+
+    def _compiled(self, function: Callable) -> Any:
+        """A function compiled, but on a library that records as it runs and takes longer to compile than to run."""
+        return function if self._eager else jit(function)
 
     def _vector(self, theta) -> np.ndarray:
         theta = np.asarray(theta, float)
@@ -104,7 +108,7 @@ class Likelihood:
         if np.isfinite(value):
             return
         at = f"{value} at {shown(self.layout.names, self.layout.numbers(theta, u))}"
-        operation = nan_from(self.f, theta, u) if self._compiles else None
+        operation = nan_from(self.f, theta, u) if self._on_numpy else None
         raise InferenceError(
             f"the likelihood is {at}" + (f": `{operation}` is the first to give no number." if operation else "."),
             argument="start",

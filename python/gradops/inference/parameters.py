@@ -167,7 +167,7 @@ def in_double(backend, x: np.ndarray):
         raise ArgumentTypeError(
             f"`inference` needs double precision; {backend.name} made {ops.dtype(found)} of it.",
             argument="start",
-            hint="`jax.config.update('jax_enable_x64', True)`" if backend.name == "jax" else None,
+            hint="it is a setting of the library: JAX's `jax_enable_x64`",
         )
     return found
 

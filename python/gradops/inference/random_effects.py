@@ -20,7 +20,6 @@ import numpy as np
 from .. import _scipy, functional, ops
 from ..errors import ArgumentError, InferenceError
 from ..functional import SparseHessian
-from ..jit import jit
 from ..scipy.sparse import _ops as sparse_ops
 from ..scipy.sparse import _pattern
 from ..scipy.sparse._factor import Factor
@@ -121,10 +120,9 @@ class Laplace(Likelihood):
                 argument="random",
                 hint="give it a distribution in the likelihood, or fix it by `map`",
             )
-        compiled = jit if self._compiles else (lambda function: function)
-        self._by_u = compiled(functional.value_and_grad(f, 1))
-        self._outer = compiled(functional.grad(self._with_determinant, (0, 1)))
-        self._mixed = compiled(self._product)
+        self._by_u = self._compiled(functional.value_and_grad(f, 1))
+        self._outer = self._compiled(functional.grad(self._with_determinant, (0, 1)))
+        self._mixed = self._compiled(self._product)
 
     def _with_determinant(self, theta, u, weights):
         return self.f(theta, u) + ops.sum(weights * self._hessian.values(theta, u)) / 2
