@@ -135,6 +135,14 @@ bounds_of <- function(bound, default, model, argument, call) {
 # What Python is asked, by number: QUESTIONS in interop/r/likelihoods.py.
 asked_by <- c(both = 0, hessian = 1, effects = 2, finish = 3, propagate = 4, precision = 5, start = 6, profile = 7)
 
+# objective() of parameters that have a start.
+started <- function(f, start, random, map, data, call) {
+  if (is.null(start) || !is.null(data)) {
+    refuse_parameters("start", "goes with `random` and `map`, and not with `data`", call)
+  }
+  likelihood_of(f, start, random, map, call = call)
+}
+
 # The model of a negative log-likelihood: its functions for optimisers, and `ask(question, theta, more)`.
 likelihood_of <- function(f, start, random, map, data = NULL, call = parent.frame()) {
   parameters <- parameters_of(start, random, map, call)

@@ -77,18 +77,10 @@ objective <- function(
   check_function(f)
   flag(jit)
   flag(hessian)
-  if (is.null(start) && !(is.null(random) && is.null(map)) || !is.null(start) && !is.null(data)) {
-    refuse_parameters("start", "goes with `random` and `map`, and not with `data`", environment())
+  if (any(lengths(list(start, random, map)) > 0L)) {
+    return(started(f, start, random, map, data, environment()))
   }
-  if (!is.null(start)) {
-    return(likelihood_of(f, start, random, map, call = environment()))
-  }
-  if (is.null(data) && !is.null(cluster)) {
-    abort(
-      "`cluster` needs `data`, a list of shards for its workers.",
-      class = c("gradops_error_argument", "gradops_error"), argument = "data"
-    )
-  }
+  check_has_data(data, cluster)
   evaluators <- if (is.null(data)) {
     list(
       both = evaluator("interop.r.objective", f, jit, pair_caller),
@@ -143,6 +135,15 @@ objective <- function(
     list(fn = fn, gr = gr, he = he, nlm = nlm, evaluations = function() evaluations),
     class = "gradops_objective", explain = attr(both, "explain")
   )
+}
+
+check_has_data <- function(data, cluster, call = caller_env()) {
+  if (is.null(data) && !is.null(cluster)) {
+    abort(
+      "`cluster` needs `data`, a list of shards for its workers.",
+      class = c("gradops_error_argument", "gradops_error"), argument = "data", call = call
+    )
+  }
 }
 
 # Missing values of R's that are left out after something was computed with them are the most common cause.

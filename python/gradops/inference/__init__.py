@@ -1,8 +1,8 @@
 """Statistics of likelihoods: random effects by the Laplace approximation, fits with standard errors.
 
 A negative log-likelihood is a function of parameters, a dict of tensors, to a number, written with ops or with
-:mod:`gradops.scipy.stats`. Derivatives are exact; Hessians by random effects
-sparse.
+:mod:`gradops.scipy.stats`. Derivatives are exact; Hessians by random effects are sparse
+on NumPy.
 """
 
 from .._names import namespace
