@@ -1,6 +1,6 @@
 """gradops: one gradient vocabulary, with one meaning, on NumPy, PyTorch, TensorFlow and JAX."""
 
-from . import autodiff, config, errors, extend, functional, inference, numpy, ops, scipy, text
+from . import autodiff, config, errors, extend, functional, numpy, ops, scipy, text
 from ._names import namespace
 from .autodiff import Parameter, Variable, to
 from .flow import (
@@ -61,4 +61,4 @@ __all__ = [
     "vmap",
 ]
 
-__dir__, __getattr__ = namespace(__name__)
+__dir__, __getattr__ = namespace(__name__, later=("inference",))

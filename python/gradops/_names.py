@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 import sys
 from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 
 
-def namespace(name: str) -> tuple[Callable[[], list[str]], Callable[[str], Any]]:
-    """``__dir__`` and ``__getattr__`` of the module of that name: its ``__all__``, and a suggestion for other names."""
+def namespace(name: str, later: tuple[str, ...] = ()) -> tuple[Callable[[], list[str]], Callable[[str], Any]]:
+    """``__dir__`` and ``__getattr__`` of the module of that name: its ``__all__``, and a suggestion for other names.
+
+    Args:
+        later: its modules that are imported when they are first read, as they take long.
+    """
 
     def __dir__() -> list[str]:
         return sorted(sys.modules[name].__all__)
 
     def __getattr__(wanted: str):
+        if wanted in later:
+            return importlib.import_module(f"{name}.{wanted}")
         message = f"module {name!r} has no attribute {wanted!r}"
         if not wanted.startswith("_"):
             found = _suggested(name, wanted)

@@ -15,7 +15,8 @@ import gradops
 from gradops import Variable, _names, functional, ops
 from gradops.errors import ArgumentTypeError
 
-importlib.import_module("gradops.interop.r")
+for _later in ("gradops.inference", "gradops.interop.r"):
+    importlib.import_module(_later)
 SCIPY = [f"gradops.scipy.{name}" for name in modules()]
 MODULES = {
     **_names.public_modules(),

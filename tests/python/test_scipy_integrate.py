@@ -273,3 +273,12 @@ def test_errors():
         integrate.solve_bvp  # noqa: B018
     with pytest.raises(JitError, match="not known in a compiled function"):
         gradops.jit(INTEGRALS["quad"])(np.array(1.2))
+
+
+@pytest.mark.filterwarnings("ignore")  # SciPy's, of the value
+def test_a_derivative_that_is_not_reached_is_an_error():
+    def f(a):
+        return integrate.quad(lambda x: ops.sin(a / x) / x, 0.0, 1.0)[0]
+
+    with pytest.raises(GradientError, match="no derivative here: 400 parts"):
+        gradops.grad(f)(1.0)

@@ -97,6 +97,12 @@ def _rule(values: Callable, low: float, high: float, breaks, name: str, tol: flo
             f"`{name}`: the integral has no derivative: the function is not finite inside of the interval.",
             hint="`stop_gradient()` of what the function depends on says that none is wanted",
         )
+    left = sum(p[0] for p in parts)
+    if left > 1e-3 * (1e-2 + np.max(np.abs(whole), initial=0)):
+        raise GradientError(
+            f"`{name}`: the integral has no derivative here: {len(parts)} parts leave an error of {left:.1g}.",
+            hint="integrate over parts of the interval, or without what oscillates",
+        )
     middles, halves = np.array([(a + b, b - a) for _, _, a, b in parts]).T / 2
     x, w = place((middles[:, None] + halves[:, None] * NODES).ravel())
     return x, w * np.outer(halves, WEIGHTS).ravel()
