@@ -192,4 +192,4 @@ def test_transforms_start_in_the_middle_and_refuse_what_is_no_triangle():
         transforms.correlation_cholesky(np.zeros(4))
     with pytest.raises(ArgumentError, match="must be less"):
         transforms.interval(1, 1)
-    assert repr(transforms.interval(0, 1)) == "<gradops transform interval(0, 1)>"
+    assert repr(transforms.interval(0, 1)) == "<gradops transform interval(0.0, 1.0)>"

@@ -13,9 +13,10 @@ from scipy_checks import modules
 from seeds import FIRST, LONG
 
 import gradops
-from gradops import Variable, _names, autodiff, config, extend, ops
+from gradops import Variable, _names, autodiff, config, extend, inference, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, GradopsError
 
+NOT_CALLED = (autodiff.Function, extend.Facts, inference.Fit, inference.Laplace)
 BACKENDS = ("numpy", "torch", "tensorflow", "jax")
 
 
@@ -43,8 +44,8 @@ def others() -> dict:
             continue
         for name in module.__all__:
             value = getattr(module, name)
-            if hasattr(value, "__metadata__") or value is autodiff.Function or value is extend.Facts:
-                continue  # what is not called
+            if hasattr(value, "__metadata__") or value in NOT_CALLED:
+                continue
             if callable(value):
                 found.setdefault(value, f"{path}.{name}")
     return {name: value for value, name in found.items()}

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import backends, ops
 from ..autodiff.variable import data_of
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, ArgumentTypeError, ShapeError, TypeOf
 from ..jit import jit
 from . import sparse
 from .matrices import hvp
@@ -69,6 +69,10 @@ class SparseHessian:
 
     def __init__(self, func: Callable, inputs, argnums: int | tuple[int, ...] = 0, pattern=None):
         inputs = inputs if isinstance(inputs, tuple) else (inputs,)
+        if not callable(func):
+            raise ArgumentTypeError(
+                "`SparseHessian`: `func` must be a function; got {func}.", argument="func", func=TypeOf(func)
+            )
         self.func = func
         self.argnums = argnums if isinstance(argnums, tuple) else (argnums,)
         if not self.argnums or not all(type(k) is int and 0 <= k < len(inputs) for k in self.argnums):

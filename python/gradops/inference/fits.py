@@ -13,7 +13,7 @@ from .. import _scipy, _tree
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError
 from .likelihood import Likelihood
-from .parameters import Parameters, function_of, listed, shown
+from .parameters import Parameters, by_name, check_function, function_of, listed, shown
 from .random_effects import Laplace
 
 POLISHING = 10
@@ -71,13 +71,14 @@ def fit(nll: Callable, start, *, data=None, random=(), map=None, bounds=None, no
     See Also:
         :func:`laplace`, :mod:`gradops.inference.transforms`, :mod:`gradops.scipy.stats`.
     """
+    check_function(nll, "nll")
     function = nll if data is None else lambda p: nll(p, data)
     parameters = Parameters(start, random, map)
     layout = parameters.layout
     kind = Laplace if layout.u.size else Likelihood
     return estimated(
         kind(function_of(function, parameters), layout, parameters.tensor, parameters.tree),
-        *parameters.bounds(bounds or {}),
+        *parameters.bounds(by_name(bounds, "bounds")),
         _length(data) if nobs is None else nobs,
     )
 

@@ -103,9 +103,9 @@ class Parameters:
         sizes = [x.size for x in arrays]
         values = np.concatenate([x.reshape(-1) for x in arrays]) if arrays else np.zeros(0)
         names = names or [name for title, shape in zip(titles, self.shapes) for name in _elements(title, shape)]
-        chosen = _known((random,) if isinstance(random, str) else tuple(random or ()), self.tops, "random")
+        chosen = _known(_names_in(() if random is None else random, "random"), self.tops, "random")
         self.owners = np.repeat(np.array(self.tops, object), sizes)
-        labels = _labels(map or {}, self.owners, self.tops)
+        labels = _labels(by_name(map, "map"), self.owners, self.tops)
         self.layout = Layout(values, names, [top in chosen for top in self.owners], labels)
         self.cuts = np.cumsum([0, *sizes])
 
@@ -170,6 +170,45 @@ def in_double(backend, x: np.ndarray):
             hint="it is a setting of the library: JAX's `jax_enable_x64`",
         )
     return found
+
+
+def _names_in(given, argument: str) -> tuple:
+    """One name, or several.
+
+    Raises:
+        ArgumentTypeError: no names.
+    """
+    found = (given,) if isinstance(given, str) else given
+    if not isinstance(found, (tuple, list, set)) or not all(isinstance(name, (str, int)) for name in found):
+        raise ArgumentTypeError(
+            f"`{argument}` must be names of parameters; got {{value}}.", argument=argument, value=TypeOf(given)
+        )
+    return tuple(found)
+
+
+def by_name(given, argument: str) -> dict:
+    """A dict by names of parameters; none for None.
+
+    Raises:
+        ArgumentTypeError: no dict.
+    """
+    if given is not None and not isinstance(given, dict):
+        raise ArgumentTypeError(
+            f"`{argument}` must be a dict by names of parameters; got {{value}}.",
+            argument=argument,
+            value=TypeOf(given),
+        )
+    return given or {}
+
+
+def check_function(f, argument: str) -> None:
+    """Raise for what is no function.
+
+    Raises:
+        ArgumentTypeError: names the argument.
+    """
+    if not callable(f):
+        raise ArgumentTypeError(f"`{argument}` must be a function; got {{value}}.", argument=argument, value=TypeOf(f))
 
 
 def function_of(f: Callable, parameters: Parameters) -> Callable:

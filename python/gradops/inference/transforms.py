@@ -26,9 +26,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .. import ops
+from .. import config, ops
 from .._names import namespace
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ArgumentTypeError, ShapeError
+from ..ops import _checks
 from .parameters import like
 
 __all__ = ["Transform", "correlation_cholesky", "covariance_cholesky", "interval", "ordered", "positive", "simplex"]
@@ -41,6 +42,7 @@ class Transform:
         name: for messages.
         forward, inverse: functions of a tensor to a tensor.
         log_jacobian: a function of the free numbers to a number.
+        vector: whether the numbers make one thing, and need a dimension.
 
     Examples:
         >>> import numpy as np
@@ -54,20 +56,38 @@ class Transform:
         :mod:`gradops.inference.transforms`.
     """
 
-    def __init__(self, name: str, forward: Callable, inverse: Callable, log_jacobian: Callable):
+    def __init__(self, name: str, forward: Callable, inverse: Callable, log_jacobian: Callable, vector: bool = False):
+        self.vector = vector
         self.name, self._forward, self._inverse, self._log_jacobian = name, forward, inverse, log_jacobian
 
     def __call__(self, x):
         """The constrained parameters."""
-        return self._forward(x)
+        return self._forward(self._numbers(x, "x"))
 
     def inverse(self, y):
         """The free numbers that give ``y``."""
-        return self._inverse(y)
+        return self._inverse(self._numbers(y, "y"))
 
     def log_jacobian(self, x):
         """The log of the absolute determinant of the derivatives, a number."""
-        return self._log_jacobian(x)
+        return self._log_jacobian(self._numbers(x, "x"))
+
+    def _numbers(self, x, argument: str):
+        """A tensor of real floating numbers, with a dimension where these make one thing.
+
+        Raises:
+            ArgumentTypeError: what is no tensor of real numbers.
+            ShapeError: a number where a vector is needed.
+        """
+        if not _checks.is_numeric(x):
+            raise _checks.not_a_tensor(self.name, argument, x)
+        x = ops.convert_to_tensor(x)
+        dtype = ops.dtype(x)
+        if "complex" in dtype:
+            raise ArgumentTypeError(f"`{self.name}`: `{argument}` must be real; got {dtype}.", argument=argument)
+        if self.vector and not x.shape:
+            raise ShapeError(f"`{self.name}`: `{argument}` must be a vector; got a number.", argument=argument)
+        return x if "float" in dtype else ops.cast(x, config.floatx())
 
     def __repr__(self) -> str:
         return f"<gradops transform {self.name}>"
@@ -87,6 +107,13 @@ def interval(lower, upper) -> Transform:
     See Also:
         :class:`Transform`.
     """
+    try:
+        lower, upper = np.asarray(lower, float)[()], np.asarray(upper, float)[()]
+        np.broadcast(lower, upper)
+    except (TypeError, ValueError) as error:
+        raise ArgumentTypeError(
+            "`interval`: `lower` and `upper` must be numbers or arrays of one shape.", argument="lower"
+        ) from error
     if not np.all(np.asarray(lower) < np.asarray(upper)):
         raise ArgumentError(f"`interval`: `lower` must be less than `upper`; got {lower}, {upper}.", argument="lower")
     low, high, width = (np.asarray(end, float) for end in (lower, upper, np.subtract(upper, lower)))
@@ -183,17 +210,18 @@ def _covariance_inverse(y):
 
 positive = Transform("positive", ops.exp, ops.log, ops.sum)
 """Numbers above 0, each."""
-simplex = Transform("simplex", _simplex, _simplex_inverse, lambda x: ops.sum(sum(_sticks(x))))
+simplex = Transform("simplex", _simplex, _simplex_inverse, lambda x: ops.sum(sum(_sticks(x))), True)
 """Numbers above 0 with the sum 1, one more than free ones: sticks that are broken."""
 ordered = Transform(
     "ordered",
     lambda x: ops.cumsum(ops.concatenate([x[..., :1], ops.exp(x[..., 1:])], -1), -1),
     lambda y: ops.concatenate([y[..., :1], ops.log(y[..., 1:] - y[..., :-1])], -1),
     lambda x: ops.sum(x[..., 1:]),
+    True,
 )
 """Numbers that grow from each to the next."""
 correlation_cholesky = Transform(
-    "correlation_cholesky", _correlation_cholesky, _correlation_inverse, _correlation_log_jacobian
+    "correlation_cholesky", _correlation_cholesky, _correlation_inverse, _correlation_log_jacobian, True
 )
 """The lower Cholesky factor of a correlation matrix, of a number for each pair."""
 covariance_cholesky = Transform(
@@ -201,6 +229,7 @@ covariance_cholesky = Transform(
     _covariance_cholesky,
     _covariance_inverse,
     lambda x: ops.sum(ops.diagonal(_rows(x, True))),
+    True,
 )
 """The lower Cholesky factor of a covariance matrix, by rows, the diagonal's logarithms."""
 
