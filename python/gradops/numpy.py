@@ -65,11 +65,15 @@ def _holds_ours(value) -> bool:
 def _of_values(function: Callable) -> Callable:
     """A function that makes an array of values, which may be variables, or lists that hold some."""
 
+    first = "object" if function is _numpy.array else "a"
+
     @functools.wraps(function)
-    def make(object, dtype=None, **keywords):
-        if not _holds_ours(object):
-            return _taking(function(object, **({} if dtype is None else {"dtype": dtype}), **keywords))
-        rank = keywords.pop("ndmin", 0)
+    def make(*arguments, **keywords):
+        given = dict(zip((first, "order" if function is _numpy.copy else "dtype"), arguments)) | keywords
+        if not _holds_ours(given.get(first)) or len(arguments) > 2:
+            return _taking(function(*arguments, **keywords))
+        keywords, object = given, given.pop(first)
+        dtype, rank = keywords.pop("dtype", None), keywords.pop("ndmin", 0)
         unknown = [name for name in keywords if name not in ("copy", "order", "subok", "device", "like")]
         if unknown:
             raise ArgumentTypeError(f"`{function.__name__}` of variables has no argument `{unknown[0]}`.")

@@ -40,8 +40,8 @@ def others() -> dict:
     """All that is public beside: the tape, custom gradients, checkpoints, settings, scopes, text."""
     found: dict = {}
     for path, module in _names.public_modules().items():
-        if path.startswith(("gradops.ops", "gradops.scipy")) or path == "gradops.errors":
-            continue
+        if path.startswith(("gradops.ops", "gradops.scipy")) or path in ("gradops.errors", "gradops.numpy"):
+            continue  # `gradops.numpy`: NumPy's own functions, and its errors
         for name in module.__all__:
             value = getattr(module, name)
             if hasattr(value, "__metadata__") or value in NOT_CALLED:

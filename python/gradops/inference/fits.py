@@ -68,6 +68,11 @@ def fit(nll: Callable, start, *, data=None, random=(), map=None, bounds=None, no
         [[-1.386  1.063]
          [ 0.263  1.007]]
 
+        The standard errors are by the exact Hessian:
+
+        >>> print(np.sqrt(np.diag(np.linalg.inv(found.model.hessian(found.theta)))).round(4))
+        [0.6246 0.1899]
+
     See Also:
         :func:`laplace`, :mod:`gradops.inference.transforms`, :mod:`gradops.scipy.stats`.
     """
@@ -211,6 +216,13 @@ class Fit:
                 estimate std. error        z    P>|z|
         mean        5.08     0.2791     18.2   <1e-15
         log_sd   -0.4713     0.3162    -1.49    0.136
+
+        The gradient is 0 at the estimate:
+
+        >>> found = fit(nll, {"mean": 4.0, "log_sd": 0.0})
+        >>> value, gradient = found.model.value_and_grad(found.theta)
+        >>> bool(abs(gradient).max() < 1e-8)
+        True
 
     See Also:
         :func:`fit`.

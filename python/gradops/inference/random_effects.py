@@ -92,8 +92,8 @@ class Laplace(Likelihood):
         >>> def joint(p):
         ...     return (3.0 - p["a"] - p["u"]) ** 2 / 2 + p["u"] ** 2 / 2
         >>> model = laplace(joint, {"a": 1.0, "u": 0.0}, random="u")
-        >>> print(model.mode([1.0]), model.random_sd([1.0]).round(4))
-        [1.] [0.7071]
+        >>> print(model.mode([1.0]), model.random_sd([1.0]).round(4), model.hessian([1.0]).round(4))
+        [1.] [0.7071] [[0.5]]
 
     See Also:
         :func:`laplace`.

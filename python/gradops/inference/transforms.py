@@ -85,7 +85,7 @@ class Transform:
         dtype = ops.dtype(x)
         if "complex" in dtype:
             raise ArgumentTypeError(f"`{self.name}`: `{argument}` must be real; got {dtype}.", argument=argument)
-        if self.vector and not x.shape:
+        if self.vector and len(x.shape) == 0:
             raise ShapeError(f"`{self.name}`: `{argument}` must be a vector; got a number.", argument=argument)
         return x if "float" in dtype else ops.cast(x, config.floatx())
 
