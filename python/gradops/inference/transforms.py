@@ -45,12 +45,15 @@ class Transform:
         vector: whether the numbers make one thing, and need a dimension.
 
     Examples:
+        >>> import gradops
         >>> import numpy as np
         >>> from gradops import ops
         >>> from gradops.inference import transforms
         >>> negative = transforms.Transform("negative", lambda x: -ops.exp(x), lambda y: ops.log(-y), ops.sum)
         >>> print(negative.inverse(negative(np.array([0.5]))))
         [0.5]
+        >>> print(gradops.jacobian(negative)(np.array([0.0])))
+        [[-1.]]
 
     See Also:
         :mod:`gradops.inference.transforms`.
@@ -100,9 +103,10 @@ def interval(lower, upper) -> Transform:
         ArgumentError: an interval without numbers.
 
     Examples:
+        >>> import gradops
         >>> from gradops.inference import transforms
-        >>> print(transforms.interval(-1, 1)(0.0))
-        0.0
+        >>> print(transforms.interval(-1, 1)(0.0), gradops.grad(transforms.interval(-1, 1))(0.0))
+        0.0 0.5
 
     See Also:
         :class:`Transform`.
