@@ -315,8 +315,9 @@ class Variable:
         if self._active and recording.get() and not (self._node is not None and self._node.name in STEPS):
             lose_gradient(
                 f"a variable that requires a gradient was made a Python {kind}: no gradient goes through it.",
-                "use gradops functions (`ops.sin` for `math.sin`) or, to fill an array, `import gradops.numpy as np` "
-                "to keep it; `x.item()` or `float(stop_gradient(x))` if only the value is wanted",
+                "use gradops functions (`ops.sin` for `math.sin`, `ops.stack` for a list) or, to fill an array, "
+                "`import gradops.numpy as np` to keep it; `x.item()` or `float(stop_gradient(x))` if only the value is "
+                "wanted",
                 3,
             )
 

@@ -13,7 +13,7 @@ from .. import _scipy, _tree
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError
 from .likelihood import Likelihood
-from .parameters import Parameters, by_name, check_function, function_of, listed, shown
+from .parameters import Parameters, check_function, function_of, listed, of_names, shown
 from .random_effects import Laplace
 
 POLISHING = 10
@@ -83,7 +83,7 @@ def fit(nll: Callable, start, *, data=None, random=(), map=None, bounds=None, no
     kind = Laplace if layout.u.size else Likelihood
     return estimated(
         kind(function_of(function, parameters), layout, parameters.tensor, parameters.tree),
-        *parameters.bounds(by_name(bounds, "bounds")),
+        *parameters.bounds(of_names(bounds, "bounds")),
         _length(data) if nobs is None else nobs,
     )
 

@@ -105,7 +105,7 @@ class Parameters:
         names = names or [name for title, shape in zip(titles, self.shapes) for name in _elements(title, shape)]
         chosen = _known(_names_in(() if random is None else random, "random"), self.tops, "random")
         self.owners = np.repeat(np.array(self.tops, object), sizes)
-        labels = _labels(by_name(map, "map"), self.owners, self.tops)
+        labels = _labels(of_names(map, "map"), self.owners, self.tops)
         self.layout = Layout(values, names, [top in chosen for top in self.owners], labels)
         self.cuts = np.cumsum([0, *sizes])
 
@@ -186,7 +186,7 @@ def _names_in(given, argument: str) -> tuple:
     return tuple(found)
 
 
-def by_name(given, argument: str) -> dict:
+def of_names(given, argument: str) -> dict:
     """A dict by names of parameters; none for None.
 
     Raises:
