@@ -51,6 +51,7 @@
 #' fit <- maximize_likelihood(nll, list(intercept = 0, slope = 0), counts)
 #' fit
 #' coef(glm(y ~ x, poisson, counts))
+#' fit$objective$gr(coef(fit)) # is 0
 #' confint(fit, method = "profile")
 #' predict(fit, function(p) exp(p$intercept + p$slope * 5), se.fit = TRUE)
 #'

@@ -218,15 +218,17 @@ def tensors_like(value: np.ndarray, x):
 def results_function(case: Case, arguments: dict, backend: str) -> Callable:
     """The results as a function of the differentiated arguments (tensors, flattened lists)."""
     fixed = {k: tensors(v, backend) for k, v in arguments.items()}
+    # A program compares what its function closes over: not the case, with all that hypothesis has in it.
+    function, by = case.function(), case.gradients
 
     def f(*values):
         given, queue = dict(fixed), list(values)
-        for name in case.gradients:
+        for name in by:
             if isinstance(arguments[name], list):
                 given[name] = [queue.pop(0) for _ in arguments[name]]
             else:
                 given[name] = queue.pop(0)
-        return flat(case.function()(**given))
+        return flat(function(**given))
 
     return f
 

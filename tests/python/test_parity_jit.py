@@ -83,10 +83,11 @@ def compare(case, backend: str, f, values: list) -> None:
 
 def check_value(case, backend: str, arguments: dict, kinds: str = "biufc") -> None:
     names = [name for name, value in arguments.items() if is_given(value, kinds)]
+    function = case.function()  # what is compiled must not close over the case, with all that hypothesis has in it
 
     def f(*values):
         known = {name: tensors(value, backend) for name, value in arguments.items()}
-        return case.function()(**{**known, **dict(zip(names, values))})
+        return function(**{**known, **dict(zip(names, values))})
 
     compare(case, backend, f, [arguments[name] for name in names])
 
