@@ -44,7 +44,7 @@
 #' @section Repeated calls:
 #' On the NumPy backend a function of one vector that is differentiated a second time is compiled, as by [jit()], and its
 #' program is kept for the next calls: by `grad_fn(f)`, `value_and_grad_fn(f)` and `objective(f)` as long as these live,
-#' by `gradient(f, x)` for the last 20 functions. The results are the same. It runs as it stands again where a variable
+#' by `gradient(f, x)` for the last 20 functions. The results are the same to rounding. It runs as it stands again where a variable
 #' that it finds outside has changed or it takes another branch; and at each call where its code, or that of a function
 #' that it calls, may do more than compute: print, warn, assign outside, draw random numbers, ask for the time, call
 #' Python.
