@@ -192,3 +192,11 @@ def by_leaves(call: Callable, run: Callable, inputs: list) -> Any:
 
     values = call(flat, inputs)
     return unflatten(box["form"], values)
+
+
+def filled(leaves, places, xs) -> list:
+    """The leaves with others in place of those that stand at ``places``."""
+    found = list(leaves)
+    for i, x in zip(places, xs):
+        found[i] = x
+    return found

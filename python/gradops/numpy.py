@@ -55,7 +55,7 @@ def _taking(made) -> Any:
         return made
     tracing = recorder.get()
     data = made if tracing is None else tracing.program.current.fold(made)
-    return inplace.fillable(data) if modes.in_differentiated() else data
+    return inplace.fillable(data) if modes.is_differentiated() else data
 
 
 def _holds_ours(value) -> bool:

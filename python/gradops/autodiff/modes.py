@@ -53,11 +53,6 @@ def differentiated(f: Callable, /, *args, **kwargs):
             raise
 
 
-def in_differentiated() -> bool:
-    """True in a function of the user's that is being differentiated."""
-    return _inside.get() == "differentiated"
-
-
 def _hidden(error: Exception) -> GradopsError | None:
     """Our error, where NumPy or pandas have raised one of their own in its place; None where they have not.
 

@@ -158,7 +158,7 @@ class _Custom:
 
         def run(*xs):
             nonlocal structure
-            a, k = _tree.unflatten(form, _filled(leaves, places, xs))
+            a, k = _tree.unflatten(form, _tree.filled(leaves, places, xs))
             values, structure, pull = self._rule(backend, xs, self._parts(a, k), a, k, places)
             return values, pull
 
@@ -299,14 +299,6 @@ def _is_constant(x, backend) -> bool:
     """True if a tensor is a NumPy array beside tensors of another library."""
     owner = backends.of(x)
     return owner is not backend and owner is not None and owner.yields
-
-
-def _filled(leaves, places, xs) -> list:
-    """The leaves with tensors in place of those that stand at ``places``."""
-    filled = list(leaves)
-    for i, x in zip(places, xs):
-        filled[i] = x
-    return filled
 
 
 def _output(backend, value):

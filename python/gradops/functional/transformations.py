@@ -40,8 +40,7 @@ class _Run:
     """
 
     def __init__(self, name: str, f: Callable, args: tuple, has_aux: bool = False, beside=()):
-        if not callable(f):
-            raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
+        check_functions(name, f=f)
         _checks.check_flags(name, has_aux=has_aux)
         self.f, self.has_aux = f, has_aux
         leaves, self.form = _tree.flatten(args)
@@ -360,10 +359,7 @@ def _derivative(name: str, derived: Callable, f: Callable, argnums, has_aux: boo
         chosen = chosen_of(args, positions)
 
         def of_chosen(*parts):
-            filled = list(args)
-            for i, part in zip(chosen, parts):
-                filled[i] = part
-            result = f(*filled, **kwargs)
+            result = f(*_tree.filled(args, chosen, parts), **kwargs)
             return pair(result)[0] if has_aux else result
 
         run = _Run(name, of_chosen, tuple([args[i] for i in chosen]))
@@ -474,10 +470,7 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None
             )
 
         def run(*xs):
-            filled = list(leaves)
-            for i, x in zip(places, xs):
-                filled[i] = x
-            args, kwargs = _tree.unflatten(form, filled)
+            args, kwargs = _tree.unflatten(form, _tree.filled(leaves, places, xs))
             return f(*args, **kwargs)
 
         count = sizes.pop()
@@ -525,8 +518,8 @@ class custom_jvp:
     ``@custom_jvp`` before the function, then ``@f.defjvp`` before its rule: ``rule(primals, tangents)`` gets two
     tuples, the arguments and a tangent for each, and returns the value and its tangent, which must be linear in these.
     ``f.defjvps(...)`` has one rule for each argument, ``rule(tangent, value, *primals)`` to a part of the tangent, or
-    None for an argument without derivative. A tangent has the structure, shape and dtype of its argument; it is None
-    for what is no floating tensor or number. Methods work too. After ``jax.custom_jvp``.
+    None for an argument without derivative. A tangent has the structure, shape and dtype of its argument, or is
+    None if the argument is not a floating tensor or number. Methods work too. After ``jax.custom_jvp``.
 
     Args:
         fun: a function of tensors, structures of them, and anything else, to a tensor or a structure of them.
@@ -538,7 +531,7 @@ class custom_jvp:
     Raises:
         GradientError: called without a rule; from a derivative, a rule that returns no pair, or a tangent of another
             structure or shape than the value's.
-        ArgumentTypeError: what is no function; ``nondiff_argnums`` that are no positions.
+        ArgumentTypeError: ``fun`` is not a function, or ``nondiff_argnums`` are not positions.
 
     Gradient:
         The rule's, in forward and reverse mode, to any order, as far as the rule is differentiable: it is a

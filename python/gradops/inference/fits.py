@@ -12,8 +12,9 @@ import numpy as np
 from .. import _scipy, _tree
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError
+from ..ops._structures import check_functions
 from .likelihood import Likelihood
-from .parameters import Parameters, check_function, function_of, listed, of_names, shown
+from .parameters import Parameters, function_of, listed, of_names, shown
 from .random_effects import Laplace
 
 POLISHING = 10
@@ -76,7 +77,7 @@ def fit(nll: Callable, start, *, data=None, random=(), map=None, bounds=None, no
     See Also:
         :func:`laplace`, :mod:`gradops.inference.transforms`, :mod:`gradops.scipy.stats`.
     """
-    check_function(nll, "nll")
+    check_functions("fit", nll=nll)
     function = nll if data is None else lambda p: nll(p, data)
     parameters = Parameters(start, random, map)
     layout = parameters.layout

@@ -10,6 +10,7 @@ import numpy as np
 from .. import _names, _tree, backends, config, ops
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError, ArgumentTypeError, TypeOf
+from ..scipy._tensors import beside
 
 
 class Layout:
@@ -59,7 +60,7 @@ class Layout:
 
     def vector(self, theta, u):
         """All parameters, from tensors or variables of the estimated ones and the random ones."""
-        parts = [theta, u, like(self._fixed, theta)]
+        parts = [theta, u, beside(self._fixed, theta)]
         parts = [x for x, size in zip(parts, (self.theta.size, self.u.size, self._fixed.size)) if size]
         whole = parts[0] if len(parts) == 1 else ops.concatenate(parts)
         return whole if self._straight else ops.take(whole, self._place, 0)
@@ -130,7 +131,7 @@ class Parameters:
         """The least and the largest value of each estimated parameter.
 
         Raises:
-            ArgumentError: an unknown name; what is no pair, of another size than its parameter, or crossed.
+            ArgumentError: an unknown name; a value that is not a pair, of the wrong size, or crossed.
         """
         _known(tuple(given), list(self.tops), "bounds")
         ends = np.full((2, self.owners.size), [[-np.inf], [np.inf]])
@@ -201,16 +202,6 @@ def of_names(given, argument: str) -> dict:
     return given or {}
 
 
-def check_function(f, argument: str) -> None:
-    """Raise for what is no function.
-
-    Raises:
-        ArgumentTypeError: names the argument.
-    """
-    if not callable(f):
-        raise ArgumentTypeError(f"`{argument}` must be a function; got {{value}}.", argument=argument, value=TypeOf(f))
-
-
 def function_of(f: Callable, parameters: Parameters) -> Callable:
     """``f`` of the estimated parameters and the random effects as vectors."""
     return lambda theta, u: f(parameters.tree(parameters.layout.vector(theta, u)))
@@ -223,13 +214,6 @@ def _as_arrays(x):
     if isinstance(x, list) and all(isinstance(item, (int, float)) for item in _tree.items(x)):
         return np.array(x, float)
     return x
-
-
-def like(numbers: np.ndarray, x):
-    """Numbers in the library and dtype of a tensor or variable."""
-    data = data_of(x)
-    owner = backends.of(data)
-    return numbers if owner is None else owner.convert(numbers, like=data)
 
 
 def _titles(start, structure, order) -> tuple[list, list[str]]:

@@ -20,11 +20,12 @@ import numpy as np
 from .. import _scipy, functional, ops
 from ..errors import ArgumentError, InferenceError
 from ..functional import SparseHessian
+from ..ops._structures import check_functions
 from ..scipy.sparse import _ops as sparse_ops
 from ..scipy.sparse import _pattern
 from ..scipy.sparse._factor import Factor
 from .likelihood import Likelihood
-from .parameters import Layout, Parameters, check_function, function_of, listed, shown
+from .parameters import Layout, Parameters, function_of, listed, shown
 
 STEPS, HALVINGS, RIDGES = 100, 40, 24
 
@@ -70,7 +71,7 @@ def laplace(f: Callable, parameters, *, random, map=None) -> Laplace:
     See Also:
         :func:`gradops.inference.fit` for estimates with standard errors.
     """
-    check_function(f, "f")
+    check_functions("laplace", f=f)
     found = Parameters(parameters, random, map)
     return Laplace(function_of(f, found), found.layout, found.tensor, found.tree)
 

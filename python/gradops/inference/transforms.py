@@ -30,7 +30,7 @@ from .. import config, ops
 from .._names import namespace
 from ..errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..ops import _checks
-from .parameters import like
+from ..scipy._tensors import beside
 
 __all__ = ["Transform", "correlation_cholesky", "covariance_cholesky", "interval", "ordered", "positive", "simplex"]
 
@@ -79,8 +79,8 @@ class Transform:
         """A tensor of real floating numbers, with a dimension where these make one thing.
 
         Raises:
-            ArgumentTypeError: what is no tensor of real numbers.
-            ShapeError: a number where a vector is needed.
+            ArgumentTypeError: a value that is not a tensor of real numbers.
+            ShapeError: a number in place of a vector.
         """
         if not _checks.is_numeric(x):
             raise _checks.not_a_tensor(self.name, argument, x)
@@ -123,12 +123,12 @@ def interval(lower, upper) -> Transform:
     low, high, width = (np.asarray(end, float) for end in (lower, upper, np.subtract(upper, lower)))
 
     def log_jacobian(x):
-        return ops.sum(like(np.log(width), x) - ops.softplus(x) - ops.softplus(-x))
+        return ops.sum(beside(np.log(width), x) - ops.softplus(x) - ops.softplus(-x))
 
     return Transform(
         f"interval({lower}, {upper})",
-        lambda x: like(low, x) + like(width, x) * ops.sigmoid(x),
-        lambda y: ops.log(y - like(low, y)) - ops.log(like(high, y) - y),
+        lambda x: beside(low, x) + beside(width, x) * ops.sigmoid(x),
+        lambda y: ops.log(y - beside(low, y)) - ops.log(beside(high, y) - y),
         log_jacobian,
     )
 
@@ -144,7 +144,7 @@ def _offsets(count: int) -> np.ndarray:
 
 def _sticks(x):
     """The logs of the parts broken off, of what is left of each, and of what there was before."""
-    free = x - like(_offsets(x.shape[-1]), x)
+    free = x - beside(_offsets(x.shape[-1]), x)
     left = -ops.softplus(free)
     return -ops.softplus(-free), left, _before(left)
 
@@ -156,7 +156,7 @@ def _simplex(x):
 
 def _simplex_inverse(y):
     rest = ops.flip(ops.cumsum(ops.flip(y, -1), -1), -1)
-    return ops.log(y[..., :-1]) - ops.log(rest[..., 1:]) + like(_offsets(y.shape[-1] - 1), y)
+    return ops.log(y[..., :-1]) - ops.log(rest[..., 1:]) + beside(_offsets(y.shape[-1] - 1), y)
 
 
 @functools.cache
@@ -189,7 +189,7 @@ def _partial(x):
 
 def _correlation_cholesky(x):
     z, left = _partial(x)
-    return (z + like(np.eye(z.shape[-1]), z)) * ops.exp(left)
+    return (z + beside(np.eye(z.shape[-1]), z)) * ops.exp(left)
 
 
 def _correlation_inverse(y):
@@ -204,12 +204,12 @@ def _correlation_log_jacobian(x):
 
 def _covariance_cholesky(x):
     rows = _rows(x, True)
-    return ops.tril(rows, -1) + ops.exp(rows) * like(np.eye(rows.shape[-1]), rows)
+    return ops.tril(rows, -1) + ops.exp(rows) * beside(np.eye(rows.shape[-1]), rows)
 
 
 def _covariance_inverse(y):
     size = y.shape[-1]
-    return _picked(ops.tril(y, -1) + ops.log(ops.where(like(np.eye(size), y) == 1, y, 1.0)), True)
+    return _picked(ops.tril(y, -1) + ops.log(ops.where(beside(np.eye(size), y) == 1, y, 1.0)), True)
 
 
 positive = Transform("positive", ops.exp, ops.log, ops.sum)

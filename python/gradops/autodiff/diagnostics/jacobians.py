@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import backends, dtypes
+from ... import _tree, backends, dtypes
 from ...errors import ArgumentError, Element, GradientError, Position
 from ...ops import conversion, elementwise, reductions
 from ...ops.creation import zeros_like
@@ -238,10 +238,7 @@ def _pull_natively(derivatives, func, values, places, upstream, create) -> list:
     """The gradients by a library's own derivatives: of the real product of the outputs with their cotangents."""
 
     def product(*xs):
-        filled = list(values)
-        for i, x in zip(places, xs):
-            filled[i] = x
-        outputs = [y for y in as_tuple(func(*filled)) if is_differentiable(y) or not create]
+        outputs = [y for y in as_tuple(func(*_tree.filled(values, places, xs))) if is_differentiable(y) or not create]
         parts = [_real_product(g, y) for y, g in zip(outputs, upstream) if g is not None and is_differentiable(y)]
         return functools.reduce(elementwise.add, parts) if parts else 0.0
 

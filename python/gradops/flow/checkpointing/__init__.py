@@ -142,10 +142,7 @@ def checkpoint(f: Callable) -> Callable:
         derivatives = interface.tape if backend is None else derivatives_of(backend, inputs)
 
         def whole(*xs):
-            filled = list(leaves)
-            for i, x in zip(places, xs):
-                filled[i] = x
-            a, k = _tree.unflatten(form, filled)
+            a, k = _tree.unflatten(form, _tree.filled(leaves, places, xs))
             return f(*a, **k)
 
         return derivatives.checkpoint(_drawing_again(whole) if derivatives.native else whole, inputs)

@@ -295,10 +295,7 @@ def _again(run, xs, upstreams) -> list:
     smooth = [i for i, x in enumerate(xs) if x.is_floating_point() or x.is_complex()]
 
     def of_smooth(*some):
-        filled = list(xs)
-        for i, x in zip(smooth, some):
-            filled[i] = x
-        return tuple(run(*filled))
+        return tuple(run(*_tree.filled(xs, smooth, some)))
 
     found = iter(torch.func.vjp(of_smooth, *[xs[i] for i in smooth])[1](tuple(upstreams)))
     return [next(found) if i in smooth else None for i in range(len(xs))]

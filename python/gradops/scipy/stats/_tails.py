@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 
-from ... import ops
 from .. import special
 from .._formulas import choose, complement, exp, log, log1p, log_complement
 
@@ -62,8 +61,3 @@ def normal_quantile(p, lower: bool, as_log: bool):
     else:
         z = special.ndtri(p)
     return z if lower else -z
-
-
-def arctan_tail(z):
-    """``atan(1 / z) / pi`` of positive ``z``: the Cauchy probability beyond it."""
-    return ops.arctan(1 / z) / math.pi
