@@ -1,15 +1,15 @@
 #' Jacobians, Hessians and their products
 #'
 #' `jacobian()` and `hessian()` are all first derivatives of a function and all second derivatives of a scalar one, by
-#' automatic differentiation, and are called as numDeriv's are. `vjp()` is the value of `func` and `v` times its
-#' Jacobian, `jvp()` the value and the Jacobian times `v`, `vhp()` and `hvp()` the same with the Hessian, at the cost
-#' of one pass or two.
+#' automatic differentiation, and are called as numDeriv's are. `jvp()` is the value of `func` and its Jacobian times
+#' `v`, [vjp()] the product from the other side, `vhp()` and `hvp()` are the same with the Hessian, at the cost of one
+#' pass or two.
 #'
 #' A named list `x`, such as `list(W = , b = )`, is one argument of `func`, its parameters; an unnamed one holds the
 #' arguments of `func`.
 #' @param func A function of R code that works on tensors.
 #' @param x R numbers, a tensor or a variable; or a list of these.
-#' @param v A vector of the form of `func`'s value (`vjp()`) or of `x` (the others).
+#' @param v A vector of the form of `x`.
 #' @param ... More arguments of `func`, passed on as they are.
 #' @param strict If `TRUE`, an input on which `func` does not depend is an error; otherwise its derivatives are zeros.
 #' @param strategy `"reverse-mode"`, by the elements of the value, or `"forward-mode"`, by those of `x`; `NULL` takes

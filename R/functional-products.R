@@ -1,11 +1,5 @@
 #' @rdname jacobian
 #' @export
-vjp <- function(func, x, v = NULL, ..., strict = FALSE) {
-  product_at("vjp", func, x, v, strict, FALSE, ...)
-}
-
-#' @rdname jacobian
-#' @export
 jvp <- function(func, x, v = NULL, ..., strict = FALSE) {
   product_at("jvp", func, x, v, strict, TRUE, ...)
 }

@@ -71,7 +71,8 @@ called_back <- function(f, finish, take) {
         condition <- r_condition(condition)
         list(
           `<R error>` = keep_condition(condition), message = conditionMessage(condition),
-          python = condition[["python"]], status = http_status(condition)
+          python = condition[["python"]], status = http_status(condition),
+          unknown = inherits(condition, "gradops_error_jit")
         )
       },
       condition = function(condition) {

@@ -31,9 +31,9 @@ class Field:
 
 
 class Position(Field):
-    """A dimension, an argument or another place, counted from 0, or from the end with -1."""
+    """A dimension, an argument or another place, counted from 0, or from the end with -1; or a structure of them."""
 
-    def __init__(self, place: int):
+    def __init__(self, place):
         self.place = place
 
     def __str__(self) -> str:

@@ -18,7 +18,7 @@ from .._pickling import Transformed
 from .._scopes import changed
 from ..autodiff.modes import no_grad
 from ..autodiff.variable import data_of
-from ..errors import ArgumentError, ArgumentTypeError, GradientError, JitError, ShapeError, TypeOf
+from ..errors import ArgumentError, ArgumentTypeError, GradientError, JitError, Position, ShapeError, TypeOf
 from ..flow import custom_gradient
 from ..flow.gradient_functions import is_tensor
 from ..flow.signatures import Arguments
@@ -459,9 +459,10 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None
         rows = [_first(as_tensor("vmap", leaves[i], owner, "in_axes"), axes[i]) for i in places]
         sizes = {conversion.shape(x)[0] for x in rows} | (set() if axis_size is None else {axis_size})
         if len(sizes) > 1:
-            shapes = ", ".join(f"{conversion.shape(leaves[i])} along {axes[i]}" for i in places)
+            shapes = ", ".join(f"{conversion.shape(leaves[i])} along {{axis_{i}}}" for i in places)
             wanted = "" if axis_size is None else f" of `axis_size` {axis_size}"
-            raise ShapeError(f"`vmap`: the mapped dimensions must be of one size{wanted}; got {shapes}.")
+            along = {f"axis_{i}": Position(axes[i]) for i in places}
+            raise ShapeError(f"`vmap`: the mapped dimensions must be of one size{wanted}; got {shapes}.", **along)
         if not sizes:
             raise ArgumentError(
                 "`vmap`: nothing is mapped over: no tensor has an axis in `in_axes`.",
@@ -485,7 +486,7 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None
 def _first(x, axis: int):
     """A tensor with an axis in front."""
     if not len(conversion.shape(x)):
-        raise ShapeError("`vmap`: a number has no dimension to map over.", hint="give None for it in `in_axes`")
+        raise ShapeError("`vmap`: a number has no dimension to map over.", hint="give {None} for it in `in_axes`")
     axis = _checks.check_axis("vmap", axis, len(conversion.shape(x)))
     return x if axis == 0 else shaping.moveaxis(x, axis, 0)
 
@@ -499,9 +500,11 @@ def _axes(axes, form: _tree.Structure, name: str) -> list:
     elif isinstance(axes, (list, tuple)) and form.kind == "sequence" and len(axes) == len(form.parts):
         parts = list(axes)
     else:
-        wanted = "an axis" if name == "out_axes" else "an axis, None"
+        wanted = "an axis" if name == "out_axes" else "an axis, {None}"
         raise ArgumentError(
-            f"`vmap`: `{name}` must be {wanted} or a structure of them as {form}; got {axes!r}.", argument=name
+            f"`vmap`: `{name}` must be {wanted} or a structure of them as {form}; got {{axes}}.",
+            argument=name,
+            axes=Position(axes),
         )
     return [axis for part, inner in zip(parts, form.parts) for axis in _axes(part, inner, name)]
 

@@ -10,7 +10,7 @@ from typing import Any
 from .. import _tree, backends, config
 from ..backends import tracing
 from ..dtypes import promote_number
-from ..errors import ArgumentError, ArgumentTypeError, ShapeError
+from ..errors import ArgumentError, ArgumentTypeError, JitError, ShapeError
 from . import _checks
 from .conversion import dtype, shape
 from .properties import fits
@@ -148,8 +148,8 @@ def native(owner: backends.Backend, name: str, leaves, *arguments):
 
 
 def _looked_at_values(owner: backends.Backend, error: BaseException | None) -> bool:
-    """True for a library's error about the value of a traced tensor, which Python may know."""
-    kinds = owner.no_value
+    """True for an error, a library's or gradops' own, about the value of a traced tensor, which Python may know."""
+    kinds = (*owner.no_value, JitError)
     while error is not None:
         if isinstance(error, kinds):
             return True

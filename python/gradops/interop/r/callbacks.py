@@ -11,6 +11,7 @@ from typing import Any
 
 from ... import backends
 from ..._scopes import changed
+from ...errors import JitError
 from . import reticulate, threads
 from .errors import CallbackError
 from .session import into_r
@@ -47,6 +48,8 @@ def callback(function: Callable, names: list[str], defaults: list) -> Callable:
             error.gradops_key = result["<R error>"]
             if result.get("status"):
                 error.status_code = result["status"]
+            if result.get("unknown"):  # by which loops know that Python may run them
+                raise error from JitError(result["message"])
             raise error
         return _result(result, (arguments, keywords))
 

@@ -77,6 +77,13 @@ def made(name: str, *functions: Callable) -> Made:
     return Made(operator.attrgetter(name)(gradops), functions)
 
 
+def custom_jvp(f: Callable, rule: Callable) -> Callable:
+    """``gradops.custom_jvp`` with its rule."""
+    function = gradops.custom_jvp(f)
+    function.defjvp(rule)
+    return function
+
+
 def jit(f: Callable, static_argnums=()) -> Callable:
     """``gradops.jit``, whose programs run on another thread where they may call R back from a third."""
     compiled: Any = gradops.jit(f, static_argnums)

@@ -104,7 +104,7 @@ def field(said: Field) -> str:
     """A field in R's words: positions count from 1, types are R's."""
     match said:
         case Position():
-            return str(_from_one(said.place))
+            return code(str(_from_one(said.place)))
         case Element():
             return f"[{', '.join(str(_from_one(place)) for place in said.places)}]{said.part}"
         case Bounds():
@@ -136,8 +136,13 @@ def code(text: str) -> str:
     return re.sub(r"\b(None|True|False)\b", lambda found: LITERALS[found[0]].r, text)
 
 
-def _from_one(place: int) -> int:
-    return place + 1 if place >= 0 else place
+def _from_one(place):
+    match place:
+        case list() | tuple():
+            return type(place)(map(_from_one, place))
+        case dict():
+            return {name: _from_one(part) for name, part in place.items()}
+    return place + 1 if type(place) is int and place >= 0 else place
 
 
 def _type(kind: type) -> str:
