@@ -461,7 +461,7 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None
         if len(sizes) > 1:
             shapes = ", ".join(f"{conversion.shape(leaves[i])} along {{axis_{i}}}" for i in places)
             wanted = "" if axis_size is None else f" of `axis_size` {axis_size}"
-            along = {f"axis_{i}": Position(axes[i]) for i in places}
+            along: dict[str, Any] = {f"axis_{i}": Position(axes[i]) for i in places}
             raise ShapeError(f"`vmap`: the mapped dimensions must be of one size{wanted}; got {shapes}.", **along)
         if not sizes:
             raise ArgumentError(
