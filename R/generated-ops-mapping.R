@@ -13,7 +13,7 @@
 #' \item{`op_vectorized_map(elements, f)`}{`f` of each row of `elements`, all at once where the library can,
 #'   stacked. `jax.vmap`, `torch.vmap` and `tf.vectorized_map` run it, on NumPy and in [jit()] the ops. Where they
 #'   cannot (a function that looks at values, variables) it is [op_map()], which may call the function again.
-#'   Gradient: Through every call, to `elements` and what `f` closes over. See also `vmap()` for other dimensions
+#'   Gradient: Through every call, to `elements` and what `f` closes over. See also [vmap()] for other dimensions
 #'   and arguments; [op_map()], one after the other; [op_vectorize()].}
 #' \item{`op_associative_scan(f, elems)`}{Running results of an associative function along a dimension, in
 #'   logarithmically many calls. Neighbours are combined in pairs, the pairs' running results found, and from these
