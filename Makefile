@@ -71,6 +71,7 @@ bench: setup
 
 docs: setup
 	$(python) tools/generate_r
+	$(python) tools/stubs
 	$(python) tools/ops_table.py
 	$(python) tools/engines_table.py
 	Rscript -e 'roxygen2::roxygenise()'

@@ -7,11 +7,13 @@ import inspect
 import sys
 from collections.abc import Callable
 from types import FunctionType
+from typing import Any, Generic, overload
 
+from .annotations import P, R
 from .errors import ArgumentTypeError, Given
 
 
-class Transformed:
+class Transformed(Generic[P, R]):
     """The result of transforming a function: it is called as ``call`` is, and is a method where the function is.
 
     Args:
@@ -26,14 +28,18 @@ class Transformed:
         functools.update_wrapper(self, f, updated=())
         self._call, self._transformation, self._settings = call, transformation, settings
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._call(*args, **kwargs)
 
     @property
     def __signature__(self) -> inspect.Signature:
         return inspect.signature(self.__wrapped__)  # type: ignore[attr-defined]
 
-    def __get__(self, instance, owner=None):
+    @overload
+    def __get__(self, instance: None, owner=None) -> Transformed[P, R]: ...
+    @overload
+    def __get__(self, instance: object, owner=None) -> Callable[..., R]: ...
+    def __get__(self, instance, owner=None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
     def __reduce__(self):

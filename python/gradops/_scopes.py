@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable
 from contextlib import ExitStack
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 
 
 class Ends:
@@ -82,6 +82,10 @@ class changed:
         self._setting.reset(self._token)
 
 
+F = TypeVar("F", bound=Callable)
+S = TypeVar("S", bound="Scope")
+
+
 class Scope:
     """A context manager that is a decorator too, with and without parentheses.
 
@@ -98,7 +102,7 @@ class Scope:
         """A scope of its own for one call."""
         return type(self)()
 
-    def __call__(self, function):
+    def __call__(self, function: F) -> F:
         if inspect.isgeneratorfunction(function):
             return self._wrap_generator(function)
         if inspect.isasyncgenfunction(function):
@@ -109,14 +113,14 @@ class Scope:
             async def wrapped_coroutine(*args, **kwargs):
                 return await self._awaited(function(*args, **kwargs).__await__())
 
-            return wrapped_coroutine
+            return wrapped_coroutine  # type: ignore[return-value]
 
         @functools.wraps(function)
         def wrapped(*args, **kwargs):
             with self._again():
                 return function(*args, **kwargs)
 
-        return wrapped
+        return wrapped  # type: ignore[return-value]
 
     def _steps(self, running):
         """The steps of a generator, or of a coroutine's ``__await__``, each in the scope."""

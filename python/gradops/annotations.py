@@ -1,4 +1,4 @@
-"""The vocabulary of the ops' signatures.
+"""The vocabulary of signatures: of the ops' for dispatch and R, of all for type checkers.
 
 An annotation gives the role of an argument in gradops: dispatch looks at ``Tensor``, ``Operand``,
 ``Tensors`` and ``Indices``; the R generator reads all of them to know which arguments to convert.
@@ -7,7 +7,9 @@ An annotation gives the role of an argument in gradops: dispatch looks at ``Tens
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ParamSpec, Protocol, TypeAlias, TypeVar
+
+import numpy as np
 
 Tensor = Annotated[Any, "Tensor"]
 """A tensor or variable, or a value that converts to one: a number, a nested list, an array."""
@@ -34,6 +36,32 @@ Shape = Annotated[Sequence[int], "Shape"]
 DType = Annotated[Any, "DType"]
 """A dtype's name, or a library's dtype object."""
 Function = Annotated[Callable[..., Any], "Function"]
+
+P = ParamSpec("P")
+"""The parameters of a function; those after its first."""
+X = TypeVar("X", bound=Any)
+"""Its first argument: by ``bound=Any`` the checkers leave the body of a lambda alone."""
+R = TypeVar("R")
+"""Its result."""
+
+
+class Array(Protocol):
+    """A tensor of any library, or a variable, as type checkers see it."""
+
+    @property
+    def shape(self) -> Any: ...
+    @property
+    def dtype(self) -> Any: ...
+
+
+A = TypeVar("A", bound=Array)
+"""An array that an op returns in its own library."""
+Numbers: TypeAlias = complex | list[Any] | tuple[Any, ...]
+"""Numbers and nested lists of them."""
+Constant: TypeAlias = complex | list[Any] | tuple[Any, ...] | np.ndarray[Any, Any] | np.generic
+"""As ``Numbers``, or NumPy's: a constant beside an array of another library."""
+Input: TypeAlias = Constant | Array
+"""All that a tensor argument takes."""
 
 
 def kind_of(annotation) -> str:

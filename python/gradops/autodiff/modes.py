@@ -7,9 +7,10 @@ import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
 from contextvars import ContextVar
+from typing import Any, overload
 
 from .. import config
-from .._scopes import Ends, EndsOfThread, Scope, changed
+from .._scopes import Ends, EndsOfThread, F, S, Scope, changed
 from ..backends import tracing
 from ..errors import GradientError, GradopsError
 from ..ops import _pandas
@@ -189,7 +190,11 @@ class _Mode(Scope):
 
     value: bool
 
-    def __new__(cls, function=None):
+    @overload
+    def __new__(cls, function: F) -> F: ...  # type: ignore[misc]
+    @overload
+    def __new__(cls: type[S], function: None = None) -> S: ...
+    def __new__(cls, function=None) -> Any:
         self = super().__new__(cls)
         return self if function is None else self(function)
 
@@ -285,7 +290,11 @@ class inference_mode(_Mode):
 
     value = False
 
-    def __new__(cls, mode=True):
+    @overload
+    def __new__(cls, mode: F) -> F: ...  # type: ignore[misc]
+    @overload
+    def __new__(cls: type[S], mode: bool = True) -> S: ...
+    def __new__(cls, mode=True) -> Any:
         if callable(mode):
             return super().__new__(cls, mode)
         check_flags("inference_mode", mode=mode)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy as _copy
 import operator
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,10 +21,15 @@ from .initial_gradients import no_gradient
 from .modes import lose_gradient, recording
 from .state import clock, packers, watchers
 
+if TYPE_CHECKING:
+    from ._methods import Methods
+else:
+    Methods = object  # what `give()` and the floors above put here, for type checkers written down by tools/stubs
+
 _READING_TEXT = "`x.item()` and `x.tolist()` read it; its methods and `gradops.autodiff.text` keep the feedback"
 
 
-class Variable:
+class Variable(Methods):
     """A tensor whose operations are recorded on the tape.
 
     Args:
@@ -84,7 +89,7 @@ class Variable:
     register_post_accumulate_grad_hook: Callable[..., Any]
     retain_grad: Callable[..., None]
 
-    def __init__(self, data="", requires_grad: bool = False, role: str | None = None):
+    def __init__(self, data: Any = "", requires_grad: bool = False, role: str | None = None):
         self._value = _as_data(data)
         if isinstance(requires_grad, str):
             raise ArgumentTypeError(
@@ -188,7 +193,7 @@ class Variable:
         return self._node is None
 
     @property
-    def shape(self) -> tuple:
+    def shape(self) -> tuple[int, ...]:
         """Sizes of the dimensions; ``()`` for text."""
         return tuple(getattr(self.data, "shape", ()))
 
@@ -201,7 +206,7 @@ class Variable:
         return conversion.size(self)
 
     @property
-    def dtype(self):
+    def dtype(self) -> Any:
         """The data's own dtype object; ``str`` for text."""
         return getattr(self.data, "dtype", str)
 
@@ -253,7 +258,7 @@ class Variable:
         """The number of writes in place to the data, by recorded operations or inside :class:`no_grad`."""
         return state.version(self.data)
 
-    def numpy(self):
+    def numpy(self) -> np.ndarray:
         """The data as a NumPy array.
 
         Raises:
@@ -266,7 +271,7 @@ class Variable:
             raise GradientError("`numpy()` of a variable that requires a gradient.", hint="use `detach().numpy()`")
         return _owner(self.data).to_numpy(self.data)
 
-    def item(self):
+    def item(self) -> Any:
         """The one element as a Python number, or the text as a string.
 
         Raises:
@@ -276,7 +281,7 @@ class Variable:
             return str(self.data)
         return _shown(self.data).item()
 
-    def tolist(self):
+    def tolist(self) -> Any:
         """The data as nested lists of Python numbers, or as a string or a list of strings."""
         if self.dtype is str:
             return str(self.data) if isinstance(self.data, str) else list(map(str, self.data))
@@ -289,8 +294,8 @@ class Variable:
             raise TypeError("a 0-d variable has no length")
         return self.shape[0]
 
-    def __iter__(self):
-        return (self[i] for i in range(len(self)))  # type: ignore[index]
+    def __iter__(self) -> Iterator[Variable]:
+        return (self[i] for i in range(len(self)))
 
     def __bool__(self) -> bool:
         return bool(self.data)

@@ -12,9 +12,10 @@ import functools
 import inspect
 from collections.abc import Callable
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, Generic, overload
 
 from .. import _pickling, _tree, backends
+from ..annotations import P, R
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.variable import Variable, data_of
 from ..backends import owner, tracing
@@ -25,7 +26,11 @@ from .gradient_functions import by_leaf, check_unwritten, fit, is_tensor, read_b
 from .signatures import Arguments, Form
 
 
-def custom_gradient(f: Callable, gradient: Callable | None = None) -> Callable:
+@overload
+def custom_gradient(f: Callable[P, tuple[R, Callable[..., Any]]], gradient: None = None) -> _Custom[P, R]: ...
+@overload
+def custom_gradient(f: Callable[P, R], gradient: Callable[..., Any]) -> _Custom[P, R]: ...
+def custom_gradient(f: Callable, gradient: Callable | None = None) -> _Custom:
     """A function with its own gradient, on every backend, to any order.
 
     Args:
@@ -89,7 +94,7 @@ def custom_gradient(f: Callable, gradient: Callable | None = None) -> Callable:
     return _Custom(f, gradient)
 
 
-class _Custom:
+class _Custom(Generic[P, R]):
     """The function that :func:`custom_gradient` returns; a descriptor, so that it also makes methods."""
 
     autograph_info__: dict = {}
@@ -108,7 +113,11 @@ class _Custom:
         """The signature, for callers that do not follow ``__wrapped__``, such as Keras' `Lambda`."""
         return inspect.signature(self.f)
 
-    def __get__(self, instance, owner=None):
+    @overload
+    def __get__(self, instance: None, owner=None) -> _Custom[P, R]: ...
+    @overload
+    def __get__(self, instance: object, owner=None) -> Callable[..., R]: ...
+    def __get__(self, instance, owner=None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
     def __reduce__(self):
@@ -117,7 +126,7 @@ class _Custom:
     def __repr__(self) -> str:
         return f"<custom_gradient of {getattr(self.f, '__name__', self.f)!r}>"
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         backend = None if kwargs or not args else owner(type(args[0]))
         if backend is None:
             return self._of_any(args, kwargs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import _tree, backends
+from ..annotations import X
 from ..autodiff import gradients
 from ..autodiff.modes import recording
 from ..autodiff.variable import Variable, data_of, differentiable, without_gradients, wrap
@@ -16,7 +17,7 @@ from .custom import custom_gradient
 from .gradient_functions import is_tensor
 
 
-def stop_gradient(variable):
+def stop_gradient(variable: X) -> X:
     """``variable`` as a constant: no gradient goes back through it.
 
     Args:
@@ -64,7 +65,7 @@ def _stop(x):
     return backend.derivatives.stop(x)
 
 
-def scaled_gradient(x, scale):
+def scaled_gradient(x: X, scale) -> X:
     """``x``, with the gradient that goes back through it multiplied by ``scale``.
 
     Args:
@@ -113,7 +114,7 @@ def _scaled(x, scale):
     return scaled_gradient_ext(x, scale=scale)
 
 
-def scaled_gradient_ext(x, *, scale, shift=None, scale_shift_by_sum_over_axis=None):
+def scaled_gradient_ext(x: X, *, scale, shift=None, scale_shift_by_sum_over_axis=None) -> X:
     """``x``, with the gradient ``g`` that goes back through it changed to ``g * scale + shift * m``.
 
     Args:

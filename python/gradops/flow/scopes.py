@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from typing import Any, overload
 
 from .. import backends
-from .._scopes import Ends, Scope
+from .._scopes import Ends, F, S, Scope
 from ..autodiff import modes
 from ..autodiff.modes import recording
 from ..backends import tracing
@@ -19,7 +20,11 @@ class _Scope(Scope):
     _ends: Ends
     _decorating = False
 
-    def __new__(cls, function=None):
+    @overload
+    def __new__(cls, function: F) -> F: ...  # type: ignore[misc]
+    @overload
+    def __new__(cls: type[S], function: None = None) -> S: ...
+    def __new__(cls, function=None) -> Any:
         self = super().__new__(cls)
         return self if function is None else self(function)
 

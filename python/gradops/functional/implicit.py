@@ -168,7 +168,7 @@ def _matrix(f: Callable, x):
 
 def _iterate(step: Callable, start, parameters: tuple, tol: float, max_iterations: int):
     """Apply ``step`` until nothing changes by more than ``tol``; without recording."""
-    start, parameters = stop_gradient(start), stop_gradient(list(parameters))
+    start, parameters = stop_gradient(start), stop_gradient(tuple(parameters))
     if isinstance(tol, (int, float)):
         tol = max(tol, 4 * epsilon(start))  # single precision goes to and fro within that
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Concatenate, Literal, overload
 
 import numpy as np
 
 from .. import _tree, backends, config, dtypes
 from .._pickling import Transformed
+from ..annotations import P, R, X
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.modes import differentiated, lose_gradient
 from ..autodiff.variable import Variable, data_of
@@ -16,7 +17,15 @@ from ..errors import ArgumentError, ArgumentTypeError, Given, GradientError, Pos
 from ..ops import _checks, conversion
 
 
-def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+@overload
+def value_and_grad(
+    f: Callable[Concatenate[X, P], R], argnums: Literal[0] = 0, has_aux: Literal[False] = False
+) -> Transformed[Concatenate[X, P], tuple[R, X]]: ...
+@overload
+def value_and_grad(
+    f: Callable[P, R], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Transformed[P, tuple[R, Any]]: ...
+def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Transformed:
     """A function that gives the value of ``f`` and its gradient.
 
     Args:
@@ -96,7 +105,13 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
     return Transformed(value_and_gradient, value_and_grad, f, argnums, has_aux)
 
 
-def grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+@overload
+def grad(
+    f: Callable[Concatenate[X, P], Any], argnums: Literal[0] = 0, has_aux: Literal[False] = False
+) -> Transformed[Concatenate[X, P], X]: ...
+@overload
+def grad(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Transformed[P, Any]: ...
+def grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Transformed:
     """A function that gives the gradient of ``f``; with ``has_aux`` a pair of it and the rest.
 
     Args, errors and derivatives: as of :func:`value_and_grad`.
@@ -128,7 +143,7 @@ def grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False)
         :func:`value_and_grad`, :func:`gradops.functional.jacobian` where the result is no scalar,
         :func:`gradops.gradient` of a value that has been computed already.
     """
-    both = value_and_grad(f, argnums, has_aux)._call  # type: ignore[attr-defined]
+    both = value_and_grad(f, argnums, has_aux)._call
 
     def gradient(*args, **kwargs):
         value, result = both(*args, **kwargs)

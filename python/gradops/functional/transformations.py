@@ -9,13 +9,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Generic, Literal, overload
 
 import numpy as np
 
 from .. import _pickling, _tree, dtypes
 from .._pickling import Transformed
 from .._scopes import changed
+from ..annotations import P, R, X
 from ..autodiff.modes import no_grad
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError, ArgumentTypeError, GradientError, JitError, Position, ShapeError, TypeOf
@@ -77,7 +78,11 @@ class _Run:
         return _tree.unflatten(self.value_form, self.outputs)
 
 
-def vjp(f: Callable, *primals, has_aux: bool = False):
+@overload
+def vjp(f: Callable[..., R], *primals, has_aux: Literal[False] = False) -> tuple[R, Callable[[Any], tuple]]: ...
+@overload
+def vjp(f: Callable[..., tuple[R, X]], *primals, has_aux: bool) -> tuple[R, Callable[[Any], tuple], X]: ...
+def vjp(f: Callable, *primals, has_aux: bool = False) -> Any:
     """The value of ``f`` and its pullback, a function from cotangents of the value to gradients.
 
     ``f`` is run once, however often the pullback is called: the rows of a Jacobian, or a gradient for each of several
@@ -125,7 +130,7 @@ def vjp(f: Callable, *primals, has_aux: bool = False):
     return (value, pullback, run.at.box["aux"]) if has_aux else (value, pullback)
 
 
-def linearize(f: Callable, *primals):
+def linearize(f: Callable[..., R], *primals) -> tuple[R, Callable[..., R]]:
     """The value of ``f`` and its pushforward, a linear function from tangents of the arguments to that of the value.
 
     Args:
@@ -161,7 +166,7 @@ def linearize(f: Callable, *primals):
     return run.value(outputs), pushforward
 
 
-def jvp(f: Callable, primals, tangents):
+def jvp(f: Callable[..., R], primals, tangents) -> tuple[R, R]:
     """The value of ``f`` and the product of its Jacobian with ``tangents``, by forward mode.
 
     Args:
@@ -201,7 +206,7 @@ def jvp(f: Callable, primals, tangents):
     return run.value(outputs), _tree.unflatten(run.value_form, products)
 
 
-def linear_transpose(f: Callable, *primals) -> Callable:
+def linear_transpose(f: Callable, *primals) -> Callable[[Any], tuple]:
     """The transpose of a linear function.
 
     Args:
@@ -270,8 +275,8 @@ def _check_linear(run: _Run, pull: Callable) -> None:
 
 
 def jacobian(
-    f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, strategy: str | None = None
-) -> Callable:
+    f: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False, strategy: str | None = None
+) -> Transformed[P, Any]:
     """A function that gives the Jacobian of ``f``.
 
     Args:
@@ -311,7 +316,7 @@ def jacobian(
     return Transformed(_derivative("jacobian", derived, f, argnums, has_aux), jacobian, f, argnums, has_aux, strategy)
 
 
-def hessian(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+def hessian(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Transformed[P, Any]:
     """A function that gives the Hessian of ``f``.
 
     Args:
@@ -403,7 +408,7 @@ def hvp(f: Callable, primals, tangents):
     return jvp(grad(f, tuple(range(len(primals))) if several else 0), primals, tangents)
 
 
-def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None) -> Callable:
+def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None) -> Transformed[P, R]:
     """A function that gives the values of ``f`` for all slices of its arguments, stacked.
 
     Args:
@@ -515,7 +520,7 @@ _transposing: ContextVar[int] = ContextVar("gradops_transposing", default=0)
 _DEEPEST = 20
 
 
-class custom_jvp:
+class custom_jvp(Generic[P, R]):
     """A function with a derivative of its own, given forward; reverse mode follows by transposition.
 
     ``@custom_jvp`` before the function, then ``@f.defjvp`` before its rule: ``rule(primals, tangents)`` gets two
@@ -570,14 +575,18 @@ class custom_jvp:
     autograph_info__: dict = {}
     """TensorFlow's AutoGraph leaves it alone."""
 
-    def __init__(self, fun: Callable, nondiff_argnums: tuple[int, ...] = ()):
+    def __init__(self, fun: Callable[P, R], nondiff_argnums: tuple[int, ...] = ()):
         check_functions("custom_jvp", fun=fun)
         self.nondiff_argnums = tuple([_checks.integer("custom_jvp", i, "nondiff_argnums", 0) for i in nondiff_argnums])
         self.rule: Callable | None = None
         functools.update_wrapper(self, fun)
         self.fun, self._arguments = fun, Arguments(fun)
 
-    def __get__(self, instance, owner=None):
+    @overload
+    def __get__(self, instance: None, owner=None) -> custom_jvp[P, R]: ...
+    @overload
+    def __get__(self, instance: object, owner=None) -> Callable[..., R]: ...
+    def __get__(self, instance, owner=None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
     def __reduce__(self):
@@ -596,9 +605,11 @@ class custom_jvp:
     def defjvps(self, *jvps: Callable | None) -> None:
         """Give a rule for each argument, ``jvp(tangent, value, *primals)`` to a part of the tangent, or None."""
 
+        call: Callable = self
+
         def rule(*given):
             *fixed, primals, tangents = given
-            value = self(*self._filled(fixed, primals))
+            value = call(*self._filled(fixed, primals))
             parts = [jvp(t, value, *primals) for jvp, t in zip(jvps, tangents) if jvp is not None and t is not None]
             if not parts:
                 return value, _tree.map_leaves(creation.zeros_like, value)
@@ -613,23 +624,24 @@ class custom_jvp:
             args.insert(i, x)
         return args
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         rule = self.rule
+        fun: Callable = self.fun
         if rule is None:
             raise GradientError(
                 f"the `custom_jvp` function {getattr(self.fun, '__name__', self.fun)!r} has no rule.",
                 argument="fun",
                 hint="give it one by `f.defjvp(rule)`",
             )
-        args, kwargs = self._arguments.in_order(args, kwargs)
-        if kwargs:
+        given, named = self._arguments.in_order(args, kwargs)
+        if named:
             raise ArgumentError(
-                f"a `custom_jvp` function takes its arguments by position; got {', '.join(kwargs)} by name.",
+                f"a `custom_jvp` function takes its arguments by position; got {', '.join(named)} by name.",
                 argument="fun",
             )
-        args = (*args, *self._arguments.defaults_after(len(args)))
-        fixed = [args[i] for i in self.nondiff_argnums]
-        primals = [x for i, x in enumerate(args) if i not in self.nondiff_argnums]
+        given = (*given, *self._arguments.defaults_after(len(given)))
+        fixed = [given[i] for i in self.nondiff_argnums]
+        primals = [x for i, x in enumerate(given) if i not in self.nondiff_argnums]
         leaves, form = _tree.flatten(primals)
         places = [i for i, x in enumerate(leaves) if _moves(x)]
 
@@ -639,18 +651,18 @@ class custom_jvp:
 
         def run(*xs):
             parts = filled(xs, leaves)
-            value = self.fun(*self._filled(fixed, parts))
+            value = fun(*self._filled(fixed, parts))
             like, value_form = _tree.flatten(value)
 
             def tangent(*ts):
-                given = rule(*fixed, parts, filled(ts, [0.0 if type(x) is float else None for x in leaves]))
-                if not isinstance(given, (tuple, list)) or len(given) != 2:
+                made = rule(*fixed, parts, filled(ts, [0.0 if type(x) is float else None for x in leaves]))
+                if not isinstance(made, (tuple, list)) or len(made) != 2:
                     raise GradientError(
                         "the rule of a `custom_jvp` must return a pair of the value and its tangent; got {given}.",
                         argument="rule",
-                        given=TypeOf(given),
+                        given=TypeOf(made),
                     )
-                return _smooth(_like(given[1], like, value_form), like)
+                return _smooth(_like(made[1], like, value_form), like)
 
             def pull(upstream):
                 depth = _transposing.get()
@@ -666,7 +678,7 @@ class custom_jvp:
 
             return value, pull
 
-        return custom_gradient(run)(*[leaves[i] for i in places]) if places else self.fun(*args)
+        return custom_gradient(run)(*[leaves[i] for i in places]) if places else fun(*given)
 
 
 def _moves(x) -> bool:

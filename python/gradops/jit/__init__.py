@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..annotations import P, R
 from ..errors import ArgumentTypeError, Given, JitError, TypeOf
 from .compiled import Compiled
 
 __all__ = ["JitError", "jit"]
 
 
-def jit(f: Callable, static_argnums: int | tuple[int, ...] = ()) -> Callable:
+def jit(f: Callable[P, R], static_argnums: int | tuple[int, ...] = ()) -> Compiled[P, R]:
     """``f``, traced once for each signature of shapes, dtypes, numbers and static arguments, then replayed.
 
     Args:

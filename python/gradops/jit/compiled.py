@@ -8,12 +8,13 @@ import gc
 import inspect
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, overload
 
 import numpy as np
 
 from .. import _html, _pickling, _tree, backends, config
 from .._scopes import changed
+from ..annotations import P, R
 from ..autodiff.variable import Variable, data_of
 from ..errors import ArgumentError, ArgumentTypeError, JitError, Position, TypeOf
 from ..ops._structures import recorder
@@ -62,7 +63,7 @@ class Programs(dict):
         return [*self.older.values(), *self.values()]
 
 
-class Compiled:
+class Compiled(Generic[P, R]):
     """A function that is traced once for each signature of its arguments.
 
     Args:
@@ -74,7 +75,7 @@ class Compiled:
         derived: compiled functions made from this one, by name, for those who make them.
     """
 
-    def __init__(self, f: Callable, static: tuple[int, ...], analyse: Callable | None = None):
+    def __init__(self, f: Callable[P, R], static: tuple[int, ...], analyse: Callable | None = None):
         functools.update_wrapper(self, f, updated=())
         self.f = f
         self.static = static
@@ -83,7 +84,7 @@ class Compiled:
         self.programs = Programs()
         self.captured: Captured | None = None
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         self._forget_changed()
         program = None if kwargs or self.static else self._known(args)
         return self._called(Signature(args, kwargs, self.static)) if program is None else program(args)
@@ -107,7 +108,11 @@ class Compiled:
     def __signature__(self) -> inspect.Signature:
         return inspect.signature(self.f)
 
-    def __get__(self, instance, owner=None):
+    @overload
+    def __get__(self, instance: None, owner=None) -> Compiled[P, R]: ...
+    @overload
+    def __get__(self, instance: object, owner=None) -> Callable[..., R]: ...
+    def __get__(self, instance, owner=None) -> Any:
         """A method, where the function is one."""
         return self if instance is None else functools.partial(self, instance)
 

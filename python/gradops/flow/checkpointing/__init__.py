@@ -11,6 +11,7 @@ import numpy as np
 from ... import _tree, backends
 from ..._pickling import Transformed
 from ..._scopes import Ends, changed
+from ...annotations import P, R
 from ...autodiff.derivatives import derivatives_of
 from ...autodiff.modes import enter_native
 from ...autodiff.variable import Variable, data_of
@@ -93,7 +94,7 @@ for _library in ("torch", "tensorflow", "jax"):
     backends.joins(_library, f"{__name__}.{_library}")
 
 
-def checkpoint(f: Callable) -> Callable:
+def checkpoint(f: Callable[P, R]) -> Transformed[P, R]:
     """``f``, with nothing stored for the backward pass but its arguments: it is run again there.
 
     Args:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ... import autodiff, backends, ops
@@ -65,7 +67,8 @@ def placed(value, table):
         value: the numbers.
         table: the others.
     """
-    x, others = data_of(value), data_of(table)
+    x: Any = data_of(value)
+    others: Any = data_of(table)
     if not isinstance(x, Traced) or x.dtype.kind not in "bif":
         return None
     look = x.program.look
@@ -73,7 +76,7 @@ def placed(value, table):
         numbers = _without_nan(x, look)
         if isinstance(others, Traced):
             _ordered(others, look)
-            ordered = ops.sort(_without_nan(others, look))
+            ordered: Any = ops.sort(_without_nan(others, look))
         else:
             ordered = np.unique(np.asarray(others, dtype=np.float64))
         for side in ("left", "right"):

@@ -75,11 +75,12 @@ def assign(x, indices: list, value):
     shape = tuple(x.shape)
     places = np.arange(int(np.prod(shape))).reshape(shape)
     if len(indices) == 1 and isinstance(indices[0], (Variable, *_tensor_types(indices[0]))):
-        test = _test_of(indices[0], shape)
+        first: Any = indices[0]
+        test = _test_of(first, shape)
         if test is not None and math.prod(np.shape(value)) == 1:
             return ops.where(test, ops.reshape(value, ()), x)
-        looks = test is not None and known(indices[0]) is None
-        indices = [_looked_at(indices[0], math.prod(shape)) if looks else ops.convert_to_numpy(indices[0])]
+        looks = test is not None and known(first) is None
+        indices = [_looked_at(first, math.prod(shape)) if looks else ops.convert_to_numpy(first)]
         if indices[0].dtype.kind == "b" and indices[0].shape == shape:
             indices = [indices[0].ravel(order="F")]
     chosen = np.asarray(subset(places, indices, False)).ravel(order="F")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -141,7 +141,8 @@ def _values(x, places: list, order: int, mode: str, cval, prefilter: bool):
             places = [c + 12 for c in places]
         x = _coefficients(x, order, mode, axes)
     sizes = [int(x.shape[i]) for i in axes]
-    flat, weight, inside, within = None, None, None, None
+    flat: Any = None
+    weight, inside, within = None, None, None
     for i, (c, n) in enumerate(zip(places, sizes)):
         at, w, ok, taps = _taps(c, n, order, mode)
         shape = (*wide, *[order + 1 if j == i else 1 for j in range(count)])

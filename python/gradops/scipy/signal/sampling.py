@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -176,8 +177,8 @@ def resample_poly(
     h = extended(h, 0, max(lacking, 0), "constant")
     level = None
     if padtype in MOMENTS:
-        moment = {"mean": ops.mean, "median": ops.median, "maximum": ops.max, "minimum": ops.min}[padtype]
-        level = moment(x, -1, keepdims=True)
+        moments: dict[str, Callable] = {"mean": ops.mean, "median": ops.median, "maximum": ops.max, "minimum": ops.min}
+        level = moments[padtype](x, -1, keepdims=True)
         x = x - level
     how: Any = "constant" if padtype in MOMENTS else padtype
     y = upfirdn(h, x, up, down, mode=how, cval=0 if cval is None else cval)[..., removed : removed + wanted]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -91,7 +92,7 @@ class Sample:
         self.axes, self.keepdims = _checks.check_axes(self.function, axis, len(a.shape)), keepdims
         self.x = last(a, self.axes)
         self.weights = None if weights is None else self._weights(given[1], len(a.shape))
-        self.kept = None
+        self.kept: Any = None
         if nan_policy == "raise":
             values = _checks.known(a)
             if values is None or np.isnan(values).any():
