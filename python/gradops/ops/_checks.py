@@ -12,6 +12,8 @@ import inspect
 import operator
 import re
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -508,6 +510,8 @@ def plain_hint(value) -> str | None:
     """The advice for an array of a class that has an arithmetic of its own."""
     if isinstance(value, np.ma.MaskedArray):
         return "masked elements have no value: give them one, `x.filled(value)`, or take `ops.where()` with `x.mask`"
+    if isinstance(value, (Fraction, Decimal)):
+        return "`float(x)` is a number here"
     if has_own_arithmetic(value):
         return f"{type(value).__name__} has an arithmetic of its own: give the numbers alone, `np.asarray(x)`"
     return None

@@ -15,6 +15,7 @@ An op whose body is ``...`` must have a kernel in each backend. Arguments annota
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from types import FunctionType
@@ -390,6 +391,8 @@ def {name}({signature}):
 {check}        return kernels[{key}]({call})
     except Exception as error:
         failure = explain(op, error, ({tuple}))
+    if failure.__class__ is tuple:
+        return failure[0]
     raise failure
 """
 
@@ -459,6 +462,15 @@ def _public(entry: Op, function: Callable) -> Callable:
     read.__kwdefaults__ = public.__kwdefaults__
     public.autograph_info__ = None  # TensorFlow's AutoGraph leaves it as it is: there is no source to convert
     return tracing.read_as(read)(public)
+
+
+def failing(function: Any, explain: Callable) -> Any:
+    """An op's public function that asks ``explain`` for its error, or for a tuple of what it then gives instead."""
+    made: Any = FunctionType(function.__code__, function.__globals__ | {"explain": explain}, function.__name__)
+    made.__defaults__ = function.__defaults__
+    functools.update_wrapper(made, function)
+    del made.__wrapped__
+    return made
 
 
 def _check_of(entry: Op, call: list[str]) -> str:

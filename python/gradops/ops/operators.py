@@ -7,13 +7,14 @@ written for all, so that ``jit`` runs the same ops as the tape.
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from .. import ops
 from ..errors import ArgumentTypeError
-from . import _pandas, numpy_functions
+from . import _checks, _dispatch, _pandas, numpy_functions
 
 BINARY: dict[str, Callable] = {
     "add": ops.add,
@@ -139,13 +140,37 @@ def _divmod(x1, x2) -> tuple:
 BINARY["divmod"] = _divmod
 
 
+_MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+"""Comparisons, and what they are with the operands exchanged."""
+
+
+def _with_turns(name: str, op: Callable) -> Callable:
+    """An operator that leaves operands that are no arrays to their class, before there is an error."""
+    if not hasattr(op, "op"):
+        return op
+
+    def explain(entry, error: Exception, arguments: tuple):
+        other = arguments[1]
+        if not _checks.is_numeric(other) and not isinstance(other, np.ndarray):
+            if name in ("eq", "ne") and not isinstance(other, Number):
+                return (NotImplemented,)
+            reflected = getattr(type(other), f"__{_MIRRORED.get(name, 'r' + name)}__", None)
+            if reflected is not None and not isinstance(other, (str, bytes, list, tuple)):
+                found = reflected(other, arguments[0])
+                if found is not NotImplemented:
+                    return (found,)
+        return _checks.explain(entry, error, arguments)
+
+    return _dispatch.failing(op, explain)
+
+
 def give(kind: Any) -> None:
     """Give a class all of them; comparisons stay apart from its hash."""
     for name, op in BINARY.items():
-        setattr(kind, f"__{name}__", op)
+        setattr(kind, f"__{name}__", _with_turns(name, op))
         setattr(kind, f"__r{name}__", _reflected(op))
     for name, op in OPERATORS.items():
-        setattr(kind, f"__{name}__", op)
+        setattr(kind, f"__{name}__", _with_turns(name, op) if name in _MIRRORED else op)
     for name, op in METHODS.items():
         setattr(kind, name, op)
     for name, op in PROPERTIES.items():

@@ -1,0 +1,110 @@
+"""Operators between a variable and what is none: each operand's class has its turn, or the error says what to do."""
+
+import operator
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from gradops import Variable, grad
+from gradops.errors import GradopsError
+from gradops.jit import jit
+
+ARITHMETIC = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
+COMPARISONS = "eq ne lt le gt ge".split()
+
+
+def _class(**attributes):
+    """A class with all operators, which say on which side it stood."""
+
+    def method(side):
+        return lambda self, other: (side, other)
+
+    own = {f"__{n}__": method("left") for n in ARITHMETIC} | {f"__{n}__": method("compared") for n in COMPARISONS}
+    return type("Own", (), own | {f"__r{n}__": method("right") for n in ARITHMETIC} | attributes)()
+
+
+OWN = {
+    "plain": _class(),
+    "with priority": _class(__array_priority__=2000),
+    "without ufuncs": _class(__array_ufunc__=None),
+}
+REFUSED = {
+    "None": None,
+    "text": "a",
+    "object": object(),
+    "dict": {},
+    "Decimal": Decimal("0.5"),
+    "masked": np.ma.array([3.0, 4.0], mask=[0, 1]),
+    "matrix": np.matrix([[3.0, 4.0]]),
+    "objects": np.array([1, "a"], dtype=object),
+    "sparse array": scipy.sparse.csr_array([[3.0, 0.0], [1.0, 2.0]]),
+    "sparse matrix": scipy.sparse.csr_matrix([[3.0, 0.0], [1.0, 2.0]]),
+}
+FLOATS = [n for n in ARITHMETIC + COMPARISONS if n not in ("and", "or", "xor", "lshift", "rshift")]
+
+
+def _variable():
+    return Variable(np.array([1.0, 2.0]), requires_grad=True)
+
+
+def _operator(name):
+    return getattr(operator, f"__{name}__")
+
+
+@pytest.mark.parametrize("name", ARITHMETIC + COMPARISONS)
+@pytest.mark.parametrize("kind", OWN)
+def test_a_class_with_operators_has_its_turn(kind, name):
+    v, other = _variable(), OWN[kind]
+    if name in COMPARISONS:
+        expected = ("compared", "compared")
+    else:
+        expected = ("right", "left")
+    for result, side in zip((_operator(name)(v, other), _operator(name)(other, v)), expected):
+        assert result[0] == side and result[1] is v
+
+
+@pytest.mark.parametrize("name", FLOATS)
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_is_no_number_is_refused_or_is_not_equal(kind, name):
+    v, other = _variable(), REFUSED[kind]
+    for x, y in ((v, other), (other, v)):
+        if name in ("eq", "ne") and kind in ("None", "text", "object", "dict"):
+            assert _operator(name)(x, y) is (name == "ne")
+        elif (kind, name) == ("text", "mod") and x is other:
+            assert operator.mod(x, y) == "a"  # Python's own formatting
+        else:
+            errors = GradopsError if name != "pow" or x is v else Exception  # whose powers are of matrices
+            with pytest.raises(errors):
+                _operator(name)(x, y)
+
+
+def test_fractions_say_what_to_write():
+    with pytest.raises(GradopsError, match="float"):
+        _variable() * Fraction(1, 2)
+    with pytest.raises(GradopsError, match="float"):
+        _variable() == Fraction(1, 2)  # noqa: B015
+
+
+@pytest.mark.parametrize("library", ["pandas", "xarray"])
+def test_labelled_arrays_keep_the_gradient(library):
+    make = {"pandas": "Series", "xarray": "DataArray"}[library]
+    values = getattr(pytest.importorskip(library), make)([3.0, 4.0])
+    for name in FLOATS[:6]:
+        v = _variable()
+        _operator(name)(v, values).sum().backward()
+        assert isinstance(v.grad, Variable), name
+    with pytest.raises((GradopsError, TypeError)):
+        values @ _variable()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_questions_that_are_no_comparison_of_numbers(compiled):
+    def f(x):
+        found = (x == None, x != None, x == "a", x in [None, "a"], None in (x,))  # noqa: E711
+        assert found == (False, True, False, False, False)
+        return x.sum()
+
+    np.testing.assert_array_equal((jit(grad(f)) if compiled else grad(f))(np.array([1.0, 2.0])), [1.0, 1.0])
