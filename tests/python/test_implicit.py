@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from parity import BACKENDS, numpy, tensors
 
+import gradops
 from gradops import config, functional, grad, ops
-from gradops.errors import GradientError, ShapeError
+from gradops.errors import ArgumentError, GradientError, JitError, ShapeError
 
 
 @pytest.fixture(params=BACKENDS)
@@ -66,7 +67,7 @@ def test_several_parameters_of_a_system(backend):
 
 
 def test_bad_input(backend):
-    with pytest.raises(GradientError, match="no convergence within 5"):
+    with pytest.raises(GradientError, match="no convergence within"):
         functional.fixed_point(lambda x, a: a * x + 1, 1.0, on(backend, 2.0), max_iterations=5)
     with pytest.raises(ShapeError, match="must keep the shape"):
         functional.fixed_point(lambda x, a: ops.stack([x, x]) * a, 1.0, on(backend, 2.0))
@@ -108,11 +109,119 @@ def test_root_of_a_gradient(backend):
     np.testing.assert_allclose(numpy(grad(grad(lowest))(a)), -0.25 * 2**-1.5)
 
 
-def test_closures_over_a_gradient_are_still_refused(backend):
-    a = on(backend, 2.0)
+SIZES = np.linspace(1.0, 2.0, 80)
+"""More unknowns than are solved for with a matrix."""
 
-    def lowest(a):
-        return functional.root(lambda x: grad(lambda x: ops.sum(x**3 - 3 * a * x))(x), on(backend, 1.0))
 
-    with pytest.raises(GradientError, match="is not an argument"):
-        grad(lowest)(a)
+def cube_root(a, backend):
+    return functional.root(lambda x: x**3 - a, on(backend, 1.0))
+
+
+def by_heron(a, backend):
+    """The square root, of a structure of unknowns."""
+    start = {"x": on(backend, [1.0, 1.0]), "y": on(backend, 1.0)}
+    found = functional.fixed_point(lambda t: {"x": 0.5 * (t["x"] + a / t["x"]), "y": t["y"] - t["y"] + a}, start)
+    return found["x"][0] + 0 * found["y"]
+
+
+def logarithm(a, backend):
+    w = on(backend, [1.0, 2.0])
+    start = on(backend, [0.5, 0.0])
+    return functional.argmin(lambda x: ops.sum(ops.exp(x) - a * w * x), start)[0]
+
+
+def of_a_matrix(a, backend):
+    """[[a, 1], [0, a**2]] x = 1"""
+    found = functional.linear_solve(
+        lambda t: (a * t[0] + t[1], a**2 * t[1]), (on(backend, 1.0), on(backend, 1.0)), tol=1e-14
+    )
+    return found[0]
+
+
+def large_fixed_point(a, backend):
+    x = functional.fixed_point(lambda x: 0.5 * (x + a / x), on(backend, SIZES))
+    return ops.mean(x)
+
+
+def large_argmin(a, backend):
+    w = on(backend, SIZES)
+    x = functional.argmin(lambda x: ops.sum(ops.exp(x) - a * w * x), on(backend, np.zeros(80)), tol=1e-10)
+    return x[0]
+
+
+def large_system(a, backend):
+    """A circulant matrix, whose rows sum to ``a``."""
+    ones = on(backend, np.ones(80))
+    return functional.linear_solve(lambda x: a * x + 0.3 * (ops.roll(x, 1) - x), ones, tol=1e-13)[3]
+
+
+CASES = {
+    cube_root: lambda a: (a ** (1 / 3), a ** (-2 / 3) / 3, -2 / 9 * a ** (-5 / 3), 10 / 27 * a ** (-8 / 3)),
+    by_heron: lambda a: (a**0.5, a**-0.5 / 2, -(a**-1.5) / 4, 3 / 8 * a**-2.5),
+    logarithm: lambda a: (np.log(a), 1 / a, -1 / a**2, 2 / a**3),
+    of_a_matrix: lambda a: (1 / a - a**-3, -(a**-2) + 3 * a**-4, 2 * a**-3 - 12 * a**-5, -6 * a**-4 + 60 * a**-6),
+    large_fixed_point: lambda a: (a**0.5, a**-0.5 / 2, -(a**-1.5) / 4, 3 / 8 * a**-2.5),
+    large_argmin: lambda a: (np.log(a), 1 / a, -1 / a**2, 2 / a**3),
+    large_system: lambda a: (1 / a, -1 / a**2, 2 / a**3, -6 / a**4),
+}
+"""Solutions that close over ``a``, with their value and three derivatives."""
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda f: f.__name__)
+def test_closures_are_differentiated_to_third_order(case, backend):
+    at = 1.3
+
+    def f(a):
+        return case(a, backend)
+
+    a, wanted = on(backend, at), CASES[case](at)
+    np.testing.assert_allclose(numpy(f(a)), wanted[0], rtol=1e-8)
+    np.testing.assert_allclose(numpy(grad(grad(grad(f)))(a)), wanted[3], rtol=1e-6)
+    np.testing.assert_allclose(numpy(gradops.jvp(f, (a,), (on(backend, 2.0),))[1]), 2 * wanted[1], rtol=1e-6)
+    np.testing.assert_allclose(numpy(gradops.jvp(grad(f), (a,), (on(backend, 1.0),))[1]), wanted[2], rtol=1e-6)
+
+
+@pytest.mark.parametrize("case", [cube_root, logarithm, large_system], ids=lambda f: f.__name__)
+def test_compiled(case, backend):
+    value, slope = CASES[case](1.3)[:2]
+    compiled = gradops.jit(gradops.value_and_grad(lambda a: case(a, backend)))
+    if backend == "torch":
+        with pytest.raises(JitError, match="looked at a value"):
+            compiled(on(backend, 1.3))
+        return
+    found = compiled(on(backend, 1.3))
+    np.testing.assert_allclose([numpy(x) for x in found], (value, slope), rtol=1e-6)
+
+
+def test_vmapped(backend):
+    at, slope = on(backend, [1.3, 2.0]), [CASES[cube_root](a)[1] for a in (1.3, 2.0)]
+
+    def f(a):
+        return cube_root(a, backend)
+
+    np.testing.assert_allclose(numpy(gradops.vmap(grad(f))(at)), slope, rtol=1e-8)
+    np.testing.assert_allclose(numpy(grad(lambda a: ops.sum(gradops.vmap(f)(a)))(at)), slope, rtol=1e-8)
+
+
+def test_a_scope_in_forward_mode_inside_reverse_mode(backend):
+    """TensorFlow's recorders go on in the order in which they were opened."""
+
+    def f(a):
+        gradops.stop_gradient_scope(lambda: a * 1.0)()
+        return a**3
+
+    a, one = on(backend, 1.3), on(backend, 1.0)
+    np.testing.assert_allclose(numpy(grad(lambda a: gradops.jvp(f, (a,), (one,))[1])(a)), 6 * 1.3)
+
+
+def test_saddles_and_systems(backend):
+    """From beside a saddle point to a minimum; a system that is not symmetric, by conjugate gradients to nowhere."""
+    x = functional.argmin(lambda x: ops.sum(x**4 - 2 * x**2), on(backend, [0.1, -0.2]))
+    np.testing.assert_allclose(numpy(x), [1.0, -1.0], rtol=1e-8)
+    turned = np.array([[0.0, 1.0], [-1.0, 0.0]])
+    x = functional.linear_solve(lambda x: ops.matmul(on(backend, turned), x), on(backend, [1.0, 2.0]))
+    np.testing.assert_allclose(numpy(x), [-2.0, 1.0], atol=1e-8)
+    with pytest.raises(GradientError, match="no convergence"):
+        functional.linear_solve(lambda x: ops.matmul(on(backend, turned), x), on(backend, [1.0, 2.0]), method="cg")
+    with pytest.raises(ArgumentError, match="structure of the unknowns"):
+        functional.root(lambda x: (x, x), on(backend, 1.0))

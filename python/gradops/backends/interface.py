@@ -387,6 +387,13 @@ class Derivatives(_Contract):
         """Objects with the known shapes and dtypes of the results of a node on the library's own tape."""
         return ()
 
+    def linear_solve(self, matvec: Callable, b, solve: Callable):
+        """``solve(matvec, b)`` as a linear function of ``b`` whose transpose solves with that of ``matvec``.
+
+        NotImplemented: a custom gradient does it.
+        """
+        return NotImplemented
+
     def records(self, x) -> bool:
         """True if a derivative is being recorded for ``x``, so that its bare values would lose it."""
         return False

@@ -1,7 +1,7 @@
 """Derivatives of functions: gradients, Jacobians, Hessians and their products, on every backend."""
 
 from .._names import namespace
-from .implicit import fixed_point, root
+from .implicit import argmin, fixed_point, linear_solve, root
 from .matrices import hessian, hvp, jacobian, jvp, vhp, vjp
 from .reverse import grad, value_and_grad
 from .shards import objective
@@ -9,12 +9,14 @@ from .sparse_hessian import SparseHessian
 
 __all__ = [
     "SparseHessian",
+    "argmin",
     "fixed_point",
     "grad",
     "hessian",
     "hvp",
     "jacobian",
     "jvp",
+    "linear_solve",
     "objective",
     "root",
     "value_and_grad",

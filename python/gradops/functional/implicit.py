@@ -1,45 +1,67 @@
-"""Derivatives of the solution of an equation, by the implicit function theorem."""
+"""Solutions of equations, minima and linear systems, with derivatives by the implicit function theorem.
+
+A solution is found on constants. Where it depends on what is differentiated, in arguments or closed over, Newton steps
+from there are recorded, with the Jacobian held fixed: each changes nothing but rounding, and makes derivatives right to
+one order more (Gilbert 1992; Christianson 1994). So no library has to find out what a function closes over.
+"""
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 
-from .. import _tree, backends
-from ..autodiff.modes import is_grad_enabled, no_grad
-from ..autodiff.variable import Variable, data_of, wrap
-from ..errors import GradientError, ShapeError
-from ..flow import custom_gradient, stop_gradient
-from ..ops import _checks, control, conversion, creation, elementwise, linalg, reductions, shaping
+import numpy as np
+
+from .. import _tree, backends, ops
+from ..autodiff.derivatives import derivatives_of
+from ..autodiff.variable import Variable, data_of, is_active, wrap
+from ..errors import ArgumentError, GradientError, ShapeError
+from ..flow import custom_gradient, stop_gradient, stop_gradient_scope
+from ..ops import _checks
 from ..ops._checks import integer
+from ..ops._compose import NUMBERS
 from ..ops._matrices import epsilon
 from ..ops._structures import check_functions
-from .matrices import jacobian, vjp
+from . import matrices
+from .reverse import grad
+from .transformations import linearize, vjp
+
+STEPS = 3
+"""How many steps are recorded: to which order derivatives are right."""
+
+DENSE = 64
+"""The most unknowns whose Jacobian is a matrix; of more, products with it are solved with."""
+
+RESTART = 20
+"""How many vectors GMRES keeps."""
 
 
 def fixed_point(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 1000):
-    """The ``x`` with ``f(x, *theta) = x``, by iteration from ``x0``, differentiable for ``theta``.
+    """The ``x`` with ``f(x, *theta) = x``, by iteration from ``x0``, differentiable for all that ``f`` depends on.
 
     Args:
-        f: of ``x`` and ``theta`` to a tensor of ``x``'s shape and dtype; a contraction near the solution.
-        x0: where to start; the solution does not depend on it and it gets no gradient.
-        theta: tensors, variables or numbers, or nested structures of them, such as a module's parameters.
+        f: of ``x`` and ``theta`` to what ``x`` is, of its shapes and dtypes; a contraction near the solution.
+        x0: where to start, a tensor or a structure of them of one dtype; the solution does not depend on it and it
+            gets no gradient.
+        theta: tensors, variables or numbers, or nested structures of them, such as a module's parameters. What ``f``
+            closes over serves as well.
         tol: the largest change of an element, relative to ``1 + abs(x)``, at which to stop; no less than four units of
             rounding of ``x0``'s dtype.
         max_iterations: how many steps at most.
 
     Returns:
-        The solution, a tensor of ``x0``'s shape.
+        The solution, in the structure of ``x0``.
 
     Raises:
         GradientError: no convergence within ``max_iterations`` (inside a trace of JAX or a TensorFlow graph
             the last iterate is given instead, as its values are not known).
-            Also an ``f`` that closes over a tensor with a gradient: pass that in ``theta``; for a PyTorch module
-            ``f = lambda x, p: torch.func.functional_call(module, p, x)`` with ``dict(module.named_parameters())``.
-        ShapeError: an ``f`` that changes the shape.
+        ShapeError, ArgumentError: an ``f`` that changes the shape, or the structure.
 
     Gradient:
-        For ``theta``, by the implicit function theorem: ``(I - df/dx)`` is solved with, densely, and
-        the iteration is not recorded (Christianson 1994; Bai et al. 2019). To any order.
+        For ``theta`` and what ``f`` closes over, forward and reverse, to third order, by the implicit function theorem
+        (Christianson 1994; Bai et al. 2019): the iteration is not recorded, only three evaluations of ``f`` are, and
+        ``(I - df/dx)`` is solved with, of more than 64 unknowns by GMRES.
 
     Examples:
         The square root of ``a`` by Heron's iteration; its derivative is ``1 / (2 * sqrt(a))``:
@@ -56,36 +78,31 @@ def fixed_point(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int
     See Also:
         :func:`root` for equations ``f(x) = 0``, ``gradops.ops.while_loop`` for iterations that are recorded.
     """
-
     check_functions("fixed_point", f=f)
-
-    def step(x, parameters):
-        y = f(x, *parameters)
-        if conversion.shape(y) != conversion.shape(x):
-            raise ShapeError(
-                f"`f` must keep the shape {conversion.shape(x)} of `x0`; got {conversion.shape(y)}.", argument="f"
-            )
-        return y
-
     most = integer("fixed_point", max_iterations, "max_iterations", 1)
-    return _implicit("fixed_point", lambda x, *p: elementwise.subtract(step(x, p), x), step, x0, theta, tol, most)
+    unknowns = _Unknowns("fixed_point", x0, theta, lambda x: f(x, *theta))
+
+    def residual(x):
+        return ops.subtract(unknowns.of_vector(x), x)
+
+    return unknowns.solved(residual, _iterated(unknowns.of_vector, tol, most))
 
 
 def root(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 100):
-    """The ``x`` with ``f(x, *theta) = 0``, by Newton's method from ``x0``, differentiable for ``theta``.
+    """The ``x`` with ``f(x, *theta) = 0``, by Newton's method from ``x0``, differentiable for all that it uses.
 
     Args:
-        f: of ``x`` and ``theta`` to a tensor of ``x``'s shape and dtype.
+        f: of ``x`` and ``theta`` to what ``x`` is, of its shapes and dtypes.
         x0, theta, tol, max_iterations: as of :func:`fixed_point`.
 
     Returns:
-        The solution, a tensor of ``x0``'s shape.
+        The solution, in the structure of ``x0``.
 
     Raises:
-        GradientError: no convergence within ``max_iterations``, and a closure, as of :func:`fixed_point`.
+        GradientError, ShapeError, ArgumentError: as of :func:`fixed_point`.
 
     Gradient:
-        For ``theta``, by the implicit function theorem: ``df/dx`` is solved with, densely. To any order.
+        As of :func:`fixed_point`; ``df/dx`` is solved with.
 
     Examples:
         The yield ``r`` of a bond, and how it moves with the price:
@@ -103,98 +120,381 @@ def root(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 100)
         -0.002247
 
     See Also:
-        :func:`fixed_point`, whose iteration is yours.
+        :func:`fixed_point`, whose iteration is yours; :func:`argmin`.
+    """
+    check_functions("root", f=f)
+    most = integer("root", max_iterations, "max_iterations", 1)
+    unknowns = _Unknowns("root", x0, theta, lambda x: f(x, *theta))
+    residual = unknowns.of_vector
+
+    def newton(x):
+        return ops.subtract(x, _inverse(residual, x)(residual(x)))
+
+    return unknowns.solved(residual, _iterated(newton, tol, most))
+
+
+def argmin(f: Callable, x0, *theta, tol: float = 1e-8, max_iterations: int = 200):
+    """The ``x`` that makes ``f(x, *theta)`` least, near ``x0``, differentiable for all that ``f`` depends on.
+
+    Args:
+        f: of ``x`` and ``theta`` to a scalar, with second derivatives.
+        x0, theta, tol, max_iterations: as of :func:`fixed_point`.
+
+    Returns:
+        The minimum's place, in the structure of ``x0``, by Newton's method with a line search: where the curvature is
+        negative it goes down along it (Nocedal & Wright 2006, chapter 3); of more than 64 unknowns by conjugate
+        gradients.
+
+    Raises:
+        GradientError: no convergence, as of :func:`fixed_point`.
+
+    Gradient:
+        As of :func:`fixed_point`; the Hessian, which must be positive definite at the minimum, is solved with.
+
+    Examples:
+        Ridge regression, and how its weights move with the penalty:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> from gradops.functional import argmin
+        >>> x, y = np.array([[1.0, 0.0], [1.0, 2.0], [1.0, 4.0]]), np.array([1.0, 2.0, 6.0])
+        >>> def fitted(penalty):
+        ...     return argmin(lambda w: ops.sum((x @ w - y) ** 2) + penalty * ops.sum(w**2), np.zeros(2))
+        >>> print(fitted(0.5).round(4))
+        [0.4615 1.2308]
+        >>> print(gradops.jacobian(fitted)(0.5).round(4))
+        [-0.0581 -0.043 ]
+
+    See Also:
+        :func:`gradops.scipy.optimize.minimize`, with SciPy's methods, bounds and constraints, where values are known.
+    """
+    check_functions("argmin", f=f)
+    most = integer("argmin", max_iterations, "max_iterations", 1)
+    unknowns = _Unknowns("argmin", x0, theta, lambda x: f(x, *theta), keeps=False)
+
+    def value(x):
+        return ops.reshape(unknowns.f(unknowns.tree(x)), ())
+
+    slope = grad(value)
+
+    def descend(x):
+        g = slope(x)
+        if ops.size(x) <= DENSE:
+            curvature, axes = ops.eigh(matrices.hessian(value, x))
+            size = ops.maximum(ops.abs(curvature), epsilon(x))
+            p = ops.negative(ops.matmul(axes, ops.matmul(ops.transpose(axes), g) / size))
+        else:
+            p = _cg(lambda v: matrices.jvp(slope, x, v)[1], ops.negative(g), epsilon(x) ** 0.5, 200)
+        start, fall = value(x), ops.vdot(g, p)
+        noise = ops.multiply(ops.abs(start), 10 * epsilon(x))
+
+        def too_high(t):
+            return ops.logical_not(value(x + t * p) <= start + 1e-4 * t * fall + noise)
+
+        (t,) = _loop(too_high, lambda t: (t / 2,), (ops.ones_like(start),), 40)
+        return x + t * p
+
+    return unknowns.solved(slope, _iterated(descend, tol, most), _cg)
+
+
+def linear_solve(matvec: Callable, b, *, method: str = "gmres", tol: float = 1e-10, max_iterations: int | None = None):
+    """The ``x`` with ``matvec(x) = b`` for a linear function, without its matrix.
+
+    Args:
+        matvec: a linear function of a structure of tensors as ``b`` to one of the same shapes and dtypes.
+        b: a tensor or a structure of them of one dtype.
+        method: ``"gmres"``, for any linear function (Saad & Schultz 1986; 20 vectors are kept), or ``"cg"``, conjugate
+            gradients (Hestenes & Stiefel 1952), which takes less where it is symmetric and positive definite.
+        tol: the size of ``matvec(x) - b`` relative to ``b`` at which to stop.
+        max_iterations: of how many products with the matrix at most; without, ten for each unknown.
+
+    Returns:
+        The solution, in the structure of ``b``.
+
+    Raises:
+        GradientError: no convergence, as of :func:`fixed_point`.
+        ArgumentError: another ``method``; a ``matvec`` that changes the structure. ShapeError: the shapes.
+
+    Gradient:
+        For ``b`` and for what ``matvec`` closes over, forward and reverse, to third order: by solving with ``matvec``
+        and its transpose, which :func:`gradops.linear_transpose` finds. After ``jax.lax.custom_linear_solve``.
+
+    Examples:
+        Smoothing: an implicit step of the heat equation, and its derivative by the width:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> from gradops.functional import linear_solve
+        >>> signal = np.array([0.0, 0.0, 1.0, 0.0, 0.0])
+        >>> def smooth(width):
+        ...     def matvec(x):
+        ...         return x - width * (ops.roll(x, 1) + ops.roll(x, -1) - 2 * x)
+        ...     return linear_solve(matvec, signal, method="cg")
+        >>> print(smooth(0.5).round(4))
+        [0.0526 0.1579 0.5789 0.1579 0.0526]
+        >>> print(gradops.jacobian(smooth)(0.5).round(4))
+        [ 0.0997  0.0886 -0.3767  0.0886  0.0997]
+
+    See Also:
+        :func:`gradops.ops.solve` for a matrix; :func:`root` where the function is not linear.
+    """
+    check_functions("linear_solve", matvec=matvec)
+    solve = _METHODS[_checks.choice("linear_solve", method, _METHODS, "method")]
+    most = None if max_iterations is None else integer("linear_solve", max_iterations, "max_iterations", 1)
+    unknowns = _Unknowns("linear_solve", b, (), matvec)
+
+    right = unknowns.vector(b) if any(map(ops.is_tensor, _tree.leaves_of(b))) else unknowns.start
+
+    def residual(x):
+        return ops.subtract(unknowns.of_vector(x), right)
+
+    def found(b):
+        x = solve(unknowns.of_vector, b, tol, most)
+        rest = ops.subtract(unknowns.of_vector(x), b)
+        return x, _norm(rest) > 10 * max(tol, 10 * epsilon(b)) * _norm(b)
+
+    return unknowns.solved(residual, found, solve)
+
+
+class _Unknowns:
+    """Unknowns in a structure as one vector, and functions of the structure as functions of that.
+
+    Args:
+        start: a structure of tensors and numbers.
+        beside: what the unknowns' library is known by, too.
+        f: a function of the structure, whose values say more of the library.
+        keeps: whether these are of the structure, too, and of its shapes.
     """
 
-    check_functions("root", f=f)
+    def __init__(self, name: str, start, beside, f: Callable, keeps: bool = True):
+        self.name, self.f = name, f
+        argument = "b" if name == "linear_solve" else "x0"
+        given, self.form = _tree.flatten(start)
+        theta = _tree.leaves_of(beside)
+        for which, values in (("theta", theta), (argument, given)):
+            for value in values:
+                if not _checks.is_numeric(value):
+                    raise _checks.not_a_tensor(name, which, value)
+        if not given:
+            raise ArgumentError(f"`{name}`: `{argument}` must hold a tensor.", argument=argument)
+        leaves = [_tensor(x, [*theta, *given]) for x in given]
+        if all(type(x) in NUMBERS for x in given) and not any(map(ops.is_tensor, theta)):  # of no library as yet
+            found, form = _tree.flatten(_held(f)(_tree.unflatten(self.form, list(map(float, given)))))
+        else:
+            found, form = _tree.flatten(_held(f)(_tree.unflatten(self.form, leaves)))
+        if keeps:
+            self._check(leaves, found, form)
+        owner = backends.common([type(data_of(y)) for y in found], name)
+        like = next((data_of(y) for y in found if backends.of(data_of(y)) is owner), None)
+        for i, x in enumerate(leaves):
+            mine = backends.of(data_of(x))
+            if owner is not None and owner is not mine and mine.yields:  # numbers went to the default backend
+                leaves[i] = owner.convert(data_of(x), like=like)
+        self.variable = any(isinstance(x, Variable) for x in (*given, *theta, *found))
+        self.shapes = [ops.shape(x) for x in leaves]
+        self.start = self.vector(stop_gradient(_tree.unflatten(self.form, leaves)))
 
-    def newton(x, parameters):
-        matrix, residual = _matrix(lambda z: f(z, *parameters), x), f(x, *parameters)
-        change = linalg.solve(matrix, shaping.reshape(residual, (-1, 1)))
-        return elementwise.subtract(x, shaping.reshape(change, conversion.shape(x)))
+    def _check(self, leaves: list, found: list, form) -> None:
+        if form != self.form:
+            raise ArgumentError(
+                f"`{self.name}`: `f` must give the structure of the unknowns, {self.form}; got {form}.", argument="f"
+            )
+        for x, y in zip(leaves, found):
+            if ops.shape(y) != ops.shape(x):
+                raise ShapeError(f"`f` must keep the shape {ops.shape(x)} of `x0`; got {ops.shape(y)}.", argument="f")
 
-    return _implicit("root", f, newton, x0, theta, tol, integer("root", max_iterations, "max_iterations", 1))
+    def vector(self, tree):
+        parts = [ops.reshape(x, (-1,)) for x in _tree.leaves_of(tree)]
+        return parts[0] if len(parts) == 1 else ops.concatenate(parts)
+
+    def tree(self, x):
+        if len(self.shapes) == 1:
+            return _tree.unflatten(self.form, [ops.reshape(x, self.shapes[0])])
+        ends = [0]
+        for shape in self.shapes:
+            ends.append(ends[-1] + math.prod(shape))
+        parts = [ops.reshape(x[i:j], s) for i, j, s in zip(ends, ends[1:], self.shapes)]
+        return _tree.unflatten(self.form, parts)
+
+    def of_vector(self, x):
+        """The function as one of vectors."""
+        return self.vector(self.f(self.tree(x)))
+
+    def solved(self, residual: Callable, find: Callable, solve: Callable | None = None):
+        """The root of ``residual`` near what ``find(start)`` gives, a vector and whether it is none; as a structure."""
+        x, unfinished = _held(find)(self.start)
+        try:
+            failed = bool(unfinished)
+        except Exception:  # a traced value is not known
+            failed = False
+        if failed:
+            raise GradientError(
+                f"`{self.name}`: no convergence within `max_iterations`.",
+                argument="max_iterations",
+                hint="start nearer, allow more iterations, or raise `tol`",
+            )
+        x = stop_gradient(x)
+        rest = residual(x)
+        if connected(rest):
+            x = stepped(residual, _inverse(residual, x, solve, True), x, rest)
+        elif self.variable and not isinstance(x, Variable):
+            x = wrap(x)
+        return self.tree(x)
 
 
-def _implicit(name: str, residual: Callable, step: Callable, x0, theta: tuple, tol: float, max_iterations: int):
-    """The root of ``residual(x, *theta)`` that ``step(x, theta)`` converges to."""
-    if not _checks.is_numeric(tol):
-        raise _checks.not_a_tensor(name, "tol", tol)
-    given, structure = _tree.flatten(theta)
-    for argument, values in (("theta", given), ("x0", [x0])):
-        for value in values:
-            if not _checks.is_numeric(value):
-                raise _checks.not_a_tensor(name, argument, value)
-    tensors = [t if isinstance(t, Variable) or backends.of(t) is not None else _tensor(t, given, x0) for t in given]
-    start = stop_gradient(x0 if isinstance(x0, Variable) or backends.of(x0) is not None else _tensor(x0, given, x0))
-
-    def at(x, parameters):
-        return residual(x, *_tree.unflatten(structure, parameters))
-
-    def solve(start, *parameters):
-        x = _iterate(lambda x: step(x, _tree.unflatten(structure, parameters)), start, parameters, tol, max_iterations)
-        rest = at(x, parameters)  # connects the solution to tensors `f` closes over: custom_gradient() refuses that
-        return elementwise.add(x, elementwise.subtract(rest, stop_gradient(rest)))
-
-    def gradient(start, *parameters, upstream):
-        x = differentiable(start, *parameters)
-        matrix = _matrix(lambda z: at(z, parameters), x)
-        adjoint = linalg.solve(shaping.transpose(matrix), shaping.reshape(elementwise.negative(upstream), (-1, 1)))
-        weights = shaping.reshape(adjoint, conversion.shape(x))
-        if not parameters:
-            return [None]
-        _, result = vjp(lambda *p: at(x, p), tuple(parameters), weights, create_graph=is_grad_enabled())
-        return [None, *result]
-
-    differentiable = custom_gradient(solve, gradient)
-    return differentiable(start, *tensors)
+def connected(y) -> bool:
+    """True if a value may have a gradient."""
+    if isinstance(y, Variable):
+        return is_active(y)
+    owner = backends.of(y)
+    return owner is not None and owner.derivatives.records(y)
 
 
-def _tensor(value, theta: list, x0):
+def stepped(residual: Callable, inverse: Callable, x, rest=None):
+    """``x`` after the steps that are recorded, with the inverse of the Jacobian, which stays as it is."""
+    for _ in range(STEPS):
+        x = ops.subtract(x, inverse(residual(x) if rest is None else rest))
+        rest = None
+    return x
+
+
+def _held(f: Callable) -> Callable:
+    """``f`` with all that it closes over, and its results, constant."""
+    return lambda *xs: stop_gradient(stop_gradient_scope(f)(*xs))
+
+
+def _tensor(value, others: list):
     """A number or list as a tensor of the backend of the others."""
-    for other in (*theta, x0):
+    if isinstance(value, Variable) or backends.of(value) is not None:
+        return value
+    number = float(value) if isinstance(value, int) else value
+    for other in others:
         like = data_of(other)
         owner = backends.of(like)
         if owner is not None:
-            return owner.convert(float(value) if isinstance(value, int) else value, like=like)
-    return conversion.convert_to_tensor(float(value) if isinstance(value, int) else value)
+            return owner.convert(number, like=like)
+    return ops.convert_to_tensor(number)
 
 
-def _matrix(f: Callable, x):
-    """The Jacobian of ``f`` at ``x`` as a square matrix."""
-    size = conversion.size(x)
-    return shaping.reshape(jacobian(f, x, create_graph=is_grad_enabled()), (size, size))
+def _iterated(step: Callable, tol, max_iterations: int) -> Callable:
+    """A function of a start to where ``step`` changes nothing by more than ``tol``, and whether it still does."""
+    if not _checks.is_numeric(tol):
+        raise _checks.not_a_tensor("fixed_point", "tol", tol)
+
+    def find(start):
+        bound = max(tol, 4 * epsilon(start)) if isinstance(tol, (int, float)) else ops.reshape(tol, (-1,))
+
+        def moved(x, change):
+            return ops.any(change > bound * (1 + ops.abs(x)))  # single precision goes to and fro within that
+
+        def body(x, _):
+            y = step(x)
+            return y, ops.abs(y - x)
+
+        state = (start, ops.full_like(start, float("inf")))
+        x, change = _loop(moved, body, state, max_iterations)
+        return x, moved(x, change)
+
+    return find
 
 
-def _iterate(step: Callable, start, parameters: tuple, tol: float, max_iterations: int):
-    """Apply ``step`` until nothing changes by more than ``tol``; without recording."""
-    start, parameters = stop_gradient(start), stop_gradient(tuple(parameters))
-    if isinstance(tol, (int, float)):
-        tol = max(tol, 4 * epsilon(start))  # single precision goes to and fro within that
+def _inverse(residual: Callable, x, solve: Callable | None = None, at_root: bool = False) -> Callable:
+    """The inverse of the Jacobian of ``residual`` at ``x``, held fixed, as a function of vectors.
 
-    def moved(change, x):
-        return reductions.any(
-            elementwise.greater(change, elementwise.multiply(elementwise.add(elementwise.abs(x), 1), tol))
-        )
+    Args:
+        at_root: True if it will be asked of nothing but rounding, for its derivative.
+    """
+    if ops.size(x) <= DENSE:
+        matrix = _held(lambda x: matrices.jacobian(residual, x))(x)
+        return lambda r: ops.reshape(ops.solve(matrix, ops.reshape(r, (-1, 1))), (-1,))
+    method = _gmres if solve is None else solve
+    with stop_gradient_scope():
+        forward = linearize(residual, x)[1]
+        pull = vjp(residual, x)[1]
+    back = forward if method is _cg else lambda w: pull(w)[0]
+    return _solving(forward, back, lambda matvec, b: method(matvec, b, epsilon(b) ** 0.75, None), at_root)
 
-    def body(x, change):
-        y = step(x)
-        return y, elementwise.abs(elementwise.subtract(y, x))
 
-    infinite = creation.full_like(start, float("inf"))
-    with no_grad():
-        x, change = control.while_loop(
-            lambda x, change: moved(change, x), body, (start, infinite), maximum_iterations=max_iterations
-        )
-        unfinished = moved(change, x)
-    try:
-        failed = bool(unfinished)
-    except Exception:  # a traced value is not known
-        failed = False
-    if failed:
-        raise GradientError(
-            f"no convergence within {max_iterations} iterations.",
-            argument="max_iterations",
-            hint="start nearer, allow more iterations, or raise `tol`",
-        )
-    return wrap(x.data) if isinstance(x, Variable) else stop_gradient(x)
+def _solving(forward: Callable, back: Callable, solve: Callable, of_nothing: bool = False) -> Callable:
+    """The solution of a linear system as a linear function of its right side, whose transpose solves with ``back``."""
+
+    def inverse(r):
+        owner = backends.of(data_of(r))
+        found = derivatives_of(owner, [r]).linear_solve(forward, r, solve)
+        return attached(r) if found is NotImplemented else found
+
+    @custom_gradient
+    def attached(r):
+        value = ops.zeros_like(r) if of_nothing else _held(functools.partial(solve, forward))(r)
+        return value, _solving(back, forward, solve)
+
+    return inverse
+
+
+def _norm(x):
+    return ops.sqrt(ops.sum(ops.square(x)))
+
+
+def _cg(matvec: Callable, b, tol: float, most: int | None):
+    """Conjugate gradients from 0; the direction so far where the curvature along the next is not positive."""
+    goal = ops.square(tol * _norm(b))
+
+    def goes_on(x, r, p, rr, going):
+        return ops.logical_and(rr > goal, going)
+
+    def body(x, r, p, rr, going):
+        h = matvec(p)
+        curvature = ops.vdot(p, h)
+        going = curvature > 0
+        by = ops.where(going, rr / ops.where(going, curvature, 1.0), 0.0)
+        r = r - by * h
+        after = ops.vdot(r, r)
+        x = ops.where(ops.logical_or(going, ops.any(x != 0)), x + by * p, b)
+        return x, r, r + (after / rr) * p, after, going
+
+    rr = ops.vdot(b, b)
+    return _loop(goes_on, body, (ops.zeros_like(b), b, b, rr, rr >= 0), most or 10 * ops.size(b))[0]
+
+
+def _gmres(matvec: Callable, b, tol: float, most: int | None):
+    """Generalised minimal residuals from 0, with restarts."""
+    kept, goal = min(RESTART, ops.size(b)), tol * _norm(b)
+    rows = backends.of(data_of(b)).convert(np.arange(kept + 1), like=data_of(b))
+    first = ops.cast(rows == 0, ops.dtype(b))
+
+    def grown(k, state):
+        """The basis with a vector more, which is 0 where the matrix gives none that is new, and its column."""
+        basis, columns = state
+        w = matvec(ops.matmul(ops.cast(rows == k, ops.dtype(b)), basis))
+        length, column = _norm(w), ops.zeros_like(first)
+        for _ in range(2):  # once is not orthogonal enough
+            part = ops.matmul(basis, w)
+            w, column = w - ops.matmul(part, basis), column + part
+        left, next_row = _norm(w), ops.cast(rows == k + 1, ops.dtype(b))
+        new = left > 10 * epsilon(b) * length
+        basis = basis + ops.outer(next_row, ops.where(new, w / ops.where(new, left, 1.0), 0.0))
+        return basis, columns + ops.outer(column + left * next_row, ops.cast(rows[:-1] == k, ops.dtype(b)))
+
+    def body(x, r):
+        size = _norm(r)
+        start = ops.outer(first, r / ops.where(size > 0, size, 1.0)), ops.zeros_like(ops.outer(first, first[:-1]))
+        basis, columns = ops.fori_loop(0, kept, grown, start)
+        x = x + ops.matmul(ops.lstsq(columns, size * first), basis[:-1])
+        return x, b - matvec(x)
+
+    cycles = -(-(most or 10 * ops.size(b)) // kept)
+    return _loop(lambda x, r: _norm(r) > goal, body, (ops.zeros_like(b), b), cycles)[0]
+
+
+def _loop(goes_on: Callable, body: Callable, state: tuple, most: int) -> tuple:
+    """``ops.while_loop``, which on JAX makes more of a loop with a bound: one that has a derivative."""
+
+    def within(count, *state):
+        return ops.logical_and(count < most, goes_on(*state))
+
+    return ops.while_loop(within, lambda count, *state: (count + 1, *body(*state)), (0, *state))[1:]
+
+
+_METHODS = {"gmres": _gmres, "cg": _cg}

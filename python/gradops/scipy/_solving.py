@@ -1,8 +1,7 @@
 """Functions of users in SciPy's solvers: on numbers, with exact derivatives; and what is found as a tensor that moves.
 
 SciPy finds a solution on numbers. Where what it depends on has a gradient, in ``args`` or closed over, the solution is
-improved by Newton's method, and by three steps that are recorded, with the Jacobian held fixed: each makes the
-derivatives right to one order more (Gilbert 1992; Christianson 1994).
+improved by Newton's method, and then by steps that are recorded, those of :mod:`gradops.functional.implicit`.
 """
 
 from __future__ import annotations
@@ -14,16 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import _tree, backends, functional, ops
-from ..autodiff.variable import Variable, is_active
+from .. import _tree, functional, ops
+from ..autodiff.variable import Variable
 from ..errors import ArgumentError, ArgumentTypeError, GradientError, GradopsError, JitError
+from ..functional.implicit import stepped
 from ..ops import _checks
 from ..ops._compose import NUMBERS
 from . import _define
 from ._tensors import beside, inexact
-
-STEPS = 3
-"""How many steps are recorded: to which order derivatives are right."""
 
 
 def solver(function: Callable) -> Callable:
@@ -231,15 +228,6 @@ def numbers(name: str, x, argument: str) -> np.ndarray:
         ) from error
 
 
-def connected(y) -> bool:
-    """True if a value may have a gradient."""
-    if isinstance(y, Variable):
-        return is_active(y)
-    if not ops.is_tensor(y):
-        return False
-    return backends.of(y).derivatives.records(y)
-
-
 def solution(name: str, residual: Callable, held: Callable, point, lacking: str):
     """The tensor near ``point`` where ``residual`` is 0, with derivatives by all that it depends on.
 
@@ -295,7 +283,4 @@ def of_steps(residual: Callable, x):
 
 def _stepped(residual: Callable, slopes, x):
     """``x`` after the steps that are recorded."""
-    for _ in range(STEPS):
-        rest = ops.reshape(residual(x), (-1, 1))
-        x = x - ops.reshape(ops.solve(slopes, rest), x.shape)
-    return x
+    return stepped(residual, lambda r: ops.reshape(ops.solve(slopes, ops.reshape(r, (-1, 1))), x.shape), x)

@@ -216,6 +216,10 @@ def pushing(at):
     return outputs, lambda tangents: list(push(*tangents))
 
 
+def linear_solve(matvec, b, solve):
+    return jax.lax.custom_linear_solve(matvec, b, solve, solve)
+
+
 def vjp(at, v, create_graph: bool, strict: bool):
     outputs, pull = _pulling(at.run, at.leaves)
     products = pull(at.weights(v, outputs))

@@ -136,7 +136,8 @@ def _custom_in_graph(run, inputs: list) -> list:
 
 
 def records(x) -> bool:
-    return closures.watched([tf.convert_to_tensor(x)])  # of a `tf.Variable` the value read is watched
+    x = tf.convert_to_tensor(x)  # of a `tf.Variable` the value read is watched
+    return closures.watched([x]) or any(a.jvp(x) is not None for a in tapes.forward_mode())
 
 
 def value_and_grad(run, leaves: list) -> tuple:

@@ -10,7 +10,7 @@ from ...errors import GRAD, VARIABLE, Code, GradientError
 from . import _private
 
 
-def _recording(kind: type) -> list:
+def _recording(kind) -> list:
     return [r for r in _private.opened() if isinstance(r, kind) and _private.is_recording(r)]
 
 
@@ -54,15 +54,6 @@ def carried():
     return scope
 
 
-@contextlib.contextmanager
-def tapes_stopped():
-    """A scope whose operations no active tape records."""
-    with contextlib.ExitStack() as stack:
-        for tape in active():
-            stack.enter_context(tape.stop_recording())
-        yield
-
-
 def forward_mode() -> list:
     """The forward accumulators that are active in this thread."""
     return _recording(tf.autodiff.ForwardAccumulator)
@@ -80,7 +71,11 @@ def forward_mode_paused(start: int = 0):
 @contextlib.contextmanager
 def stopped():
     """A scope whose operations give no gradient to any active tape, accumulator, or graph being built."""
-    with tapes_stopped(), forward_mode_paused(), contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack:
+        for recorder in reversed(_recording((tf.GradientTape, tf.autodiff.ForwardAccumulator))):
+            # from the innermost, so that they go on in the order in which they were opened: it is that of derivatives
+            stopped = isinstance(recorder, tf.GradientTape)
+            stack.enter_context(recorder.stop_recording() if stopped else _private.paused(recorder))
         if not tf.executing_eagerly():
             stack.enter_context(_cut_in_graph(tf.compat.v1.get_default_graph()))
         yield

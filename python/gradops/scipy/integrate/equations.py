@@ -17,7 +17,8 @@ from ..._tree import flatten, unflatten
 from ...annotations import Function, Tensor
 from ...errors import ArgumentError
 from ...flow import custom_gradient
-from .._solving import Problem, connected, joined, numbers, solver
+from ...functional.implicit import connected
+from .._solving import Problem, joined, numbers, solver
 from .._tensors import beside, inexact
 
 __all__ = ["odeint", "solve_ivp"]

@@ -17,7 +17,8 @@ import numpy as np
 from ... import _scipy, ops
 from ...annotations import Function, Integer, Operand
 from ...errors import ArgumentError, GradientError
-from .._solving import Problem, connected, numbers, solver
+from ...functional.implicit import connected
+from .._solving import Problem, numbers, solver
 from .._tensors import beside
 
 __all__ = [

@@ -11,7 +11,8 @@ import numpy as np
 from ... import _scipy, functional, ops
 from ...annotations import Function, Tensor
 from ...errors import ArgumentError
-from .._solving import Problem, connected, marked, numbers, of_tensors, solver
+from ...functional.implicit import connected
+from .._solving import Problem, marked, numbers, of_tensors, solver
 from .._tensors import beside, floating, inexact
 from .minima import Bounds, as_beside, minimum
 

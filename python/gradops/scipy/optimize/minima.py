@@ -10,8 +10,9 @@ import numpy as np
 from ... import _scipy, functional, ops
 from ...annotations import Function, Tensor
 from ...errors import ArgumentError
+from ...functional.implicit import connected
 from .._define import family
-from .._solving import Problem, connected, numbers, solution, solver
+from .._solving import Problem, numbers, solution, solver
 from .._tensors import beside
 
 __all__ = """

@@ -9,8 +9,9 @@ import numpy as np
 from ... import _scipy, functional, ops
 from ...annotations import Function, Tensor
 from ...errors import ArgumentError
+from ...functional.implicit import connected
 from .._define import family
-from .._solving import Problem, connected, numbers, solution, solver
+from .._solving import Problem, numbers, solution, solver
 
 __all__ = "bisect brenth brentq fixed_point fsolve newton ridder root root_scalar toms748".split()
 
