@@ -27,6 +27,7 @@ See Also:
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -179,6 +180,10 @@ class _Part:
 
 
 linalg: Any = _Part(_numpy.linalg)
+
+__path__: list[str] = []  # not NumPy's, in which Python would find its modules once more, with other functions
+for _name in ("fft", "linalg", "polynomial", "random"):
+    sys.modules[f"{__name__}.{_name}"] = globals().get(_name) or getattr(_numpy, _name)
 
 
 _missing = namespace(__name__)[1]

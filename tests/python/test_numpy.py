@@ -142,6 +142,19 @@ def test_random_programs_that_read_and_write_one_array():
         numpy.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-6, err_msg=str(seed))
 
 
+def test_its_modules_are_imported_as_numpys_are():
+    """The same functions, not those of a second copy of NumPy's files, which nothing records."""
+    from gradops.numpy.fft import rfft
+    from gradops.numpy.linalg import solve
+    from gradops.numpy.random import RandomState
+
+    assert rfft is numpy.fft.rfft and RandomState is numpy.random.RandomState
+    a = numpy.array([[2.0, 1.0], [1.0, 3.0]])
+    numpy.testing.assert_allclose(
+        grad(lambda b: solve(a, b).sum())(numpy.ones(2)), numpy.linalg.solve(a.T, numpy.ones(2))
+    )
+
+
 def test_elsewhere_all_is_numpys():
     assert type(np.zeros(3)) is type(np.array([1.0])) is numpy.ndarray and np.array([1, 2]).dtype == int
     assert np.pi is numpy.pi and np.exp is numpy.exp and np.float64 is numpy.float64 and np.fft is numpy.fft
