@@ -1,6 +1,6 @@
 """gradops: one gradient vocabulary, with one meaning, on NumPy, PyTorch, TensorFlow and JAX."""
 
-from . import autodiff, config, errors, extend, functional, numpy, ops, scipy, text
+from . import array_api, autodiff, config, errors, extend, functional, numpy, ops, scipy, text
 from ._names import namespace
 from .autodiff import Parameter, Variable, to
 from .flow import (
@@ -26,6 +26,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Parameter",
     "Variable",
+    "array_api",
     "autodiff",
     "checkpoint",
     "checkpoint_policy",

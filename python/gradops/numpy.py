@@ -36,10 +36,9 @@ import numpy as _numpy
 from . import ops
 from ._names import namespace
 from ._tree import items
-from .autodiff import inplace, modes
+from .autodiff import inplace
 from .autodiff.variable import Variable
 from .errors import ArgumentTypeError
-from .ops._structures import recorder
 from .ops.numpy_functions import ROWS, is_ours, typed
 
 __all__ = """
@@ -54,9 +53,7 @@ def _taking(made) -> Any:
         return inplace.fillable(made.data)
     if not isinstance(made, _numpy.ndarray) or made.dtype.kind not in "fc":
         return made
-    tracing = recorder.get()
-    data = made if tracing is None else tracing.program.current.fold(made)
-    return inplace.fillable(data) if modes.is_differentiated() else data
+    return inplace.taking(made)
 
 
 def _holds_ours(value) -> bool:

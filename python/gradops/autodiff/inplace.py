@@ -29,13 +29,13 @@ from ..errors import ArgumentError, ArgumentTypeError, GradientError, MixedBacke
 from ..ops import conversion, indexing, shaping
 from ..ops._checks import check_held, has_own_arithmetic, is_numeric, not_a_tensor
 from ..ops._dispatch import as_one
-from ..ops._structures import as_tensor
+from ..ops._structures import as_tensor, recorder
 from ..ops.indexing import explain_key
 from ..ops.properties import holds_tensors
 from . import hooks
 from .cotangents import sum_to
 from .graph import ALIAS, Node, Rule
-from .modes import recording
+from .modes import is_recorded, recording
 from .state import buffer, bump, clock, written
 from .variable import Variable, attach, data_of, is_active, method, wrap
 
@@ -426,6 +426,13 @@ def fillable(data) -> Variable:
     out = wrap(data)
     out.__dict__["_fillable"] = True
     return out
+
+
+def taking(made) -> Any:
+    """An array of NumPy's as one that takes variables, where a function is recorded or compiled."""
+    tracing = recorder.get()
+    data = made if tracing is None else tracing.program.current.fold(made)
+    return fillable(data) if is_recorded() else data
 
 
 _ALONE = 3

@@ -38,13 +38,14 @@ def is_grad_enabled() -> bool:
 
 
 _inside: ContextVar[str] = ContextVar("gradops_inside", default="")
-"""The kind of the user's innermost running function: "differentiated", "own" for a gradient of its own, or ""."""
+"""The kind of the user's innermost running function: "recorded" on the tape, "differentiated" by its library, "own"
+for a gradient of its own, or ""."""
 
 
-@tracing.read_as(lambda f, /, *args, **kwargs: f(*args, **kwargs))
-def differentiated(f: Callable, /, *args, **kwargs):
-    """``f(*args, **kwargs)`` as a function of the user's that is being differentiated."""
-    with changed(_inside, "differentiated"):
+@tracing.read_as(lambda xs, f, /, *args, **kwargs: f(*args, **kwargs))
+def differentiated(xs, f: Callable, /, *args, **kwargs):
+    """``f(*args, **kwargs)`` as a function of the user's that is being differentiated by ``xs``."""
+    with changed(_inside, "recorded" if any(hasattr(type(x), "_given") for x in xs) else "differentiated"):
         try:
             return f(*args, **kwargs)
         except Exception as error:
@@ -80,9 +81,9 @@ def with_own_gradient(f: Callable, *args):
         return f(*args)
 
 
-def is_differentiated() -> bool:
-    """True if this runs in a function that is being differentiated."""
-    return _inside.get() == "differentiated"
+def is_recorded() -> bool:
+    """True if this runs in a function that is being differentiated by variables."""
+    return _inside.get() == "recorded"
 
 
 def lose_gradient(what: str, hint: str, level: int, inside: bool = False) -> None:

@@ -236,6 +236,12 @@ def of(value: Any) -> Any:
     return owner(type(value))
 
 
+def of_device(device: Any) -> Backend | None:
+    """The backend whose library has devices of the type of ``device``, or None: all have names."""
+    name = _ROOTS.get(type(device).__module__.partition(".")[0])
+    return None if name is None else by_name(name)
+
+
 def may_hold(kind: type) -> bool:
     """True if values of a type that no backend owns may hold a tensor."""
     return owner(kind) is None and kind not in _PLAIN and kind.__module__.partition(".")[0] != "gradops"

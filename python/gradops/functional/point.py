@@ -61,7 +61,7 @@ class Point:
         Raises:
             GradientError: a value that is no tensor, or a tensor of integers or bools.
         """
-        y = differentiated(self.given, *xs)
+        y = differentiated(xs, self.given, *xs)
         if isinstance(y, (tuple, list)):
             y = tuple([self._tensor(part, "output {output}", Position(i)) for i, part in enumerate(y)])
         else:

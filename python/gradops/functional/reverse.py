@@ -88,7 +88,7 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
         box: dict[str, Any] = {}
 
         def run(*xs):
-            result = differentiated(f, *_tree.filled(args, chosen, _tree.unflatten(form, xs)), **kwargs)
+            result = differentiated(xs, f, *_tree.filled(args, chosen, _tree.unflatten(form, xs)), **kwargs)
             if has_aux:
                 if not isinstance(result, (tuple, list)) or len(result) != 2:
                     raise GradientError("`f` must return a pair of a scalar and anything else with `has_aux`.")

@@ -19,8 +19,8 @@ from .conversion import cast, shape, size
 from .conversion import dtype as dtype_of
 from .elementwise import add, divide, floor, greater_equal, multiply, subtract
 from .indexing import get_item
-from .joining import stack
-from .shaping import broadcast_to, moveaxis, reshape
+from .joining import concatenate, stack
+from .shaping import broadcast_to, expand_dims, moveaxis, reshape
 
 """Constant tensors.
 
@@ -215,10 +215,10 @@ def linspace(
     name = canonical(dtype or dtype_of(start))
     (start, final), (stop, _) = wide(start), wide(stop)
     whole = subtract(stop, start)
-    origin = subtract(stop, whole)
     ramp = np.asarray(_ramp(num, gaps), "float64")
-    along = multiply(reshape(ramp, (-1, *[1] * len(whole.shape))), whole)
-    out = add(along, origin)
+    out = add(multiply(reshape(ramp, (-1, *[1] * len(whole.shape))), whole), start)
+    if endpoint and num > 1:  # the last one to all digits
+        out = concatenate([get_item(out, slice(-1)), expand_dims(broadcast_to(stop, shape(whole)), 0)])
     check_fits("linspace", out, name, "dtype")
     out = moveaxis(cast(floor(out) if name in INTEGERS else out, name), 0, axis)
     return (out, rounded(divide(whole, gaps or float("nan")), final)) if retstep else out

@@ -71,7 +71,7 @@ _CPU = 1  # DLPack's number of it
 
 def place(x, device):
     if isinstance(device, str):
-        kind, _, number = device.partition(":")
+        kind, _, number = device.rpartition("device:")[2].partition(":")
         kind = "GPU" if kind in ("cuda", "gpu") else kind.upper()
         known = tf.config.list_logical_devices(kind)
         if number and not number.isdecimal() or int(number or 0) >= len(known):  # TensorFlow would take another

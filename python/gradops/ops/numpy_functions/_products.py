@@ -35,18 +35,21 @@ row("linalg.svdvals", lambda x: ops.svd(x, compute_uv=False))
 
 @row("trace")
 def _trace(a, offset=0, axis1=0, axis2=1, dtype=None):
-    return ops.trace(typed(a, dtype), offset, axis1, axis2)
+    return typed(ops.trace(typed(a, dtype), offset, axis1, axis2), dtype)
 
 
 @row("linalg.trace")
 def _trace_of_last(x, offset=0, dtype=None):
-    return ops.trace(typed(x, dtype), offset, -2, -1)
+    return typed(ops.trace(typed(x, dtype), offset, -2, -1), dtype)
 
 
 @row("linalg.vecdot")
 def vecdot(x1, x2, axis=-1):
     axis = operator.index(axis)
-    return ops.sum(ops.conj(x1) * x2, axis)
+    if shape_of(x1)[axis] != shape_of(x2)[axis]:
+        raise ValueError(f"vecdot of vectors of {shape_of(x1)[axis]} and {shape_of(x2)[axis]} elements")
+    products = ops.conj(x1) * x2
+    return ops.cast(ops.sum(products, axis), ops.dtype(products))
 
 
 @row("linalg.vector_norm")
@@ -154,7 +157,9 @@ def _slogdet(a):
 
 @row("linalg.pinv")
 def _pinv(a, rcond=None, hermitian=False, rtol=None):
-    return ops.pinv(_hermitian(a) if hermitian else a, rtol if rcond is None else rcond)
+    cut = rtol if rcond is None else rcond
+    cut = ops.expand_dims(cut, -1) if len(shape_of(cut)) else cut
+    return ops.pinv(_hermitian(a) if hermitian else a, cut)
 
 
 @row("linalg.matrix_rank")

@@ -33,12 +33,12 @@ def _is_plain(where) -> bool:
 
 
 def _sum(a, axis=None, dtype=None, keepdims=False, initial=0, where=True):
-    y = ops.sum(_kept(typed(a, dtype), where, 0), axis, keepdims)
+    y = typed(ops.sum(_kept(typed(a, dtype), where, 0), axis, keepdims), dtype)
     return y if type(initial) is int and initial == 0 else y + initial
 
 
 def _prod(a, axis=None, dtype=None, keepdims=False, initial=1, where=True):
-    y = ops.prod(_kept(typed(a, dtype), where, 1), axis, keepdims)
+    y = typed(ops.prod(_kept(typed(a, dtype), where, 1), axis, keepdims), dtype)
     return y if type(initial) is int and initial == 1 else y * initial
 
 

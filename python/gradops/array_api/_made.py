@@ -1,0 +1,126 @@
+"""Functions of the standard that make arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import backends, ops
+from .. import numpy as _numpy
+from ..ops.numpy_functions import is_ours
+from . import _kinds, _places
+
+__all__ = ["arange", "asarray", "empty", "eye", "from_dlpack", "full", "linspace", "ones", "zeros"]
+
+
+def _make(make: Callable, device, dtype, *arguments, **keywords):
+    named = None if dtype is None else _kinds.name_of(dtype)
+    return _places.made_at(device, make, *arguments, dtype=named, **keywords)
+
+
+def asarray(obj, /, *, dtype=None, device=None, copy: bool | None = None):
+    """An array of ``obj``.
+
+    Args:
+        obj: an array of any of the libraries, which stays there, a variable, a number, nested lists of numbers and
+            variables, or a buffer.
+        dtype: another dtype.
+        device: another device, as ``x.device`` is.
+        copy: True for an array of its own, False for an error where one is needed.
+
+    Raises:
+        ValueError: a copy would be needed.
+
+    Gradient:
+        The upstream gradient, cast to the dtype of ``obj``.
+    """
+    dtype = None if dtype is None else _kinds.name_of(dtype)
+    if not (is_ours(obj) or ops.is_tensor(obj)):
+        if copy is False:
+            raise ValueError("`asarray` of what is no array needs a copy.")
+        obj = _numpy._joined(obj) if _numpy._holds_ours(obj) else obj
+        return obj if is_ours(obj) and dtype is None else _make(ops.array, device, dtype, _buffer(obj))
+    same = dtype in (None, ops.dtype(obj))
+    if copy is False and not (same and device in (None, _places.device_of(obj))):
+        raise ValueError("`asarray` with another dtype or device needs a copy.")
+    y = obj if same else ops.cast(obj, dtype)
+    y = ops.copy(y) if copy and same else y
+    if is_ours(y):
+        return _places.to_device(y, device)
+    return _places.made_at(device, lambda: y)
+
+
+def _buffer(obj):
+    """What has memory as NumPy's array of it."""
+    try:
+        return np.asarray(memoryview(obj))
+    except TypeError:
+        return obj
+
+
+def from_dlpack(x, /, *, device=None, copy: bool | None = None):
+    """An array of the default library, or the device's, on the memory of another's.
+
+    Args:
+        x: an object with ``__dlpack__``.
+        copy: True for memory of its own, False for an error where it cannot be shared.
+
+    Raises:
+        GradientError: a variable that requires a gradient.
+        ValueError: a copy would be needed.
+    """
+
+    def make():
+        owner = backends.by_name(_places.config.backend())
+        found = owner.from_dlpack(x)
+        if found is None:
+            if copy is False:
+                raise ValueError("`from_dlpack`: the memory cannot be shared.")
+            found = owner.convert(np.from_dlpack(x))
+        return ops.copy(found) if copy else found
+
+    return _places.made_at(device, make)
+
+
+def zeros(shape, *, dtype=None, device=None):
+    """Zeros, of the default float dtype unless another is given."""
+    return _make(ops.zeros, device, dtype, shape)
+
+
+def ones(shape, *, dtype=None, device=None):
+    """Ones, of the default float dtype unless another is given."""
+    return _make(ops.ones, device, dtype, shape)
+
+
+def empty(shape, *, dtype=None, device=None):
+    """An array to be filled, of zeros."""
+    return _make(ops.empty, device, dtype, shape)
+
+
+def full(shape, fill_value, *, dtype=None, device=None):
+    """One value everywhere, in its dtype unless another is given.
+
+    Gradient:
+        The sum of the upstream gradient, to ``fill_value``.
+    """
+    return _make(ops.full, device, dtype, shape, fill_value)
+
+
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype=None, device=None):
+    """Ones on the ``k``-th diagonal, zeros elsewhere."""
+    return _make(ops.eye, device, dtype, n_rows, n_cols, k)
+
+
+def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
+    """Numbers from ``start`` (0 if it is the only one) up to but without ``stop``, ``step`` apart."""
+    return _make(ops.arange, device, dtype, *((0, start) if stop is None else (start, stop)), step)
+
+
+def linspace(start, stop, /, num: int, *, dtype=None, device=None, endpoint: bool = True):
+    """``num`` evenly spaced numbers from ``start`` to ``stop``, with or without the end point.
+
+    Gradient:
+        The upstream gradient to the ends, weighted by how near each number is to them.
+    """
+    return _make(ops.linspace, device, dtype, start, stop, num, endpoint)

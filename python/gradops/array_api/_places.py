@@ -1,0 +1,108 @@
+"""Devices, and the arrays that a namespace of four libraries makes: a device says whose."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import backends, config, ops
+from .._tree import map_items
+from ..autodiff import inplace, to
+from ..autodiff.variable import Variable
+from ..errors import ArgumentError
+from ..functional.batched import Batched
+from ..jit.array import Traced
+from ..ops.numpy_functions import is_ours
+
+VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+
+
+class Device(NamedTuple):
+    """Where a variable's data is; arrays that are made with it are variables there."""
+
+    library: str
+    place: Any
+
+
+def device_of(x) -> Any:
+    """An array's device: its library's, of a variable a :class:`Device`."""
+    if isinstance(x, Variable):
+        return Device(backends.of(x.data).name, device_of(x.data))
+    return getattr(x, "device", "cpu")
+
+
+def _library_of(device) -> str:
+    if isinstance(device, Device):
+        return device.library
+    found = backends.of_device(device)
+    return config.backend() if found is None else found.name
+
+
+def made_at(device, make, *arguments, **keywords):
+    """A new array of the library, and at the place, of a device; None is that of new arrays."""
+    if device is None:
+        made = make(*arguments, **keywords)
+        return inplace.taking(made) if isinstance(made, np.ndarray) else made
+    library = _library_of(device)
+    place = device.place if isinstance(device, Device) else device
+    with config.use_backend(library) if library != config.backend() else contextlib.nullcontext():
+        made = to(make(*arguments, **keywords), library)
+    made = made if device_of(made) == place else to(made, library, place)
+    made = inplace.taking(made) if isinstance(made, np.ndarray) else made
+    return inplace.fillable(made) if isinstance(device, Device) and not is_ours(made) else made
+
+
+def to_device(x, device, /, *, stream=None):
+    """An array on a device of its library; ``x`` itself if it is there.
+
+    Args:
+        device: a device as ``x.device`` is, or its name.
+        stream: None; other streams are an error.
+
+    Raises:
+        ArgumentError: a ``stream``.
+        GradientError: another device for a variable that requires a gradient.
+    """
+    if stream is not None:
+        raise ArgumentError("`to_device`: `stream` must be {None}.", argument="stream")
+    if device is None or device_of(x) == device:
+        return x
+    data = x.data if isinstance(x, Variable) else x
+    place = device.place if isinstance(device, Device) else device
+    if device_of(data) == place:
+        return x
+    moved = to(x, backends.of(data).name, place)
+    return Variable(moved) if isinstance(x, Variable) else moved
+
+
+def kept(x, result):
+    """NumPy's arrays among results, of rows that see values alone, as arrays of the kind of ``x``."""
+    if isinstance(x, (np.ndarray, np.generic)) or not (is_ours(x) or ops.is_tensor(x)):
+        return result
+    return map_items(lambda part: _like(part, x) if isinstance(part, (np.ndarray, np.generic)) else part, result)
+
+
+def _like(part, x):
+    if isinstance(x, Variable):
+        return Variable(_like(part, x.data))
+    return inplace.taking(np.asarray(part)) if is_ours(x) else backends.of(x).convert(part, None, x)
+
+
+def _array_namespace(self, /, *, api_version: str | None = None):
+    """:mod:`gradops.array_api`, the namespace of the functions that take this array.
+
+    Raises:
+        ValueError: a version of the standard that it does not have.
+    """
+    if api_version is not None and api_version not in VERSIONS:
+        raise ValueError(f"`api_version` must be one of {', '.join(VERSIONS)}; got {api_version!r}.")
+    return sys.modules[__package__]
+
+
+for _kind in (Variable, Traced, Batched):
+    _members = {"__array_namespace__": _array_namespace, "device": property(device_of), "to_device": to_device}
+    for _name, _member in _members.items():
+        setattr(_kind, _name, _member)

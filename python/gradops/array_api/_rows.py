@@ -1,0 +1,47 @@
+"""Functions of the standard that NumPy has by the same name: ufuncs are ops, others rows of the table of NumPy's."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from .. import ops
+from ..ops import numpy_functions
+from . import _kinds, _places
+
+
+_TOTALS = ("sum", "prod", "cumulative_sum", "cumulative_prod", "linalg.trace")
+"""Functions whose results of unsigned integers are unsigned."""
+
+
+def functions(paths: str) -> dict[str, Callable]:
+    """Functions by their names, for NumPy's paths; without those that this version of NumPy lacks."""
+    found = {}
+    for path in paths.split():
+        try:
+            function = attrgetter(path)(np)
+        except AttributeError:
+            continue
+        found[path.rpartition(".")[2]] = numpy_functions.CALLS.get(function) or _of_row(numpy_functions.ROWS[function])
+    return found
+
+
+def _of_row(row) -> Callable:
+    def call(*arguments, device=None, **keywords) -> Any:
+        if keywords.get("dtype") is not None:
+            keywords["dtype"] = _kinds.name_of(keywords["dtype"])
+        first = arguments[0] if arguments else None
+        first = first[0] if isinstance(first, (list, tuple)) and first else first
+        result = _places.kept(first, row(first, arguments, keywords))
+        if row.path in _TOTALS and keywords.get("dtype") is None and ops.dtype(first).startswith("uint"):
+            result = ops.cast(result, "uint64")
+        return result if device is None else _places.to_device(result, device)
+
+    call.__name__ = call.__qualname__ = row.path.rpartition(".")[2]
+    call.__doc__ = f"As :func:`numpy.{row.path}`, of the arrays of any of the libraries."
+    call.__signature__ = inspect.signature(row.function)  # type: ignore[attr-defined]
+    return call
