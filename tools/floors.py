@@ -28,6 +28,7 @@ FLOORS = [  # from the ground up; a module imports from lower floors, and from i
     ("numpy",),
     ("extend",),
     ("scipy",),
+    ("array_api",),
     ("inference",),
     ("interop",),
 ]
@@ -56,6 +57,7 @@ MEANING = {
     "numpy": "NumPy by its names, with arrays that take variables",
     "extend": "ops and backends of other packages",
     "scipy": "SciPy's functions by its names, with derivatives",
+    "array_api": "the array API standard, for SciPy's and scikit-learn's functions",
     "inference": "random effects and fits of likelihoods",
     "interop": "R, and other hosts",
 }

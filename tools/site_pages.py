@@ -102,8 +102,8 @@ def r_groups() -> dict[str, list[Topic]]:
 def public(module: types.ModuleType) -> list[str]:
     if module.__name__ in MORE_MODULES:
         return MORE_MODULES[module.__name__]
-    if module.__name__ == "gradops.numpy":
-        return []  # the names are NumPy's, which has pages of them
+    if module.__name__ in ("gradops.numpy", "gradops.array_api"):
+        return []  # the names are NumPy's and the standard's, which have pages of them
     if hasattr(module, "__all__"):
         return sorted(module.__all__, key=str.lower)
     home = module.__name__

@@ -26,7 +26,6 @@ __version__ = "0.1.0"
 __all__ = [
     "Parameter",
     "Variable",
-    "array_api",
     "autodiff",
     "checkpoint",
     "checkpoint_policy",
@@ -60,6 +59,7 @@ __all__ = [
     "value_and_grad",
     "vjp",
     "vmap",
+    "array_api",  # after the modules whose names are suggested first
 ]
 
 __dir__, __getattr__ = namespace(__name__, later=("inference",))

@@ -59,9 +59,12 @@ def _is_error(value) -> bool:
     return isinstance(value, type) and issubclass(value, BaseException)
 
 
-FUNCTIONS = {path: value for path, value in public_functions().items() if not path.startswith(("scipy.", "numpy."))} | {
+FUNCTIONS = {
+    path: value for path, value in public_functions().items() if not path.startswith(("scipy.", "numpy.", "array_api."))
+} | {
     "Variable.backward": gradops.Variable.backward,
     "numpy": gradops.numpy,
+    "array_api": gradops.array_api,
 }
 SCIPY = scipys()
 DOCUMENTED = (

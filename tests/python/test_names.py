@@ -34,6 +34,7 @@ def test_the_public_modules():
         "gradops.scipy",
         *SCIPY,
         "gradops.inference.transforms",
+        *(f"gradops.array_api{name}" for name in ("", ".fft", ".linalg")),
         *(f"gradops.{name}" for name in "ops.image ops.nn autodiff.profiler autodiff.text".split()),
     }
 

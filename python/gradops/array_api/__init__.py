@@ -22,14 +22,10 @@ See Also:
     :mod:`gradops.numpy`, whose names and arguments are NumPy's.
 """
 
-from numpy import e, inf, nan, newaxis, pi
+import numpy as _np
 
 from .._names import namespace
-from . import _kinds, _made, _orders, _places, fft, linalg
-from ._kinds import *  # noqa: F403
-from ._kinds import __array_namespace_info__
-from ._made import *  # noqa: F403
-from ._orders import *  # noqa: F403
+from . import _kinds, _made, _orders, fft, linalg
 from ._rows import functions
 
 __array_api_version__ = "2024.12"
@@ -44,12 +40,11 @@ reshape roll round searchsorted sign signbit sin sinh sqrt square squeeze stack 
 tan tanh tensordot tile tril triu trunc unique_all unique_counts unique_inverse unique_values unstack var vecdot where
 zeros_like
 """)
+_OF_NO_ARRAY = {name: getattr(_np, name) for name in ("broadcast_shapes", "e", "inf", "nan", "newaxis", "pi")}
 _DTYPES = {name: _kinds.DType(name) for name in _kinds.NAMES}
-globals().update(_FUNCTIONS)
-globals().update(_DTYPES)
-
-__all__ = [  # noqa: PLE0604
-    *("e", "fft", "inf", "linalg", "nan", "newaxis", "pi"),
-    *(*_kinds.__all__, *_made.__all__, *_orders.__all__, *_FUNCTIONS, *_DTYPES),
-]
+_WRITTEN = {name: getattr(module, name) for module in (_kinds, _made, _orders) for name in module.__all__}
+_NAMES = {**_OF_NO_ARRAY, **_DTYPES, **_FUNCTIONS, **_WRITTEN, "fft": fft, "linalg": linalg}
+globals().update(_NAMES)
+__array_namespace_info__ = _kinds.Info
+__all__ = sorted(_NAMES)
 __dir__, __getattr__ = namespace(__name__)

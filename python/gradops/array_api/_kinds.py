@@ -100,7 +100,8 @@ def isdtype(dtype, kind) -> bool:
     """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, part) for part in kind)
-    return name_of(dtype) in (KINDS[kind] if isinstance(kind, str) and kind in KINDS else [name_of(kind)])
+    known = KINDS[kind] if isinstance(kind, str) and kind in KINDS else [dtypes.canonical(kind, "kind")]
+    return name_of(dtype) in known
 
 
 def result_type(*arrays_and_dtypes) -> DType:
@@ -136,7 +137,9 @@ def can_cast(from_, to, /) -> bool:
 def _limits(type, kinds: tuple[str, ...], argument: str) -> str:
     name = _dtype_of(type)
     if not any(name in KINDS[kind] for kind in kinds):
-        raise ArgumentTypeError(f"`{argument}`: `type` must be of kind {' or '.join(kinds)}; got {name}.", argument="type")
+        raise ArgumentTypeError(
+            f"`{argument}`: `type` must be of kind {' or '.join(kinds)}; got {name}.", argument="type"
+        )
     return dtypes.real_of(name)
 
 
@@ -151,7 +154,8 @@ def finfo(type, /) -> finfo_object:
     """
     name = _limits(type, ("real floating", "complex floating"), "finfo")
     info = np.finfo(name)
-    return finfo_object(info.bits, *map(float, (info.eps, info.max, info.min, info.smallest_normal)), DType(name))
+    eps, most, least, normal = map(float, (info.eps, info.max, info.min, info.smallest_normal))
+    return finfo_object(info.bits, eps, most, least, normal, DType(name))
 
 
 def iinfo(type, /) -> iinfo_object:
@@ -169,7 +173,7 @@ def iinfo(type, /) -> iinfo_object:
 
 
 class Info:
-    """The answers of ``__array_namespace_info__()``."""
+    """What the namespace can do: the result of ``__array_namespace_info__()``."""
 
     def capabilities(self) -> dict[str, Any]:
         """Masks and functions whose results' shapes depend on values work; no number of dimensions is too many."""
@@ -192,15 +196,6 @@ class Info:
     def dtypes(self, *, device=None, kind=None) -> dict[str, DType]:
         """The dtypes of a kind, of several, or all."""
         return {name: DType(name) for name in NAMES if kind is None or isdtype(name, kind)}
-
-
-def __array_namespace_info__() -> Info:
-    """What the namespace can do.
-
-    Returns:
-        An object with ``capabilities()``, ``default_device()``, ``default_dtypes()``, ``devices()``, ``dtypes()``.
-    """
-    return Info()
 
 
 __all__ = ["can_cast", "finfo", "iinfo", "isdtype", "result_type"]

@@ -28,10 +28,11 @@ class Device(NamedTuple):
 
 
 def device_of(x) -> Any:
-    """An array's device: its library's, of a variable a :class:`Device`."""
-    if isinstance(x, Variable):
-        return Device(backends.of(x.data).name, device_of(x.data))
-    return getattr(x, "device", "cpu")
+    """An array's device: its library's, of gradops' own a :class:`Device`."""
+    if not is_ours(x):
+        return getattr(x, "device", "cpu")
+    inner = x.data if isinstance(x, Variable) else x.value
+    return device_of(inner) if is_ours(inner) else Device(backends.of(inner).name, device_of(inner))
 
 
 def _library_of(device) -> str:

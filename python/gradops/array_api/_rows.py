@@ -13,7 +13,6 @@ from .. import ops
 from ..ops import numpy_functions
 from . import _kinds, _places
 
-
 _TOTALS = ("sum", "prod", "cumulative_sum", "cumulative_prod", "linalg.trace")
 """Functions whose results of unsigned integers are unsigned."""
 
@@ -26,22 +25,29 @@ def functions(paths: str) -> dict[str, Callable]:
             function = attrgetter(path)(np)
         except AttributeError:
             continue
-        found[path.rpartition(".")[2]] = numpy_functions.CALLS.get(function) or _of_row(numpy_functions.ROWS[function])
+        call = numpy_functions.CALLS.get(function)
+        found[path.rpartition(".")[2]] = call if call is not None and hasattr(call, "op") else _of(path, function, call)
     return found
 
 
-def _of_row(row) -> Callable:
-    def call(*arguments, device=None, **keywords) -> Any:
+def _of(path: str, function: Callable, call: Callable | None) -> Callable:
+    row = (
+        numpy_functions.ROWS[function]
+        if call is None
+        else lambda first, arguments, keywords: call(*arguments, **keywords)
+    )
+
+    def of_arrays(*arguments, device=None, **keywords) -> Any:
         if keywords.get("dtype") is not None:
             keywords["dtype"] = _kinds.name_of(keywords["dtype"])
         first = arguments[0] if arguments else None
         first = first[0] if isinstance(first, (list, tuple)) and first else first
         result = _places.kept(first, row(first, arguments, keywords))
-        if row.path in _TOTALS and keywords.get("dtype") is None and ops.dtype(first).startswith("uint"):
+        if path in _TOTALS and keywords.get("dtype") is None and ops.dtype(first).startswith("uint"):
             result = ops.cast(result, "uint64")
         return result if device is None else _places.to_device(result, device)
 
-    call.__name__ = call.__qualname__ = row.path.rpartition(".")[2]
-    call.__doc__ = f"As :func:`numpy.{row.path}`, of the arrays of any of the libraries."
-    call.__signature__ = inspect.signature(row.function)  # type: ignore[attr-defined]
-    return call
+    of_arrays.__name__ = of_arrays.__qualname__ = path.rpartition(".")[2]
+    of_arrays.__doc__ = f"As :func:`numpy.{path}`, of the arrays of any of the libraries."
+    of_arrays.__signature__ = inspect.signature(call or function)  # type: ignore[attr-defined]
+    return of_arrays

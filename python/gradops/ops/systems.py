@@ -23,7 +23,7 @@ from .decompositions import svd
 from .elementwise import divide, greater, multiply
 from .indexing import where
 from .products import matmul
-from .properties import is_empty
+from .properties import is_empty, is_tensor
 from .reductions import max, sum
 from .shaping import expand_dims, squeeze
 
@@ -119,7 +119,8 @@ def pinv(x: Tensor, rcond: float | None = None) -> Tensor:
     u, s, vh = svd(x, False)
     if is_empty(shape(s)):
         return matmul(adjoint(vh), adjoint(u))
-    cut = multiply(max(s, -1, True), epsilon(x) * _larger(x) if rcond is None else rcond)
+    share = epsilon(x) * _larger(x) if rcond is None else rcond
+    cut = multiply(max(s, -1, True), expand_dims(share, -1) if is_tensor(share) and len(shape(share)) else share)
     large = greater(s, cut)
     inverse = where(large, divide(1.0, where(large, s, 1.0)), 0.0)
     return matmul(multiply(adjoint(vh), expand_dims(inverse, -2)), adjoint(u))

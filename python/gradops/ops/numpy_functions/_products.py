@@ -157,9 +157,7 @@ def _slogdet(a):
 
 @row("linalg.pinv")
 def _pinv(a, rcond=None, hermitian=False, rtol=None):
-    cut = rtol if rcond is None else rcond
-    cut = ops.expand_dims(cut, -1) if len(shape_of(cut)) else cut
-    return ops.pinv(_hermitian(a) if hermitian else a, cut)
+    return ops.pinv(_hermitian(a) if hermitian else a, rtol if rcond is None else rcond)
 
 
 @row("linalg.matrix_rank")

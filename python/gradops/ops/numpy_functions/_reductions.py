@@ -66,7 +66,7 @@ def _mean(a, axis=None, dtype=None, keepdims=False, where=True):
     a = _inexact(a, dtype)
     if where is True:
         return ops.mean(a, axis, keepdims)
-    y = ops.sum(_kept(a, where, 0), axis, True) / _like(_count(a, axis, where), a)
+    y = ops.divide(ops.sum(_kept(a, where, 0), axis, True), _like(_count(a, axis, where), a))
     return y if keepdims else _dropped(y, axis)
 
 
@@ -91,7 +91,7 @@ def _var(a, axis=None, dtype=None, ddof=0, keepdims=False, where=True, mean=None
     squares = ops.square(ops.abs(a - centre)) if "complex" in ops.dtype(a) else ops.square(a - centre)
     count = _count(a, axis, where) - ddof
     with np.errstate(all="ignore"):
-        y = ops.sum(_kept(squares, where, 0), axis, True) / _like(ops.maximum(count, 0), squares)
+        y = ops.divide(ops.sum(_kept(squares, where, 0), axis, True), _like(ops.maximum(count, 0), squares))
     return y if keepdims else _dropped(y, axis)
 
 

@@ -35,7 +35,7 @@ row("array_split", ops.array_split, "ary indices_or_sections axis")
 for _name in ("hsplit", "vsplit", "dsplit"):
     row(_name, getattr(ops, _name), "ary indices_or_sections")
 row("unstack", lambda x, axis=0: tuple(ops.unstack(x, None, axis)))
-row("take_along_axis", ops.take_along_axis, "arr indices axis")
+row("take_along_axis", lambda arr, indices, axis=-1: ops.take_along_axis(arr, indices, axis))
 row("delete", lambda arr, obj, axis=None: moved(lambda places: np.delete(places, obj, axis), arr))
 row("resize", lambda a, new_shape: moved(lambda places: np.resize(places, new_shape), a))
 row("compress", lambda condition, a, axis=None: moved(lambda places: np.compress(constant(condition), places, axis), a))

@@ -151,8 +151,14 @@ def is_ours(value) -> bool:
 
 
 def constant(value, losing: str | None = None) -> Any:
-    """A value, or a list or tuple of them, with the arrays themselves in the place of ours."""
-    return map_items(lambda x: x._constant(losing) if is_ours(x) else x, value)
+    """A value, or a list or tuple of them, with arrays that NumPy takes in the place of ours and other libraries'."""
+
+    def known(x):
+        if is_ours(x):
+            return x._constant(losing)
+        return x if isinstance(x, (np.ndarray, np.generic)) or not ops.is_tensor(x) else ops.convert_to_numpy(x)
+
+    return map_items(known, value)
 
 
 def described(value) -> Any:
