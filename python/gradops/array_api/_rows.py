@@ -40,7 +40,7 @@ def _of(path: str, function: Callable, call: Callable | None) -> Callable:
     def of_arrays(*arguments, device=None, **keywords) -> Any:
         if keywords.get("dtype") is not None:
             keywords["dtype"] = _kinds.name_of(keywords["dtype"])
-        first = arguments[0] if arguments else None
+        first: Any = arguments[0] if arguments else None
         first = first[0] if isinstance(first, (list, tuple)) and first else first
         result = _places.kept(first, row(first, arguments, keywords))
         if path in _TOTALS and keywords.get("dtype") is None and ops.dtype(first).startswith("uint"):
