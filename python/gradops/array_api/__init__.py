@@ -40,7 +40,7 @@ reshape roll round searchsorted sign signbit sin sinh sqrt square squeeze stack 
 tan tanh tensordot tile tril triu trunc unique_all unique_counts unique_inverse unique_values unstack var vecdot where
 zeros_like
 """)
-_OF_NO_ARRAY = {name: getattr(_np, name) for name in ("broadcast_shapes", "e", "inf", "nan", "newaxis", "pi")}
+_OF_NO_ARRAY = {name: getattr(_np, name) for name in ("e", "inf", "nan", "newaxis", "pi")}
 _DTYPES = {name: _kinds.DType(name) for name in _kinds.NAMES}
 _WRITTEN = {name: getattr(module, name) for module in (_kinds, _made, _orders) for name in module.__all__}
 _NAMES = {**_OF_NO_ARRAY, **_DTYPES, **_FUNCTIONS, **_WRITTEN, "fft": fft, "linalg": linalg}

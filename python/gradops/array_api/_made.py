@@ -11,7 +11,7 @@ from .. import numpy as _numpy
 from ..ops.numpy_functions import is_ours
 from . import _kinds, _places
 
-__all__ = ["arange", "asarray", "empty", "eye", "from_dlpack", "full", "linspace", "ones", "zeros"]
+__all__ = ["arange", "asarray", "broadcast_shapes", "empty", "eye", "from_dlpack", "full", "linspace", "ones", "zeros"]
 
 
 def _make(make: Callable, device, dtype, *arguments, **keywords):
@@ -81,6 +81,11 @@ def from_dlpack(x, /, *, device=None, copy: bool | None = None):
         return ops.copy(found) if copy else found
 
     return _places.made_at(device, make)
+
+
+def broadcast_shapes(*shapes) -> tuple:
+    """The shape of arrays of these shapes together, of the standard after 2024.12."""
+    return np.broadcast_shapes(*shapes)
 
 
 def zeros(shape, *, dtype=None, device=None):
