@@ -1,17 +1,18 @@
-#' Solutions of equations, with derivatives
+#' Solutions of equations and minima, with derivatives
 #'
 #' `fixed_point()` is the `x` with `f(x, ...) = x`, by iteration; `root()` the `x` with `f(x, ...) = 0`, by Newton's
-#' method. In a function that is differentiated, their derivatives with respect to `...` are those of the implicit
-#' function theorem, to any order, whatever the iteration took.
-#' @param f A function of `x` and `...` to a value of `x`'s shape.
-#' @param x0 Where to start: R numbers, a tensor or a variable.
+#' method; `argmin()` the `x` near `x0` that makes `f(x, ...)` least, by Newton's method with a line search. In a function
+#' that is differentiated, their derivatives are those of the implicit function theorem, to third order, whatever the
+#' iteration took: with respect to `...`, and to what `f` closes over.
+#' @param f A function of `x` and `...` to a value of `x`'s shape; of `argmin()` to one number.
+#' @param x0 Where to start: R numbers, a tensor or a variable, or a named list of them.
 #' @param ... Parameters of `f`: R numbers, tensors or variables.
 #' @param tol The largest change of an element, relative to `1 + abs(x)`, at which to stop. No less than four
 #'   units of rounding of the dtype.
 #' @param max_iterations How many steps at most.
 #' @returns The solution, in the form of `x0`; a tensor where `x0` or a parameter is one.
 #' @section Gradient:
-#' For `...`; none for `x0`.
+#' For `...` and what `f` closes over; none for `x0`.
 #' @section Errors:
 #' - `gradops_error_gradient`: no convergence within `max_iterations`.
 #' - `gradops_error_shape`: an `f` that changes the shape.
@@ -24,6 +25,12 @@
 #' # the yield of a bond, and how it moves with the price
 #' excess <- function(r, price) sum(5 * exp(-r * 1:5)) + 100 * exp(-5 * r) - price
 #' grad(function(price) root(excess, 0.05, price), 98)
+#'
+#' # ridge regression, and how its coefficients move with the penalty
+#' x <- cbind(1, mtcars$wt)
+#' ridge <- function(penalty) argmin(function(b) sum((mtcars$mpg - x %*% b)^2) + penalty * sum(b^2), c(0, 0))
+#' ridge(1)
+#' jacobian(ridge, 1)
 #' @export
 fixed_point <- function(f, x0, ..., tol = 1e-12, max_iterations = 1000) {
   solution("functional.fixed_point", f, x0, list(...), tol, max_iterations)
@@ -35,15 +42,21 @@ root <- function(f, x0, ..., tol = 1e-12, max_iterations = 100) {
   solution("functional.root", f, x0, list(...), tol, max_iterations)
 }
 
+#' @rdname fixed_point
+#' @export
+argmin <- function(f, x0, ..., tol = 1e-8, max_iterations = 200) {
+  solution("functional.argmin", f, x0, list(...), tol, max_iterations)
+}
+
 solution <- function(.name, f, x0, parameters, tol, max_iterations, call = parent.frame()) {
   check_function(f, "f", call)
   here <- new.env()
   here$names <- c(list(names_within(x0)), lapply(parameters, names_within))
   named <- function(x, ...) do.call(tensor_aware(f), c(list(x), stats::setNames(list(...), names(parameters))))
-  result <- rlang::inject(call_core(
+  result <- several(rlang::inject(call_core(
     .name, callback(differentiated(named, here)), operand(as_doubles(x0)),
     !!!lapply(as_doubles(unname(parameters)), operand),
     tol = tol, max_iterations = as.integer(max_iterations), .call = call
-  ))
-  if (gives_numbers(c(list(x0), parameters))) like(values_of(result), x0) else result
+  )))
+  if (gives_numbers(c(list(x0), parameters))) like(in_numbers(result), x0) else result
 }

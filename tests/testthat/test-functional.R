@@ -270,3 +270,20 @@ test_each("derivatives at R's numbers are R's numbers, whatever the function clo
   expect_equal(gradient(solved, 0.7), cos(x) / (1 + 0.7 * sin(x)), tolerance = 1e-8)
   expect_equal(objective(solved)$fn(0.7), x, tolerance = 1e-8)
 })
+
+test_each("argmin() and root() of R's functions, of named lists, and by what they close over", {
+  x <- cbind(1, mtcars$wt)
+  ridge <- function(penalty) argmin(function(b) sum((mtcars$mpg - x %*% b)^2) + penalty * sum(b^2), c(a = 0, b = 0))
+  found <- ridge(1)
+  expect_equal(found, c(a = 1, b = 1) * drop(solve(crossprod(x) + diag(2), crossprod(x, mtcars$mpg))), tolerance = 1e-6)
+  expect_equal(drop(jacobian(ridge, 1)), unname(ridge(1.001) - ridge(0.999)) / 0.002, tolerance = 1e-5)
+  bowl <- function(p, s) (p$a - s)^2 + sum((p$b - s^2)^2 * c(1, 2))
+  start <- list(a = 0, b = c(u = 0, v = 0))
+  expect_equal(argmin(bowl, start, 2), list(a = 2, b = c(u = 4, v = 4)), tolerance = 1e-6)
+  moving <- function(s) {
+    least <- argmin(function(p) bowl(p, s), start)
+    least$a + sum(least$b)
+  }
+  expect_equal(gradient(moving, 1.5), 1 + 4 * 1.5, tolerance = 1e-6)
+  expect_equal(gradient(function(a) root(function(x) x^3 - a, 1), 8), 1 / 12, tolerance = 1e-6)
+})
