@@ -1,6 +1,7 @@
 """Derivatives of functions: gradients, Jacobians, Hessians and their products, on every backend."""
 
 from .._names import namespace
+from .curvature import fisher_product, gauss_newton_product, hessian_diagonal, laplacian
 from .implicit import argmin, fixed_point, linear_solve, root
 from .matrices import hessian, hvp, jacobian, jvp, vhp, vjp
 from .reverse import grad, value_and_grad
@@ -10,12 +11,16 @@ from .sparse_hessian import SparseHessian
 __all__ = [
     "SparseHessian",
     "argmin",
+    "fisher_product",
     "fixed_point",
+    "gauss_newton_product",
     "grad",
     "hessian",
+    "hessian_diagonal",
     "hvp",
     "jacobian",
     "jvp",
+    "laplacian",
     "linear_solve",
     "objective",
     "root",
