@@ -38,7 +38,7 @@ SAMPLE = CASES[:: int(os.environ.get("GRADOPS_SAMPLE", 1))]  # `tools/test --old
 several = settings(
     max_examples=3, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
 )
-twice = settings(several, max_examples=2)  # derivatives: JAX compiles much for each shape
+twice = settings(several, max_examples=2)
 once = settings(several, max_examples=1)
 
 
@@ -46,51 +46,59 @@ def by_id(case):
     return case.id
 
 
+def on_each(case, names, examples, compare):
+    """``compare`` examples of a case's arguments on each library; on JAX the last, as it compiles for each shape."""
+    names = [name for name in names if name not in case.skip and backends.installed(name)]
+    last: dict = {}
+
+    @examples
+    @given(case.inputs)
+    def check(arguments):
+        last.update(arguments)
+        for name in names:
+            if name != "jax":
+                compare(name, arguments)
+
+    check()
+    if "jax" in names:
+        compare("jax", last)
+
+
 @pytest.mark.parametrize("case", SAMPLE, ids=by_id)
 def test_forward(case):
     """Values, shapes and dtypes equal the reference's on every backend."""
     reference = case.reference or (lambda **k: getattr(np, case.op)(*k.values()))
 
-    @several
-    @given(case.inputs)
-    def check(arguments):
+    def compare(backend, arguments):
         wanted = flat(numpy(reference(**arguments)))
-        for backend in BACKENDS:
-            if backend in case.skip:
-                continue
-            result = call(case, backend, arguments)
-            got = flat(numpy(result))
-            assert len(got) == len(wanted), backend
-            for g, w in zip(got, wanted):
-                np.testing.assert_allclose(
-                    g, w, rtol=case.rtol, atol=case.atol, err_msg=f"{case.id} on {backend}: {arguments}"
-                )
-                assert np.shape(g) == np.shape(w), backend
-                if case.same_dtype and hasattr(w, "dtype"):
-                    assert np.asarray(g).dtype == w.dtype, (backend, np.asarray(g).dtype, w.dtype)
+        got = flat(numpy(call(case, backend, arguments)))
+        assert len(got) == len(wanted), backend
+        for g, w in zip(got, wanted):
+            np.testing.assert_allclose(
+                g, w, rtol=case.rtol, atol=case.atol, err_msg=f"{case.id} on {backend}: {arguments}"
+            )
+            assert np.shape(g) == np.shape(w), backend
+            if case.same_dtype and hasattr(w, "dtype"):
+                assert np.asarray(g).dtype == w.dtype, (backend, np.asarray(g).dtype, w.dtype)
 
-    check()
+    on_each(case, BACKENDS, several, compare)
 
 
 @pytest.mark.parametrize("case", [c for c in SAMPLE if c.gradients], ids=by_id)
 def test_gradient(case):
     """The tape's gradient equals the frameworks' own."""
 
-    @twice
-    @given(case.inputs)
-    def check(arguments):
+    def compare(backend, arguments):
         xs = differentiated(case, arguments)
         got = tape_gradient(scalar_function(case, arguments, "numpy"), xs)
         assert [g.dtype for g in got] == [x.dtype for x in xs]
-        for backend in filter(backends.installed, case.native):
-            f = scalar_function(case, arguments, backend)
-            want = native_gradient(f, xs, backend, compiled=not case.by_value)
-            for g, w in zip(got, want):
-                np.testing.assert_allclose(
-                    g, w, rtol=10 * case.rtol, atol=10 * case.atol, err_msg=f"{case.id} vs {backend}: {arguments}"
-                )
+        want = native_gradient(scalar_function(case, arguments, backend), xs, backend, compiled=not case.by_value)
+        for g, w in zip(got, want):
+            np.testing.assert_allclose(
+                g, w, rtol=10 * case.rtol, atol=10 * case.atol, err_msg=f"{case.id} vs {backend}: {arguments}"
+            )
 
-    check()
+    on_each(case, case.native, twice, compare)
 
 
 @pytest.mark.parametrize("case", [c for c in SAMPLE if c.gradients], ids=by_id)

@@ -25,6 +25,11 @@ skip_without <- function(backend = NULL) {
   }
 }
 
+# test_that() once, beside NumPy: of what no backend has a part in, or of several that the test names itself.
+test_once <- function(description, code) {
+  if (test_backends()[1] == "numpy") eval.parent(bquote(test_that(.(description), .(substitute(code)))))
+}
+
 # test_that() on each backend, which is the default one in `code` and named by `backend`.
 test_each <- function(description, code) {
   code <- substitute(code)

@@ -90,7 +90,7 @@ test_each("hooks of R functions", {
   expect_error(x$register_hook("f"), "`hook` must be a function", class = "gradops_error_type")
 })
 
-test_that("the gradient of an R matrix is laid out by column, as it is", {
+test_once("the gradient of an R matrix is laid out by column, as it is", {
   skip_without("numpy")
   local_backend("numpy") # the others lay out matrices by row
   x <- parameter(matrix(1:6 / 1, 2))

@@ -74,7 +74,7 @@ test_each("nested derivatives, and callbacks, fill too", {
   expect_equal(gradient(checkpoint(filling), c(2, 2)), expected)
 })
 
-test_that("a helper that is defined anew is the new one", {
+test_once("a helper that is defined anew is the new one", {
   skip_without()
   home <- new.env(parent = globalenv())
   evalq({
@@ -90,7 +90,7 @@ test_that("a helper that is defined anew is the new one", {
   expect_error(g(3))
 })
 
-test_that("variables named as R's functions stay variables", {
+test_once("variables named as R's functions stay variables", {
   skip_without()
   home <- new.env(parent = globalenv())
   home$f <- function(p) sum(c(p, 1) * dt)
@@ -104,7 +104,7 @@ test_that("variables named as R's functions stay variables", {
   expect_equal(gradient(home$f, 3), 6)
 })
 
-test_that("state of closures, and what is assigned outside, stay where they are", {
+test_once("state of closures, and what is assigned outside, stay where they are", {
   skip_without()
   make <- function() {
     count <- 0
@@ -122,7 +122,7 @@ test_that("state of closures, and what is assigned outside, stay where they are"
   expect_identical(as.numeric(environment(f)$trace), c(3, 4))
 })
 
-test_that("R compiles a function also after it was differentiated", {
+test_once("R compiles a function also after it was differentiated", {
   skip_without()
   skip_if(compiler::enableJIT(-1) < 3)
   f <- function(p) {
@@ -244,7 +244,7 @@ test_each("functions under any name are R's for tensors: arguments, lists, famil
   }
 })
 
-test_that("compiled code that is given a tensor is named", {
+test_once("compiled code that is given a tensor is named", {
   skip_without()
   home <- new.env(parent = asNamespace("stats"))
   smoothed <- evalq(function(p) sum(.Call(C_BinDist, p, 1, 0, 1, 4L)), home)

@@ -89,7 +89,7 @@ test_each("a derivative by a rule that reads an argument of the function around 
   }
 })
 
-test_that("the same by a function of one's own and by a hook, on the tape", {
+test_once("the same by a function of one's own and by a hook, on the tape", {
   skip_without()
   local_backend("numpy")
   of_function <- function(y) {
@@ -108,7 +108,7 @@ test_that("the same by a function of one's own and by a hook, on the tape", {
   }
 })
 
-test_that("the same compiled", {
+test_once("the same compiled", {
   skip_without()
   local_backend("numpy")
   model <- objective(function(p) rules$list(p[1]), jit = TRUE)

@@ -75,7 +75,7 @@ test_each("densities with one covariance, compiled, in scopes and of gradients t
   }
 })
 
-test_that("a function of RTMB's that is not there is named", {
+test_once("a function of RTMB's that is not there is named", {
   skip_without()
   f <- function(p) getAll(p)
   environment(f) <- new.env(parent = asNamespace("stats"))
@@ -83,7 +83,7 @@ test_that("a function of RTMB's that is not there is named", {
   expect_match(conditionMessage(error), "library(RTMB)", fixed = TRUE)
 })
 
-test_that("scripts give the values and gradients that RTMB gives", {
+test_once("scripts give the values and gradients that RTMB gives", {
   skip_without()
   skip_if_not_installed("RTMB")
   y <- cumsum(sin(1:20))

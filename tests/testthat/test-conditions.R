@@ -1,4 +1,4 @@
-test_that("errors point at the user's call, name the argument and count from 1", {
+test_once("errors point at the user's call, name the argument and count from 1", {
   skip_without()
   x <- op_ones(c(2, 3))
   condition <- expect_error(op_sum(x, axis = 3), "`axis` must be from 1 to 2", class = "gradops_error_axis")
@@ -10,7 +10,7 @@ test_that("errors point at the user's call, name the argument and count from 1",
   expect_error(op_sum(x, axis = "a"), 'got "a"', class = "gradops_error_type")
 })
 
-test_that("hints tell R users what to do in R", {
+test_once("hints tell R users what to do in R", {
   skip_without("tensorflow")
   x <- with_backend("tensorflow", op_exp(1))
   condition <- expect_error(gradient(x * 2, x), class = "gradops_error_gradient")
@@ -18,7 +18,7 @@ test_that("hints tell R users what to do in R", {
   expect_no_match(conditionMessage(condition), "with tf|True|None")
 })
 
-test_that("Python's traceback is shown on request", {
+test_once("Python's traceback is shown on request", {
   skip_without()
   failing <- \() op_sum(c(1, 2), axis = 5)
   expect_no_match(conditionMessage(expect_error(failing())), "Traceback")
@@ -66,7 +66,7 @@ test_each("a jump out of an R function that Python called is an error, and modes
   expect_equal(as.numeric(x$grad), 4)
 })
 
-test_that("Python's warnings are R's", {
+test_once("Python's warnings are R's", {
   skip_without()
   local_backend("numpy")
   y <- parameter(1) * 2
@@ -106,7 +106,7 @@ interrupted <- function(code) {
   trimws(in_new_process(script))
 }
 
-test_that("interrupts stop Python and R functions that it calls, and leave nothing broken", {
+test_once("interrupts stop Python and R functions that it calls, and leave nothing broken", {
   skip_on_cran()
   skip_on_os("windows")
   skip_without()
@@ -124,7 +124,7 @@ test_that("interrupts stop Python and R functions that it calls, and leave nothi
   expect_identical(out, rep("fine", 8))
 })
 
-test_that("interrupts wait where R's user suspends them", {
+test_once("interrupts wait where R's user suspends them", {
   skip_on_cran()
   skip_on_os("windows")
   skip_without()
@@ -144,7 +144,7 @@ test_that("interrupts wait where R's user suspends them", {
   expect_identical(out, rep("fine", 2))
 })
 
-test_that("options are read when Python starts", {
+test_once("options are read when Python starts", {
   skip_on_cran()
   skip_without()
   skip_if(is_loaded_from_source(), "needs the installed package")
@@ -154,7 +154,7 @@ test_that("options are read when Python starts", {
   expect_identical(out, "float32 0.001")
 })
 
-test_that("long checks show progress where they are asked to", {
+test_once("long checks show progress where they are asked to", {
   skip_on_cran()
   skip_without()
   skip_if(is_loaded_from_source(), "needs the installed package")

@@ -1,4 +1,4 @@
-test_that("the default backend is set, scoped and restored", {
+test_once("the default backend is set, scoped and restored", {
   skip_without()
   before <- config_backend()
   expect_equal(with_backend("numpy", config_backend()), "numpy")
@@ -20,7 +20,7 @@ test_that("the default backend is set, scoped and restored", {
   if (!isNamespaceLoaded("keras3")) expect_equal(use_backend(before), before) # Keras's is there for good
 })
 
-test_that("an unknown backend is an error and changes nothing", {
+test_once("an unknown backend is an error and changes nothing", {
   skip_without()
   before <- config_backend()
   expect_error(config_set_backend("theano"), "numpy, torch, tensorflow, jax", class = "gradops_error_backend")
@@ -42,7 +42,7 @@ test_each("floatx and epsilon", {
   expect_equal(config_set_epsilon(1e-7), 1e-5)
 })
 
-test_that("a scope gives JAX its precision back, and has it on JAX's own threads too", {
+test_once("a scope gives JAX its precision back, and has it on JAX's own threads too", {
   skip_on_cran()
   skip_without("jax")
   skip_if(is_loaded_from_source(), "needs the installed package")

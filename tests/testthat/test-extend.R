@@ -28,7 +28,7 @@ test_each("several arguments, settings and results", {
   expect_error(scaled(1, "a"), class = "gradops_error_type")
 })
 
-test_that("a kernel is a function of R's own", {
+test_once("a kernel is a function of R's own", {
   local_backend("numpy")
   bessel <- extend_op(
     "bessel", function(x) NULL,
@@ -42,7 +42,7 @@ test_that("a kernel is a function of R's own", {
   expect_error(with_backend("torch", bessel(c(1, 2))), class = "gradops_error_backend")
 })
 
-test_that("what does not hold is named", {
+test_once("what does not hold is named", {
   local_backend("numpy")
   odd <- extend_op("odd", function(x) x * x, derivative = list(x = function(g, y) 3 * g * y), elementwise = TRUE)
   expect_error(check_op(odd, c(0.5, 2, 1)), class = "gradops_error_gradient")
@@ -57,7 +57,7 @@ test_that("what does not hold is named", {
   expect_no_error(check_op(doubled, c(0.5, 2, 1), k = 3))
 })
 
-test_that("bad input is named", {
+test_once("bad input is named", {
   local_backend("numpy")
   expect_error(extend_op("f", 3), class = "gradops_error_type")
   expect_error(
@@ -76,7 +76,7 @@ test_that("bad input is named", {
   expect_error(failing(1), class = "gradops_error_callback")
 })
 
-test_that("an op is made again in another session", {
+test_once("an op is made again in another session", {
   local_backend("numpy")
   again <- extend_op("again", function(x) x * 2, derivative = list(x = function(g) 7 * g))
   file <- withr::local_tempfile()

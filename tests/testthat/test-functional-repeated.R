@@ -10,7 +10,7 @@ called_twice <- function(f, x) {
   again(list(x))
 }
 
-test_that("the second call has a program, the first and what has effects has none", {
+test_once("the second call has a program, the first and what has effects has none", {
   local_backend("numpy")
   power <- 3
   cases <- list(
@@ -41,7 +41,7 @@ test_that("the second call has a program, the first and what has effects has non
   expect_null(called_twice(sin, 1))
 })
 
-test_that("what a function does besides its value it does at each call", {
+test_once("what a function does besides its value it does at each call", {
   local_backend("numpy")
   noted <- new.env()
   noted$count <- 0
@@ -124,7 +124,7 @@ test_that("what a function does besides its value it does at each call", {
   expect_false(identical(drawn(c(1, 2)), drawn(c(1, 2))))
 })
 
-test_that("what a function finds outside may change, also what it does", {
+test_once("what a function finds outside may change, also what it does", {
   local_backend("numpy")
   weight <- 2
   helper <- function(x) weight * x
@@ -140,7 +140,7 @@ test_that("what a function finds outside may change, also what it does", {
   for (i in 1:3) expect_output(expect_equal(derivative(c(1, 2)), c(2, 4)), "heard")
 })
 
-test_that("gradient(f, x) knows a function again", {
+test_once("gradient(f, x) knows a function again", {
   local_backend("numpy")
   f <- function(x) sum(x^3)
   for (i in 1:4) expect_equal(gradient(f, c(i, 2)), 3 * c(i, 2)^2)
@@ -153,7 +153,7 @@ test_that("gradient(f, x) knows a function again", {
   for (i in 1:3) expect_error(gradient(function(x) if (x > 0) stop("mine") else x, 1), "mine")
 })
 
-test_that("scopes and other backends see the function itself", {
+test_once("scopes and other backends see the function itself", {
   local_backend("numpy")
   f <- function(x) sum(log(x))
   derivative <- grad_fn(f)
@@ -164,7 +164,7 @@ test_that("scopes and other backends see the function itself", {
   expect_equal(with_backend("torch", derivative(c(1, 2))), c(1, 0.5))
 })
 
-test_that("a function that was differentiated often is freed with its environment", {
+test_once("a function that was differentiated often is freed with its environment", {
   local_backend("numpy")
   freed <- FALSE
   local({

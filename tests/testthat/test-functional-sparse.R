@@ -1,4 +1,4 @@
-test_that("sparse derivatives are dgCMatrix, with the elements and names of the dense ones", {
+test_once("sparse derivatives are dgCMatrix, with the elements and names of the dense ones", {
   skip_if_not_installed("Matrix")
   with_backend("numpy", {
     f <- function(x) sum(diff(x)^4) + sum(sin(x)) + x[1] * x[5]
@@ -15,7 +15,7 @@ test_that("sparse derivatives are dgCMatrix, with the elements and names of the 
   })
 })
 
-test_that("rows and columns are elements in R's order; lists keep their form", {
+test_once("rows and columns are elements in R's order; lists keep their form", {
   skip_if_not_installed("Matrix")
   with_backend("numpy", {
     A <- matrix(c(0.1, 0.5, -0.3, 0.8, 0.2, -0.7), 2)
@@ -33,7 +33,7 @@ test_that("rows and columns are elements in R's order; lists keep their form", {
   })
 })
 
-test_that("a banded Hessian of many variables takes a handful of products", {
+test_once("a banded Hessian of many variables takes a handful of products", {
   skip_if_not_installed("Matrix")
   with_backend("numpy", {
     H <- hessian(function(x) sum(diff(x)^2) / 2, numeric(2000), sparse = TRUE)

@@ -188,7 +188,7 @@ test_each("plain values have a warning, once for each derivative", {
   expect_warning(try(gradient(function(x) TRUE, 1), silent = TRUE), "do not depend", class = lost)
 })
 
-test_that("a number that Python makes of a tensor is an error in every call, or a warning", {
+test_once("a number that Python makes of a tensor is an error in every call, or a warning", {
   skip_without("numpy")
   local_backend("numpy")
   expect_identical(config_lost_gradients(), "error")

@@ -55,7 +55,7 @@ expect_words <- function(drawn, words) {
   for (word in words) expect_true(any(grepl(sprintf("(%s)", word), drawn, fixed = TRUE)), label = word)
 }
 
-test_that("plot() draws a box for each operation and leaf, with its words", {
+test_once("plot() draws a box for each operation and leaf, with its words", {
   skip_without("numpy")
   local_backend("numpy")
   graph <- small_loss()
@@ -69,7 +69,7 @@ test_that("plot() draws a box for each operation and leaf, with its words", {
   expect_identical(sum(drawn == "h B"), nrow(graph$boxes))
 })
 
-test_that("boxes of a graph do not overlap, and a long graph is not drawn", {
+test_once("boxes of a graph do not overlap, and a long graph is not drawn", {
   skip_without("numpy")
   local_backend("numpy")
   x <- parameter(c(1, 2))
@@ -85,7 +85,7 @@ test_that("boxes of a graph do not overlap, and a long graph is not drawn", {
   expect_length(capture.output(print(autodiff_graph(y))), 42)
 })
 
-test_that("plot() of a profile draws a bar for each operation", {
+test_once("plot() of a profile draws a bar for each operation", {
   skip_without("numpy")
   local_backend("numpy")
   x <- parameter(c(1, 2))

@@ -40,7 +40,7 @@ example_calls <- function(page) {
 
 derivative <- "grad\\(|gradient\\(|grad_fn\\(|jacobian\\(|hessian\\(|hvp\\(|backward\\(|profile\\(|gradcheck\\(|[$]gr"
 
-test_that("every page has an example with a derivative, and says where else to look", {
+test_once("every page has an example with a derivative, and says where else to look", {
   pages <- help_pages()
   expect_gt(length(pages), 100)
   pages <- pages[!names(pages) %in% c("gradops-package", "reexports", "from-reticulate", "gradops-options")]
@@ -51,7 +51,7 @@ test_that("every page has an example with a derivative, and says where else to l
   expect_identical(setdiff(names(pages)[!grepl(derivative, examples)], without), character())
 })
 
-test_that("the page of a family has a line for each of its ops, with its gradient, and a call", {
+test_once("the page of a family has a line for each of its ops, with its gradient, and a call", {
   pages <- help_pages()
   pages <- pages[startsWith(names(pages), "ops_")]
   expect_gt(length(pages), 60)
@@ -72,7 +72,7 @@ test_that("the page of a family has a line for each of its ops, with its gradien
   }
 })
 
-test_that("every exported op has a page", {
+test_once("every exported op has a page", {
   pages <- help_pages()
   aliases <- unlist(lapply(pages, function(page) vapply(tagged(page, "\\alias"), text_of, "")))
   exported <- grep("^op_", getNamespaceExports("gradops"), value = TRUE)
@@ -80,7 +80,7 @@ test_that("every exported op has a page", {
   expect_identical(setdiff(exported, aliases), character())
 })
 
-test_that("what stands under see-also has a page", {
+test_once("what stands under see-also has a page", {
   pages <- help_pages()
   aliases <- unlist(lapply(pages, tagged, "\\alias"))
   links <- unlist(lapply(pages, function(page) {
@@ -92,7 +92,7 @@ test_that("what stands under see-also has a page", {
   expect_identical(setdiff(links, c(aliases, outside)), character())
 })
 
-test_that("what the last example of a page of ops gives is visible", {
+test_once("what the last example of a page of ops gives is visible", {
   skip_on_cran()
   skip_without("numpy")
   local_backend("numpy")

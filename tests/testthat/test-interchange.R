@@ -8,14 +8,14 @@ test_each("tensors go to another library and back", {
   expect_error(to_backend(tensor, "cupy"), class = "gradops_error_backend")
 })
 
-test_that("R's numbers are copied", {
+test_once("R's numbers are copied", {
   skip_without("torch")
   x <- c(1, 2, 3)
   to_backend(x, "torch")$zero_()
   expect_equal(x, c(1, 2, 3))
 })
 
-test_that("a recorded gradient is not lost", {
+test_once("a recorded gradient is not lost", {
   skip_without()
   v <- with_backend("numpy", parameter(c(1, 2)))
   expect_error(to_backend(v, "numpy"), class = "gradops_error_gradient")

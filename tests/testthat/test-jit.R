@@ -1,4 +1,4 @@
-test_that("printing says what was compiled, and what runs natively", {
+test_once("printing says what was compiled, and what runs natively", {
   skip_if(config_backend() != "numpy", "native code is NumPy's")
   f <- jit(function(x) {
     for (i in 1:20) x <- x * 1.5 - i
@@ -223,7 +223,7 @@ test_each("a loop by op_scan() compiles with its gradient, whatever it closes ov
   }
 })
 
-test_that("a loop by op_fori_loop() is one step, but where its function looks at the number", {
+test_once("a loop by op_fori_loop() is one step, but where its function looks at the number", {
   skip_without()
   local_backend("numpy")
   y <- sin(1:200)
@@ -250,7 +250,7 @@ test_each("branches and loops that values decide compile", {
   expect_equal(as.numeric(double(60)), 120)
 })
 
-test_that("a loop's function that changes what it closes over is called at each step, uncompiled", {
+test_once("a loop's function that changes what it closes over is called at each step, uncompiled", {
   skip_without()
   local_backend("numpy")
   count <- 0

@@ -32,14 +32,14 @@ test_each("loops over numbers have the derivatives of the same function that is 
   expect_equal(jit(hessian_fn(in_elements))(start), hessian(in_scalars, start))
 })
 
-test_that("they are native, and R is left out of them", {
+test_once("they are native, and R is left out of them", {
   skip_if(config_backend() != "numpy" || !reticulate::py_module_available("llvmlite"), "native code is NumPy's")
   f <- jit(value_and_grad_fn(in_scalars))
   f(start)
   expect_match(paste(format(f), collapse = "\n"), "([0-9]+) steps, \\1 native in 1 run")
 })
 
-test_that("long loops are written down in parts", {
+test_once("long loops are written down in parts", {
   skip_without("numpy")
   local_backend("numpy")
   f <- function(p) {
@@ -187,7 +187,7 @@ test_each("a number that is used later is an error, as any traced tensor", {
   expect_error(as.numeric(state$kept + 1), class = "gradops_error")
 })
 
-test_that("random functions of numbers, compiled and not", {
+test_once("random functions of numbers, compiled and not", {
   skip_without("numpy")
   local_backend("numpy")
   withr::local_seed(20261122)

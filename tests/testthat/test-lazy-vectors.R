@@ -206,7 +206,7 @@ test_each("what does not fit is an error as elsewhere", {
   }
 })
 
-test_that("random functions of short vectors, compiled and not", {
+test_once("random functions of short vectors, compiled and not", {
   skip_without("numpy")
   local_backend("numpy")
   withr::local_seed(20261122)
@@ -246,7 +246,7 @@ test_that("random functions of short vectors, compiled and not", {
   }
 })
 
-test_that("what is left out of a sum of logged numbers is left out", {
+test_once("what is left out of a sum of logged numbers is left out", {
   f <- function(p) sum((p * c(1, NA, 2)), na.rm = TRUE)
   expect_equal(as.double(jit(f)(c(1, 2, 3))), 7)
 })

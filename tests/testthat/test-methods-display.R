@@ -37,7 +37,7 @@ test_each("half precision comes back exactly", {
   expect_identical(as.numeric(back), as.numeric(half))
 })
 
-test_that("tensors can be brought to another backend", {
+test_once("tensors can be brought to another backend", {
   skip_without("torch")
   packed <- serialize_tensor(with_backend("torch", parameter(c(1, 2))))
   back <- unserialize_tensor(packed, backend = "numpy")
@@ -46,7 +46,7 @@ test_that("tensors can be brought to another backend", {
   expect_error(unserialize_tensor(packed), class = "gradops_error_backend")
 })
 
-test_that("texts keep their roles and feedback", {
+test_once("texts keep their roles and feedback", {
   skip_without()
   greeting <- parameter("Hello", role = "greeting")
   letter <- greeting + parameter(" you", role = "rest")
@@ -58,7 +58,7 @@ test_that("texts keep their roles and feedback", {
   }
 })
 
-test_that("what has no values, or is no tensor, cannot be kept", {
+test_once("what has no values, or is no tensor, cannot be kept", {
   skip_without()
   expect_error(serialize_tensor(reticulate::py_eval("object()", convert = FALSE)), class = "gradops_error_type")
   traced <- jit(function(x) {
@@ -116,7 +116,7 @@ test_each("a field that is not there is an error of gradops'", {
   expect_error(op_exp(c(1, 2))$nonsense, "has no field `nonsense`", class = "gradops_error_argument")
 })
 
-test_that("in documents, tensors and profiles follow how data frames are shown", {
+test_once("in documents, tensors and profiles follow how data frames are shown", {
   skip_without()
   skip_if_not_installed("knitr")
   local_backend("numpy")

@@ -130,7 +130,7 @@ test_each("print shows backend, dtype, shape and values, format the values", {
   expect_match(described(parameter(c(1, 2)) * 2), "result of")
 })
 
-test_that("NumPy tensors stand beside any other, those of two other libraries do not", {
+test_once("NumPy tensors stand beside any other, those of two other libraries do not", {
   skip_without("torch")
   skip_without("jax")
   torch <- with_backend("torch", op_exp(c(1, 2)))

@@ -11,7 +11,7 @@ outcome <- function(call, envir) {
   tryCatch(eval(call, new.env(parent = envir)), condition = said)
 }
 
-test_that("R's own values go to base R's functions as they came", {
+test_once("R's own values go to base R's functions as they came", {
   ours <- list2env(mget(exported_namesakes(), asNamespace("gradops")), parent = asNamespace("stats"))
   m <- base::matrix(c(2, 1, 0.5, 3), 2, dimnames = list(c("a", "b"), c("u", "v")))
   calls <- expression(
@@ -63,7 +63,7 @@ test_that("R's own values go to base R's functions as they came", {
   expect_identical(base::vapply(differing, deparse1, ""), character())
 })
 
-test_that("functions are told what they would be told by base R", {
+test_once("functions are told what they would be told by base R", {
   local({
     inner <- function(x) x + 1
     expect_identical(sapply(1:2, "inner"), c(2, 3))
@@ -84,7 +84,7 @@ test_that("functions are told what they would be told by base R", {
   expect_identical(count, 3)
 })
 
-test_that("namesakes take all of base R's arguments", {
+test_once("namesakes take all of base R's arguments", {
   for (name in exported_namesakes()) {
     original <- get(name, envir = asNamespace("stats"))
     ours <- names(formals(get(name, envir = asNamespace("gradops"))))
@@ -93,7 +93,7 @@ test_that("namesakes take all of base R's arguments", {
   }
 })
 
-test_that("S4 matrices go to the S4 generics", {
+test_once("S4 matrices go to the S4 generics", {
   skip_if_not_installed("Matrix")
   s4 <- asNamespace("Matrix")
   m <- Matrix::Matrix(c(2, 0, 1, 0, 3, 0, 1, 0, 2), 3, sparse = TRUE)
@@ -115,7 +115,7 @@ fresh <- function(code) {
   system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", "-e", call), stdout = TRUE, stderr = TRUE)
 }
 
-test_that("attaching says no more than is needed", {
+test_once("attaching says no more than is needed", {
   skip_on_cran()
   skip_if(is_loaded_from_source())
   one_line <- "^gradops [0-9.]+: 1[0-9]{2} functions of base R and stats also take tensors, see [?].gradops-masked.$"
@@ -145,7 +145,7 @@ masked_by_page <- function() {
   })
 }
 
-test_that("the page of what is masked says all that is masked", {
+test_once("the page of what is masked says all that is masked", {
   sections <- masked_by_page()
   rows <- unlist(sections, recursive = FALSE)
   names <- vapply(rows, `[`, "", 1)

@@ -27,7 +27,7 @@ attach_both <- function(first, second) {
   ))
 }
 
-test_that("Matrix may be attached before or after", {
+test_once("Matrix may be attached before or after", {
   skip_on_cran()
   skip_if(is_loaded_from_source())
   skip_if_not_installed("Matrix")

@@ -113,7 +113,7 @@ test_each("operators of a tensor and an object with operators of its own", {
   }
 })
 
-test_that("tensors of R's own torch are told from Python's", {
+test_once("tensors of R's own torch are told from Python's", {
   skip_without()
   x <- structure(methods::new("externalptr"), class = c("torch_tensor", "R7")) # as that package has them
   expect_error(op_exp(x), "R's torch.*as\\.array", class = "gradops_error_type")
@@ -122,7 +122,7 @@ test_that("tensors of R's own torch are told from Python's", {
   expect_error(gradient(sum, x), "R's torch", class = "gradops_error_type")
 })
 
-test_that("an R function is none for another thread", {
+test_once("an R function is none for another thread", {
   skip_without()
   expect_error(call_in_thread(function(x) x, 1), "model\\$fit", class = "gradops_error_type")
 })

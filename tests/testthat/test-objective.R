@@ -127,7 +127,7 @@ test_each("nlm() gets its attributes", {
   expect_null(attr(objective(banana)$nlm(c(0, 0)), "hessian"))
 })
 
-test_that("objectives print what they hold", {
+test_once("objectives print what they hold", {
   skip_without("numpy")
   o <- objective(\(x) sum(x))
   o$fn(1:3)
@@ -235,7 +235,7 @@ test_each("grad_fn(), value_and_grad_fn() and hessian_fn() fit the optimisers", 
   expect_equal(both(c(1, 2), k = 1), list(value = 6, gradient = c(2, 8)))
 })
 
-test_that("flags are TRUE or FALSE", {
+test_once("flags are TRUE or FALSE", {
   nll <- function(b) sum(b^2)
   expect_error(objective(nll, c(0, 0)), "`jit` must be TRUE or FALSE", class = "gradops_error_type")
   expect_error(objective(nll, hessian = NA), "`hessian`", class = "gradops_error_type")

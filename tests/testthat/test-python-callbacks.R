@@ -95,7 +95,7 @@ test_each("call_in_thread() is the call", {
   expect_error(call_in_thread(2), class = "gradops_error_type")
 })
 
-test_that("an interrupt ends call_in_thread()", {
+test_once("an interrupt ends call_in_thread()", {
   skip_without()
   skip_on_os("windows")
   local_watchdog()
@@ -110,7 +110,7 @@ test_that("an interrupt ends call_in_thread()", {
   expect_equal(as.numeric(call_in_thread(python("math")$sqrt, 4)), 2)
 })
 
-test_that("the calling thread's recording goes with the call (torch)", {
+test_once("the calling thread's recording goes with the call (torch)", {
   skip_without("torch")
   local_watchdog()
   torch <- python("torch")
@@ -199,7 +199,7 @@ test_each("what fails in a program is R's condition", {
   expect_equal(f(c(1, 2)), c(1, 2))
 })
 
-test_that("tf.function and GradientTape with R gradient functions", {
+test_once("tf.function and GradientTape with R gradient functions", {
   skip_without("tensorflow")
   local_watchdog()
   local_backend("tensorflow")
@@ -228,7 +228,7 @@ test_that("tf.function and GradientTape with R gradient functions", {
   expect_equal(values_in(call_in_thread(tape$gradient, y, x)), -(1:2) * dnorm(1:2))
 })
 
-test_that("R's thread in compiled code is an error, not a deadlock (TensorFlow)", {
+test_once("R's thread in compiled code is an error, not a deadlock (TensorFlow)", {
   skip_without("tensorflow")
   skip_on_os(c("windows", "mac"))
   local_watchdog()
@@ -242,7 +242,7 @@ test_that("R's thread in compiled code is an error, not a deadlock (TensorFlow)"
   expect_equal(as.numeric(call_in_thread(density, tf$constant(c(1, 2), dtype = tf$float64))), sum(dnorm(1:2)))
 })
 
-test_that("tf.py_function runs gradops' R functions with the tape of its thread", {
+test_once("tf.py_function runs gradops' R functions with the tape of its thread", {
   skip_without("tensorflow")
   local_watchdog()
   local_backend("tensorflow")
@@ -259,7 +259,7 @@ test_that("tf.py_function runs gradops' R functions with the tape of its thread"
   expect_equal(values_in(call_in_thread(tape$gradient, y, x)), c(7, 7))
 })
 
-test_that("jax.jit calls R back, on another thread where its input is still being computed", {
+test_once("jax.jit calls R back, on another thread where its input is still being computed", {
   skip_without("jax")
   local_watchdog()
   local_backend("jax")
@@ -347,7 +347,7 @@ test_each("a gradient function outlives the R function that it is of", {
   expect_equal(as.numeric(x$grad), 15 + 3 * c(1, 2)^2)
 })
 
-test_that("an R function that another thread lets go of is freed", {
+test_once("an R function that another thread lets go of is freed", {
   skip_without()
   local_watchdog()
   freed <- FALSE

@@ -1,17 +1,17 @@
 # What gradops takes from inside of reticulate: a version that lacks something is seen here.
 
-test_that("this version of reticulate has all that is known of its insides", {
+test_once("this version of reticulate has all that is known of its insides", {
   skip_without()
   expect_identical(reticulate_lacks(), character())
 })
 
-test_that("without its inner call its public one does", {
+test_once("without its inner call its public one does", {
   skip_without()
   call <- reticulate_caller(NULL)
   expect_equal(py_to_r(call(reticulate::import_builtins(convert = FALSE)$int, list("11"), list(base = 2L))), 3)
 })
 
-test_that("an R function that reticulate gave to Python is known by its code, not by the name of a file", {
+test_once("an R function that reticulate gave to Python is known by its code, not by the name of a file", {
   skip_without()
   known <- reticulate::import_from_path("gradops.interop.r.reticulate", system.file("python", package = "gradops"))
   python <- reticulate::py_run_string(

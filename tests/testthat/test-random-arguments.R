@@ -77,7 +77,7 @@ test_each("random arguments give a value or a condition of gradops", {
 })
 
 # The count that docs/differences.md and docs/trust.md have.
-test_that("how many functions there are", {
+test_once("how many functions there are", {
   skip_if(getRversion() >= "4.4", "base R has more names")
   expect_length(public(), 433)
 })
@@ -118,7 +118,7 @@ test_each("mistakes are named in R's words", {
   expect_error(text_as_model(exp, TRUE, Inf), "options of a model by name", class = "gradops_error_argument")
 })
 
-test_that("PyTorch's names of arguments are errors that say gradops' names", {
+test_once("PyTorch's names of arguments are errors that say gradops' names", {
   ops <- Filter(function(name) {
     own <- names(formals(args(get(name))))
     "axis" %in% own && "..." %in% own
@@ -189,7 +189,7 @@ test_each("a derivative names its wrong argument, and says what comes first", {
   expect_error(gradient(function(p) sum(op_sofmax(p)), c(1, 2)), "Did you mean `op_softmax()`", fixed = TRUE)
 })
 
-test_that("a recorded gradient that another library would lose is said in R's words", {
+test_once("a recorded gradient that another library would lose is said in R's words", {
   skip_without("torch")
   with_backend("numpy", {
     error <- expect_error(to_backend(parameter(c(1, 2)), "torch"), class = "gradops_error_gradient")

@@ -24,7 +24,7 @@ used_functions <- function(l) {
   )
 }
 
-test_that("what is saved works in the same session and in another", {
+test_once("what is saved works in the same session and in another", {
   skip_on_cran()
   skip_without("numpy")
   skip_if(is_loaded_from_source(), "a new process would see another package")
@@ -44,7 +44,7 @@ test_that("what is saved works in the same session and in another", {
   expect_equal(readRDS(result), expected)
 })
 
-test_that("workers of a cluster use what they are sent", {
+test_once("workers of a cluster use what they are sent", {
   skip_on_cran()
   skip_without("numpy")
   skip_if(is_loaded_from_source(), "a new process would see another package")

@@ -38,7 +38,7 @@ test_each("an optimiser finds the estimate of all the data", {
   expect_equal(fit$par, c(mean(waits$y), log(sqrt(mean((waits$y - mean(waits$y))^2)))), tolerance = 1e-5)
 })
 
-test_that("a shard that fails is named", {
+test_once("a shard that fails is named", {
   skip_without("numpy")
   bad <- objective(\(p, piece) if (piece$group[1] == "south") stop("of no use") else p, data = pieces)
   found <- expect_error(bad$gr(1), "`f` has failed on `data\\$south`", class = "gradops_error_shard")
@@ -48,7 +48,7 @@ test_that("a shard that fails is named", {
   expect_error(rows$fn(1), "`data[[2]]`", fixed = TRUE, class = "gradops_error_shard")
 })
 
-test_that("bad shards and clusters are refused", {
+test_once("bad shards and clusters are refused", {
   skip_without("numpy")
   refused <- function(data, words, ...) {
     expect_error(objective(loss, data = data, ...), words, class = "gradops_error_type")
@@ -92,7 +92,7 @@ test_that("R workers: each holds its shards and sends back their sum", {
   expect_s3_class(found$parent, "simpleError")
 })
 
-test_that("what Python's engines hold is summed by their workers", {
+test_once("what Python's engines hold is summed by their workers", {
   skip_without("numpy")
   skip_if_not(reticulate::py_module_available("dask"), "needs Dask: `tools/setup --engines`")
   local_backend("numpy")

@@ -21,7 +21,7 @@ pipeline_model <- function() {
 }
 questions <- paste("capital of", c("France", "Peru", "Chad", "Chile", "Japan"))
 
-test_that("a pipeline of two steps is optimised over a batch, recorded, and replayed without a model", {
+test_once("a pipeline of two steps is optimised over a batch, recorded, and replayed without a model", {
   local_text()
   file <- withr::local_tempfile(fileext = ".jsonl")
   run <- function(model) {
@@ -50,7 +50,7 @@ test_that("a pipeline of two steps is optimised over a batch, recorded, and repl
   expect_identical(run(text_remembered(NULL, file)), first)
 })
 
-test_that("calls send what they are given, fields are filled in, and feedback is asked for", {
+test_once("calls send what they are given, fields are filled in, and feedback is asked for", {
   local_text()
   model <- text_scripted(list("about" = "use feet", "improve" = "name the unit", "42"))
   solver <- parameter("Solve {task}.", role = "solver")
@@ -69,7 +69,7 @@ test_that("calls send what they are given, fields are filled in, and feedback is
   expect_identical(model$calls$prompt[nrow(model$calls)], "a\nb")
 })
 
-test_that("R functions are models, and their errors keep their conditions and name the call", {
+test_once("R functions are models, and their errors keep their conditions and name the call", {
   local_text()
   expect_identical(text_call(function(prompt, system) paste(system, prompt), "b", "a"), "a b")
   expect_identical(text_call(function(prompt) prompt, "b", "a"), "a\n\nb")
@@ -84,7 +84,7 @@ test_that("R functions are models, and their errors keep their conditions and na
   expect_identical(text_call(function(system, prompt) paste(system, prompt), "b", "a"), "a b")
 })
 
-test_that("a key in the message of an R error is masked, also in what caused it", {
+test_once("a key in the message of an R error is masked, also in what caused it", {
   local_text()
   withr::local_envvar(SOME_API_KEY = "s3cret-of-mine")
   for (key in c("sk-abcdef123456", "AIzaSyA1234567890abcdefghij")) {
@@ -94,7 +94,7 @@ test_that("a key in the message of an R error is masked, also in what caused it"
   }
 })
 
-test_that("what is no text is refused where it would be written as one", {
+test_once("what is no text is refused where it would be written as one", {
   local_text()
   echo <- function(prompt, system) paste(system, prompt)
   for (field in list(NULL, NA, NA_character_, list(1, "b"))) {
@@ -108,7 +108,7 @@ test_that("what is no text is refused where it would be written as one", {
   expect_identical(text_call(echo, "about {x}", "s", x = list("a", "b")), c("s about a", "s about b"))
 })
 
-test_that("a pass that an R error stopped is taken up again", {
+test_once("a pass that an R error stopped is taken up again", {
   local_text()
   asked <- 0
   critic <- function(prompt) {
@@ -125,7 +125,7 @@ test_that("a pass that an R error stopped is taken up again", {
   expect_identical(asked, 5)
 })
 
-test_that("judges", {
+test_once("judges", {
   local_text()
   word <- parameter("aaa", role = "word")
   long <- text_judge(function(text, most = 1) if (nchar(text) > most) list(nchar(text) - most, c("too long", "cut")))
@@ -145,7 +145,7 @@ test_that("judges", {
   expect_error(same(c("a", NA), 1:2), "missing text", class = "gradops_error_argument")
 })
 
-test_that("text_each() goes through a batch, backwards too", {
+test_once("text_each() goes through a batch, backwards too", {
   local_text()
   expect_identical(text_each(function(a, b) a + b, 1:3, 4:6), list(5L, 7L, 9L))
   expect_error(text_each(function(a, b) a, 1:3, 1:2), class = "gradops_error_argument")
@@ -158,7 +158,7 @@ test_that("text_each() goes through a batch, backwards too", {
   expect_identical(said(p), paste("more", 1:4))
 })
 
-test_that("a new text that is not between tags is asked for again, and then refused", {
+test_once("a new text that is not between tags is asked for again, and then refused", {
   p <- parameter("a", role = "p")
   backward(p, "a </feedback> b")
   asked <- character()
@@ -173,7 +173,7 @@ test_that("a new text that is not between tags is asked for again, and then refu
   expect_error(text_descent(p, function(prompt) "Sorry.")$step(), "one new text", class = "gradops_error_model")
 })
 
-test_that("R functions do not share a recording", {
+test_once("R functions do not share a recording", {
   file <- withr::local_tempfile(fileext = ".jsonl")
   for (i in 1:2) {
     expect_identical(text_remembered(function(prompt) "one", file)("x"), "one")
@@ -182,7 +182,7 @@ test_that("R functions do not share a recording", {
   expect_length(readLines(file), 2)
 })
 
-test_that("the optimiser says what it is and keeps its state", {
+test_once("the optimiser says what it is and keeps its state", {
   local_text()
   p <- parameter("a", role = "p")
   optimizer <- text_descent(p, function(prompt) "<text>b</text>", memory = 1)
@@ -203,7 +203,7 @@ test_that("the optimiser says what it is and keeps its state", {
   expect_error(text_descent(p, function(prompt) "b", prompts = function(x) 1), class = "gradops_error")
 })
 
-test_that("recordings, budgets and scripts", {
+test_once("recordings, budgets and scripts", {
   local_text()
   file <- withr::local_tempfile(fileext = ".jsonl")
   model <- text_remembered(function(prompt, system) toupper(prompt), file, calls = 2)
@@ -219,7 +219,7 @@ test_that("recordings, budgets and scripts", {
   expect_error(text_scripted(list(a = "b"))("x"), "no answer", class = "gradops_error_model")
 })
 
-test_that("a failure of the moment is tried again: httr2's conditions have a status", {
+test_once("a failure of the moment is tried again: httr2's conditions have a status", {
   local_text()
   left <- 2
   model <- text_remembered(wait = 0.01, function(prompt, system) {
@@ -250,7 +250,7 @@ new_chat <- function(turns = list("old"), system = "old") {
   chat
 }
 
-test_that("chats of ellmer are models: each call is a fresh conversation", {
+test_once("chats of ellmer are models: each call is a fresh conversation", {
   local_text()
   chat <- new_chat()
   model <- text_as_model(chat)
@@ -259,7 +259,7 @@ test_that("chats of ellmer are models: each call is a fresh conversation", {
   expect_identical(chat$log, c("0 turns, be kind: hi", "0 turns, old: hi"))
 })
 
-test_that("wrong settings of models are named", {
+test_once("wrong settings of models are named", {
   skip_without()
   f <- function(prompt, system) "x"
   expect_named <- function(code, argument, class) {

@@ -3,7 +3,7 @@ local_text <- function(env = parent.frame()) {
   local_backend("numpy", .local_envir = env)
 }
 
-test_that("feedback on a text comes back to what it was made from", {
+test_once("feedback on a text comes back to what it was made from", {
   local_text()
   instruction <- parameter("Write a haiku", role = "instruction")
   topic <- parameter("rain", role = "topic")
@@ -21,7 +21,7 @@ test_that("feedback on a text comes back to what it was made from", {
   expect_identical(as.character(autodiff_grad(topic + "!", topic, "wet")[[1]]), "wet")
 })
 
-test_that("several texts go elementwise", {
+test_once("several texts go elementwise", {
   local_text()
   words <- parameter(c("one", "two", "three"), role = "words")
   expect_length(words, 3)
@@ -37,7 +37,7 @@ test_that("several texts go elementwise", {
   expect_identical(as.character(words$grad), c("second", "all"))
 })
 
-test_that("text_ functions", {
+test_once("text_ functions", {
   local_text()
   a <- parameter(" A b ", role = "a")
   b <- parameter("c", role = "b")
@@ -57,7 +57,7 @@ test_that("text_ functions", {
   expect_identical(as.character(b$grad), "told")
 })
 
-test_that("an R function that calls a model is an operation on text, and writes the feedback", {
+test_once("an R function that calls a model is an operation on text, and writes the feedback", {
   local_text()
   asked <- character()
   model <- function(prompt) {
@@ -113,7 +113,7 @@ test_each("text and numbers are in one graph", {
   }
 })
 
-test_that("what is no text", {
+test_once("what is no text", {
   local_text()
   expect_error(variable(c("a", NA)), "missing text, at 2", class = "gradops_error_argument")
   expect_error(parameter("abc", "system prompt"), "requires_grad", class = "gradops_error")
@@ -139,7 +139,7 @@ test_that("what is no text", {
   expect_identical(a$grad$role, "feedback")
 })
 
-test_that("what an R function leaves out is missing, not the word", {
+test_once("what an R function leaves out is missing, not the word", {
   local_text()
   missing <- autodiff_function(function(ctx, x) NA_character_, function(ctx, feedback) NULL)
   expect_error(missing(parameter("a")), "missing text", class = "gradops_error_argument")
@@ -147,7 +147,7 @@ test_that("what an R function leaves out is missing, not the word", {
   expect_error(backward(mute(parameter("a")), "hm"), "missing text", class = "gradops_error_argument")
 })
 
-test_that("feedback of an R function may go by name", {
+test_once("feedback of an R function may go by name", {
   local_text()
   join <- autodiff_function(
     function(ctx, a, b = "") paste(as.character(a), as.character(b)),
@@ -186,7 +186,7 @@ test_each("values are written as an optimiser does", {
   }
 })
 
-test_that("operations see texts inside of lists and by name, and an evaluation starts by itself", {
+test_once("operations see texts inside of lists and by name, and an evaluation starts by itself", {
   local_text()
   talk <- autodiff_function(
     forward = function(ctx, messages, tone) paste(as.character(messages[[1]]$content), as.character(tone)),
