@@ -266,7 +266,8 @@ class Derivatives(_Contract):
     def custom(self, run: Callable, inputs: list) -> list:
         """The values of ``run(*inputs) -> (values, pull)``, with ``pull`` as their derivative.
 
-        ``pull(upstreams)`` gives for each input a gradient or None; it is differentiated for higher orders.
+        ``pull(upstreams)`` gives for each input a gradient or None; it is differentiated for higher orders. A ``run``
+        that closes over no tensor says so by ``run.is_closed``: a compiler need not trace its rule before it is used.
 
         Raises:
             GradientError: ``run`` uses a tensor that needs a gradient and is no input.

@@ -95,7 +95,11 @@ def custom_gradient(f: Callable, gradient: Callable | None = None) -> _Custom:
 
 
 class _Custom(Generic[P, R]):
-    """The function that :func:`custom_gradient` returns; a descriptor, so that it also makes methods."""
+    """The function that :func:`custom_gradient` returns; a descriptor, so that it also makes methods.
+
+    Attributes:
+        is_closed: True for one that is known to close over no tensor.
+    """
 
     autograph_info__: dict = {}
     """TensorFlow's AutoGraph leaves it alone."""
@@ -103,6 +107,7 @@ class _Custom(Generic[P, R]):
     def __init__(self, f: Callable, gradient: Callable | None):
         self.f = f
         self.gradient = gradient
+        self.is_closed = False
         self._arguments: Arguments | None = None
         self._form = Form(gradient, True, self.arguments) if gradient is not None else None
         self._forms: dict[CodeType | None, Form] = {}
@@ -171,6 +176,7 @@ class _Custom(Generic[P, R]):
             values, structure, pull = self._rule(backend, xs, self._parts(a, k), a, k, places)
             return values, pull
 
+        run.is_closed = self.is_closed  # type: ignore[attr-defined]
         values = derivatives_of(backend, inputs).custom(run, inputs)
         return values[0] if structure is _tree.LEAF else _tree.unflatten(structure, values)
 
@@ -183,6 +189,7 @@ class _Custom(Generic[P, R]):
             values, structure, pull = self._rule(backend, xs, self._parts(xs, {}), xs, {})
             return values, pull
 
+        run.is_closed = self.is_closed  # type: ignore[attr-defined]
         values = derivatives.custom(run, inputs)
         return values[0] if structure is _tree.LEAF else _tree.unflatten(structure, values)
 

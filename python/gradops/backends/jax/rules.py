@@ -28,11 +28,26 @@ _ORDERS = 3
 def staged(run, inputs: list) -> list:
     """The custom derivative as a program of its own: traced once, with its closure as arguments.
 
-    A gradient function may call its own function, so that one of each order stands in the one before.
+    A gradient function may call its own function, so that one of each order stands in the one before. A function that
+    closes over nothing needs no program before it is differentiated: the rules of an op are often made of such ops,
+    whose rules are made of others.
     """
-    count = len(inputs)
     avals = [typeof(x) for x in inputs]
     plain = jax.make_jaxpr(lambda *xs: run(*xs)[0])(*avals)
+    closed = getattr(run, "is_closed", False) and not any(map(traces.is_tracer, plain.consts))
+    program = _Untraced(run, avals, plain) if closed else _program(run, avals, plain)
+    program.effects = plain.effects
+    program.looks[(*avals, *map(typeof, program.closure))] = plain.out_avals
+    return _own.bind(*inputs, *program.closure, program=program)
+
+
+def _program(run, avals: list, plain, moving=None) -> _Program:
+    """The program of a custom derivative at arguments of these abstract values; of the values alone it is ``plain``.
+
+    Args:
+        moving: for each input, True if its gradient is wanted; None for all.
+    """
+    count = len(avals)
     smooth = [jnp.issubdtype(v.dtype, jnp.inexact) for v in plain.out_avals]
     failure: list[Exception] = []
     given: list[bool] = []
@@ -41,7 +56,7 @@ def staged(run, inputs: list) -> list:
         xs, ups = xs_and_ups[:count], iter(xs_and_ups[count:])
         values, pull = run(*xs)
         filled = [jnp.conj(next(ups)) if s else jnp.zeros(v.shape) for s, v in zip(smooth, values)]
-        found = [cotangent(g, x) for g, x in zip(pull(filled), xs)]
+        found = [cotangent(g, x) if m else None for g, x, m in zip(pull(filled), xs, moving or [True] * count)]
         given[:] = [g is not None for g in found]
         return values, [g for g in found if g is not None]
 
@@ -49,16 +64,49 @@ def staged(run, inputs: list) -> list:
     try:
         if _rules.get() > _ORDERS:
             raise GradientError(f"in what JAX compiles, custom gradients have derivatives to order {_ORDERS}.")
-        closed = jax.make_jaxpr(both)(*avals, *[v for v, s in zip(plain.out_avals, smooth) if s])
+        traced = jax.make_jaxpr(both)(*avals, *[v for v, s in zip(plain.out_avals, smooth) if s])
     except Exception as error:  # told when the derivative is asked for
         failure.append(error)
-        closed = plain
+        traced = plain
     finally:
         _rules.reset(within)
-    program = _Program(closed, count, smooth, given, failure)
-    program.effects = plain.effects
-    program.looks[(*avals, *map(typeof, program.closure))] = plain.out_avals
-    return _own.bind(*inputs, *program.closure, program=program)
+    return _Program(traced, count, smooth, given, failure)
+
+
+class _Untraced:
+    """The program of a function that closes over nothing, until it is differentiated: of the values alone.
+
+    Attributes:
+        rows: the arguments' axes of rows and JAX's own description of them, for each ``vmap`` around, innermost first.
+    """
+
+    closure = ()
+
+    def __init__(self, run, avals: list, plain, rows: tuple = ()):
+        self.run, self.avals, self.plain, self.rows = run, avals, plain, rows
+        self.effects, self.looks = plain.effects, {}
+        self.smooth = plain.out_avals
+        self._traced: dict = {}
+
+    def values(self, arguments):
+        """The values; no residuals, which :meth:`traced` has."""
+        f = lambda *xs: list(self.run(*xs)[0])  # noqa: E731
+        for axes, axis in self.rows:
+            f = _over(axis, f, axes, 0)
+        return f(*arguments), []
+
+    def in_rows(self, axes: tuple, axis):
+        return _Untraced(self.run, self.avals, self.plain, (*self.rows, (axes, axis)))
+
+    def traced(self, moving: list):
+        """The whole program, for the inputs that have tangents."""
+        key = tuple(moving)
+        if key not in self._traced:
+            program = _program(self.run, self.avals, self.plain, key)
+            for axes, axis in self.rows:
+                program = program.in_rows(axes, axis)
+            self._traced[key] = program
+        return self._traced[key]
 
 
 class _Program:
@@ -91,6 +139,7 @@ class _Program:
                 self.later.append(equation)
             else:
                 first.append(equation)
+        self.later = _needed(self.later, set(variables(self.outputs)))
         needed = set(variables(self.outputs)) | {v for e in self.later for v in variables(e.invars)}
         made = set(self.inputs) | {v for e in first for v in e.outvars}
         self.residuals = [v for v in made if v in needed]
@@ -108,6 +157,10 @@ class _Program:
         evaluate(self.later, known)
         found = iter([read(v, known) for v in self.outputs])
         return [next(found) if g else None for g in self.given]
+
+    def in_rows(self, axes: tuple, axis):
+        """The program of rows, which arguments have along ``axes``."""
+        return _Rows(self, axes, axis)
 
     def varying(self, flags) -> list:
         """The residuals that depend on the arguments that are flagged."""
@@ -153,6 +206,9 @@ class _Rows:
             None if g is None else g.sum(0, dtype=g.dtype) if a is None else jnp.moveaxis(g, 0, a)
             for g, a in zip(found, self.axes)
         ]
+
+    def in_rows(self, axes: tuple, axis):
+        return _Rows(self, axes, axis)
 
     def varying(self, flags):
         return self.program.varying(flags)
@@ -202,14 +258,17 @@ def _looks(*avals, program):
 
 
 def _differentiated(primals, tangents, *, program):
+    moving = [type(t) is not ad.Zero and typeof(t).dtype != jax.dtypes.float0 for t in tangents]
+    whole = program
+    if isinstance(whole, _Untraced):
+        program = whole.traced(moving)
     if program.failure:
         raise program.failure[0]
-    moving = [type(t) is not ad.Zero and typeof(t).dtype != jax.dtypes.float0 for t in tangents]
     if any(moving[program.count :]):
         raise closed_over()
     values, residuals = program.values(primals)
     if traces.tracing():
-        values = _own.bind(*primals, program=program)  # derivatives around see the rule
+        values = _own.bind(*primals, program=whole)  # derivatives around see the rule
     looks = [typeof(v).to_tangent_aval() for v in values]
     places = tuple(i for i, m in enumerate(moving) if m)
     smooth = tuple(a for a, s in zip(looks, program.smooth) if s)
@@ -220,7 +279,8 @@ def _differentiated(primals, tangents, *, program):
 def _of_rows(axis, values, dims, *, program):
     if all(d is None for d in dims):
         return _own.bind(*values, program=program), [None] * len(program.smooth)
-    return _own.bind(*values, program=_Rows(program, tuple(dims), axis)), [0] * len(program.smooth)
+    rows = program.in_rows(tuple(dims), axis)
+    return _own.bind(*values, program=rows), [0] * len(program.smooth)
 
 
 @_pushed.def_impl
