@@ -499,7 +499,7 @@ KEYWORDS = {
     "quantile": "weights",
     "polyfit": "full cov",
     **dict.fromkeys(("argpartition", "partition"), "kind order"),
-    **dict.fromkeys(("argsort", "sort"), "order"),
+    **dict.fromkeys(("argsort", "sort"), "order descending"),
     "unravel_index": "order",
 }
 """Keywords that are refused by name."""

@@ -305,7 +305,7 @@ def test_random_numbers_are_drawn_once(randomness):
 
     @gradops.custom_gradient
     def noisy(x):
-        noise = torch.randn((), dtype=x.dtype)
+        noise = torch.randn((), dtype=x.dtype, device=x.device)
         return x * noise, lambda upstream: upstream * noise * 7.0
 
     x = torch.tensor(X).requires_grad_()
