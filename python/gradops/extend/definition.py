@@ -221,7 +221,7 @@ class _Ruled:
         key = kernel, derivatives
         if key not in self._made:
             general = custom_gradient(self._pair(kernel))
-            general.is_closed = True  # type: ignore[attr-defined]  # an op's kernels and rules have all by argument
+            general.is_closed = True  # an op's kernels and rules have all by argument
             if derivatives.own_tape and not derivatives.eager():  # a compiler reads no definition of a class
                 return _either(derivatives, lambda *arguments: self(kernel, derivatives)(*arguments), general)
             own = self._function(kernel) if derivatives.own_tape else None
