@@ -11,8 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from parity import differentiated, flat
 
+import gradops
 from gradops import functional, ops
-from gradops.functional import on_tape
+from gradops.errors import AxisError
+from gradops.functional import batched, on_tape
+from gradops.ops import mapping
 
 CASES = [
     case
@@ -75,3 +78,50 @@ def test_batches_equal_single_rows(case, strategy, monkeypatch):
             np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
 
     check()
+
+
+AXES = ([1], [0]), ([0, 1], [1, 0]), ([], [])
+TOGETHER = {
+    **{f"tensordot-{i}": (lambda a, axes=axes: ops.tensordot(a, ops.sin(a), axes)) for i, axes in enumerate(AXES)},
+    "dot": lambda a: ops.dot(a[0], a) + ops.dot(a[0], a[1]) + ops.dot(a[0, 0], a[1]),
+    **{f"sort-{axis}": (lambda a, axis=axis: ops.sort(a, axis)) for axis in (0, -1)},
+    **{f"softmax-{axis}": (lambda a, axis=axis: ops.softmax(a, axis) * a) for axis in (0, -1)},
+    "take-of-argsort": lambda a: ops.take(a, ops.argsort(a[1]), 1),
+    "take-positions": lambda a: ops.take(a, ops.argsort(a, 0)),
+    "take-from-one": lambda a: ops.take(np.eye(3), ops.argsort(a, 0), 1) * a[0, 0],
+    "take_along_axis": lambda a: ops.take_along_axis(a, ops.argsort(a, 0), 0),
+    "median": lambda a: ops.median(a, 0),
+    "roll": lambda a: ops.roll(a, 1) + ops.roll(a, (1, 2), (0, 1)),
+    "diagonal": lambda a: ops.diagonal(a, 1) * ops.trace(a),
+    "expand_dims": lambda a: ops.expand_dims(a, (0, -1)),
+    "solve": lambda a: ops.solve(spread(a), a) + ops.solve(spread(a), a[0]) + ops.solve(np.eye(3), a),
+    "inv": lambda a: ops.inv(spread(a)) * ops.slogdet(spread(a))[1] * ops.det(spread(a)),
+    "cholesky": lambda a: ops.cholesky(spread(a) + ops.transpose(spread(a))),
+    "eigh": lambda a: ops.eigh(spread(a) + ops.transpose(spread(a)))[0],
+    "svd": lambda a: ops.svd(a)[1] + ops.sum(ops.qr(a)[1]),
+}
+"""Functions of a matrix, which are to run on all matrices at once."""
+
+
+def spread(a):
+    return a + 9.0 * np.eye(3)
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_one_call_for_all_rows(name, monkeypatch):
+    f = TOGETHER[name]
+    a = np.random.default_rng(0).normal(size=(4, 3, 3))
+    g = gradops.grad(lambda a: ops.sum(ops.sin(f(a))))
+    want = [np.stack([np.asarray(h(x)) for x in a]) for h in (f, g)]
+    monkeypatch.setattr(batched, "_one_by_one", None)
+    monkeypatch.setattr(mapping, "map", None)
+    for h, expected in zip((f, g), want):
+        np.testing.assert_allclose(gradops.vmap(h)(a), expected, rtol=1e-9)
+        np.testing.assert_allclose(gradops.jit(gradops.vmap(h))(a), expected, rtol=1e-9)
+        nested = gradops.vmap(gradops.vmap(h))(a.reshape(2, 2, 3, 3))
+        np.testing.assert_allclose(nested, expected.reshape(2, 2, *expected.shape[1:]), rtol=1e-9)
+
+
+def test_positions_out_of_range_in_a_batch():
+    with pytest.raises(AxisError, match="between -3 and 2"):
+        gradops.vmap(lambda a, i: ops.take(a, i, 0))(np.ones((4, 3, 3)), np.full((4, 2), 3))

@@ -324,6 +324,29 @@ def test_functions_that_look_at_values_go_row_after_row(backend):
     close(found, np.where(numpy(xs)[:, :1] > 0, numpy(xs), -numpy(xs)))
 
 
+def test_random_numbers_in_vmap(backend):
+    """Those of NumPy's generators are the same for all rows, the libraries' own are each row's; keys are mapped."""
+    _, xs, _ = data(backend)
+    drawn = numpy(gradops.vmap(lambda x: x + np.random.default_rng(0).normal())(xs)) - numpy(xs)
+    close(drawn, np.full((4, 3), drawn[0, 0]))
+    if backend == "jax":
+        import jax
+
+        for keys in (jax.random.split(jax.random.key(0), 4), jax.random.split(jax.random.PRNGKey(0), 4)):
+            noise = np.stack([np.asarray(jax.random.normal(key, (3,))) for key in keys])
+            for g in (
+                f := gradops.vmap(gradops.grad(lambda x, k: ops.sum(x * jax.random.normal(k, (3,))))),
+                gradops.jit(f),
+            ):
+                close(g(xs, keys), noise)
+        return
+    own = {"torch": lambda m: m.randn(3), "tensorflow": lambda m: m.random.normal((3,))}.get(backend)
+    if own is not None:
+        module = pytest.importorskip(backend)
+        drawn = numpy(gradops.vmap(lambda x: x + ops.cast(own(module), "float64"))(xs)) - numpy(xs)
+        assert len(np.unique(drawn)) == 12
+
+
 def test_f_is_run_once_on_all_rows(monkeypatch):
     """On NumPy, of arrays and traced ones."""
 

@@ -157,6 +157,8 @@ def _over_batch(name: str, kernel: Callable) -> Callable:
             result = _one_by_one(run, len(top.value), arguments)
         for y in _tree.items(result):
             if isinstance(y, Batched):
+                if isinstance(y.value, Batched) and y.value.level >= top.level:
+                    raise Refused  # a batch among the settings of an op, which its rule does not know
                 y.level = top.level
         return result
 
@@ -269,9 +271,7 @@ def _swapaxes(kernel, x, axis1, axis2):
 
 
 def _expand_dims(kernel, x, axis):
-    if not isinstance(axis, int):
-        return NotImplemented
-    return Batched(kernel(x.value, axis % (x.ndim + 1) + 1))
+    return Batched(kernel(x.value, _axes(axis, x.ndim + (1 if isinstance(axis, int) else len(axis)))))
 
 
 def _squeeze(kernel, x, axis=None):
@@ -295,11 +295,31 @@ def _get_item(kernel, x, key):
 
 
 def _at(kernel, x, key, updates):
+    if any(isinstance(part, Batched) for part in _parts(key)):
+        return _at_own(kernel, x, key, updates)
     if not isinstance(updates, Batched) or not _stays(key):
         return NotImplemented
     whole = members(x, len(updates.value))
     place = (slice(None), *_parts(key))
     return Batched(kernel(whole, place, _padded(updates, whole[place].ndim - 1)))
+
+
+def _at_own(kernel, x, key, updates):
+    """The members' own positions, which indexing by arrays puts first beside those of the batch."""
+    parts = list(_parts(key))
+    arrays = [i for i, part in enumerate(parts) if isinstance(part, (Batched, np.ndarray))]
+    if any(not isinstance(part, slice) or part != slice(None) for i, part in enumerate(parts) if i not in arrays):
+        return NotImplemented
+    count = _count(parts)
+    rank = max(len(conversion.shape(parts[i])) for i in arrays)
+    for i in arrays:
+        parts[i] = _padded(parts[i], rank) if isinstance(parts[i], Batched) else parts[i]
+    x, updates = members(x, count), members(updates, count)
+    if updates.ndim != x.ndim - len(arrays) + rank:
+        return NotImplemented
+    together = arrays[-1] - arrays[0] < len(arrays)
+    updates = shaping.moveaxis(updates, _first(arrays[0] + 1 if together else 1, rank), _first(1, rank))
+    return Batched(kernel(x, (np.arange(count).reshape(-1, *[1] * rank), *parts), updates))
 
 
 def _parts(key) -> tuple:
@@ -315,11 +335,35 @@ def _stays(key) -> bool:
 
 
 def _take(kernel, x, indices, axis=None):
-    return _along(kernel_at(kernel, indices), x, axis) if isinstance(x, Batched) else NotImplemented
+    if not isinstance(indices, Batched):
+        return _along(lambda x, axis: kernel(x, indices, axis), x, axis)
+    if axis is None:
+        x, axis = _map_value(lambda value, first: shaping.reshape(value, (*first, -1)), x), 0
+    rank = len(conversion.shape(x))
+    if not isinstance(x, Batched):
+        return Batched(shaping.moveaxis(kernel(x, indices.value, axis), axis % rank, 0))
+    count, rest = len(x.value), [i + 1 for i in range(rank) if i != axis % rank]
+    lines = shaping.transpose(x.value, (0, axis % rank + 1, *rest))
+    places = shaping.reshape(indices.value, (count, indices.size, *[1] * len(rest)))
+    found = registry["take_along_axis"].call(lines, places, 1)
+    found = shaping.reshape(found, (count, *indices.shape, *lines.shape[2:]))
+    return Batched(shaping.moveaxis(found, _first(1, indices.ndim), _first(axis % rank + 1, indices.ndim)))
 
 
-def kernel_at(kernel, indices):
-    return lambda x, axis: kernel(x, indices, axis)
+def _first(start: int, count: int) -> list[int]:
+    return list(range(start, start + count))
+
+
+def _map_value(function: Callable, x):
+    """``function`` of an array and no dimension before it, or of a batch and its own."""
+    return Batched(function(x.value, (len(x.value),)), x.level) if isinstance(x, Batched) else function(x, ())
+
+
+def _take_along_axis(kernel, x, indices, axis=None):
+    if axis is None:
+        return NotImplemented
+    count, rank = _count((x, indices)), len(conversion.shape(x))
+    return Batched(kernel(members(x, count), members(indices, count), axis % rank + 1))
 
 
 def _where(kernel, condition, x1=None, x2=None):
@@ -379,16 +423,32 @@ def _as_matrices(x, rank: int, vector_axis: int, to: int) -> Any:
 
 
 def _tensordot(kernel, a, b, axes=2):
-    if isinstance(a, Batched) and isinstance(b, Batched):
-        return NotImplemented
     if isinstance(axes, int):
         rank = a.ndim
         axes = list(range(rank - axes, rank)), list(range(axes))
     first, second = ([x % y.ndim for x in (z if isinstance(z, (list, tuple)) else [z])] for z, y in zip(axes, (a, b)))
+    if isinstance(a, Batched) and isinstance(b, Batched):
+        return _many_tensordot(a, b, first, second)
     if isinstance(a, Batched):
         return Batched(kernel(a.value, b, ([x + 1 for x in first], second)))
     product = kernel(a, b.value, (first, [x + 1 for x in second]))
     return Batched(shaping.moveaxis(product, a.ndim - len(first), 0))
+
+
+def _many_tensordot(a: Batched, b: Batched, first: list[int], second: list[int]):
+    """Products of matrices, whose rows and columns are the dimensions that stay."""
+    rows = [i for i in range(a.ndim) if i not in first]
+    columns = [i for i in range(b.ndim) if i not in second]
+
+    def matrices(x: Batched, before: list[int], after: list[int]):
+        moved = shaping.transpose(x.value, (0, *(i + 1 for i in (*before, *after))))
+        return shaping.reshape(
+            moved, (len(x.value), *(math.prod(x.shape[i] for i in part) for part in (before, after)))
+        )
+
+    product = registry["matmul"].call(matrices(a, rows, first), matrices(b, second, columns))
+    sizes = [a.shape[i] for i in rows] + [b.shape[i] for i in columns]
+    return Batched(shaping.reshape(product, (len(a.value), *sizes)))
 
 
 def _einsum(kernel, subscripts, operands):
@@ -401,14 +461,44 @@ def _einsum(kernel, subscripts, operands):
     return Batched(kernel(f"{inputs}->{free}{output}", [x.value if own else x for x, own in zip(operands, batched)]))
 
 
+def _dot(kernel, a, b):
+    rank_a, rank_b = (len(conversion.shape(x)) for x in (a, b))
+    if not rank_a or not rank_b:
+        return _elementwise(registry["multiply"].call, a, b)
+    return _tensordot(registry["tensordot"].call, a, b, ([rank_a - 1], [max(rank_b - 2, 0)]))
+
+
+def _along_one(kernel, x, axis=-1, *settings):
+    return NotImplemented if axis is None or not x.ndim else Batched(kernel(x.value, _axes(axis, x.ndim), *settings))
+
+
+def _roll(kernel, x, shift, axis=None):
+    if not isinstance(x, Batched) or isinstance(shift, Batched):
+        return NotImplemented
+    if axis is None:
+        return Batched(kernel(x.value.reshape(len(x.value), -1), shift, 1).reshape(x.value.shape))
+    return Batched(kernel(x.value, shift, _axes(axis, x.ndim)))
+
+
+def _diagonal(kernel, x, offset=0, axis1=0, axis2=1):
+    return Batched(kernel(x.value, offset, axis1 % x.ndim + 1, axis2 % x.ndim + 1))
+
+
 def _of_matrices(kernel, x, *settings):
-    return Batched(kernel(x.value, *settings)) if x.ndim >= 2 else NotImplemented
+    if x.ndim < 2:
+        return NotImplemented
+    return _tree.map_items(Batched, kernel(x.value, *settings))
 
 
 def _solve(kernel, a, b, *settings):
-    """The solution with one matrix for all members, whose right-hand sides stand side by side."""
-    if isinstance(a, Batched) or len(conversion.shape(a)) != 2 or b.ndim > 2:
+    """The solution of each member's equations; of one matrix for all members, their right-hand sides side by side."""
+    rank_a, rank_b = (len(conversion.shape(x)) for x in (a, b))
+    if rank_a == rank_b and (rank_a > 2 or isinstance(a, Batched)):
+        return Batched(kernel(*(members(x, _count((a, b))) for x in (a, b)), *settings))
+    if rank_a != 2 or rank_b not in (1, 2):
         return NotImplemented
+    if isinstance(a, Batched):
+        return Batched(kernel(a.value, shaping.expand_dims(members(b, len(a.value)), -1), *settings)[..., 0])
     columns = shaping.moveaxis(b.value, 0, -1).reshape(b.shape[0], -1)
     found = kernel(a, columns, *settings).reshape(*b.shape, len(b.value))
     return Batched(shaping.moveaxis(found, -1, 0))
@@ -417,22 +507,27 @@ def _solve(kernel, a, b, *settings):
 RULES: dict[str, Callable] = {
     **dict.fromkeys(("cumsum", "cumprod"), _along),
     **dict.fromkeys(("zeros_like", "ones_like"), _template),
-    **dict.fromkeys(("tril", "triu"), _of_matrices),
+    **dict.fromkeys(("softmax", "log_softmax", "sort", "argsort"), _along_one),
+    **dict.fromkeys(("cholesky", "det", "eigh", "inv", "qr", "slogdet", "svd", "tril", "triu"), _of_matrices),
     **dict.fromkeys(("solve", "solve_triangular"), _solve),
     **dict.fromkeys(("add_at", "set_at"), _at),
     "broadcast_to": _broadcast_to,
     "concatenate": _concatenate,
+    "diagonal": _diagonal,
+    "dot": _dot,
     "einsum": _einsum,
     "expand_dims": _expand_dims,
     "flip": _flip,
     "get_item": _get_item,
     "matmul": _matmul,
     "reshape": _reshape,
+    "roll": _roll,
     "split": _split,
     "squeeze": _squeeze,
     "stack": _stack,
     "swapaxes": _swapaxes,
     "take": _take,
+    "take_along_axis": _take_along_axis,
     "tensordot": _tensordot,
     "transpose": _transpose,
     "where": _where,

@@ -432,7 +432,7 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_size: int 
         Through every call, to the arguments and what ``f`` closes over. ``torch.func.vmap``, ``jax.vmap`` and
         ``tf.vectorized_map`` run ``f`` once, as do NumPy and :func:`jit` with ops on all rows. Where ``f`` looks at
         values, a derivative around is by the tape, or TensorFlow would lose a custom gradient, ``f`` is called for row
-        after row, with the same results.
+        after row, with the same results. Random numbers are best drawn outside, or by keys that are mapped over.
 
     Examples:
         The gradients of each example's loss:
