@@ -93,6 +93,22 @@ def test_products(backend):
     np.testing.assert_allclose(flat(functional.fisher_product(each, p, v)), by_each.T @ by_each @ flat_v, rtol=1e-9)
 
 
+def test_derivatives_by_an_arguments_name(backend):
+    """Of structures, wherever the call has the argument."""
+    a, p = on(backend, 2.0), {"b": on(backend, [1.0, 3.0]), "c": on(backend, 0.5)}
+
+    def g(a, p, scale=1.0):
+        return scale * a**2 * ops.sum(p["b"] ** 2) * p["c"]
+
+    for found in (gradops.grad(g, "p")(a, p), gradops.grad(g, 1)(a, p=p), gradops.grad(g, "p")(p=p, a=a)):
+        np.testing.assert_allclose(flat(found), [4.0, 12.0, 40.0])
+    value, (by_p, by_a) = gradops.value_and_grad(g, ("p", "a"))(a, p=p, scale=3.0)
+    np.testing.assert_allclose([numpy(value), numpy(by_a), *flat(by_p)], [60.0, 60.0, 12.0, 36.0, 120.0])
+    blocks = gradops.hessian(g, "p")(a, scale=1.0, p=p)
+    np.testing.assert_allclose(numpy(blocks["b"]["c"]), [8.0, 24.0])
+    np.testing.assert_allclose(numpy(gradops.jacobian(g, "a")(p=p, a=a)), 20.0)
+
+
 def test_compiled(backend):
     x = on(backend, X)
     hessian = numpy(gradops.hessian(f)(x))

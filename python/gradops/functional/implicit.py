@@ -241,6 +241,8 @@ def linear_solve(matvec: Callable, b, *, method: str = "gmres", tol: float = 1e-
         :func:`gradops.ops.solve` for a matrix; :func:`root` where the function is not linear.
     """
     check_functions("linear_solve", matvec=matvec)
+    if not _checks.is_numeric(tol):
+        raise _checks.not_a_tensor("linear_solve", "tol", tol)
     solve = _METHODS[_checks.choice("linear_solve", method, _METHODS, "method")]
     most = None if max_iterations is None else integer("linear_solve", max_iterations, "max_iterations", 1)
     unknowns = _Unknowns("linear_solve", b, (), matvec)

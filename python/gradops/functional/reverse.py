@@ -14,6 +14,7 @@ from ..autodiff.derivatives import derivatives_of
 from ..autodiff.modes import differentiated, lose_gradient
 from ..autodiff.variable import Variable, data_of
 from ..errors import ArgumentError, ArgumentTypeError, Given, GradientError, Position, TypeOf
+from ..flow.signatures import Arguments
 from ..ops import _checks, conversion
 
 
@@ -23,14 +24,14 @@ def value_and_grad(
 ) -> Transformed[Concatenate[X, P], tuple[R, X]]: ...
 @overload
 def value_and_grad(
-    f: Callable[P, R], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+    f: Callable[P, R], argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False
 ) -> Transformed[P, tuple[R, Any]]: ...
-def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Transformed:
+def value_and_grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False) -> Transformed:
     """A function that gives the value of ``f`` and its gradient.
 
     Args:
         f: a function to a scalar tensor (a pair of it and anything else with ``has_aux``).
-        argnums: the position, or positions, of the arguments to differentiate: tensors, variables,
+        argnums: the position or name, or several, of the arguments to differentiate: tensors, variables,
             numbers, or nested structures of them. Numbers and lists go to the default backend.
         has_aux: whether ``f`` returns more than the scalar, which is handed through.
 
@@ -82,7 +83,7 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
     _checks.check_flags("grad", has_aux=has_aux)
 
     def value_and_gradient(*args, **kwargs):
-        chosen = chosen_of(args, positions)
+        args, kwargs, chosen = chosen_of(f, args, kwargs, positions)
         leaves, form = _tree.flatten([args[i] for i in chosen])
         backend, leaves = _prepare(leaves, positions, form)
         box: dict[str, Any] = {}
@@ -110,8 +111,10 @@ def grad(
     f: Callable[Concatenate[X, P], Any], argnums: Literal[0] = 0, has_aux: Literal[False] = False
 ) -> Transformed[Concatenate[X, P], X]: ...
 @overload
-def grad(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Transformed[P, Any]: ...
-def grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Transformed:
+def grad(
+    f: Callable[P, Any], argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False
+) -> Transformed[P, Any]: ...
+def grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False) -> Transformed:
     """A function that gives the gradient of ``f``; with ``has_aux`` a pair of it and the rest.
 
     Args, errors and derivatives: as of :func:`value_and_grad`.
@@ -131,6 +134,8 @@ def grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False)
         -0.7269
         >>> print(*gradops.grad(lambda a, b: a * b**2, argnums=(0, 1))(2.0, 3.0))
         9.0 12.0
+        >>> print(gradops.grad(lambda a, b: a * b**2, "b")(2.0, b=3.0))
+        12.0
 
         PyTorch, TensorFlow and JAX tensors are differentiated by their own autodiff (this needs
         ``gradops[torch]``):
@@ -157,10 +162,10 @@ def positions_of(f: Callable, argnums, name: str) -> tuple[tuple[int, ...], bool
     if not callable(f):
         raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
     several = isinstance(argnums, (tuple, list))
-    positions = tuple(argnums) if several else (argnums,)
+    positions = tuple([_position(f, i) for i in argnums]) if several else (_position(f, argnums),)
     if not all(isinstance(i, (int, np.integer)) and not isinstance(i, bool) for i in positions):
         raise ArgumentTypeError(
-            "`argnums` must be the position of an argument, or several; got {given}.",
+            "`argnums` must be the position or name of an argument, or several; got {given}.",
             argument="argnums",
             hint=f"`{name}(f)` is a function: its value at `x` is `{name}(f)(x)`",
             given=TypeOf(argnums),
@@ -168,17 +173,33 @@ def positions_of(f: Callable, argnums, name: str) -> tuple[tuple[int, ...], bool
     return tuple([int(i) for i in positions]), several
 
 
-def chosen_of(args: tuple, positions: tuple) -> list[int]:
+def _position(f: Callable, i):
+    """The position of a parameter that is given by name; anything else as it is."""
+    if not isinstance(i, str):
+        return i
+    names = Arguments(f).names
+    if i not in names:
+        raise ArgumentError(
+            f"`argnums` must name an argument that can be given by position: {', '.join(names) or 'none'}; got {i!r}.",
+            argument="argnums",
+        )
+    return names.index(i)
+
+
+def chosen_of(f: Callable, args: tuple, kwargs: dict, positions: tuple) -> tuple[tuple, dict, list[int]]:
+    """The arguments of a call, those at the positions by position, and where they are."""
+    if kwargs and not all(-len(args) <= i < len(args) for i in positions):
+        args, kwargs = Arguments(f).in_order(args, kwargs)
     chosen = []
     for position in positions:
-        if not isinstance(position, int) or not -len(args) <= position < len(args):
+        if not -len(args) <= position < len(args):
             raise ArgumentError(
                 f"`argnums` must be positions of the {len(args)} positional arguments; got {{given}}.",
                 argument="argnums",
                 given=Given(repr(position), position),
             )
         chosen.append(position % len(args))
-    return chosen
+    return args, kwargs, chosen
 
 
 def _prepare(leaves: list, positions: tuple, form, beside=()) -> tuple[backends.Backend, list]:

@@ -275,7 +275,10 @@ def _check_linear(run: _Run, pull: Callable) -> None:
 
 
 def jacobian(
-    f: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False, strategy: str | None = None
+    f: Callable[P, Any],
+    argnums: int | str | tuple[int | str, ...] = 0,
+    has_aux: bool = False,
+    strategy: str | None = None,
 ) -> Transformed[P, Any]:
     """A function that gives the Jacobian of ``f``.
 
@@ -316,7 +319,9 @@ def jacobian(
     return Transformed(_derivative("jacobian", derived, f, argnums, has_aux), jacobian, f, argnums, has_aux, strategy)
 
 
-def hessian(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Transformed[P, Any]:
+def hessian(
+    f: Callable[P, Any], argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False
+) -> Transformed[P, Any]:
     """A function that gives the Hessian of ``f``.
 
     Args:
@@ -361,7 +366,7 @@ def _derivative(name: str, derived: Callable, f: Callable, argnums, has_aux: boo
     _checks.check_flags(name, has_aux=has_aux)
 
     def derivative(*args, **kwargs):
-        chosen = chosen_of(args, positions)
+        args, kwargs, chosen = chosen_of(f, args, kwargs, positions)
 
         def of_chosen(*parts):
             result = f(*_tree.filled(args, chosen, parts), **kwargs)
