@@ -27,6 +27,8 @@ def on(backend, value):
 SMOOTH = (ops.sin, ops.tanh, ops.softplus, lambda x: x * ops.exp(-x * x), ops.cumsum, lambda x: ops.flip(x, -1))
 ROUNDED = gradops.custom_gradient(lambda x: (ops.round(x), lambda upstream: 3.0 * upstream * x))
 KEPT = gradops.checkpoint(lambda x: ops.sin(x) * x)
+PUSHED = gradops.custom_jvp(ops.sin)
+PUSHED.defjvp(lambda primals, tangents: (PUSHED(*primals), 3.0 * tangents[0] * ops.cos(primals[0])))
 
 
 def random_function(rng):
@@ -38,7 +40,7 @@ def random_function(rng):
         y = ops.matmul(ops.convert_to_tensor(matrix), p["w"] * x)
         for i in drawn:
             y = SMOOTH[i](y)
-        return {"all": KEPT(ROUNDED(y) + ops.logsumexp(x)), "one": [ops.sum(p["b"] * y), p["b"] * 2.0]}
+        return {"all": KEPT(ROUNDED(y) + ops.logsumexp(x)) + PUSHED(y), "one": [ops.sum(p["b"] * y), p["b"] * 2.0]}
 
     args = {"w": rng.normal(size=3), "b": rng.normal()}, rng.normal(size=3)
     return f, args, {"all": rng.normal(size=3), "one": [rng.normal(), rng.normal()]}
@@ -498,6 +500,42 @@ def test_rules_in_the_libraries_own_transformations():
     with tf.GradientTape() as tape:
         z = tf.function(bent)(x, y)
     close(tape.gradient(z, (x, y)), want)
+
+
+PULLED = gradops.custom_gradient(lambda x: (ops.sin(x), lambda upstream: 3.0 * upstream * ops.cos(x)))
+TRIPLED = (lambda x: 3 * np.cos(x)), (lambda x: -3 * np.sin(x))
+SCALED = (lambda x: -2 * np.cos(x)), (lambda x: -4 * np.sin(x))
+RULED = {
+    "custom_gradient": (PULLED, *TRIPLED),
+    "custom_jvp": (PUSHED, *TRIPLED),
+    "scaled": (lambda x: ops.sin(gradops.scaled_gradient(x, -2.0)), *SCALED),
+    "stopped": (lambda x: gradops.stop_gradient(PUSHED(x)) * x, np.sin, np.zeros_like),
+    "checkpoint": (gradops.checkpoint(ops.sin), np.cos, lambda x: -np.sin(x)),
+    "checkpoint-custom_gradient": (gradops.checkpoint(PULLED), *TRIPLED),
+    "checkpoint-custom_jvp": (gradops.checkpoint(PUSHED), *TRIPLED),
+    "checkpoint-scaled": (gradops.checkpoint(lambda x: ops.sin(gradops.scaled_gradient(x, -2.0))), *SCALED),
+}
+"""Functions of the elements, their derivative by their rule, and its derivative."""
+
+
+@pytest.mark.parametrize("name", RULED)
+def test_second_derivatives_of_rules_by_every_order_of_modes(backend, name):
+    f, first, second = RULED[name]
+    a, v = np.array([0.3, -0.7]), np.array([1.0, -2.0])
+    x, t = on(backend, a), on(backend, v)
+    total = lambda x: ops.sum(f(x))  # noqa: E731
+    slope = gradops.grad(total)
+    pushed = lambda x: gradops.jvp(total, (x,), (t,))[1]  # noqa: E731
+    close([slope(x), gradops.jvp(f, (x,), (t,))[1]], [first(a), first(a) * v])
+    for product in (
+        gradops.hvp(total, (x,), (t,))[1],
+        gradops.linearize(slope, x)[1](t),
+        gradops.vjp(slope, x)[1](t)[0],
+        gradops.grad(pushed)(x),
+        gradops.vmap(lambda x, t: gradops.hvp(f, (x,), (t,))[1])(x, t),
+        gradops.jit(lambda x: gradops.hvp(total, (x,), (t,))[1])(x),
+    ):
+        close(product, second(a) * v)
 
 
 def test_the_value_and_linearity_of_a_rule(backend):
