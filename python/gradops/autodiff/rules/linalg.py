@@ -139,12 +139,14 @@ def _adjugate(g, x):
 def _slogdet(g, x, y):
     g_sign, g_log = g
     sign = y[0]
-    singular = _matrix_of(equal(sign, 0))
-    inverse = adjoint(inv(where(singular, identity_like(x), x)))
+    regular = _known(all(not_equal(sign, 0)))
+    singular = None if regular else _matrix_of(equal(sign, 0))
+    inverse = adjoint(inv(x if regular else where(singular, identity_like(x), x)))
     factor = cast(g_log, dtype(inverse))
     if is_complex(x):
         factor = subtract(factor, multiply(imag(multiply(conj(g_sign), sign)), 1j))
-    return where(singular, float("nan"), multiply(_matrix_of(factor), inverse))
+    slope = multiply(_matrix_of(factor), inverse)
+    return slope if regular else where(singular, float("nan"), slope)
 
 
 derivative("det", x=_det)
