@@ -229,6 +229,17 @@ class Backend(_Contract):
         """
         return self.convert(function(*map(self.to_numpy, xs)), self.dtype_name(xs[0]), xs[0])
 
+    def eval_shape(self, run: Callable, looks: list) -> list:
+        """Objects with the shapes and dtypes that the list ``run(*tensors)`` has, without values.
+
+        Args:
+            looks: the shape and dtype of each tensor.
+
+        Returns:
+            Whatever ``dtype_name`` and ``sizes`` take; NotImplemented: ``run`` is called with zeros.
+        """
+        return NotImplemented
+
     def kernel(self, op: str) -> Any:
         """The native kernel of an op, or None where the library leaves it to be composed."""
         return getattr(self._kernels, op.replace(".", "_"), None)

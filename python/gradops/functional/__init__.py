@@ -5,12 +5,15 @@ from .curvature import fisher_product, gauss_newton_product, hessian_diagonal, l
 from .implicit import argmin, fixed_point, linear_solve, root
 from .matrices import hessian, hvp, jacobian, jvp, vhp, vjp
 from .reverse import grad, value_and_grad
+from .shapes import ShapeDtypeStruct, eval_shape
 from .shards import objective
 from .sparse_hessian import SparseHessian
 
 __all__ = [
+    "ShapeDtypeStruct",
     "SparseHessian",
     "argmin",
+    "eval_shape",
     "fisher_product",
     "fixed_point",
     "gauss_newton_product",

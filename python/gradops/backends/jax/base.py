@@ -86,6 +86,10 @@ def from_dlpack(x):
     return jnp.from_dlpack(x)
 
 
+def eval_shape(run, looks: list) -> list:
+    return jax.eval_shape(run, *[jax.ShapeDtypeStruct(shape, native_dtype(dtype)) for shape, dtype in looks])
+
+
 def place(x, device):
     if isinstance(device, str):
         platform, _, number = device.partition(":")

@@ -69,6 +69,11 @@ def from_dlpack(x):
 _CPU = 1  # DLPack's number of it
 
 
+def eval_shape(run, looks: list) -> list:
+    specs = [tf.TensorSpec(shape, native_dtype(dtype)) for shape, dtype in looks]
+    return tf.function(run, autograph=False).get_concrete_function(*specs).structured_outputs
+
+
 def place(x, device):
     if isinstance(device, str):
         kind, _, number = device.rpartition("device:")[2].partition(":")

@@ -15,6 +15,10 @@ from . import _older
 
 private = PrivateNames("PyTorch", torch.__version__)
 
+SHAPES = "eval_shape"
+fake_tensors = private.find(SHAPES, "torch._subclasses.fake_tensor.FakeTensorMode")
+"""A scope whose tensors have no values."""
+
 TRANSFORMS = "a custom gradient in torch.func's transforms"
 _functorch = "torch._C._functorch"
 is_wrapped = private.find(TRANSFORMS, f"{_functorch}.is_functorch_wrapped_tensor")

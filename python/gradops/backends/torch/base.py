@@ -85,6 +85,11 @@ def from_dlpack(x) -> torch.Tensor | None:
     return None if isinstance(x, np.ndarray) and not x.flags.writeable else torch.from_dlpack(x)
 
 
+def eval_shape(run, looks: list) -> list:
+    with _private.fake_tensors(allow_non_fake_inputs=True):
+        return run(*[torch.empty(shape, dtype=native_dtype(dtype)) for shape, dtype in looks])
+
+
 def place(x, device) -> torch.Tensor:
     where = torch.device(device)
     if where.type == "cpu" and where.index:

@@ -411,7 +411,8 @@ def _of_their_own(gradients, inputs: list) -> list:
 def _memory(x):
     """The address of a tensor's numbers; None where PyTorch does not say."""
     try:
-        return x.untyped_storage().data_ptr() or None
+        storage = x.untyped_storage()
+        return None if storage.device.type == "meta" else storage.data_ptr() or None
     except (RuntimeError, NotImplementedError):
         return None
 

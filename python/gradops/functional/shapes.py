@@ -1,0 +1,99 @@
+"""The shapes and dtypes of a function's results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _tree, backends, dtypes, ops
+from ..autodiff.modes import no_grad
+from ..autodiff.variable import Variable, data_of
+from ..ops import _checks
+from ..ops._structures import check_functions, owner_of
+
+
+class ShapeDtypeStruct:
+    """A tensor's shape and dtype, without values; after ``jax.ShapeDtypeStruct``.
+
+    Args:
+        shape: a tuple of whole numbers.
+        dtype: the name of a dtype.
+
+    Examples:
+        >>> from gradops.functional import ShapeDtypeStruct
+        >>> ShapeDtypeStruct((2, 3), "float32")
+        ShapeDtypeStruct(shape=(2, 3), dtype='float32')
+
+    See Also:
+        :func:`eval_shape`.
+    """
+
+    __slots__ = ("shape", "dtype")
+
+    def __init__(self, shape, dtype: str = "float64"):
+        self.shape = tuple([_checks.integer("ShapeDtypeStruct", n, "shape", 0) for n in shape])
+        self.dtype = dtypes.canonical(dtype)
+
+    def __repr__(self) -> str:
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype!r})"
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and (self.shape, self.dtype) == (other.shape, other.dtype)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+
+def eval_shape(f: Callable, *args, **kwargs):
+    """The shapes and dtypes that ``f(*args, **kwargs)`` has, without computing it where the library can do so.
+
+    Args:
+        f: a function of tensors, structures of them, and anything else. On PyTorch, TensorFlow and JAX it must not look
+            at values.
+        args, kwargs: its arguments, with a :class:`ShapeDtypeStruct` for a tensor where wanted: one of the library of
+            the others, or of the default backend.
+
+    Returns:
+        The structure of the value, with a :class:`ShapeDtypeStruct` for each tensor; what is none stays as it is.
+
+    Raises:
+        The errors of ``f`` for arguments of these shapes.
+
+    Gradient:
+        None. By ``jax.eval_shape``, PyTorch's fake tensors, a graph of TensorFlow; NumPy, and libraries with the tape,
+        have no tensors without values: ``f`` runs on zeros there. After ``jax.eval_shape``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> from gradops.functional import ShapeDtypeStruct, eval_shape
+        >>> x = ShapeDtypeStruct((5, 3), "float32")
+        >>> eval_shape(lambda x: [ops.norm(x, axis=1), gradops.grad(ops.sum)(x)], x)
+        [ShapeDtypeStruct(shape=(5,), dtype='float32'), ShapeDtypeStruct(shape=(5, 3), dtype='float32')]
+
+    See Also:
+        :func:`gradops.jit`.
+    """
+    check_functions("eval_shape", f=f)
+    leaves, form = _tree.flatten((args, kwargs))
+    places = [i for i, x in enumerate(leaves) if isinstance(x, (ShapeDtypeStruct, Variable)) or backends.of(x)]
+    given = [leaves[i] for i in places]
+    owner = owner_of("eval_shape", *[x for x in given if not isinstance(x, ShapeDtypeStruct)])
+    looks = [(x.shape, x.dtype) if isinstance(x, ShapeDtypeStruct) else (ops.shape(x), ops.dtype(x)) for x in given]
+    box: dict[str, Any] = {}
+
+    def run(*xs):
+        args, kwargs = _tree.unflatten(form, _tree.filled(leaves, places, xs))
+        found, box["form"] = _tree.flatten(f(*args, **kwargs))
+        tensor = [isinstance(y, Variable) or backends.of(y) is not None for y in found]
+        box["others"] = [None if t else (y,) for y, t in zip(found, tensor)]
+        return [data_of(y) for y, t in zip(found, tensor) if t]
+
+    found = owner.eval_shape(run, looks)
+    if found is NotImplemented:
+        with no_grad():
+            found = run(*[owner.convert(np.broadcast_to(0.0, shape), dtype) for shape, dtype in looks])
+    tensors = iter([ShapeDtypeStruct(tuple(y.shape), owner.dtype_name(y)) for y in found])
+    return _tree.unflatten(box["form"], [next(tensors) if y is None else y[0] for y in box["others"]])
