@@ -4,7 +4,8 @@
 scikit-learn, differentiates. The functions give arrays of the library of their arguments; functions that make arrays
 give the default library's, those of the library of ``device=x.device`` where it is given (of a variable's: variables),
 and in functions that are differentiated or compiled arrays that take variables. Dtypes are equal to each library's.
-It needs NumPy 2.1 or later for all names.
+Beside the standard's extensions ``fft`` and ``linalg`` there is ``special``, :mod:`gradops.scipy.special`, where SciPy
+looks for the functions of an array's own library. It needs NumPy 2.1 or later for all names.
 
 Gradient:
     As of the same functions in :mod:`gradops.ops` and of NumPy's on variables.
@@ -46,5 +47,5 @@ _WRITTEN = {name: getattr(module, name) for module in (_kinds, _made, _orders) f
 _NAMES = {**_OF_NO_ARRAY, **_DTYPES, **_FUNCTIONS, **_WRITTEN, "fft": fft, "linalg": linalg}
 globals().update(_NAMES)
 __array_namespace_info__ = _kinds.Info
-__all__ = sorted(_NAMES)
-__dir__, __getattr__ = namespace(__name__)
+__all__ = sorted([*_NAMES, "special"])
+__dir__, __getattr__ = namespace(__name__, later=("special",))
