@@ -474,3 +474,29 @@ def test_views_of_what_is_copied_before_it_is_written(made):
         np.testing.assert_array_equal(x.data, 2.0)
         (g,) = autodiff.grad(ops.sum(v[0]) + ops.sum(v[1]) + ops.sum(v[2] * 1.0), [x])
         assert g.data[0] >= 15.0  # each sees the write
+
+
+def _constant_first(x):
+    y = ops.full_like(x, 1.0)  # has a view, and no node yet
+    y[...] = x * x
+    y[:0] *= -1.0
+    return ops.sum(y)
+
+
+def _read_and_written(x):
+    y = ops.exp(x)  # saves its result
+    z = y * y
+    y[0] = 2.0
+    row = y[None]
+    y[1] *= 3.0
+    return ops.sum(z) + ops.sum(row)
+
+
+@pytest.mark.parametrize(
+    "f, slope",
+    [(_constant_first, lambda x: 2 * x), (_read_and_written, lambda x: 2 * np.exp(2 * x) + [0, 3] * np.exp(x))],
+)
+def test_a_result_may_be_written_in_a_function_that_is_differentiated(f, slope):
+    """As code of others does; what operations saved of it stays as it was."""
+    x = np.array([0.3, 0.7])
+    np.testing.assert_allclose(gradops.grad(f)(x), slope(x))

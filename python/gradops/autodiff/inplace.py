@@ -152,6 +152,8 @@ def _make_view(out, x, again, rest, part, writable) -> None:
     state["_origin"] = root = _root(x)
     if _shares(root):
         root.__dict__.setdefault("_views", WeakValueDictionary())[id(out)] = out
+    else:
+        root.__dict__["_viewed"] = True
 
 
 def assign(variable: Variable, key, value) -> None:
@@ -403,10 +405,10 @@ def _own(variable: Variable):
     # broadcast: a write there would change values that nobody writes to, without a trace in the graph. So these move to
     # memory of their own at their first write. Their views look at the old memory then, and are made again on the new
     # one, in the order in which they were made, as one may be a view of another.
-    if _shares(root) and not ("_fillable" in root.__dict__ and sys.getrefcount(root._value) <= _ALONE):
+    if _shares(root) and not (_is_fillable(root) and sys.getrefcount(root._value) <= _ALONE):
         if isinstance(root, View):
             root.__class__ = Variable  # type: ignore[assignment]
-        known = root.__dict__.get("_views", {}) if "_fillable" in root.__dict__ else root.__dict__.pop("_views", {})
+        known = root.__dict__.get("_views", {}) if _is_fillable(root) else root.__dict__.pop("_views", {})
         views = list(known.values())
         for view in views:  # the earlier memory's writes are noted with that
             view._catch_up()
@@ -444,11 +446,20 @@ def _root(variable: Variable) -> Variable:
     return variable._origin if isinstance(variable, View) and variable._writable else variable
 
 
+def _is_fillable(variable: Variable) -> bool:
+    """True for a :func:`fillable` one, and for results in functions that are differentiated, which others' code writes.
+
+    Not with views that it does not know, as of the time before it had a node: they would stay on the earlier memory.
+    """
+    state = variable.__dict__
+    return "_fillable" in state or "_viewed" not in state and variable._node is not None and is_recorded()
+
+
 def _shares(variable: Variable) -> bool:
     """True if its memory may be another's, so that it is copied before it is written."""
     if isinstance(variable, View):
         return not variable._writable
-    if "_fillable" in variable.__dict__:
+    if _is_fillable(variable):
         return True
     shared = getattr(variable._value, "base", None) is not None
     return shared and variable._node is not None and "_wrote" not in variable.__dict__
