@@ -20,7 +20,10 @@ for _later in ("gradops.inference", "gradops.interop.r"):
 SCIPY = [f"gradops.scipy.{name}" for name in modules()]
 MODULES = {
     **_names.public_modules(),
-    **{name: importlib.import_module(name) for name in ("gradops.interop", "gradops.interop.r")},
+    **{
+        name: importlib.import_module(name)
+        for name in ("gradops.array_api.special", "gradops.interop", "gradops.interop.r")
+    },
 }
 
 
@@ -34,7 +37,7 @@ def test_the_public_modules():
         "gradops.scipy",
         *SCIPY,
         "gradops.inference.transforms",
-        *(f"gradops.array_api{name}" for name in ("", ".fft", ".linalg")),
+        *(f"gradops.array_api{name}" for name in ("", ".fft", ".linalg", ".special")),
         *(f"gradops.{name}" for name in "ops.image ops.nn autodiff.profiler autodiff.text".split()),
     }
 
