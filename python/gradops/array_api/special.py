@@ -1,4 +1,7 @@
 """Special functions, :mod:`gradops.scipy.special`: SciPy looks here for those of an array's own library."""
 
+from .._names import namespace
 from ..scipy.special import *  # noqa: F403
-from ..scipy.special import __all__, __dir__, __getattr__  # noqa: F401
+from ..scipy.special import __all__  # noqa: F401
+
+__dir__, __getattr__ = namespace(__name__)
