@@ -325,15 +325,14 @@ def hessian(
     """A function that gives the Hessian of ``f``.
 
     Args:
-        f, argnums: as of :func:`gradops.grad`, of a scalar.
-        has_aux: as of :func:`jacobian`.
+        f, argnums, has_aux: as of :func:`jacobian`.
 
     Returns:
         A function of ``f``'s arguments to the Hessian, or ``(hessian, aux)``: in the structure of the argument, each
-        leaf of it in that structure again.
+        leaf of it in that structure again; where the value is no scalar, in its structure first, as ``jax.hessian``.
 
     Raises:
-        As of :func:`gradops.grad`.
+        As of :func:`vjp`.
 
     Gradient:
         As of :func:`gradops.functional.hessian`, which has PyTorch's arguments, and sparse Hessians.
@@ -351,9 +350,28 @@ def hessian(
     """
 
     def derived(run: _Run):
-        return None, matrices.hessian(lambda *xs: run.f(*_tree.unflatten(run.form, xs)), tuple(run.at.leaves))
+        def scalar(*xs):
+            y = run.f(*_tree.unflatten(run.form, xs))
+            leaves = _tree.leaves_of(y)
+            if leaves and all(map(is_tensor, leaves)) and (leaves[0] is not y or conversion.size(y) != 1):
+                raise _Several
+            return y
 
-    return Transformed(_derivative("hessian", derived, f, argnums, has_aux), hessian, f, argnums, has_aux)
+        return None, matrices.hessian(scalar, tuple(run.at.leaves))
+
+    of_scalar = _derivative("hessian", derived, f, argnums, has_aux)
+
+    def second(*args, **kwargs):
+        try:
+            return of_scalar(*args, **kwargs)
+        except _Several:
+            return jacobian(jacobian(f, argnums, has_aux), argnums, has_aux)(*args, **kwargs)
+
+    return Transformed(second, hessian, f, argnums, has_aux)
+
+
+class _Several(Exception):
+    """A value that is no scalar."""
 
 
 def _derivative(name: str, derived: Callable, f: Callable, argnums, has_aux: bool) -> Callable:
