@@ -187,8 +187,6 @@ def inner(x1: Tensor, x2: Tensor) -> Tensor:
     """
     if len(x1.shape) == 0 or len(x2.shape) == 0:
         return multiply(x1, x2)
-    if len(x2.shape) <= 2:
-        return matmul(x1, x2)
     return tensordot(x1, x2, ([len(x1.shape) - 1], [len(x2.shape) - 1]))
 
 
