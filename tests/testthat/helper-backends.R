@@ -31,11 +31,11 @@ test_once <- function(description, code) {
 }
 
 # test_that() on each backend, which is the default one in `code` and named by `backend`.
-test_each <- function(description, code) {
+test_each <- function(description, code, backends = test_backends()) {
   code <- substitute(code)
   env <- parent.frame()
   env$.packageName <- "tests" # their functions are the user's, though testthat evaluates them below gradops' namespace
-  for (backend in test_backends()) {
+  for (backend in backends) {
     body <- bquote({
       skip_without(.(backend))
       backend <- .(backend)
@@ -44,6 +44,17 @@ test_each <- function(description, code) {
     })
     eval(bquote(test_that(.(paste0(description, " (", backend, ")")), .(body))), env)
   }
+}
+
+is_long <- function() nzchar(Sys.getenv("GRADOPS_LONG"))
+
+# NumPy and PyTorch; all with GRADOPS_LONG. The others compile for minutes what Python's tests hold on them.
+some_backends <- function() {
+  if (is_long()) test_backends() else intersect(test_backends(), c("numpy", "torch"))
+}
+
+test_some <- function(description, code) {
+  eval.parent(bquote(test_each(.(description), .(substitute(code)), some_backends())))
 }
 
 # The line that print() begins with.

@@ -2,12 +2,6 @@
 # that base R gives, the derivative that it has numerically, and, compiled, both at a second point. On all backends with
 # GRADOPS_LONG; else on NumPy and PyTorch, and compiled on NumPy, as the others compile for minutes.
 
-is_long <- function() nzchar(Sys.getenv("GRADOPS_LONG"))
-
-corpus_backends <- function() {
-  if (is_long()) test_backends() else intersect(test_backends(), c("numpy", "torch"))
-}
-
 # By central differences and one step of Richardson's.
 extrapolated_gradient <- function(f, x, step = 1e-3) {
   h <- step * pmax(1, abs(x))
@@ -21,7 +15,7 @@ extrapolated_gradient <- function(f, x, step = 1e-3) {
 }
 
 expect_corpus <- function(functions) {
-  for (backend in corpus_backends()) {
+  for (backend in some_backends()) {
     for (name in names(functions)) {
       entry <- functions[[name]]
       test_that(sprintf("%s (%s)", name, backend), {
