@@ -26,6 +26,13 @@ class ShapeDtypeStruct:
         >>> ShapeDtypeStruct((2, 3), "float32")
         ShapeDtypeStruct(shape=(2, 3), dtype='float32')
 
+        Of a gradient, in which no values are computed where the library has tensors without them:
+
+        >>> import gradops
+        >>> from gradops import ops
+        >>> gradops.functional.eval_shape(gradops.grad(lambda w: ops.sum(w * w)), ShapeDtypeStruct((2, 3)))
+        ShapeDtypeStruct(shape=(2, 3), dtype='float64')
+
     See Also:
         :func:`eval_shape`.
     """
