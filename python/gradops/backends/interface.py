@@ -360,9 +360,19 @@ class Derivatives(_Contract):
             JitError: from the function returned, where ``f`` looks at a value.
         """
 
-    def checkpoint(self, run: Callable, inputs: list) -> Any:
-        """``run(*inputs)``, of any structure of tensors, with nothing stored but its inputs: it is run again."""
+    def checkpoint(self, run: Callable, inputs: list, policy, in_scope: Callable) -> Any:
+        """``run(*inputs)``, of any structure of tensors, with nothing stored but its inputs: it is run again.
+
+        Args:
+            run, inputs: the function, and its tensors.
+            policy: the results that are stored beside (``flow/checkpointing/policies.py``).
+            in_scope: ``(run, inputs)`` to the same by a checkpoint scope, for a library in which that is one.
+        """
         raise BackendError(f"`checkpoint`: the backend {self.name!r} has no way to run a function again.", argument="f")
+
+    def named(self, x, name: str):
+        """``x``, known by ``name`` to the policy of the function that is checkpointed."""
+        return x
 
     def checkpointed(self):
         """A scope whose tensors are computed again in the backward pass, as far as the library lets it be seen."""

@@ -1,16 +1,26 @@
 """Functions and scopes that change how gradients flow: stop, scale, custom, checkpoint."""
 
-from .checkpointing import checkpoint, checkpoint_policy, gradient_checkpoint_scope
+from .checkpointing import (
+    checkpoint,
+    checkpoint_name,
+    checkpoint_policy,
+    gradient_checkpoint_scope,
+    save_anything_except_these_names,
+    save_only_these_names,
+)
 from .custom import custom_gradient
 from .elementary import gradient, scaled_gradient, scaled_gradient_ext, set_requires_gradient, stop_gradient
 from .scopes import stop_gradient_scope
 
 __all__ = [
     "checkpoint",
+    "checkpoint_name",
     "checkpoint_policy",
     "custom_gradient",
     "gradient",
     "gradient_checkpoint_scope",
+    "save_anything_except_these_names",
+    "save_only_these_names",
     "scaled_gradient",
     "scaled_gradient_ext",
     "set_requires_gradient",

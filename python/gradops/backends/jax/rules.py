@@ -7,6 +7,8 @@ one, whose transpose is the rule as it stands, and which in forward mode is the 
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from contextvars import ContextVar
 
 import jax
@@ -391,14 +393,19 @@ def _needed(equations: list, wanted: set) -> list:
     return found[::-1]
 
 
-def evaluate(equations: list, known: dict) -> None:
+def evaluate(equations: list, known: dict, around: Callable = lambda apply, xs: apply(xs)) -> None:
     for equation in equations:
         params = equation.primitive.get_bind_params(equation.params)
         functions, params = params if isinstance(params, tuple) else ((), params)
+        apply = functools.partial(_applied, equation.primitive, functions, params)
         with equation.ctx.manager:
-            found = equation.primitive.bind(*functions, *[read(v, known) for v in equation.invars], **params)
+            found = around(apply, [read(v, known) for v in equation.invars])
         for v, value in zip(equation.outvars, found if equation.primitive.multiple_results else [found]):
             known[v] = value
+
+
+def _applied(primitive, functions, params: dict, xs):
+    return primitive.bind(*functions, *xs, **params)
 
 
 def closed_over() -> GradientError:

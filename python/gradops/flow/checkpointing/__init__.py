@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable
 from contextvars import ContextVar
 
@@ -11,7 +12,7 @@ import numpy as np
 from ... import _tree, backends
 from ..._pickling import Transformed
 from ..._scopes import Ends, changed
-from ...annotations import P, R
+from ...annotations import P, R, X
 from ...autodiff.derivatives import derivatives_of
 from ...autodiff.modes import enter_native
 from ...autodiff.variable import Variable, data_of
@@ -20,8 +21,9 @@ from ...backends.policy import checkpoint_policy
 from ...errors import ArgumentTypeError, TypeOf
 from ..custom import _read
 from ..scopes import _Scope
-from . import tape
+from . import policies, tape
 from .plan import Drawn
+from .policies import save_anything_except_these_names, save_only_these_names
 
 
 class gradient_checkpoint_scope(_Scope):
@@ -94,13 +96,18 @@ for _library in ("torch", "tensorflow", "jax"):
     backends.joins(_library, f"{__name__}.{_library}")
 
 
-def checkpoint(f: Callable[P, R]) -> Transformed[P, R]:
-    """``f``, with nothing stored for the backward pass but its arguments: it is run again there.
+def checkpoint(f: Callable[P, R], policy: policies.Policy | str | None = None) -> Transformed[P, R]:
+    """``f``, with nothing stored for the backward pass but its arguments and what ``policy`` says: it is run again.
 
     Args:
         f: a function of tensors, variables, nested structures of them, and anything else, to tensors.
             It may close over tensors that need a gradient. On PyTorch, TensorFlow and JAX its code runs twice; on
             variables its operations do, as in :func:`gradient_checkpoint_scope`. JAX traces it.
+        policy: the results that are stored beside, and are not computed again. ``"nothing"`` is the same as None;
+            ``"products"`` are matrix products and convolutions; ``"everything"`` is ``f`` itself;
+            :func:`save_only_these_names` and :func:`save_anything_except_these_names` go by the names that
+            :func:`checkpoint_name` gave to values in ``f``. Of a checkpoint in a checkpoint the outer one's holds.
+            Under ``torch.func`` nothing is stored, whatever it is.
 
     Returns:
         A function of the same arguments. Random numbers are the same in both runs: torch's, NumPy's and
@@ -109,6 +116,8 @@ def checkpoint(f: Callable[P, R]) -> Transformed[P, R]:
     Raises:
         GradientError: (a RuntimeError) in the backward pass, where a torch tensor or a variable that ``f`` used was
             written in place since. Of a TensorFlow variable that was assigned since, the new value is used.
+        ArgumentError: an unknown ``policy``.
+        BackendError: a ``policy`` for TensorFlow's tensors, or of names in ``torch.compile``.
 
     Gradient:
         Unchanged; natively ``torch.utils.checkpoint`` and ``jax.checkpoint``.
@@ -126,12 +135,25 @@ def checkpoint(f: Callable[P, R]) -> Transformed[P, R]:
         >>> print(gradops.grad(lambda x: ops.sum(block(block(x))))(x).round(4))
         [0.3994 0.7081]
 
+        The matrix products are stored, and only what is cheap is computed again:
+
+        >>> def layer(x, w):
+        ...     return ops.sum(ops.tanh(x @ w))
+        >>> light = gradops.checkpoint(layer, policy="products")
+        >>> print(gradops.grad(light)(x, np.array([[1.0, 0.0], [0.0, 2.0]])).round(4))
+        [0.7864 0.1413]
+
     See Also:
+        :func:`save_only_these_names`, :func:`save_anything_except_these_names`, :func:`checkpoint_name`,
         :func:`gradient_checkpoint_scope` for a block of code, :func:`checkpoint_policy` inside of
         ``jax.checkpoint``.
     """
     if not callable(f):
         raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
+    chosen = policies.policy_of(policy)
+    if chosen == policies.EVERYTHING:
+        return Transformed(f, checkpoint, f, chosen)
+    in_scope = functools.partial(_in_scope, policy=chosen)
 
     def checkpointed(*args, **kwargs):
         leaves, form = _tree.flatten((args, kwargs))
@@ -146,9 +168,51 @@ def checkpoint(f: Callable[P, R]) -> Transformed[P, R]:
             a, k = _tree.unflatten(form, _tree.filled(leaves, places, xs))
             return f(*a, **k)
 
-        return derivatives.checkpoint(_drawing_again(whole) if derivatives.native else whole, inputs)
+        run = _drawing_again(whole) if derivatives.native else whole
+        return derivatives.checkpoint(run, inputs, chosen, in_scope)
 
-    return Transformed(checkpointed, checkpoint, f)
+    return Transformed(checkpointed, checkpoint, f, chosen)
+
+
+def checkpoint_name(x: X, name: str) -> X:
+    """``x`` under a name, by which the policy of a :func:`checkpoint` says whether it is stored.
+
+    Args:
+        x: a tensor, a variable, or a nested structure of them. Give it its name where it is made: what used it before
+            may store it, or compute it again.
+        name: a string.
+
+    Returns:
+        The same values. Outside of a checkpoint, and under a policy without names, this does nothing.
+
+    Raises:
+        ArgumentTypeError: a ``name`` that is no string.
+
+    Gradient:
+        Unchanged; natively ``jax.ad_checkpoint.checkpoint_name``.
+
+    Examples:
+        >>> import gradops
+        >>> def f(x):
+        ...     square = gradops.checkpoint_name(x**2, "square")
+        ...     return square**2
+        >>> print(gradops.grad(gradops.checkpoint(f, policy=gradops.save_only_these_names("square")))(2.0))
+        32.0
+
+    See Also:
+        :func:`save_only_these_names`, :func:`save_anything_except_these_names`.
+    """
+    policies.named(name, "name")
+    leaves, form = _tree.flatten(x)
+    return _tree.unflatten(form, [_named(leaf, name) for leaf in leaves])
+
+
+def _named(x, name: str):
+    if isinstance(x, Variable):
+        return tape.named(x, name)
+    x = backends.held(x)
+    backend = backends.of(x)
+    return x if backend is None else backend.derivatives.named(x, name)
 
 
 @tracing.read_as(lambda run: run)
@@ -171,17 +235,25 @@ _part_of_a_scope: ContextVar[bool] = ContextVar("gradops_part_of_a_scope", defau
 """True while a function runs again that ran in a scope before: the scopes in it are parts of that one now too."""
 
 
-def _on_tape(run: Callable, inputs: list):
-    with gradient_checkpoint_scope():
+def _in_scope(run: Callable, inputs: list, policy: policies.Policy):
+    with changed(policies.current, policy), gradient_checkpoint_scope():
         result = run(*inputs)
     tape.forget([x.data for x in _tree.flatten(result)[0] if isinstance(x, Variable)])
     return result
 
 
-interface.by_tape(_on_tape, "checkpoint")
+interface.by_tape(lambda run, inputs, policy, in_scope: in_scope(run, inputs), "checkpoint")
 
 
-__all__ = ["checkpoint", "checkpoint_policy", "generators", "gradient_checkpoint_scope"]
+__all__ = [
+    "checkpoint",
+    "checkpoint_name",
+    "checkpoint_policy",
+    "generators",
+    "gradient_checkpoint_scope",
+    "save_anything_except_these_names",
+    "save_only_these_names",
+]
 
 
 def _numpy_state():

@@ -25,6 +25,7 @@ from ..._tree import items
 from ...autodiff import state
 from ...autodiff.graph import Call
 from ...errors import GradientError
+from . import policies
 
 
 class Plan:
@@ -33,6 +34,7 @@ class Plan:
     def __init__(self):
         self.handles: weakref.WeakValueDictionary[tuple, Handle] = weakref.WeakValueDictionary()
         self.lock = threading.RLock()
+        self.policy = policies.current.get()
         self.clock = itertools.count(1).__next__
 
     # A library's knowledge of its arrays
@@ -96,7 +98,8 @@ class Plan:
         # length. So the first that is asked fills in all that will be. The pass then holds the values that plain code
         # would have stored of this scope: results of steps on the way go after their last use (`over`), and a value
         # filled in goes with its handle, that is with the node that has taken its step.
-        others = [h for h in list(self.handles.values()) if h not in values and not h.stale and h.living() is None]
+        known = list(self.handles.values())  # which stay until this is done, with what the policy keeps
+        others = [h for h in known if h not in values and not h.stale and h.living() is None]
         wanted: dict[Step, list[Handle]] = {}
         for handle in {asked, *others}:
             wanted.setdefault(handle.result.ready(), []).append(handle)
@@ -160,7 +163,7 @@ class Source:
 class Step(Call):
     """One operation to run again, on constants and on the values of its sources."""
 
-    __slots__ = ("plan", "drawn", "seq", "__weakref__")
+    __slots__ = ("plan", "drawn", "seq", "kept", "__weakref__")
     kind = Source
 
     def __init__(self, plan: Plan, function: Callable, arguments: tuple, drawn: Drawn | None = None):
@@ -168,6 +171,7 @@ class Step(Call):
         self.plan = plan
         self.drawn = drawn
         self.seq = plan.clock()
+        self.kept = plan.policy.others  # True if results are stored where plain code would store them
 
     def sources(self) -> list[Step]:
         """The steps that must run before."""
@@ -197,10 +201,21 @@ class Result(Source):
         """The step after which it can be taken."""
         return self.step if self.after is None or self.after.seq < self.step.seq else self.after
 
+    def kept(self) -> Any:
+        """The value, where the policy stores it."""
+        handle = self.step.plan.handles.get((self.step, self.index, self.layout, self.after))
+        kept = handle is not None and handle.result.after is self.after and handle.kept
+        return kept.get() if kept else None
+
     def steps(self):
+        if self.kept() is not None:
+            return ()
         return (self.step,) if self.after is None else (self.step, self.after)
 
     def value(self, results):
+        kept = self.kept()
+        if kept is not None:
+            return kept
         array = results[self.step][self.index]
         return array if self.layout is None else self.step.plan.view(array, self.layout)
 
@@ -230,7 +245,7 @@ class Origin:
 
     __slots__ = ("plan", "ref", "version")
 
-    def __init__(self, plan: Plan, ref: weakref.ref, version):
+    def __init__(self, plan: Plan, ref: Callable, version):
         self.plan = plan
         self.ref = ref
         self.version = version
@@ -243,19 +258,27 @@ class Origin:
 class Handle(state.Recomputed):
     """A stand-in for an array that was not stored.
 
-    ``stale`` says that the scope itself wrote to the array after it was to be stored: no step gives it.
+    ``stale`` says that the scope itself wrote to the array after it was to be stored: no step gives it. ``kept`` is
+    the array where the policy stores it.
     """
 
-    __slots__ = ("plan", "result", "origin", "stale", "__weakref__")
+    __slots__ = ("plan", "result", "origin", "stale", "kept", "__weakref__")
 
     def __init__(self, plan: Plan, result: Result, origin: Origin | None):
         self.plan = plan
         self.result = result
         self.origin = origin
         self.stale = False
+        self.kept: Origin | None = None
+
+    def keep(self, array) -> None:
+        """Store the array."""
+        self.kept = Origin(self.plan, lambda: array, self.plan.version(array))
 
     def living(self) -> Any:
         """The array itself, while it is there."""
+        if self.kept is not None and (array := self.kept.get()) is not None:
+            return array
         array = self.origin.get() if self.origin is not None else None
         return array if array is None or self.result.layout is None else self.plan.view(array, self.result.layout)
 

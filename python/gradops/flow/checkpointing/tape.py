@@ -42,13 +42,15 @@ class TapePlan(Plan):
         with changed(current, None), np.errstate(all="ignore"):
             yield
 
-    def run(self, kernel, arguments: tuple):
-        """The result of ``kernel(*arguments)``, noted."""
+    def run(self, kernel, arguments: tuple, product: bool):
+        """The result of ``kernel(*arguments)``, noted unless the policy stores it."""
         token = current.set(None)
         try:
             result = kernel(*arguments)
         finally:
             current.reset(token)
+        if product and self.policy.products:
+            return result
         step = Step(self, kernel, map_items(self._source, arguments))
         for i, array in enumerate(items(result)):
             # A kernel may return its argument. That array is known by the step that made it, or is an input, which is
@@ -134,7 +136,29 @@ def _packed(value):
     # The open scope has it as an input, and stores it: by a handle it would be computed again for nothing.
     if scope is not None and plan is not scope:
         return value  # an input of the open scope, which stores it
-    return plan.handle(result, Origin(plan, ref, since))
+    handle = plan.handle(result, Origin(plan, ref, since))
+    if result.step.kept:
+        handle.keep(value)
+    return handle
+
+
+def named(x, name: str):
+    """A variable ``x``, stored or not, as the policy of the open scope says of its name."""
+    plan, found = in_progress(), _find(x.data)
+    if plan is None or name not in plan.policy.names or found is None or found[0].step.plan is not plan:
+        return x
+    (result, ref, _), saved = found, not plan.policy.others
+    array = ref()
+    result.step.kept = saved
+    for handle in list(plan.handles.values()):
+        its = handle.result
+        if its.step is result.step and its.index == result.index:
+            handle.kept = None
+            if saved:
+                handle.keep(array if its.layout is None else plan.view(array, its.layout))
+    if saved:
+        forget([array])
+    return x
 
 
 @tracing.left_out
@@ -148,9 +172,11 @@ def observe(op, kernel, owner):
     if owner is not None and owner.derivatives.own_tape:
         return kernel
 
+    product = bool(op.facts.multilinear) and not op.facts.elementwise
+
     def noted(*arguments):
         plan = in_progress()
-        return kernel(*arguments) if plan is None else plan.run(kernel, arguments)
+        return kernel(*arguments) if plan is None else plan.run(kernel, arguments, product)
 
     return noted
 

@@ -10,6 +10,7 @@ from ... import _tree
 from ...backends.tensorflow import closures, tapes
 from ...backends.tensorflow.tapes import active, stopped
 from ...errors import BackendError
+from .policies import NOTHING, Policy
 
 
 @contextlib.contextmanager
@@ -35,7 +36,14 @@ def _refusal(eager: bool) -> BackendError:
     )
 
 
-def checkpoint(run, inputs: list):
+def checkpoint(run, inputs: list, policy: Policy, in_scope):
+    if policy != NOTHING:
+        raise BackendError(
+            "`checkpoint`: a policy does not work on TensorFlow, whose tape stores all or nothing of a function.",
+            argument="policy",
+            hint="checkpoint parts of the function without one, or make the inputs variables: "
+            "`gradops.Variable(x, requires_grad=True)`",
+        )
     return _tree.by_leaves(_checkpoint, run, inputs)
 
 

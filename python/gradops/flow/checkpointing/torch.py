@@ -13,13 +13,15 @@ import weakref
 
 import torch
 from torch.autograd.graph import saved_tensors_hooks
+from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
 from torch.utils.checkpoint import checkpoint as torch_checkpoint
 
 from ... import _tree
 from ..._tree import items, map_items
 from ...backends import tracing
 from ...backends.torch import _private, derivatives, transforms
-from ...errors import GradientError
+from ...errors import BackendError, GradientError
+from . import policies
 from .plan import Drawn, Handle, Input, Origin, Result, Step
 from .torch_plan import Storage, TorchPlan, busy, key_of, layout_of, outside_input, storages
 
@@ -50,6 +52,8 @@ class Noting(_private.DispatchMode):
         for t in written:
             plan.before_write(t, counted)
         result = func(*args, **kwargs)
+        if plan.policy.products and name in _PRODUCTS:
+            return result
         step = Step(plan, _of_positions(func, tuple(kwargs)) if kwargs else func, sources, drawn)
         for t in written:
             plan.after_write(t, step, counted)
@@ -113,6 +117,13 @@ _RUNNING = dict.fromkeys(
 _BLANK = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted"}
 _OVERWRITES = set(
     "copy_ fill_ zero_ bernoulli_ normal_ uniform_ random_ exponential_ geometric_ log_normal_ cauchy_".split()
+)
+
+
+_PRODUCTS = frozenset(
+    "mm bmm mv dot vdot addmm addbmm baddbmm addmv addr linear convolution _scaled_mm "
+    "_scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu "
+    "_scaled_dot_product_efficient_attention _scaled_dot_product_cudnn_attention".split()
 )
 
 
@@ -252,6 +263,9 @@ def _handle(made: Storage, t) -> Handle | None:
             result = Result(output.step, output.index, None if output.layout == layout else layout, made.writer)
             handle = plan.handle(result, Origin(plan, output.tensor, _private.version(t)) if same else None)
             made.handles[handle] = layout
+            if output.step.kept:
+                with busy, torch.no_grad():
+                    handle.keep(t.detach())
             return handle
     return None
 
@@ -274,13 +288,61 @@ def _pass() -> dict:
     return _passes.setdefault(task, {})
 
 
-def checkpoint(run, inputs: list):
-    """``run(*inputs)``, stored as its inputs: by torch's own, but in torch.func's transforms, which take no hooks."""
+def checkpoint(run, inputs: list, policy: policies.Policy, in_scope):
+    """``run(*inputs)``, stored as its inputs: by torch's own, but in torch.func's transforms, which take no hooks.
+
+    Its own selective checkpoints run all operations again that lead to a stored one; a scope runs those that are asked.
+    """
     if tracing.compiling():
-        return torch_checkpoint(run, *inputs, use_reentrant=False)
-    if not (transforms.transforming() or any(map(transforms.is_dual, inputs))):
+        return torch_checkpoint(run, *inputs, use_reentrant=False, **_selective(policy))
+    if transforms.transforming() or any(map(transforms.is_dual, inputs)):
+        return _tree.by_leaves(_in_transform, run, inputs)
+    if policy == policies.NOTHING:
         return torch_checkpoint(watched(run), *inputs, use_reentrant=False)
-    return _tree.by_leaves(_in_transform, run, inputs)
+    result = in_scope(run, inputs)
+    for x in _tree.flatten(result)[0]:
+        if isinstance(x, torch.Tensor) and (made := storages.get(key_of(x))) is not None:
+            made.forget()
+    _maybe_retire()
+    return result
+
+
+def _selective(policy: policies.Policy) -> dict:
+    if policy.names:
+        raise BackendError(
+            "`checkpoint`: policies of names do not work in a graph of torch.compile, which keeps no names.",
+            argument="policy",
+            hint="use the policy 'products', or leave the names out",
+        )
+    return {"context_fn": _products_saved} if policy.products else {}
+
+
+def _products_saved():
+    return create_selective_checkpoint_contexts(_of_operation)
+
+
+def _of_operation(_, func, *args, **kwargs):
+    saved = func.overloadpacket.__name__ in _PRODUCTS
+    return CheckpointPolicy.MUST_SAVE if saved else CheckpointPolicy.PREFER_RECOMPUTE
+
+
+def named(t, name: str):
+    """``t``, stored or not, as the policy of the open scope says of its name."""
+    plan = None if tracing.compiling() else _local.plan
+    made = plan.made(key_of(t)) if plan is not None and name in plan.policy.names else None
+    if plan is None or made is None:
+        return t
+    saved = not plan.policy.others
+    for output in made.outputs:
+        output.step.kept = saved
+    for handle, layout in made.handles.items():
+        handle.kept = None
+        if saved and not handle.stale:
+            with busy, torch.no_grad():
+                handle.keep(plan.view(t.detach(), layout))
+    if saved:
+        made.forget()
+    return t
 
 
 def _in_transform(run, inputs: list) -> list:
