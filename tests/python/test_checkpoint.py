@@ -283,6 +283,101 @@ def test_checkpoint_runs_twice_and_only_for_a_gradient(kind):
     assert len(calls) == 1
 
 
+# --- policies
+
+POLICIES = {
+    "nothing": ["exp", "matmul", "sin"],
+    "everything": [],
+    "products": ["exp", "sin"],
+    gradops.save_only_these_names("exp"): ["sin"],
+    gradops.save_only_these_names("product", "exp"): ["sin"],
+    gradops.save_only_these_names("sin"): ["exp", "matmul"],
+    gradops.save_anything_except_these_names("exp"): ["exp"],
+    gradops.save_anything_except_these_names("sin"): ["sin"],
+    gradops.save_anything_except_these_names("exp", "sin"): ["exp", "sin"],
+    gradops.save_anything_except_these_names("unknown"): [],
+}
+"""What of :func:`named_layer` each runs again."""
+
+
+def named_layer(x, w):
+    y = gradops.checkpoint_name(ops.matmul(x, w), "product")
+    y = gradops.checkpoint_name(ops.exp(y), "exp")
+    y = gradops.checkpoint_name(ops.sin(y), "sin")
+    return ops.sum(y * y * y)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+@pytest.mark.parametrize("kind", ["numpy", "torch", "tensorflow", "jax"])
+def test_policies_say_what_runs_again(kind, policy, monkeypatch):
+    """Counted in the plan of recomputation, on JAX in the program of the gradient."""
+    backend = gradops.backends.by_name(kind)
+    x, w = backend.convert(np.ones((2, 2)) / 3), backend.convert(np.eye(2))
+    f, expected = gradops.checkpoint(named_layer, policy), POLICIES[policy]
+    if kind == "jax":
+        import jax
+        import jax.extend
+
+        names = {"dot_general": "matmul", "exp": "exp", "sin": "sin"}
+
+        def count(f):
+            def of(jaxpr):
+                for e in jaxpr.eqns:
+                    yield names.get(e.primitive.name)
+                    for inner in jax.extend.core.jaxprs_in_params(e.params):
+                        yield from of(inner)
+
+            return sorted(filter(None, of(jax.make_jaxpr(jax.grad(f, (0, 1)))(x, w).jaxpr)))
+
+        assert sorted(count(named_layer) + expected) == count(f)
+        return
+    from gradops.flow.checkpointing import plan
+
+    if kind == "torch":
+        import torch
+
+        names = {torch.ops.aten.mm: "matmul", torch.ops.aten.exp: "exp", torch.ops.aten.sin: "sin"}
+    else:
+        names = {backend.kernel(name): name for name in ("matmul", "exp", "sin")}
+    calls: list = []
+    original = plan.Step.run
+
+    def run(self, results):
+        calls.append(names.get(getattr(self.function, "overloadpacket", self.function)))
+        return original(self, results)
+
+    monkeypatch.setattr(plan.Step, "run", run)
+    if kind == "torch":
+        leaves = [t.requires_grad_() for t in (x, w)]
+    else:
+        leaves = [Variable(t, requires_grad=True) for t in (x, w)]
+    f(*leaves).backward()
+    if policy == "nothing" and kind == "torch":  # by torch's own: no plan
+        return
+    assert sorted(filter(None, calls)) == expected
+
+
+@ALL
+def test_policies_change_no_gradient(way):
+    """Around a custom gradient, to second order, compiled."""
+    twice = gradops.custom_gradient(lambda y: (y * 1.0, lambda upstream: upstream * 2.0))
+
+    def f(x):
+        y = gradops.checkpoint_name(ops.exp(x), "exp")
+        y = gradops.checkpoint_name(y * x, "product")
+        return ops.sin(twice(y)) + ops.square(x)
+
+    u, v, w = np.exp(X) * X, np.exp(X) * (X + 1), np.exp(X) * (X + 2)
+    expected = 2 * np.cos(u) * v + 2 * X, 2 * (-2 * np.sin(u) * v**2 + np.cos(u) * w) + 2
+    for policy in ("products", "everything", *[p for p in POLICIES if not isinstance(p, str)][-3:-1]):
+        named = not isinstance(policy, str)
+        if way in NATIVE_TF and policy != "everything" or way == ("torch", "compiled") and named:
+            with pytest.raises(RuntimeError, match="polic.* do(es)? not work"):
+                derivatives(way, gradops.checkpoint(f, policy), X, 1)
+        else:
+            check(way, gradops.checkpoint(f, policy), *expected)
+
+
 # --- random numbers
 
 

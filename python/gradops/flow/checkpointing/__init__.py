@@ -84,8 +84,10 @@ class gradient_checkpoint_scope(_Scope):
             if tape.current.get() is not None or _part_of_a_scope.get():
                 return stack.pop_all()
             tape.start()
-            tape.current.set(tape.TapePlan())
+            plan = tape.TapePlan()
+            tape.current.set(plan)
             stack.callback(tape.current.set, None)
+            stack.callback(plan.recent.clear)
             for backend in backends.in_use():
                 if backend.derivatives.native:
                     enter_native(backend.name, backend.derivatives.checkpointed(), stack)

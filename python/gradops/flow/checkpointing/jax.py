@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 
 import jax
 from jax.ad_checkpoint import checkpoint_name
@@ -25,55 +26,86 @@ def checkpointed():
         yield
 
 
-def _mark(apply, xs):
+def _mark(apply, xs, begin: str = BEGIN, end: str = END):
     xs = list(xs)
     for i, x in enumerate(xs):
         if isinstance(x, jax.Array) and not jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended):
-            xs[i] = checkpoint_name(x, BEGIN)
+            xs[i] = checkpoint_name(x, begin)
             break
     out = apply(xs)
     if isinstance(out, (list, tuple)):
-        return [_name_end(y) for y in out]
-    return _name_end(out)
+        return [_name_end(y, end) for y in out]
+    return _name_end(out, end)
 
 
-def _name_end(y):
-    return checkpoint_name(y, END) if isinstance(y, jax.Array) else y
+def _name_end(y, end: str):
+    return checkpoint_name(y, end) if isinstance(y, jax.Array) else y
 
 
 def checkpoint(run, inputs: list, policy: Policy, in_scope):
     """``run(*inputs)``, stored as its inputs, and as the policy says: by JAX's own."""
 
     def call(flat, xs):
-        if policy.others:
-            return jax.checkpoint(_marked(flat, policy.names), policy=checkpoint_policy)(*xs)
-        own = jax.checkpoint_policies
-        chosen = own.dots_saveable if policy.products else own.save_only_these_names(*policy.names)
-        return jax.checkpoint(flat, policy=chosen)(*xs)
+        if policy.products:
+            return jax.checkpoint(flat, policy=jax.checkpoint_policies.dots_saveable)(*xs)
+        if not policy.names:
+            return jax.checkpoint(flat)(*xs)
+        own = checkpoint_policy if policy.others else _saved(policy.names)
+        return jax.checkpoint(_marked(flat, policy), policy=own)(*xs)
 
     return _tree.by_leaves(call, run, inputs)
 
 
-def _marked(flat, names: frozenset):
-    """``flat``, in which the operations that made a value of these names are marked as those of a scope are."""
+_SAVED, _OVER = "gradops_checkpoint_saved_", "gradops_checkpoint_over"
+"""The names, the first with an operation's after it, between which that operation's result is saved."""
 
-    # JAX's own `save_anything_except_these_names` frees what `checkpoint_name` returns, and stores what it was given,
-    # which is the same value.
+
+def _marked(flat, policy: Policy):
+    """``flat``, in which the operations that made a value of a policy's names are marked."""
+
+    # JAX's own policies of names see what `checkpoint_name` returns. What it was given is the same value under another
+    # name: whoever used that, as the derivative of `exp` does, computes it again, or stores it.
     def replayed(*xs):
         program = jax.make_jaxpr(flat)(*xs)
-        equations, known = program.jaxpr.eqns, dict(zip(program.jaxpr.constvars, program.consts))
-        known.update(zip(program.jaxpr.invars, xs))
-        named = {v for e in equations if e.primitive.name == "name" and e.params["name"] in names for v in e.invars}
-        for equation in equations:
-            if equation.primitive.name == "name" and equation.params["name"] in names:
-                known[equation.outvars[0]] = rules.read(equation.invars[0], known)
-            elif named.isdisjoint(equation.outvars):
-                rules.evaluate([equation], known)
+        jaxpr = program.jaxpr
+        known = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*program.consts, *xs]))
+        made = {v: e for e in jaxpr.eqns for v in e.outvars}
+        marked, passed = set(), set()
+        for e in jaxpr.eqns:
+            if e.primitive.name == "name" and e.params["name"] in policy.names and not hasattr(e.invars[0], "val"):
+                source = made.get(e.invars[0])
+                # The parts of an operation with a program of its own are stored or not one by one, not as one result.
+                if source is not None and (policy.others or not source.primitive.multiple_results):
+                    marked.add(id(source))
+                    passed.add(id(e))
+        for e in jaxpr.eqns:
+            if id(e) in marked:
+                begin, end = (BEGIN, END) if policy.others else (_SAVED + e.primitive.name, _OVER)
+                rules.evaluate([e], known, functools.partial(_mark, begin=begin, end=end))
+            elif id(e) in passed:
+                known[e.outvars[0]] = rules.read(e.invars[0], known)
             else:
-                rules.evaluate([equation], known, _mark)
-        return [rules.read(v, known) for v in program.jaxpr.outvars]
+                rules.evaluate([e], known)
+        return [rules.read(v, known) for v in jaxpr.outvars]
 
     return replayed
+
+
+def _saved(names: frozenset[str]):
+    inside = None
+
+    def policy(primitive, *avals, **params) -> bool:
+        nonlocal inside
+        if primitive.name != "name":
+            return primitive.name == inside
+        name = params["name"]
+        if name == _OVER:
+            inside = None
+        elif name.startswith(_SAVED):
+            inside = name[len(_SAVED) :]
+        return name in names
+
+    return policy
 
 
 def named(x, name: str):

@@ -14,6 +14,7 @@ A library defines the version and the view of its arrays in a subclass of ``Plan
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import itertools
 import threading
@@ -35,6 +36,7 @@ class Plan:
         self.handles: weakref.WeakValueDictionary[tuple, Handle] = weakref.WeakValueDictionary()
         self.lock = threading.RLock()
         self.policy = policies.current.get()
+        self.recent: collections.deque[tuple[Step, list]] = collections.deque(maxlen=4)  # with what they took
         self.clock = itertools.count(1).__next__
 
     # A library's knowledge of its arrays
@@ -54,6 +56,16 @@ class Plan:
         """The view of a recomputed array that ``layout`` describes."""
         raise NotImplementedError
 
+    @staticmethod
+    def memory(array) -> Any:
+        """What tells arrays that share memory."""
+        raise NotImplementedError
+
+    @staticmethod
+    def stored(array) -> Any:
+        """The array, to be kept by the graph that it is in."""
+        return array
+
     def recomputing(self) -> contextlib.AbstractContextManager:
         """A scope in which operations are not noted."""
         return contextlib.nullcontext()
@@ -67,6 +79,25 @@ class Plan:
         if handle is None:
             handle = self.handles[key] = Handle(self, result, origin)
         return handle
+
+    def noted(self, step: Step, arguments: tuple) -> None:
+        """Remember the arrays that ``step`` took for a while, in which its result may be named."""
+        if self.policy.others:
+            pairs = zip(items(step.arguments), items(arguments))
+            self.recent.append((step, [(s, self.stored(x)) for s, x in pairs if isinstance(s, Result)]))
+
+    def free(self, step: Step, array) -> None:
+        """Have ``array``, a result of ``step``, be computed again from what the step took, which is stored."""
+        step.kept = False
+        for handle in list(self.handles.values()):
+            if handle.result.step is step:
+                handle.kept = None
+        for source, given in next((pairs for known, pairs in self.recent if known is step), ()):
+            if self.memory(given) == self.memory(array):
+                self.free(source.step, given)
+            elif source.step.kept:
+                step.taken.append(self.handle(source, None))
+                step.taken[-1].keep(given)
 
     def value(self, asked: Handle, done: dict) -> Any:
         """The value that ``asked`` stands for; ``done`` holds the values of the backward pass, by plan and handle."""
@@ -163,7 +194,7 @@ class Source:
 class Step(Call):
     """One operation to run again, on constants and on the values of its sources."""
 
-    __slots__ = ("plan", "drawn", "seq", "kept", "__weakref__")
+    __slots__ = ("plan", "drawn", "seq", "kept", "taken", "__weakref__")
     kind = Source
 
     def __init__(self, plan: Plan, function: Callable, arguments: tuple, drawn: Drawn | None = None):
@@ -172,6 +203,7 @@ class Step(Call):
         self.drawn = drawn
         self.seq = plan.clock()
         self.kept = plan.policy.others  # True if results are stored where plain code would store them
+        self.taken: list[Handle] = []  # arguments that are stored for it
 
     def sources(self) -> list[Step]:
         """The steps that must run before."""
@@ -273,6 +305,7 @@ class Handle(state.Recomputed):
 
     def keep(self, array) -> None:
         """Store the array."""
+        array = self.plan.stored(array)
         self.kept = Origin(self.plan, lambda: array, self.plan.version(array))
 
     def living(self) -> Any:

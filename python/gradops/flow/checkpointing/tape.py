@@ -37,6 +37,10 @@ class TapePlan(Plan):
         shape, dtype, offset, strides = layout
         return np.ndarray(shape, dtype, array, offset, strides)
 
+    @staticmethod
+    def memory(array):
+        return id(state.buffer(array))
+
     @contextlib.contextmanager
     def recomputing(self):
         with changed(current, None), np.errstate(all="ignore"):
@@ -52,6 +56,7 @@ class TapePlan(Plan):
         if product and self.policy.products:
             return result
         step = Step(self, kernel, map_items(self._source, arguments))
+        self.noted(step, arguments)
         for i, array in enumerate(items(result)):
             # A kernel may return its argument. That array is known by the step that made it, or is an input, which is
             # stored anyway.
@@ -147,17 +152,15 @@ def named(x, name: str):
     plan, found = in_progress(), _find(x.data)
     if plan is None or name not in plan.policy.names or found is None or found[0].step.plan is not plan:
         return x
-    (result, ref, _), saved = found, not plan.policy.others
-    array = ref()
-    result.step.kept = saved
+    result, array = found[0], found[1]()
+    if plan.policy.others:
+        plan.free(result.step, array)
+        return x
     for handle in list(plan.handles.values()):
         its = handle.result
         if its.step is result.step and its.index == result.index:
-            handle.kept = None
-            if saved:
-                handle.keep(array if its.layout is None else plan.view(array, its.layout))
-    if saved:
-        forget([array])
+            handle.keep(array if its.layout is None else plan.view(array, its.layout))
+    forget([array])
     return x
 
 

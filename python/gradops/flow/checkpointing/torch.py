@@ -55,6 +55,7 @@ class Noting(_private.DispatchMode):
         if plan.policy.products and name in _PRODUCTS:
             return result
         step = Step(plan, _of_positions(func, tuple(kwargs)) if kwargs else func, sources, drawn)
+        plan.noted(step, (*args, *kwargs.values()))
         for t in written:
             plan.after_write(t, step, counted)
         for i, out in enumerate(items(result)):
@@ -264,8 +265,7 @@ def _handle(made: Storage, t) -> Handle | None:
             handle = plan.handle(result, Origin(plan, output.tensor, _private.version(t)) if same else None)
             made.handles[handle] = layout
             if output.step.kept:
-                with busy, torch.no_grad():
-                    handle.keep(t.detach())
+                handle.keep(t)
             return handle
     return None
 
@@ -303,6 +303,7 @@ def checkpoint(run, inputs: list, policy: policies.Policy, in_scope):
     for x in _tree.flatten(result)[0]:
         if isinstance(x, torch.Tensor) and (made := storages.get(key_of(x))) is not None:
             made.forget()
+            made.plan.end_if_over()
     _maybe_retire()
     return result
 
@@ -332,16 +333,14 @@ def named(t, name: str):
     made = plan.made(key_of(t)) if plan is not None and name in plan.policy.names else None
     if plan is None or made is None:
         return t
-    saved = not plan.policy.others
-    for output in made.outputs:
-        output.step.kept = saved
+    if plan.policy.others:
+        for output in list(made.outputs):
+            plan.free(output.step, t)
+        return t
     for handle, layout in made.handles.items():
-        handle.kept = None
-        if saved and not handle.stale:
-            with busy, torch.no_grad():
-                handle.keep(plan.view(t.detach(), layout))
-    if saved:
-        made.forget()
+        if not handle.stale:
+            handle.keep(plan.view(plan.stored(t), layout))
+    made.forget()
     return t
 
 

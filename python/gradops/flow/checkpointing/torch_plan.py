@@ -56,6 +56,7 @@ class TorchPlan(Plan):
         """Leave the scope: living tensors have the versions of now, and those that the user dropped are forgotten."""
         self.open = False
         self.written.clear()
+        self.recent.clear()
         for made in list(self.storages):
             for output in made.outputs:
                 t = output.tensor()
@@ -80,6 +81,15 @@ class TorchPlan(Plan):
     def view(array, layout):
         offset, shape, stride, *_ = layout
         return array.as_strided(shape, stride, offset)
+
+    @staticmethod
+    def memory(array):
+        return key_of(array)
+
+    @staticmethod
+    def stored(array):
+        with busy, torch.no_grad():
+            return array.detach()
 
     @contextlib.contextmanager
     def recomputing(self):
