@@ -205,11 +205,22 @@ local_stop_gradient <- function(.local_envir = parent.frame()) {
 #'
 #' Results computed in the code of `with_gradient_checkpoint()`, or after `local_gradient_checkpoint()` until the
 #' calling function ends, are not stored for the backward pass but computed again there. `checkpoint(f)` is `f` with
-#' nothing stored but its arguments.
+#' nothing stored but its arguments and what `policy` says.
+#'
+#' `checkpoint_name()` gives the value `x` a name by which a policy says whether it is stored; give it where the value is
+#' made. On TensorFlow there are no policies but `"nothing"` and `"everything"`, except of variables.
 #' @inheritParams with_stop_gradient
 #' @param f A function of tensors. Random numbers, R's and those of the Python libraries, are the same when it is run
 #'   again, and go on afterwards as if it had run once.
-#' @returns The value of `code`; of `local_gradient_checkpoint()` `NULL`, invisibly; of `checkpoint()` a function.
+#' @param policy The results that are stored beside the arguments, and are not computed again: `NULL` or `"nothing"`;
+#'   `"products"`, that is matrix products and convolutions; `"everything"`; or that of `save_only_these_names()` or
+#'   `save_anything_except_these_names()`.
+#' @param x A tensor, or a list of them.
+#' @param name A string.
+#' @param ... Names, as strings or vectors of them.
+#' @returns The value of `code`; of `local_gradient_checkpoint()` `NULL`, invisibly; of `checkpoint()` a function; of
+#'   `checkpoint_name()` the values of `x`; of `save_only_these_names()` and `save_anything_except_these_names()` a
+#'   policy.
 #' @section Gradient:
 #' Unchanged.
 #' @seealso [backward()], [jit()].
@@ -219,6 +230,10 @@ local_stop_gradient <- function(.local_envir = parent.frame()) {
 #' backward(y^2)
 #' x$grad
 #' gradient(checkpoint(function(x) exp(x)^2), 1)
+#' # the matrix product is stored, or one value by its name
+#' light <- checkpoint(function(x) sum(tanh(x %*% x)), policy = "products")
+#' f <- function(x) sin(checkpoint_name(exp(x), "e"))
+#' stored <- checkpoint(f, save_only_these_names("e"))
 #' @export
 with_gradient_checkpoint <- function(code) {
   within_scope(local_gradient_checkpoint, code)
@@ -232,12 +247,48 @@ local_gradient_checkpoint <- function(.local_envir = parent.frame()) {
 
 #' @rdname with_gradient_checkpoint
 #' @export
-checkpoint <- function(f) {
+checkpoint <- function(f, policy = NULL) {
   check_function(f)
+  policy_in_python(policy)
   restore_random_numbers()
   here <- environment()
   checkpointed <- in_each_session(function() {
-    call_core("interop.r.made", "checkpoint", callback(running_inside(f), owner = here))
+    inside <- callback(running_inside(f), owner = here)
+    call_core("interop.r.made", "checkpoint", inside, policy = policy_in_python(policy))
   })
   function(...) several(call_python(checkpointed(), list(...), "tensors", keep = here))
+}
+
+#' @rdname with_gradient_checkpoint
+#' @export
+checkpoint_name <- function(x, name) {
+  several(call_core("checkpoint_name", operand(x), name))
+}
+
+#' @rdname with_gradient_checkpoint
+#' @export
+save_only_these_names <- function(...) {
+  policy_of_names("save_only_these_names", ...)
+}
+
+#' @rdname with_gradient_checkpoint
+#' @export
+save_anything_except_these_names <- function(...) {
+  policy_of_names("save_anything_except_these_names", ...)
+}
+
+# A policy as R has it, from one session to the next: the function and its names.
+policy_of_names <- function(save, ..., .call = parent.frame()) {
+  names <- lapply(unname(list(...)), function(x) if (is.character(x)) as.list(unname(x)) else list(x))
+  policy <- structure(list(save = save, names = do.call(c, names)), class = "gradops_checkpoint_policy")
+  policy_in_python(policy, .call)
+  policy
+}
+
+policy_in_python <- function(policy, call = parent.frame()) {
+  if (inherits(policy, "gradops_checkpoint_policy")) {
+    do.call(call_core, c(list(policy$save), policy$names, list(.call = call)), quote = TRUE)
+  } else {
+    call_core("flow.checkpointing.policies.policy_of", policy, .call = call)
+  }
 }

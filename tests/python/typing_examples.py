@@ -213,6 +213,7 @@ assert_type(step.explain(), str)
 assert_type(gradops.jit(gradops.value_and_grad(loss))(a), tuple[float, Floats])
 assert_type(gradops.vmap(step)(a, 0.1), Floats)
 assert_type(gradops.checkpoint(step)(a, rate=0.1), Floats)
+assert_type(gradops.checkpoint(step, gradops.save_only_these_names("a"))(gradops.checkpoint_name(a, "a"), 0.1), Floats)
 gradops.jit(lambda x: x)(a)
 gradops.vmap(lambda x: x * 2)(a)
 step(a)  # error: call-arg

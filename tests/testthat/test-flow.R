@@ -162,6 +162,24 @@ test_each("scopes: stop and checkpoint", {
   expect_equal(as.numeric(x$grad), 3 * exp(2))
 })
 
+test_each("checkpoints by policies", {
+  f <- function(x) sum(tanh(checkpoint_name(x %*% x, "product")))
+  x <- variable(matrix(1:4 / 4, 2), TRUE)
+  by_name <- list(save_only_these_names("product"), save_anything_except_these_names("product", "other"))
+  for (policy in c(list("products", "nothing", "everything"), by_name)) {
+    expect_equal(as.array(gradient(checkpoint(f, policy), x)), as.array(gradient(f, x)))
+  }
+  if (backend == "tensorflow") {
+    tensor <- op_convert_to_tensor(matrix(1:4 / 4, 2))
+    expect_error(gradient(checkpoint(f, "products"), tensor), "does not work on TensorFlow", class = "gradops_error_backend")
+  }
+  expect_error(checkpoint(f, "dots"), "`policy` must be", class = "gradops_error_argument")
+  expect_error(checkpoint(f, 3), "`policy` must be", class = "gradops_error_type")
+  expect_equal(save_only_these_names("a", "b"), save_only_these_names(c("a", "b")))
+  expect_error(save_only_these_names("a", 1), "`names` must be", class = "gradops_error_type")
+  expect_error(checkpoint_name(1, 2), "`name` must be", class = "gradops_error_type")
+})
+
 test_each("a gradient function gets the defaults of R, whether it repeats them or not", {
   ten <- function(x, k, upstream) upstream * k * 10
   forms <- list(

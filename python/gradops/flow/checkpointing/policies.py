@@ -82,7 +82,7 @@ def save_only_these_names(*names: str) -> Policy:
         ...     return ops.sum(ops.sin(hidden))
         >>> stored = gradops.checkpoint(model, policy=gradops.save_only_these_names("hidden"))
         >>> print(gradops.grad(stored)(np.array([0.0, 1.0])).round(4))
-        [ 0.5403 -2.4784]
+        [ 0.5403 -2.4783]
 
     See Also:
         :func:`gradops.save_anything_except_these_names`.

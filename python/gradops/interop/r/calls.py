@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 import pkgutil
@@ -72,9 +73,9 @@ class Made:
         return self._make(*[keeping(function, held) for function in self._functions])
 
 
-def made(name: str, *functions: Callable) -> Made:
+def made(name: str, *functions: Callable, **settings) -> Made:
     """The result of gradops' function ``name`` for R functions, made anew for each :func:`invoke`."""
-    return Made(operator.attrgetter(name)(gradops), functions)
+    return Made(functools.partial(operator.attrgetter(name)(gradops), **settings), functions)
 
 
 def custom_jvp(f: Callable, rule: Callable) -> Callable:
