@@ -207,8 +207,8 @@ local_stop_gradient <- function(.local_envir = parent.frame()) {
 #' calling function ends, are not stored for the backward pass but computed again there. `checkpoint(f)` is `f` with
 #' nothing stored but its arguments and what `policy` says.
 #'
-#' `checkpoint_name()` gives the value `x` a name by which a policy says whether it is stored; give it where the value is
-#' made. On TensorFlow there are no policies but `"nothing"` and `"everything"`, except of variables.
+#' `checkpoint_name()` gives the value `x` a name by which a policy says whether it is stored; give it where the value
+#' is made. On TensorFlow there are no policies but `"nothing"` and `"everything"`, except of variables.
 #' @inheritParams with_stop_gradient
 #' @param f A function of tensors. Random numbers, R's and those of the Python libraries, are the same when it is run
 #'   again, and go on afterwards as if it had run once.

@@ -171,6 +171,7 @@ WRONG = {
     "gradcheck fast_mode": (lambda: autodiff.gradcheck(ops.sin, (ARRAY,), fast_mode=ARRAY), "fast_mode"),
     "gradgradcheck": (lambda: autodiff.gradgradcheck(1, (ARRAY,)), "func"),
     "gradgradcheck atol": (lambda: autodiff.gradgradcheck(ops.sin, (ARRAY,), atol=[None]), "atol"),
+    "ShapeDtypeStruct": (lambda: gradops.functional.ShapeDtypeStruct(1j), "shape"),
     "checkpoint": (lambda: gradops.checkpoint(ops.exp, "dots"), "policy"),
     "checkpoint names": (lambda: gradops.checkpoint(ops.exp, ["a"]), "policy"),
     "checkpoint_name": (lambda: gradops.checkpoint_name(ARRAY, 1), "name"),

@@ -171,7 +171,7 @@ test_each("checkpoints by policies", {
   }
   if (backend == "tensorflow") {
     tensor <- op_convert_to_tensor(matrix(1:4 / 4, 2))
-    expect_error(gradient(checkpoint(f, "products"), tensor), "does not work on TensorFlow", class = "gradops_error_backend")
+    expect_error(gradient(checkpoint(f, "products"), tensor), "does not work on", class = "gradops_error_backend")
   }
   expect_error(checkpoint(f, "dots"), "`policy` must be", class = "gradops_error_argument")
   expect_error(checkpoint(f, 3), "`policy` must be", class = "gradops_error_type")

@@ -10,6 +10,7 @@ import numpy as np
 from .. import _tree, backends, dtypes, ops
 from ..autodiff.modes import no_grad
 from ..autodiff.variable import Variable, data_of
+from ..errors import ArgumentTypeError, TypeOf
 from ..ops import _checks
 from ..ops._structures import check_functions, owner_of
 
@@ -20,6 +21,9 @@ class ShapeDtypeStruct:
     Args:
         shape: a tuple of whole numbers.
         dtype: the name of a dtype.
+
+    Raises:
+        ArgumentTypeError: a ``shape`` that is no tuple or list of whole numbers.
 
     Examples:
         >>> from gradops.functional import ShapeDtypeStruct
@@ -40,6 +44,12 @@ class ShapeDtypeStruct:
     __slots__ = ("shape", "dtype")
 
     def __init__(self, shape, dtype: str = "float64"):
+        if not isinstance(shape, (list, tuple)):
+            raise ArgumentTypeError(
+                "`ShapeDtypeStruct`: `shape` must be a tuple of whole numbers; got {shape}.",
+                argument="shape",
+                shape=TypeOf(shape),
+            )
         self.shape = tuple([_checks.integer("ShapeDtypeStruct", n, "shape", 0) for n in shape])
         self.dtype = dtypes.canonical(dtype)
 
