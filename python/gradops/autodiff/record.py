@@ -70,6 +70,21 @@ def has_derivative(op: str) -> bool:
     return _dispatch.registry[op].name in _derivatives
 
 
+@cache
+def rule_of(op: _dispatch.Op, name: str) -> Callable | None:
+    """The rule of an op's argument as a function of ``(g, saved, edge)``, or None.
+
+    ``saved`` are the op's arguments and its result, ``edge`` anything with the argument's ``shape``.
+    """
+    rules, _ = _derivatives[op.name]
+    return _vjp(op, rules, name).function if name in rules else None
+
+
+def is_holomorphic(op: str) -> bool:
+    """True if the rules of an op are, of complex numbers, those of a holomorphic function."""
+    return _derivatives[op][1]
+
+
 def make_recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
     """The function that runs ``op`` on arguments of types ``kinds``, at least one of them a variable."""
     # A rule reads its saved values with operators. A list would be joined by `+`, and a data frame would align rows by

@@ -8,6 +8,7 @@ from .reverse import grad, value_and_grad
 from .shapes import ShapeDtypeStruct, eval_shape
 from .shards import objective
 from .sparse_hessian import SparseHessian
+from .taylor import jet
 
 __all__ = [
     "ShapeDtypeStruct",
@@ -22,6 +23,7 @@ __all__ = [
     "hessian_diagonal",
     "hvp",
     "jacobian",
+    "jet",
     "jvp",
     "laplacian",
     "linear_solve",

@@ -356,9 +356,10 @@ def connected(y) -> bool:
 
 def stepped(residual: Callable, inverse: Callable, x, rest=None):
     """``x`` after the steps that are recorded, with the inverse of the Jacobian, which stays as it is."""
-    for _ in range(STEPS):
-        x = ops.subtract(x, inverse(residual(x) if rest is None else rest))
-        rest = None
+    rest = residual(x) if rest is None else rest
+    for i in range(steps := max(STEPS, getattr(rest, "order", 0))):  # each makes one more of a series' order right
+        x = ops.subtract(x, inverse(rest))
+        rest = residual(x) if i < steps - 1 else None
     return x
 
 

@@ -1,0 +1,505 @@
+"""Taylor mode: a tensor along a curve, as the coefficients of its series, and the ops on such.
+
+Linear ops act on each coefficient, those linear in each argument by convolution. Any other with a derivative is the
+integral of it: ``y = y0 + integral of y'``, where ``y'`` is the op's rule on series, one order less. Coefficients are
+computed when they are asked for, so a rule may read the very ``y`` that it defines, and a rule's ops are kept while an
+op is computed, so that the rules of ``sin`` and ``cos`` meet: the recurrences of Griewank and Walther (2008, chapter
+13), of quadratic cost, follow from the rules for the backward pass.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from .. import _tree, backends, dtypes
+from .._scopes import changed
+from ..autodiff import cotangents, gradients, record
+from ..autodiff.graph import STEPS
+from ..autodiff.modes import recording
+from ..autodiff.variable import Variable, data_of, wrap
+from ..errors import ArgumentError, ArgumentTypeError, GradientError, TypeOf
+from ..flow.elementary import stop_gradient
+from ..ops import _dispatch, conversion, creation, elementwise, numpy_functions, operators, shaping
+from .batched import Batched, deeper
+from .transformations import _Run, jvp
+
+
+class Series:
+    """A tensor along a curve ``t``: the coefficients of 1, ``t``, ``t**2``, ... up to ``order``.
+
+    Args:
+        first: the value.
+        more: a function of the number of any other coefficient to it, called for each once.
+        level: the number of :func:`jet` calls and batches around.
+    """
+
+    __slots__ = ("level", "order", "_known", "_more", "__weakref__")
+    __array_priority__ = 500
+
+    def __init__(self, first, more: Callable[[int], Any], level: int, order: int):
+        self._known, self._more = [first], more
+        self.level, self.order = level, order
+
+    def at(self, k: int) -> Any:
+        """A coefficient."""
+        while len(self._known) <= k:
+            self._known.append(self._more(len(self._known)))
+        return self._known[k]
+
+    shape = property(lambda self: self.at(0).shape)
+    dtype = property(lambda self: self.at(0).dtype)
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: conversion.size(self.at(0)))
+
+    def __len__(self) -> int:
+        return len(self.at(0))
+
+    def __iter__(self):
+        return (operators.OPERATORS["getitem"](self, i) for i in range(len(self)))
+
+    def __bool__(self) -> bool:
+        return bool(self.at(0))
+
+    def _leaving(self, *_, **__):
+        raise ArgumentTypeError("a Python number or a NumPy array made in `jet` of a tensor has no series.", hint=_STOP)
+
+    __float__ = __int__ = __complex__ = __index__ = __array__ = item = tolist = numpy = _leaving
+
+    def __setitem__(self, *_):
+        raise GradientError("a write in place has no series in `jet`.", hint="use `ops.slice_update` or `ops.where`")
+
+    _described = _constant = _write = __setitem__
+
+
+_STOP = "use ops, or end the dependence by `stop_gradient()`"
+
+# The backend, by which others know its tensors ------------------------------------------------------------------------
+
+wraps = True
+
+
+def is_tensor_type(kind: type) -> bool:
+    return issubclass(kind, Series)
+
+
+def dtype_name(x: Series) -> str:
+    return conversion.dtype(x.at(0))
+
+
+def to_numpy(x: Series):
+    x._leaving()
+
+
+def convert(value, dtype=None, like=None):
+    """Constants stay with their libraries; numbers are NumPy's."""
+    if backends.of(value) in (None, backends.embedded()):
+        return backends.embedded().convert(value, dtype)
+    return value if dtype is None else conversion.cast(value, dtype)
+
+
+def zeros(shape, dtype=None):
+    return backends.embedded().kernel("zeros")(shape, dtype)
+
+
+_stopped: ContextVar[int] = ContextVar("gradops_stopped_series", default=0)
+"""The level up to which results have no series."""
+
+_depth: ContextVar[int] = ContextVar("gradops_series", default=0)
+
+
+@contextmanager
+def stopped():
+    with changed(_stopped, _depth.get()):
+        yield
+
+
+@functools.cache
+def _register() -> None:
+    """Make series a backend and give them operators."""
+    backend = backends.register("series", sys.modules[__name__], root=__name__, partial=True)
+    backend.derivatives.adopt(
+        SimpleNamespace(
+            stop=lambda x: stop_gradient(x.at(0)),
+            stopped=stopped,
+            custom=lambda run, inputs: run(*inputs)[0],
+            checkpoint=lambda run, inputs: run(*inputs),
+            compile=lambda f: f,
+            records=lambda x: True,
+        )
+    )
+    operators.give(Series)
+    numpy_functions.give(Series)
+    _dispatch.trace_with(Series, _make)
+
+
+# Ops ------------------------------------------------------------------------------------------------------------------
+
+_within: ContextVar[tuple[int, dict]] = ContextVar("gradops_within_series", default=(0, {}))
+"""The level of the op whose rule is run, and the results of the rule's ops; of that level they are known in part."""
+
+
+def _level(x) -> float:
+    """The place of a value among the derivatives and batches around it: the innermost one's ops go first."""
+    if isinstance(x, Variable):
+        inside = _level(x.data)
+        return inside and inside + 0.5
+    return x.level if isinstance(x, (Series, Batched)) else 0
+
+
+def _make(op: _dispatch.Op, kinds: tuple) -> Callable:
+    """The implementation of an op for calls with a series among the arguments."""
+    flat = [kind for part in kinds for kind in (part if type(part) is frozenset else (part,))]
+    recorder = record.make_recorder(op, kinds) if any(issubclass(kind, Variable) for kind in flat) else None
+
+    def implementation(*arguments):
+        top = max(_tree.items([arguments[p] for p in op.positions]), key=_level)
+        if isinstance(top, Variable) and recorder is not None:
+            return recorder(*arguments)
+        if isinstance(top, Batched):
+            return backends.of(top).kernel(op.name)(*arguments)
+        return _applied(op, arguments, top)
+
+    return implementation
+
+
+def _applied(op: _dispatch.Op, arguments: tuple, top: Series):
+    level, results = _within.get()
+    postponed = level == top.level
+    if not postponed:
+        results = {}
+    parts = [_key(x, top) for x in arguments]
+    key = (op.name, id(top), *parts) if None not in parts else ()
+    if key in results:
+        return results[key][0]
+    y = _Call(op, arguments, top, results).result()
+    if key:
+        results[key] = y, top
+    if not postponed:
+        for part in _tree.items(y):
+            if isinstance(part, Series) and part.level == top.level:
+                part.at(part.order)
+    return y
+
+
+def _key(x, top: Series) -> Any:
+    """The part of an argument in the key of a call: of the series itself, of a number or a name; else None."""
+    if x is top:
+        return Series
+    if isinstance(x, (np.ndarray, np.generic)) and not x.ndim:
+        return x.dtype, x.item()
+    return (type(x), x) if x is None or isinstance(x, (str, int, float, complex)) else None
+
+
+class _Call:
+    """An op at arguments, of which some are series of one level."""
+
+    def __init__(self, op: _dispatch.Op, arguments: tuple, top: Series, results: dict):
+        self.op, self.level, self.order, self.results = op, top.level, top.order, results
+        given = list(arguments)
+        for name, p in zip(op.tensors, op.positions):
+            plain = isinstance(given[p], (list, tuple)) or type(given[p]) in _dispatch.NUMBERS and name not in op.weak
+            if plain and name not in op.many and given[p] is not None:
+                given[p] = backends.embedded().convert(given[p])
+            if record.has_derivative(op.name) and record.rule_of(op, name) is None:
+                given[p] = _tree.map_items(lambda x: x.at(0) if self._is_own(x) else x, given[p])
+        self.arguments = tuple(given)
+        self.moving = {n for n, p in zip(op.tensors, op.positions) if any(map(self._is_own, _tree.items(given[p])))}
+
+    def _is_own(self, x) -> bool:
+        return isinstance(x, Series) and x.level == self.level
+
+    def at(self, coefficient: Callable) -> Any:
+        """The op's result for a coefficient of each series."""
+        return self.op.call(*_tree.map_items(lambda x: coefficient(x) if self._is_own(x) else x, self.arguments))
+
+    def result(self):
+        op, facts = self.op, self.op.facts
+        if not self.moving or not op.differentiable or op.name in STEPS or self.level <= _stopped.get():
+            return self._value()
+        if op.name in RULES:
+            return RULES[op.name](self)
+        if self.moving <= set(facts.linear):
+            return self._several(lambda k: self._linear(k, facts.linear))
+        if facts.moves and self.moving == {op.parameters[0]}:
+            return self._several(lambda k: self._linear(k, ()))
+        if self.moving <= set(facts.multilinear):
+            return self._several(self._convolved)
+        if facts.elementwise and record.has_derivative(op.name):
+            return self._integrated(self._slope)
+        if op.body is not None:
+            return op.body(*self.arguments)
+        if record.has_derivative(op.name):
+            return self._integrated(self._transposed)
+        raise GradientError(f"`{op.name}` has no derivative, and so no series in `jet`.", hint=_STOP)
+
+    def _value(self):
+        return self.at(lambda x: x.at(0))
+
+    def _series(self, first, more: Callable) -> Any:
+        return Series(first, more, self.level, self.order) if _moves(first) else first
+
+    def _several(self, coefficient: Callable):
+        """The series of each of the op's results, of a function to all of a coefficient."""
+        known = functools.cache(coefficient)
+        first = known(0)
+        if not isinstance(first, (list, tuple)):
+            return self._series(first, known)
+        return _tree.alike(first, [self._series(y, lambda k, i=i: known(k)[i]) for i, y in enumerate(first)])
+
+    def _linear(self, k: int, places):
+        """The op of each series' coefficient, and of zeros for the constants in the same sum."""
+        if not k:
+            return self._value()
+        given = list(self.arguments)
+        for name, p in zip(self.op.tensors, self.op.positions):
+            if name in self.moving or name in places:
+                given[p] = _tree.map_items(lambda x: x.at(k) if self._is_own(x) else _zeros(x), given[p])
+        return self.op.call(*given)
+
+    def _convolved(self, k: int):
+        """The sum over all ways of dividing ``k`` among the series."""
+        own = [x for x in _tree.items(self.arguments) if self._is_own(x)]
+        total = None
+        for parts in _divisions(k, len(own)):
+            term = self.at(lambda x, left=list(parts): x.at(left.pop(0)))
+            total = term if total is None else elementwise.add(total, term)
+        return total
+
+    def _integrated(self, slope: Callable):
+        """The series whose derivatives ``slope(y)`` gives, of the result or of all results."""
+
+        @functools.cache
+        def slopes():
+            with changed(_within, (self.level, self.results)), changed(recording, True):
+                return slope(y)
+
+        def made(i: int, first):
+            def more(k: int):
+                slope = slopes()[i]
+                if not self._is_own(slope):
+                    return creation.zeros_like(first)
+                part = elementwise.multiply(slope.at(k - 1), 1 / k)
+                return part if conversion.dtype(part) == conversion.dtype(first) else conversion.cast(part, first.dtype)
+
+            return self._series(first, more)
+
+        first = self._value()
+        parts = [made(i, part) for i, part in enumerate(_tree.items(first))]
+        y = _tree.alike(first, parts) if isinstance(first, (list, tuple)) else parts[0]
+        return y
+
+    def _rules(self, y) -> list[tuple]:
+        """For each series among the arguments it, and the function of the upstream gradient to its own."""
+        saved = (*self.arguments, y)
+
+        def bound(name: str, x):
+            rule: Any = record.rule_of(self.op, name)
+            return x, lambda g: rule(g, saved, x)
+
+        places = zip(self.op.tensors, self.op.positions)
+        return [bound(name, self.arguments[p]) for name, p in places if name in self.moving]
+
+    def _slope(self, y) -> list:
+        """The sum of an elementwise op's rules on the derivatives of its arguments."""
+        if not record.is_holomorphic(self.op.name):
+            self._check_analytic(x for x, _ in self._rules(y))
+        parts = []
+        for x, rule in self._rules(y):
+            found = rule(_fitted(_derivative(x), y.shape))
+            if found is not None:
+                parts.append(found)
+        return [functools.reduce(elementwise.add, parts) if parts else None]
+
+    def _transposed(self, y) -> list:
+        """The products of the Jacobian with the derivatives, by transposing the rules, which are linear in ``g``."""
+        self._check_analytic([*_tree.items(y), *(x for x, _ in self._rules(y))])
+        g = [wrap(self._nothing(part)) if self._is_own(part) else creation.zeros_like(part) for part in _tree.items(y)]
+        points = [point.requires_grad_() for point in g if isinstance(point, Variable)]
+        pairs = [(rule(g if isinstance(y, (list, tuple)) else g[0]), x) for x, rule in self._rules(y)]
+        pairs = [(cotangents.fit(p, x), _derivative(x)) for p, x in pairs if isinstance(p, Variable) and p._active]
+        pulled, tangents = [p for p, _ in pairs], [wrap(t) for _, t in pairs]
+        found = gradients.grad(pulled, points, tangents, create_graph=True, materialize_grads=True)
+        return [data_of(next(left)) if isinstance(x, Variable) else None for left in [iter(found)] for x in g]
+
+    def _check_analytic(self, xs) -> None:
+        if any(cotangents.is_complex(x.dtype) for x in xs):
+            raise GradientError(f"`{self.op.name}` of complex numbers has no series in `jet`.", hint=_STOP)
+
+    def _nothing(self, like: Series) -> Series:
+        zeros = creation.zeros_like(like.at(0))
+        return Series(zeros, lambda k: zeros, self.level, self.order)
+
+
+def _moves(x) -> bool:
+    return dtypes.is_floating(conversion.dtype(x))
+
+
+def _zeros(x):
+    """0 in the place of a constant: a tensor, a number, or None."""
+    return x if x is None else type(x)(0) if type(x) in _dispatch.NUMBERS else creation.zeros_like(x)
+
+
+def _divisions(k: int, count: int) -> Iterator[tuple[int, ...]]:
+    """All lists of ``count`` whole numbers, none negative, whose sum is ``k``."""
+    if count == 1:
+        yield (k,)
+        return
+    for first in range(k + 1):
+        for rest in _divisions(k - first, count - 1):
+            yield (first, *rest)
+
+
+def _derivative(x: Series) -> Series:
+    """The series of ``dx/dt``."""
+
+    def more(k: int):
+        return elementwise.multiply(x.at(k + 1), k + 1)
+
+    return Series(x.at(1), more, x.level, x.order)
+
+
+def _fitted(x: Series, shape) -> Any:
+    return x if tuple(x.shape) == tuple(shape) else shaping.broadcast_to(x, tuple(shape))
+
+
+def _divide(call: _Call):
+    a, b = call.arguments
+    if not call._is_own(b):
+        return call._several(lambda k: call._linear(k, ()))
+    first = call._value()
+
+    def more(k: int):
+        rest = [elementwise.multiply(b.at(j), y.at(k - j)) for j in range(1, k + 1)]
+        total = functools.reduce(elementwise.add, rest)
+        over = elementwise.subtract(a.at(k), total) if call._is_own(a) else elementwise.negative(total)
+        return elementwise.divide(over, b.at(0))
+
+    y = call._series(first, more)
+    return y
+
+
+def _power(call: _Call):
+    base, exponent = call.arguments
+    if not call._is_own(exponent):
+        return call._integrated(call._slope)
+    return elementwise.exp(elementwise.multiply(exponent, elementwise.log(base)))
+
+
+def _locally_linear(call: _Call):
+    """An op of elements chosen by their order, whose derivative is the same at all points near by."""
+    x, *settings = call.arguments
+
+    def coefficient(k: int):
+        if not k:
+            return call._value()
+        return jvp(lambda x: call.op.call(x, *settings), (x.at(0),), (x.at(k),))[1]
+
+    return call._several(coefficient)
+
+
+def _abs(call: _Call):
+    """Of complex numbers by their parts, as it is not analytic."""
+    (x,) = call.arguments
+    if not cotangents.is_complex(x.dtype):
+        return call._integrated(call._slope)
+    return elementwise.sqrt(elementwise.add(*(elementwise.square(part) for part in (x.real, x.imag))))
+
+
+RULES: dict[str, Callable[[_Call], Any]] = {
+    **dict.fromkeys(("max", "min", "sort", "segment_max", "segment_min", "window_max", "sparsemax"), _locally_linear),
+    "abs": _abs,
+    "divide": _divide,
+    "power": _power,
+}
+"""The series of ops that neither facts nor derivatives give, or only at a cost that doubles with each order."""
+
+
+def jet(f: Callable, primals, series) -> tuple[Any, Any]:
+    """The value of ``f`` and its derivatives along a curve through ``primals``, to any order: Taylor mode.
+
+    The curve is ``t -> primals + series[0] * t + series[1] * t**2 / 2 + ...``; with 1 and then zeros as the series of a
+    number, they are the derivatives of ``f`` by it. The cost grows with the square of the order for most functions,
+    where forward mode in forward mode doubles it with each.
+
+    Args:
+        f: as of :func:`gradops.vjp`.
+        primals: a tuple or list of the arguments of ``f``.
+        series: a tuple or list with a list for each of ``primals``: its first derivative along the curve, its second,
+            ..., each of its structure and shape. All lists are of one length, the order.
+
+    Returns:
+        ``(value, derivatives)``, in the structure of the value, with a list of derivatives, of the order's length, for
+        each tensor.
+
+    Raises:
+        GradientError: a value that is no floating tensor; in ``f``, an op without derivative, one of complex numbers
+            that is not analytic, and a write in place.
+        ArgumentTypeError: in ``f``, a Python number or a NumPy array made of a tensor.
+        ArgumentError, ArgumentTypeError, ShapeError: ``primals`` or ``series`` of another form.
+
+    Gradient:
+        Differentiable again, forward and reverse, as what is computed is ops. Of a function with a gradient of its own
+        (``custom_gradient``, ``custom_jvp``, ``scaled_gradient``) the series are those of its value's ops, as a
+        derivative tells nothing of the next ones; a stop ends them, and ``no_grad`` does not. Where elements are
+        chosen by their order (``max``, ``sort``), the choice at ``primals`` holds. After ``jax.experimental.jet``;
+        Griewank & Walther (2008), chapter 13.
+
+    Examples:
+        The derivatives of the sine at 0, and those of a loss along a direction:
+
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> from gradops.functional import jet
+        >>> value, derivatives = jet(ops.sin, (0.0,), ([1.0, 0.0, 0.0],))
+        >>> print(value, *derivatives)
+        0.0 1.0 0.0 -1.0
+        >>> w, v = np.array([1.0, 2.0]), np.array([1.0, -1.0])
+        >>> print(*jet(lambda w: ops.sum(w**3), (w,), ([v, np.zeros(2)],))[1])
+        -9.0 18.0
+        >>> print(gradops.grad(lambda x: jet(ops.sin, (x,), ([1.0, 0.0],))[1][1])(0.0))
+        -1.0
+
+    See Also:
+        :func:`gradops.jvp` for the first order, :func:`hessian`.
+    """
+    for name, given in (("primals", primals), ("series", series)):
+        if not isinstance(given, (tuple, list)) or len(given) != len(primals) or not len(given):
+            raise ArgumentTypeError(
+                f"`jet`: `{name}` must be a tuple, one for each argument of `f`; got {{given}}.",
+                argument=name,
+                given=TypeOf(given),
+            )
+    orders = {len(terms) if isinstance(terms, (tuple, list)) else 0 for terms in series}
+    if len(orders) > 1 or 0 in orders:
+        raise ArgumentError(
+            "`jet`: `series` must have a list of derivatives for each of `primals`, all of one length, 1 or more.",
+            argument="series",
+        )
+    run, order = _Run("jet", f, tuple(primals), beside=series), orders.pop()
+    terms = [run.tangents("series", tuple(part[k] for part in series)) for k in range(order)]
+    _register()
+    with deeper() as level, changed(_depth, level):
+
+        def curve(i: int, x) -> Series:
+            return Series(x, lambda k: elementwise.multiply(terms[k - 1][i], 1 / math.factorial(k)), level, order)
+
+        outputs = run._flat(*[curve(i, x) for i, x in enumerate(run.at.leaves)])
+
+    def derivatives(y) -> list:
+        if not isinstance(y, Series) or y.level != level:
+            y = run.at._tensor(y)
+            return [y, *[creation.zeros_like(y)] * order]
+        return [y.at(0), *[elementwise.multiply(y.at(k), math.factorial(k)) for k in range(1, order + 1)]]
+
+    found = [derivatives(y) for y in outputs]
+    return tuple(_tree.unflatten(run.value_form, part) for part in ([y[0] for y in found], [y[1:] for y in found]))
