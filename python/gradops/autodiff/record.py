@@ -55,6 +55,7 @@ def derivative(
         _joint[entry.name] = joint
     if several:
         _several.add(entry.name)
+    rule_of.cache_clear()
     entry.kernels.clear()
 
 
@@ -63,6 +64,7 @@ def forget(op: str) -> None:
     _derivatives.pop(op, None)
     _joint.pop(op, None)
     _several.discard(op)
+    rule_of.cache_clear()
 
 
 def has_derivative(op: str) -> bool:

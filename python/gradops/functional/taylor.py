@@ -165,7 +165,7 @@ def _make(op: _dispatch.Op, kinds: tuple) -> Callable:
         if isinstance(top, Variable) and recorder is not None:
             return recorder(*arguments)
         if isinstance(top, Batched):
-            return backends.of(top).kernel(op.name)(*arguments)
+            return op.native(backends.of(top))(*arguments)
         return _applied(op, arguments, top)
 
     return implementation
@@ -287,14 +287,14 @@ class _Call:
                 slope = slopes()[i]
                 if not self._is_own(slope):
                     return creation.zeros_like(first)
-                part = elementwise.multiply(slope.at(k - 1), 1 / k)
-                return part if conversion.dtype(part) == conversion.dtype(first) else conversion.cast(part, first.dtype)
+                part, dtype = elementwise.multiply(slope.at(k - 1), 1 / k), conversion.dtype(first)
+                return part if conversion.dtype(part) == dtype else conversion.cast(part, dtype)
 
             return self._series(first, more)
 
         first = self._value()
         parts = [made(i, part) for i, part in enumerate(_tree.items(first))]
-        y = _tree.alike(first, parts) if isinstance(first, (list, tuple)) else parts[0]
+        y = _tree.alike(first, parts) if isinstance(first, (list, tuple)) else parts[0]  # which `slopes` reads
         return y
 
     def _rules(self, y) -> list[tuple]:
@@ -383,15 +383,8 @@ def _divide(call: _Call):
         over = elementwise.subtract(a.at(k), total) if call._is_own(a) else elementwise.negative(total)
         return elementwise.divide(over, b.at(0))
 
-    y = call._series(first, more)
+    y = call._series(first, more)  # which `more` reads
     return y
-
-
-def _power(call: _Call):
-    base, exponent = call.arguments
-    if not call._is_own(exponent):
-        return call._integrated(call._slope)
-    return elementwise.exp(elementwise.multiply(exponent, elementwise.log(base)))
 
 
 def _locally_linear(call: _Call):
@@ -418,7 +411,6 @@ RULES: dict[str, Callable[[_Call], Any]] = {
     **dict.fromkeys(("max", "min", "sort", "segment_max", "segment_min", "window_max", "sparsemax"), _locally_linear),
     "abs": _abs,
     "divide": _divide,
-    "power": _power,
 }
 """The series of ops that neither facts nor derivatives give, or only at a cost that doubles with each order."""
 
