@@ -131,7 +131,7 @@ def _register() -> None:
             stop=lambda x: stop_gradient(x.at(0)),
             stopped=stopped,
             custom=lambda run, inputs: run(*inputs)[0],
-            checkpoint=lambda run, inputs: run(*inputs),
+            checkpoint=lambda run, inputs, *_: run(*inputs),
             compile=lambda f: f,
             records=lambda x: True,
         )
