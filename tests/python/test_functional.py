@@ -8,7 +8,7 @@ from parity import BACKENDS, numpy, tensors
 
 import gradops
 from gradops import Variable, config, functional, ops
-from gradops.errors import ArgumentError, ArgumentTypeError, GradientError, ShapeError
+from gradops.errors import ArgumentError, ArgumentTypeError, BackendError, GradientError, ShapeError
 
 X = np.array([0.5, 1.0, 1.5])
 V = np.array([1.0, -2.0, 3.0])
@@ -421,3 +421,16 @@ def test_sparse_jacobians_of_outputs_in_structures():
             found = functional.jacobian(func, X, sparse=True)
             same(found["b"].toarray(), PARTS["b"])
             same(found["a"][1][0].toarray(), PARTS["a"][1][0])
+
+
+def test_a_constant_variable_beside_the_librarys_own_tensors(backend):
+    """The result is a variable, whose data the library records."""
+    if backend == "torch":
+        with pytest.raises(BackendError, match="needs no Variable"):
+            Variable(on(backend, V))
+        return
+    x, c = on(backend, X), Variable(on(backend, V))
+    np.testing.assert_allclose(numpy(gradops.grad(lambda x: ops.sum(x * x * c))(x)), 2 * X * V)
+    np.testing.assert_allclose(numpy(gradops.hessian(lambda x: ops.sum(x * x * c))(x)), np.diag(2 * V))
+    np.testing.assert_allclose(numpy(functional.jacobian(lambda x: x * c, x)), np.diag(V))
+    np.testing.assert_allclose(numpy(gradops.jvp(lambda x: (x, x * c), (x,), (x,))[1][1]), X * V)

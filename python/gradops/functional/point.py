@@ -11,7 +11,7 @@ from ..autodiff.modes import differentiated
 from ..autodiff.variable import Variable, data_of
 from ..errors import ArgumentError, ArgumentTypeError, GradientError, Position, ShapeError, TypeOf
 from ..ops import _checks, conversion, creation, elementwise, shaping
-from .reverse import _prepare, _scalar, no_slope, warn_of_numpy
+from .reverse import _prepare, _scalar, as_differentiated, no_slope, warn_of_numpy
 
 
 class EmptyOutput(Exception):
@@ -63,9 +63,10 @@ class Point:
         """
         y = differentiated(xs, self.given, *xs)
         if isinstance(y, (tuple, list)):
-            y = tuple([self._tensor(part, "output {output}", Position(i)) for i, part in enumerate(y)])
+            parts = [as_differentiated(part, xs) for part in y]
+            y = tuple([self._tensor(part, "output {output}", Position(i)) for i, part in enumerate(parts)])
         else:
-            y = self._tensor(y)
+            y = self._tensor(as_differentiated(y, xs))
         if self.full and any(map(is_empty, y if isinstance(y, tuple) else (y,))):
             raise EmptyOutput
         return y

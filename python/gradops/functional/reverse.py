@@ -94,6 +94,7 @@ def value_and_grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, 
                 if not isinstance(result, (tuple, list)) or len(result) != 2:
                     raise GradientError("`f` must return a pair of a scalar and anything else with `has_aux`.")
                 result, box["aux"] = result
+            result = as_differentiated(result, xs)
             warn_of_numpy(result, backend)
             return _scalar(result)
 
@@ -270,6 +271,11 @@ def no_slope(
         hint="return the number before it was rounded or compared; a constant as a float",
         **({} if output is None else {"output": output}),
     )
+
+
+def as_differentiated(y, xs):
+    """A result of the inputs ``xs``: of a variable its data, where not variables but the library records."""
+    return data_of(y) if isinstance(y, Variable) and not any(isinstance(x, Variable) for x in xs) else y
 
 
 def warn_of_numpy(y, backend: backends.Backend, argument: str = "f") -> None:
