@@ -174,6 +174,51 @@ def test_jaxs_own_transformations():
     np.testing.assert_allclose(jax.jacfwd(jax.grad(total(soft_tanh)))(x), np.diag(3 * slopes), rtol=1e-6)
 
 
+def test_jax_traces_a_rule_when_its_derivative_is_asked_for():
+    jax = pytest.importorskip("jax")
+    traced = 0
+
+    @extend.op(elementwise=True, name="test.traced_later")
+    def product(x1: extend.Tensor, x2: extend.Tensor):
+        return x1 * x2
+
+    def rule(g, x1, x2):
+        nonlocal traced
+        traced += 1
+        return g * x2
+
+    extend.derivative(product, x1=rule, x2=lambda g, x1, x2: g * ops.exp(x1))
+    x = tensors(np.array([0.5, 1.5]), "jax")
+    jax.jit(product)(x, x)
+    jax.vmap(jax.jit(product))(x, x)
+    assert not traced
+    by_second = jax.make_jaxpr(jax.jit(jax.grad(lambda a, b: product(a, b).sum(), 1)))(x, x)
+    assert traced
+    assert "exp" in str(by_second)
+    np.testing.assert_allclose(jax.jit(jax.vmap(jax.grad(product, 1)))(x, x), np.exp(x))
+    slope = jax.vmap(jax.jit(lambda a, b: jax.grad(product)(a, b)))
+    np.testing.assert_allclose(jax.jit(jax.vmap(jax.grad(lambda a: slope(a[None], 2 * a[None])[0])))(x), 2 * np.ones(2))
+
+
+@pytest.mark.parametrize("around", ["jit", "grad"])
+def test_a_rule_that_closes_over_what_jax_traces(around):
+    jax = pytest.importorskip("jax")
+
+    def scaled(c, x):
+        @extend.op(elementwise=True, name="test.closes_over")
+        def sine(x: extend.Tensor):
+            return ops.sin(x)
+
+        extend.derivative(sine, x=lambda g, x: g * ops.cos(x) * c)
+        return ops.sum(sine(x))
+
+    c, x = tensors(np.array(3.0), "jax"), tensors(np.array([0.5, 1.5]), "jax")
+    by_x = jax.jit(jax.grad(scaled, 1)) if around == "jit" else jax.grad(jax.jit(scaled), 1)
+    np.testing.assert_allclose(by_x(c, x), 3 * np.cos(x))
+    with pytest.raises(errors.GradientError, match="not an argument"):
+        jax.jit(jax.grad(scaled))(c, x)
+
+
 def test_tensorflows_own_transformations():
     tf = pytest.importorskip("tensorflow")
 

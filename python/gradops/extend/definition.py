@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import keyword
+import types
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+import numpy as np
 
 from .. import backends
 from ..autodiff import Function, record
@@ -221,7 +225,7 @@ class _Ruled:
         key = kernel, derivatives
         if key not in self._made:
             general = custom_gradient(self._pair(kernel))
-            general.is_closed = True  # an op's kernels and rules have all by argument
+            general.is_closed = all(map(_is_closed, (kernel, *[rule for rule, _ in self.rules.values()])))
             if derivatives.own_tape and not derivatives.eager():  # a compiler reads no definition of a class
                 return _either(derivatives, lambda *arguments: self(kernel, derivatives)(*arguments), general)
             own = self._function(kernel) if derivatives.own_tape else None
@@ -295,6 +299,28 @@ class _Ruled:
             if conjugate and found[i] is not None:
                 found[i] = conj(found[i])
         return found
+
+
+def _is_closed(x, within: tuple = ()) -> bool:
+    """True for a function whose closure can hold no tensor of a library that traces: functions like it, constants."""
+    if x is None or isinstance(x, (str, bool, *NUMBERS, np.ndarray, np.ufunc, type, types.ModuleType)):
+        return True
+    if hasattr(x, "op") or x in within:
+        return True
+    if isinstance(x, tuple):
+        return all(_is_closed(part, within) for part in x)
+    if isinstance(x, functools.partial):
+        return all(_is_closed(part, within) for part in (x.func, *x.args, *x.keywords.values()))
+    if isinstance(x, types.BuiltinFunctionType):
+        return True
+    if not isinstance(x, types.FunctionType):
+        return False
+    try:
+        held = [cell.cell_contents for cell in x.__closure__ or ()]
+    except ValueError:  # a cell that is not filled yet
+        return False
+    defaults = (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values())
+    return all(_is_closed(part, (*within, x)) for part in (*held, *defaults))
 
 
 def _either(derivatives, own: Callable, general: Callable) -> Callable:
