@@ -8,6 +8,8 @@ import numpy as np
 
 from .. import backends, ops
 from .. import numpy as _numpy
+from ..errors import ArgumentTypeError, TypeOf
+from ..ops import _checks
 from ..ops.numpy_functions import is_ours
 from . import _kinds, _places
 
@@ -35,6 +37,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy: bool | None = None):
     Gradient:
         The upstream gradient, cast to the dtype of ``obj``.
     """
+    _check_copy("asarray", copy)
     dtype = None if dtype is None else _kinds.name_of(dtype)
     if not (is_ours(obj) or ops.is_tensor(obj)):
         if copy is False:
@@ -49,6 +52,11 @@ def asarray(obj, /, *, dtype=None, device=None, copy: bool | None = None):
     if is_ours(y):
         return _places.to_device(y, device)
     return _places.made_at(device, lambda: y)
+
+
+def _check_copy(name: str, copy) -> None:
+    if copy is not None:
+        _checks.check_flags(name, copy=copy)
 
 
 def _buffer(obj):
@@ -67,9 +75,15 @@ def from_dlpack(x, /, *, device=None, copy: bool | None = None):
         copy: True for memory of its own, False for an error where it cannot be shared.
 
     Raises:
+        ArgumentTypeError: an object without it.
         GradientError: a variable that requires a gradient.
         ValueError: a copy would be needed.
     """
+    _check_copy("from_dlpack", copy)
+    if not hasattr(x, "__dlpack__"):
+        raise ArgumentTypeError(
+            "`from_dlpack`: `x` must be an array with `__dlpack__`; got {x}.", argument="x", x=TypeOf(x)
+        )
 
     def make():
         owner = backends.by_name(_places.config.backend())

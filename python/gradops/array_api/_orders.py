@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import ops
+from ..ops import _checks
 from . import _kinds, _places
 from ._rows import functions
 
@@ -28,6 +29,7 @@ def meshgrid(*arrays, indexing: str = "xy") -> list:
     Gradient:
         The upstream gradient, summed over the other dimensions.
     """
+    indexing = _checks.choice("meshgrid", indexing, ("xy", "ij"), "indexing")
     return list(_of_numpy["meshgrid"](*arrays, indexing=indexing))
 
 
@@ -46,12 +48,14 @@ def sort(x, /, *, axis: int = -1, descending: bool = False, stable: bool = True)
     Gradient:
         The upstream gradient, to the places that the elements came from.
     """
+    _checks.check_flags("sort", descending=descending, stable=stable)
     y = ops.sort(x, axis)
     return ops.flip(y, axis) if descending else y
 
 
 def argsort(x, /, *, axis: int = -1, descending: bool = False, stable: bool = True):
     """The places of the elements along an axis in order; equal ones stay in the order that they are in."""
+    _checks.check_flags("argsort", descending=descending, stable=stable)
     if not descending:
         return ops.argsort(x, axis)
     last = ops.shape(x)[axis] - 1
@@ -64,6 +68,7 @@ def astype(x, dtype, /, *, copy: bool = True, device=None):
     Gradient:
         The upstream gradient, cast to the dtype of ``x``; none to or from integers and bools.
     """
+    _checks.check_flags("astype", copy=copy)
     name = _kinds.name_of(dtype)
     same = ops.dtype(x) == name
     y = (ops.copy(x) if copy else x) if same else ops.cast(x, name)

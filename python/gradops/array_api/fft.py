@@ -3,6 +3,8 @@
 import numpy as _np
 
 from .._names import namespace
+from ..errors import ArgumentError, ArgumentTypeError, TypeOf
+from ..ops import _checks
 from . import _made
 from ._rows import functions
 
@@ -15,13 +17,30 @@ globals().update(_FUNCTIONS)
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype=None, device=None):
-    """The frequencies of the transform of ``n`` samples, ``d`` apart."""
-    return _made.asarray(_np.fft.fftfreq(n, d).tolist(), dtype=dtype, device=device)
+    """The frequencies of the transform of ``n`` samples, ``d`` apart.
+
+    Raises:
+        ArgumentTypeError, ArgumentError: ``n`` that is no positive whole number, ``d`` that is no number or 0.
+    """
+    return _frequencies("fftfreq", n, d, dtype, device)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype=None, device=None):
-    """The frequencies of the transform of ``n`` real samples, ``d`` apart."""
-    return _made.asarray(_np.fft.rfftfreq(n, d).tolist(), dtype=dtype, device=device)
+    """The frequencies of the transform of ``n`` real samples, ``d`` apart.
+
+    Raises:
+        ArgumentTypeError, ArgumentError: as of :func:`fftfreq`.
+    """
+    return _frequencies("rfftfreq", n, d, dtype, device)
+
+
+def _frequencies(name: str, n, d, dtype, device):
+    n = _checks.integer(name, n, "n", 1)
+    if not isinstance(d, (int, float)):
+        raise ArgumentTypeError(f"`{name}`: `d` must be a number; got {{d}}.", argument="d", d=TypeOf(d))
+    if not d:
+        raise ArgumentError(f"`{name}`: `d` must not be 0.", argument="d")
+    return _made.asarray(getattr(_np.fft, name)(n, float(d)).tolist(), dtype=dtype, device=device)
 
 
 __all__ = sorted([*_FUNCTIONS, "fftfreq", "rfftfreq"])

@@ -73,6 +73,8 @@ def op(function: F | None = None, *, name: str | None = None, differentiable: bo
             raise ArgumentTypeError(
                 f"`op` has no fact {unknown[0]!r}.", argument=unknown[0], hint=f"the facts are {', '.join(FACTS)}"
             )
+        if name is not None and not isinstance(name, str):
+            raise ArgumentTypeError("`name` must be text; got {name}.", argument="name", name=TypeOf(name))
         named = name or f"{function.__module__.partition('.')[0].strip('_')}.{function.__name__}"
         if not all(part.isidentifier() and not keyword.iskeyword(part) for part in named.split(".")):
             raise ArgumentError(f"`name` must be a Python name, or several with dots; got {named!r}.", argument="name")
