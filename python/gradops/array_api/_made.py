@@ -45,7 +45,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy: bool | None = None):
         obj = _numpy._joined(obj) if _numpy._holds_ours(obj) else obj
         return obj if is_ours(obj) and dtype is None else _make(ops.array, device, dtype, _buffer(obj))
     same = dtype in (None, ops.dtype(obj))
-    if copy is False and not (same and device in (None, _places.device_of(obj))):
+    if copy is False and not (same and _places.checked(device) in (None, _places.device_of(obj))):
         raise ValueError("`asarray` with another dtype or device needs a copy.")
     y = obj if same else ops.cast(obj, dtype)
     y = ops.copy(y) if copy and same else y

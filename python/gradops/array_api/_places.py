@@ -12,7 +12,7 @@ from .. import backends, config, ops
 from .._tree import map_items
 from ..autodiff import inplace, to
 from ..autodiff.variable import Variable
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ArgumentTypeError, TypeOf
 from ..functional.batched import Batched
 from ..jit.array import Traced
 from ..ops.numpy_functions import is_ours
@@ -42,9 +42,26 @@ def _library_of(device) -> str:
     return config.backend() if found is None else found.name
 
 
+def checked(device):
+    """A device, which any hashable object may be.
+
+    Raises:
+        ArgumentTypeError: an array, or a list.
+    """
+    try:
+        hash(device)
+    except TypeError:
+        raise ArgumentTypeError(
+            "`device` must be a device as `x.device` is, or its name; got {device}.",
+            argument="device",
+            device=TypeOf(device),
+        ) from None
+    return device
+
+
 def made_at(device, make, *arguments, **keywords):
     """A new array of the library, and at the place, of a device; None is that of new arrays."""
-    if device is None:
+    if checked(device) is None:
         made = make(*arguments, **keywords)
         return inplace.taking(made) if isinstance(made, np.ndarray) else made
     library = _library_of(device)
@@ -64,12 +81,12 @@ def to_device(x, device, /, *, stream=None):
         stream: None; other streams are an error.
 
     Raises:
-        ArgumentError: a ``stream``.
+        ArgumentError: a ``stream``. ArgumentTypeError: no device.
         GradientError: another device for a variable that requires a gradient.
     """
     if stream is not None:
         raise ArgumentError("`to_device`: `stream` must be {None}.", argument="stream")
-    if device is None or device_of(x) == device:
+    if checked(device) is None or device_of(x) == device:
         return x
     data = x.data if isinstance(x, Variable) else x
     place = device.place if isinstance(device, Device) else device
