@@ -575,3 +575,16 @@ def test_a_rule_that_calls_its_function(backend):
     linear.defjvp(lambda primals, tangents: (linear(*primals), linear(*tangents)))
     with pytest.raises(GradientError, match="has that rule again"):
         gradops.grad(linear)(on(backend, 1.0))
+
+
+def test_the_tangent_of_a_normalization_has_its_own():
+    """PyTorch's own kernel has a wrong one."""
+    torch = pytest.importorskip("torch")
+    x, v = (torch.tensor([row], dtype=torch.float64) for row in ([0.3, -0.5, 1.2], [1.0, 0.5, -0.2]))
+
+    def tangent(x):
+        return torch.func.jvp(lambda x: ops.layer_normalization(x, epsilon=1e-5), (x,), (v,))[1]
+
+    step = 1e-6
+    want = (tangent(x + step * v) - tangent(x - step * v)) / (2 * step)
+    np.testing.assert_allclose(torch.func.jvp(tangent, (x,), (v,))[1], want, rtol=1e-6, atol=1e-7)

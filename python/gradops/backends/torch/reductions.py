@@ -2,7 +2,7 @@
 
 import torch
 
-from . import transforms
+from . import _private, transforms
 from .base import arithmetic, axes_of, floats, native_dtype, promoted, together
 
 
@@ -161,4 +161,10 @@ def sliding_product(x, window):
 
 
 def standardized(x, gamma, beta, rank, epsilon):
-    return torch.layer_norm(x, x.shape[x.ndim - rank :], gamma, beta, epsilon)
+    if _private.forward_level() < 0:
+        return torch.layer_norm(x, x.shape[x.ndim - rank :], gamma, beta, epsilon)
+    axes = tuple(range(x.ndim - rank, x.ndim))  # the tangent of PyTorch's own tangent is wrong
+    centered = x - x.mean(axes, True)
+    y = centered / torch.sqrt((centered * centered).mean(axes, True) + epsilon)
+    y = y if gamma is None else y * gamma
+    return y if beta is None else y + beta

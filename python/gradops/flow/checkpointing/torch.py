@@ -311,7 +311,7 @@ def checkpoint(run, inputs: list, policy: policies.Policy, in_scope):
 def _selective(policy: policies.Policy) -> dict:
     if policy.names:
         raise BackendError(
-            "`checkpoint`: policies of names do not work in a graph of torch.compile, which keeps no names.",
+            "`checkpoint`: policies of names do not work in a graph of PyTorch's compiler, which keeps no names.",
             argument="policy",
             hint="use the policy 'products', or leave the names out",
         )
