@@ -164,23 +164,27 @@ r_, c_ = _Joining(_numpy.r_, 1), _Joining(_numpy.c_, 2)
 
 
 class _Part:
-    """A module of NumPy's, whose functions take lists of variables."""
+    """A module of NumPy's, imported when it is used.
 
-    def __init__(self, module: Any):
-        self._module = module
+    Args:
+        change: of what is found there.
+    """
+
+    def __init__(self, name: str, change: Callable = lambda found: found):
+        self._name, self._change = name, change
 
     def __dir__(self) -> list[str]:
-        return dir(self._module)
+        return dir(getattr(_numpy, self._name))
 
     def __getattr__(self, name: str) -> Any:
-        return _as_here(getattr(self._module, name))
+        return self._change(getattr(getattr(_numpy, self._name), name))
 
 
-linalg: Any = _Part(_numpy.linalg)
+linalg: Any = _Part("linalg", lambda found: _as_here(found))
 
 __path__: list[str] = []  # not NumPy's, in which Python would find its modules once more, with other functions
 for _name in ("fft", "linalg", "polynomial", "random"):
-    sys.modules[f"{__name__}.{_name}"] = globals().get(_name) or getattr(_numpy, _name)
+    sys.modules[f"{__name__}.{_name}"] = globals().get(_name) or _Part(_name)  # type: ignore[assignment]
 
 
 _missing = namespace(__name__)[1]

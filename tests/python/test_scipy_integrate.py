@@ -109,7 +109,9 @@ def test_each_function_has_a_case():
             np.testing.assert_array_equal(got, want)
 
 
-@pytest.mark.parametrize("name", INTEGRALS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name == "tplquad" else name for name in INTEGRALS]
+)
 def test_integrals_to_second_order(name):
     function = INTEGRALS[name]
     first = functional.grad(function)

@@ -152,7 +152,8 @@ def _with_turns(name: str, op: Callable) -> Callable:
     def explain(entry, error: Exception, arguments: tuple):
         other = arguments[1]
         if not _checks.is_numeric(other) and not isinstance(other, np.ndarray):
-            if name in ("eq", "ne") and not isinstance(other, Number):
+            several = getattr(arguments[0], "dtype", None) is str and isinstance(other, (list, tuple))  # texts
+            if name in ("eq", "ne") and not isinstance(other, Number) and not several:
                 return (NotImplemented,)
             reflected = getattr(type(other), f"__{_MIRRORED.get(name, 'r' + name)}__", None)
             if reflected is not None and not isinstance(other, (str, bytes, list, tuple)):
