@@ -57,6 +57,8 @@ def annotation(parameter: inspect.Parameter) -> str:
     if parameter.annotation is parameter.empty:
         return "Axes" if parameter.name.endswith("axis") else ""
     word = kind_of(parameter.annotation)
+    if word == "X":  # anything, of whose type the result is
+        return ""
     return "Axis" if word == "Integer" and parameter.name == "axis" else word
 
 
