@@ -13,7 +13,7 @@ import functools
 import math
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from types import SimpleNamespace
 from typing import Any
@@ -118,7 +118,8 @@ _depth: ContextVar[int] = ContextVar("gradops_series", default=0)
 
 @contextmanager
 def stopped():
-    with changed(_stopped, _depth.get()):
+    """A scope whose results have no series; nothing outside of :func:`jet`, as tasks end such scopes for each other."""
+    with changed(_stopped, _depth.get()) if _depth.get() else nullcontext():
         yield
 
 
