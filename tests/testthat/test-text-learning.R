@@ -94,7 +94,7 @@ test_once("a key in the message of an R error is masked, also in what caused it"
   }
 })
 
-test_once("what is no text is refused where it would be written as one", {
+test_once("values that are no text are refused where text is expected", {
   local_text()
   echo <- function(prompt, system) paste(system, prompt)
   for (field in list(NULL, NA, NA_character_, list(1, "b"))) {

@@ -113,7 +113,7 @@ test_each("text and numbers are in one graph", {
   }
 })
 
-test_once("what is no text", {
+test_once("values that are no text", {
   local_text()
   expect_error(variable(c("a", NA)), "missing text, at 2", class = "gradops_error_argument")
   expect_error(parameter("abc", "system prompt"), "requires_grad", class = "gradops_error")

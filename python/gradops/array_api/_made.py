@@ -41,7 +41,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy: bool | None = None):
     dtype = None if dtype is None else _kinds.name_of(dtype)
     if not (is_ours(obj) or ops.is_tensor(obj)):
         if copy is False:
-            raise ValueError("`asarray` of what is no array needs a copy.")
+            raise ValueError("`asarray`: `copy` must not be False for numbers and lists, of which an array is made.")
         obj = _numpy._joined(obj) if _numpy._holds_ours(obj) else obj
         return obj if is_ours(obj) and dtype is None else _make(ops.array, device, dtype, _buffer(obj))
     same = dtype in (None, ops.dtype(obj))

@@ -63,13 +63,13 @@ def made_at(device, make, *arguments, **keywords):
     """A new array of the library, and at the place, of a device; None is that of new arrays."""
     if checked(device) is None:
         made = make(*arguments, **keywords)
-        return inplace.taking(made) if isinstance(made, np.ndarray) else made
+        return inplace.taking(made)
     library = _library_of(device)
     place = device.place if isinstance(device, Device) else device
     with config.use_backend(library) if library != config.backend() else contextlib.nullcontext():
         made = to(make(*arguments, **keywords), library)
     made = made if device_of(made) == place else to(made, library, place)
-    made = inplace.taking(made) if isinstance(made, np.ndarray) else made
+    made = inplace.taking(made)
     return inplace.fillable(made) if isinstance(device, Device) and not is_ours(made) else made
 
 

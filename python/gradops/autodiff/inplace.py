@@ -431,7 +431,9 @@ def fillable(data) -> Variable:
 
 
 def taking(made) -> Any:
-    """An array of NumPy's as one that takes variables, where a function is recorded or compiled."""
+    """An array of NumPy's as one that takes variables, where a function is recorded or compiled; all else as it is."""
+    if not isinstance(made, np.ndarray):
+        return made
     tracing = recorder.get()
     data = made if tracing is None else tracing.program.current.fold(made)
     return fillable(data) if is_recorded() else data

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .. import _tree, backends, ops
-from ..autodiff.variable import data_of
+from .. import _tree, ops
 from ..errors import ArgumentError
 from ..ops import _checks
+from ..ops._compose import beside
 from ..ops._structures import check_functions
 from . import transformations
 from .reverse import grad
@@ -196,13 +196,8 @@ def _products(name: str, f: Callable, x, probes: int | None, seed: int):
     for k in range(int(ends[-1]) if probes is None else probes):
         flat = np.arange(ends[-1]) == k if probes is None else rng.choice([-1.0, 1.0], int(ends[-1]))
         parts = [flat[i:j].reshape(shape) for i, j, shape in zip(ends, ends[1:], shapes)]
-        direction = _tree.unflatten(form, [_beside(part, leaf) for part, leaf in zip(parts, leaves)])
+        direction = _tree.unflatten(form, [beside(part.astype(float), leaf) for part, leaf in zip(parts, leaves)])
         yield direction, push(direction)
-
-
-def _beside(array: np.ndarray, like):
-    data = data_of(like)
-    return backends.of(data).convert(array.astype(float), ops.dtype(like), data)
 
 
 def _inner(a, b):

@@ -85,7 +85,7 @@ def fixed_point(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int
     def residual(x):
         return ops.subtract(unknowns.of_vector(x), x)
 
-    return unknowns.solved(residual, _iterated(unknowns.of_vector, tol, most))
+    return unknowns.solved(residual, _iterated("fixed_point", unknowns.of_vector, tol, most))
 
 
 def root(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 100):
@@ -130,7 +130,7 @@ def root(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 100)
     def newton(x):
         return ops.subtract(x, _inverse(residual, x)(residual(x)))
 
-    return unknowns.solved(residual, _iterated(newton, tol, most))
+    return unknowns.solved(residual, _iterated("root", newton, tol, most))
 
 
 def argmin(f: Callable, x0, *theta, tol: float = 1e-8, max_iterations: int = 200):
@@ -195,7 +195,7 @@ def argmin(f: Callable, x0, *theta, tol: float = 1e-8, max_iterations: int = 200
         (t,) = _loop(too_high, lambda t: (t / 2,), (ops.ones_like(start),), 40)
         return x + t * p
 
-    return unknowns.solved(slope, _iterated(descend, tol, most), _cg)
+    return unknowns.solved(slope, _iterated("argmin", descend, tol, most), _cg)
 
 
 def linear_solve(matvec: Callable, b, *, method: str = "gmres", tol: float = 1e-10, max_iterations: int | None = None):
@@ -241,8 +241,7 @@ def linear_solve(matvec: Callable, b, *, method: str = "gmres", tol: float = 1e-
         :func:`gradops.ops.solve` for a matrix; :func:`root` where the function is not linear.
     """
     check_functions("linear_solve", matvec=matvec)
-    if not _checks.is_numeric(tol):
-        raise _checks.not_a_tensor("linear_solve", "tol", tol)
+    _check_tol("linear_solve", tol)
     solve = _METHODS[_checks.choice("linear_solve", method, _METHODS, "method")]
     most = None if max_iterations is None else integer("linear_solve", max_iterations, "max_iterations", 1)
     unknowns = _Unknowns("linear_solve", b, (), matvec)
@@ -282,10 +281,9 @@ class _Unknowns:
         if not given:
             raise ArgumentError(f"`{name}`: `{argument}` must hold a tensor.", argument=argument)
         leaves = [_tensor(x, [*theta, *given]) for x in given]
-        if all(type(x) in NUMBERS for x in given) and not any(map(ops.is_tensor, theta)):  # of no library as yet
-            found, form = _tree.flatten(_held(f)(_tree.unflatten(self.form, list(map(float, given)))))
-        else:
-            found, form = _tree.flatten(_held(f)(_tree.unflatten(self.form, leaves)))
+        of_no_library = all(type(x) in NUMBERS for x in given) and not any(map(ops.is_tensor, theta))  # as yet
+        at = list(map(float, given)) if of_no_library else leaves
+        found, form = _tree.flatten(_held(f)(_tree.unflatten(self.form, at)))
         if keeps:
             self._check(leaves, found, form)
         owner = backends.common([type(data_of(y)) for y in found], name)
@@ -381,10 +379,14 @@ def _tensor(value, others: list):
     return ops.convert_to_tensor(number)
 
 
-def _iterated(step: Callable, tol, max_iterations: int) -> Callable:
-    """A function of a start to where ``step`` changes nothing by more than ``tol``, and whether it still does."""
+def _check_tol(name: str, tol) -> None:
     if not _checks.is_numeric(tol):
-        raise _checks.not_a_tensor("fixed_point", "tol", tol)
+        raise _checks.not_a_tensor(name, "tol", tol)
+
+
+def _iterated(name: str, step: Callable, tol, max_iterations: int) -> Callable:
+    """A function of a start to where ``step`` changes nothing by more than ``tol``, and whether it still does."""
+    _check_tol(name, tol)
 
     def find(start):
         bound = max(tol, 4 * epsilon(start)) if isinstance(tol, (int, float)) else ops.reshape(tol, (-1,))
