@@ -562,7 +562,7 @@ def test_the_value_and_linearity_of_a_rule(backend):
 
 
 def test_a_rule_that_calls_its_function(backend):
-    """At the arguments, whose derivative is by the rule again; on tangents it would be so without end."""
+    """At the arguments, whose derivative is by the rule again, and on tangents, in which the function is linear."""
     f = gradops.custom_jvp(ops.exp)
     f.defjvp(lambda primals, tangents: (f(*primals), 3.0 * tangents[0] * f(*primals)))
     first = gradops.grad(f)
@@ -571,10 +571,24 @@ def test_a_rule_that_calls_its_function(backend):
         close(g(on(backend, 0.0)), 3.0**order)
     for g in (gradops.grad(pushed), lambda x: gradops.jvp(pushed, (x,), (1.0,))[1], gradops.hessian(f)):
         close(g(on(backend, 0.0)), 9.0)
-    linear = gradops.custom_jvp(ops.negative)
-    linear.defjvp(lambda primals, tangents: (linear(*primals), linear(*tangents)))
-    with pytest.raises(GradientError, match="has that rule again"):
-        gradops.grad(linear)(on(backend, 1.0))
+    tripled = gradops.custom_jvp(ops.divide)
+    tripled.defjvp(lambda primals, tangents: (tripled(*primals), 3.0 * tripled(tangents[0], primals[1])))
+    x, y = on(backend, 1.5), on(backend, 2.0)
+    by_x = gradops.grad(tripled)
+    close(by_x(x, y), 1.5)
+    close(gradops.jit(by_x)(x, y), 1.5)
+    close(gradops.jvp(tripled, (x, y), (1.0, 5.0))[1], 1.5)
+    close(gradops.vmap(by_x, (0, None))(ops.stack([x, x]), y), [1.5, 1.5])
+    close(gradops.hessian(tripled, (0, 1))(x, y)[0][1], -0.75)
+    close(gradops.grad(gradops.grad(by_x, 1), 1)(x, y), 0.75)
+    close(gradops.grad(lambda x: ops.scan(lambda c, _: (tripled(c, y), None), x, None, 2)[0])(x), 2.25)
+
+
+def test_a_rule_that_takes_its_own_derivative(backend):
+    f = gradops.custom_jvp(ops.exp)
+    f.defjvp(lambda primals, tangents: gradops.jvp(f, primals, tangents))
+    with pytest.raises(GradientError, match="its own function" if backend != "jax" else "to order 3"):
+        gradops.grad(f)(on(backend, 1.0))
 
 
 def test_the_tangent_of_a_normalization_has_its_own():

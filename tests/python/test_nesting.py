@@ -97,7 +97,16 @@ def _as(like, y):
     return Variable(y) if isinstance(like, Variable) and not isinstance(y, Variable) else y
 
 
-RULES = {f.__name__: f for f in (closed_over, of_a_default, of_an_attribute, in_a_list, by_a_derivative, of_a_function)}
+def given_forward(y):
+    f = gradops.custom_jvp(lambda x: 2 * x)
+    f.defjvps(lambda t, value, x: t * ops.cos(y) * x)
+    return f
+
+
+RULES = {
+    f.__name__: f
+    for f in (closed_over, of_a_default, of_an_attribute, in_a_list, by_a_derivative, of_a_function, given_forward)
+}
 
 
 def first(z):
@@ -120,16 +129,12 @@ DERIVATIVES = {
     "vhp": at_4(lambda h, x: 4.0 * functional.vhp(h, x, ops.ones_like(x))[1]),
     "hessian": at_4(lambda h, x: 4.0 * functional.hessian(h, x)),
 }
-FORWARD = ("jvp", "jacobian, forward", "hvp", "hessian")
-"""What goes through a rule by its transpose on JAX and TensorFlow."""
 
 
 @pytest.mark.parametrize("where", LIBRARIES + VARIABLES)
 @pytest.mark.parametrize("derivative", DERIVATIVES)
 @pytest.mark.parametrize("rule", RULES)
 def test_outer_derivative_of_what_a_rule_reads(where, derivative, rule):
-    if where == "jax" and derivative in FORWARD:
-        pytest.skip("forward mode through a custom gradient: test_transformations.py")
     if (where, derivative, rule) == ("torch", "jacobian, forward", "of_a_function"):
         pytest.skip("PyTorch asks a Function for a `jvp` of its own in forward mode")
     x = make(4.0, beside(where))
@@ -169,10 +174,8 @@ def test_derivative_by_a_hook_that_reads(where):
 
 
 @pytest.mark.parametrize("where", LIBRARIES)
-@pytest.mark.parametrize("rule", ["closed_over", "of_a_default", "of_an_attribute", "in_a_list"])
+@pytest.mark.parametrize("rule", ["closed_over", "given_forward", "of_a_default", "of_an_attribute", "in_a_list"])
 def test_compiled(where, rule):
-    if where == "jax":
-        pytest.skip("a traced array that a rule closes over is refused: test_transformations.py")
     x = make(4.0, where)
     f = gradops.jit(gradops.grad(lambda y: gradops.grad(lambda x: first(RULES[rule](y)(x)))(x)))
     for y in (3.0, 2.0):
@@ -305,10 +308,8 @@ def random_chain(seed: int, where: str):
     """A chain of custom gradients of ``(y, z)``, and NumPy's formula for its derivative at ``x``."""
     rng = np.random.default_rng(seed)
     parts = [(int(rng.integers(len(VALUES))), int(rng.integers(len(WEIGHTS)))) for _ in range(rng.integers(1, 4))]
-    forms = rng.integers(0, 4, len(parts))
+    forms = rng.integers(0, 5, len(parts))
     inner = str(rng.choice(INNER))
-    if where == "jax":  # which refuses traced arrays that the rule of a rule closes over, and forward mode
-        forms, inner = forms % 3, "grad" if inner in FORWARD else inner
 
     def chain(y, z):
         def h(x):
@@ -336,6 +337,10 @@ def link(value, weight, form: int, y, z):
     if form == 2:
         held = {"y": y}
         return gradops.custom_gradient(lambda x: (value(x), lambda u: weight(x, held["y"], z) * u))
+    if form == 4:
+        forward = gradops.custom_jvp(value)
+        forward.defjvps(lambda t, _, x: t * weight(x, y, z))
+        return forward
     inner = gradops.custom_gradient(lambda x: (x * 1.0, lambda u: u * weight(x, y, z)))
     outer = gradops.custom_gradient(lambda x: (value(x), lambda u: gradops.grad(inner)(x) * u))
     return lambda x: outer(x)

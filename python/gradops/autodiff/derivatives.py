@@ -49,7 +49,9 @@ def custom(run, inputs: list) -> list:
             g = materialize(g, node)
         token = moment.set(node.seq)
         try:
-            return [engine.lent(x) for x in pull([engine.given(x) for x in (g if isinstance(g, list) else [g])])]
+            found = pull([engine.given(x) for x in (g if isinstance(g, list) else [g])])
+            read(*edges_of(found))  # of derivatives inside of the rule, which are recorded where this pass is not
+            return [engine.lent(x) for x in found]
         finally:
             moment.reset(token)
 

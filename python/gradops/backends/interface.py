@@ -416,6 +416,10 @@ class Derivatives(_Contract):
         """
         return NotImplemented
 
+    def together(self, xs, ts) -> bool:
+        """True if ``ts`` and one of ``xs`` are of one derivative, which asks for rules before it goes back."""
+        return False
+
     def records(self, x) -> bool:
         """True if a derivative is being recorded for ``x``, so that its bare values would lose it."""
         return False

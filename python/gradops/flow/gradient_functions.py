@@ -165,10 +165,15 @@ def fit(g, x):
     dtype = conversion.dtype(data)
     if isinstance(g, (bool, int, float, complex)):
         return full(tuple(data.shape), _like(float(g) if not isinstance(g, complex) else g, data), dtype)
-    if not is_tensor(g) or (backends.of(g) is not None and backends.of(g) is not backends.of(data)):
+    if not is_tensor(g) or _is_foreign(backends.of(g), backends.of(data)):
         g = _like(g, data)
     g = given_for(g, tuple(data.shape), "the gradient function", argument="gradient")
     return given_in(g, dtype, "the gradient function")
+
+
+def _is_foreign(owner, wanted) -> bool:
+    """True for a tensor of another library; a traced array beside a NumPy constant is none."""
+    return owner is not None and owner is not wanted and (owner.derivatives.native or not wanted.yields)
 
 
 def _like(value, data):

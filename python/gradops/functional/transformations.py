@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, overload
 
 import numpy as np
 
-from .. import _pickling, _tree, dtypes
+from .. import _pickling, _tree, backends, dtypes
 from .._pickling import Transformed
 from .._scopes import changed
 from ..annotations import P, R, X
@@ -537,8 +537,11 @@ def _axes(axes, form: _tree.Structure, name: str) -> list:
     return [axis for part, inner in zip(parts, form.parts) for axis in _axes(part, inner, name)]
 
 
-_transposing: ContextVar[int] = ContextVar("gradops_transposing", default=0)
-"""The number of rules being transposed, each in the one before."""
+_transposing: ContextVar[tuple] = ContextVar("gradops_transposing", default=())
+"""The functions through whose rules a pass goes back, each in that of the one before."""
+
+_applied: ContextVar[tuple] = ContextVar("gradops_applied", default=())
+"""The functions whose rules run, each in that of the one before, with their tangents."""
 
 _DEEPEST = 20
 
@@ -567,7 +570,8 @@ class custom_jvp(Generic[P, R]):
     Gradient:
         The rule's, in forward and reverse mode, to any order, as far as the rule is differentiable: it is a
         :func:`gradops.custom_gradient` whose gradient function is the transpose of the rule. The value is that of the
-        function, also where it is differentiated, not that of the rule.
+        function, also where it is differentiated, not that of the rule. A rule may apply the function to tangents, in
+        which it is linear: the transpose is then that of ``fun`` as it stands.
 
     Examples:
         A function that is safe to differentiate for large ``x``:
@@ -678,7 +682,8 @@ class custom_jvp(Generic[P, R]):
             like, value_form = _tree.flatten(value)
 
             def tangent(*ts):
-                made = rule(*fixed, parts, filled(ts, [0.0 if type(x) is float else None for x in leaves]))
+                with changed(_applied, (*_applied.get(), (self, ts))):
+                    made = rule(*fixed, parts, filled(ts, [0.0 if type(x) is float else None for x in leaves]))
                 if not isinstance(made, (tuple, list)) or len(made) != 2:
                     raise GradientError(
                         "the rule of a `custom_jvp` must return a pair of the value and its tangent; got {given}.",
@@ -687,21 +692,36 @@ class custom_jvp(Generic[P, R]):
                     )
                 return _smooth(_like(made[1], like, value_form), like)
 
+            def body(*xs):
+                return _smooth(_tree.leaves_of(fun(*self._filled(fixed, filled(xs, leaves)))), like)
+
             def pull(upstream):
-                depth = _transposing.get()
-                if depth > _DEEPEST:
-                    raise GradientError(
-                        "the rule of a `custom_jvp` calls the function on its tangents, which has that rule again.",
-                        argument="rule",
-                        hint="call there the linear function without the rule",
-                    )
-                with changed(_transposing, depth + 1):
-                    _, pullback = vjp(tangent, *[creation.zeros_like(data_of(x)) for x in xs])
+                within = _transposing.get()
+                if self in within:
+                    _, pullback = vjp(body, *xs)
+                else:
+                    _, pullback = vjp(tangent, *[creation.zeros_like(x) for x in xs])
+                with changed(_transposing, (*within, self)):
                     return pullback(_smooth(_tree.leaves_of(upstream), like))
 
             return value, pull
 
-        return custom_gradient(run)(*[leaves[i] for i in places]) if places else fun(*given)
+        given_to = [leaves[i] for i in places]
+        own = [ts for f, ts in _applied.get() if f is self]
+        if len(own) > _DEEPEST:
+            raise GradientError(
+                "the rule of a `custom_jvp` takes a derivative of its own function, by the rule that is to give it.",
+                argument="rule",
+                hint="differentiate there the function without the rule",
+            )
+        on_tangents = any(_differentiated_with(given_to, ts) for ts in own)
+        return custom_gradient(run)(*given_to) if places and not on_tangents else fun(*given)
+
+
+def _differentiated_with(xs: list, ts: tuple) -> bool:
+    """True if one of ``xs`` depends on ``ts``, where the library shows that before a pass back."""
+    backend = backends.of(ts[0])
+    return backend is not None and backend.derivatives.together(xs, ts)
 
 
 def _moves(x) -> bool:

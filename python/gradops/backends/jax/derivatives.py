@@ -283,6 +283,10 @@ def _complex_rows(run, leaves: list) -> list:
     return rows
 
 
+def together(xs, ts) -> bool:
+    return bool({id(traces.of(t)) for t in ts} & {id(traces.of(x)) for x in xs if traces.is_tracer(x)})
+
+
 def records(x) -> bool:
     return traces.is_tracer(x)
 

@@ -164,13 +164,13 @@ class _Program:
         """The program of rows, which arguments have along ``axes``."""
         return _Rows(self, axes, axis)
 
-    def varying(self, flags) -> list:
-        """The residuals that depend on the arguments that are flagged."""
+    def varying(self, flags, results: bool = False) -> list:
+        """The residuals, or the ``results``, that depend on the arguments that are flagged."""
         reached = {v for v, flag in zip(self.inputs, flags) if flag}
         for equation in self.first:
             if any(v in reached for v in variables(equation.invars)):
                 reached.update(equation.outvars)
-        return [v in reached for v in self.residuals]
+        return [not hasattr(v, "val") and v in reached for v in (self.results if results else self.residuals)]
 
     def linear(self) -> bool:
         """True if the rule is linear in its upstream gradients, with nothing added, as far as its operations tell."""
@@ -212,8 +212,8 @@ class _Rows:
     def in_rows(self, axes: tuple, axis):
         return _Rows(self, axes, axis)
 
-    def varying(self, flags):
-        return self.program.varying(flags)
+    def varying(self, flags, results: bool = False):
+        return self.program.varying(flags, results)
 
     def linear(self):
         return self.program.linear()
@@ -266,13 +266,16 @@ def _differentiated(primals, tangents, *, program):
         program = whole.traced(moving)
     if program.failure:
         raise program.failure[0]
-    if any(moving[program.count :]):
+    closure = moving[program.count :]
+    if any(closure) and any(program.varying([False] * program.count + closure, results=True)):
         raise closed_over()
     values, residuals = program.values(primals)
     if traces.tracing():
         values = _own.bind(*primals, program=whole)  # derivatives around see the rule
     looks = [typeof(v).to_tangent_aval() for v in values]
-    places = tuple(i for i, m in enumerate(moving) if m)
+    places = tuple(i for i, m in enumerate(moving[: program.count]) if m)
+    if not places:  # the rule alone reads what moves
+        return values, [ad.Zero(a) for a in looks]
     smooth = tuple(a for a, s in zip(looks, program.smooth) if s)
     moved = iter(_pushed.bind(*residuals, *[tangents[i] for i in places], program=program, places=places, looks=smooth))
     return values, [next(moved) if s else ad.Zero(a) for s, a in zip(program.smooth, looks)]
@@ -381,7 +384,7 @@ def variables(atoms):
 
 
 def read(atom, known: dict):
-    return atom.val if hasattr(atom, "val") else known[atom]
+    return jnp.asarray(atom.val, atom.aval.dtype) if hasattr(atom, "val") else known[atom]
 
 
 def _needed(equations: list, wanted: set) -> list:

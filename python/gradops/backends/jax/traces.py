@@ -93,6 +93,11 @@ def is_tracer(x) -> bool:
     return isinstance(x, jax.core.Tracer)
 
 
+def of(x):
+    """The transformation that a tracer belongs to; the array itself where it is none, or where that cannot be seen."""
+    return getattr(x, "_trace", x)
+
+
 def _trace(parent, around):
     class Watching(core.Trace):
         def __init__(self):
