@@ -106,19 +106,77 @@ anova.gradops_fit <- function(object, ...) {
 
 #' @rdname maximize_likelihood
 #' @export
-predict.gradops_fit <- function(object, g, se.fit = FALSE, ...) { # nolint: object_name_linter. R's name.
-  check_function(g)
+predict.gradops_fit <- function(object, g = NULL, se.fit = FALSE, ...) { # nolint: object_name_linter. R's name.
   flag(se.fit)
+  if (!is.function(g)) {
+    return(reported_by(object, g, se.fit))
+  }
   values <- g(object$parameters)
   if (!se.fit) {
     return(values)
   }
+  list(fit = values, se.fit = like_values(delta_errors(object, g), values))
+}
+
+# Standard errors of the elements of a function's value, by the delta method.
+delta_errors <- function(object, g) {
   at <- as.double(unlist(object$parameters))
   slopes <- jacobian(object$objective$of_vector(g), at)
   known <- object$vcov
   known[!object$free, ] <- known[, !object$free] <- 0
   more <- c(known, t(matrix(slopes, ncol = length(at))))
   covariance <- object$objective$ask("propagate", object$coefficients, more)
-  errors <- sqrt(diag(matrix(as.vector(covariance), length(values))))
-  list(fit = values, se.fit = stats::setNames(missing_for_nan(errors), names(values)))
+  missing_for_nan(sqrt(diag(matrix(as.vector(covariance), length(slopes) / length(at)))))
 }
+
+like_values <- function(x, values) {
+  attributes(x) <- attributes(values)[intersect(names(attributes(values)), c("names", "dim", "dimnames"))]
+  x
+}
+
+# What the likelihood reports, all or some by name, as a list; with standard errors a list of two.
+reported_by <- function(object, names, se.fit, kind = "report") { # nolint: object_name_linter.
+  evaluate <- object$objective$evaluate
+  values <- reports_of(function() evaluate(object$parameters), kind)
+  if (length(values) == 0L) {
+    refuse_parameters("g", "must be a function of the parameters, as the likelihood reports nothing", parent.frame(2L))
+  }
+  named_among(names, names(values), "g", parent.frame(2L))
+  values <- values[names %||% names(values)]
+  if (!se.fit) {
+    return(values)
+  }
+  errors <- delta_errors(object, function(p) one_vector(reports_of(function() evaluate(p), kind)[names(values)]))
+  errors <- split(errors, rep(factor(names(values), names(values)), lengths(values)))
+  list(fit = values, se.fit = Map(like_values, errors, values))
+}
+
+#' @rdname maximize_likelihood
+#' @export
+simulate.gradops_fit <- function(object, nsim = 1, seed = NULL, use.u = FALSE, ...) { # nolint: object_name_linter.
+  flag(use.u)
+  draw <- function() object$objective$simulate(object$coefficients, use.u)
+  if (!is.null(seed)) {
+    return(withr::with_seed(seed, simulate.gradops_fit(object, nsim, NULL, use.u)))
+  }
+  found <- lapply(seq_len(nsim), function(i) {
+    drawn <- draw()
+    drawn[setdiff(names(drawn), random_tops(object))]
+  })
+  if (all(lengths(found) == 1L)) {
+    found <- as.data.frame(lapply(found, function(drawn) as.vector(drawn[[1L]])))
+    names(found) <- paste0("sim_", seq_len(nsim))
+  }
+  found
+}
+
+random_tops <- function(object) object$objective$random_tops
+
+#' @rdname maximize_likelihood
+#' @export
+residuals.gradops_fit <- function(object, method = c("cdf", "gaussian"), ...) {
+  object$objective$residuals(object$coefficients, match.arg(method))
+}
+
+#' @exportS3Method nlme::ranef
+ranef.gradops_fit <- function(object, ...) object$parameters[random_tops(object)]

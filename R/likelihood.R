@@ -10,7 +10,15 @@
 #' @section Methods:
 #' `coef()`, `vcov()`, `logLik()` (and so `AIC()` and `BIC()`), `nobs()`, `deviance()`, `confint()`, `summary()`,
 #' `update()`, `anova()` for likelihood ratio tests of nested fits, and `predict(fit, g)`, which is any function `g`
-#' of the parameters with its standard errors by the delta method; those of random effects are accounted for.
+#' of the parameters with its standard errors by the delta method; those of random effects are accounted for. Without
+#' `g` it is what the likelihood reports (see [report()]). `nlme::ranef()` gives the random effects.
+#'
+#' Where observations are marked (see [observed()]), `simulate()` draws new ones, and with `use.u = FALSE` new random
+#' effects for them; `residuals()` are one-step-ahead residuals: the normal quantile of each observation's probability
+#' given those before it, with random effects integrated out, of counts at a random point between the probabilities
+#' below it and up to it. They are independent and standard normal where the model is right. `"cdf"` has these
+#' probabilities by the Laplace approximation (without random effects they are exact); `"gaussian"` is exact where
+#' observations and random effects are normal together.
 #' @param nll The negative log-likelihood: a function of the parameters, in the form of `start`, and of `data` where
 #'   that is given; ordinary R code as for [gradient()].
 #' @param start A named list of numbers, vectors and matrices, or a named vector: where the search starts.
@@ -24,9 +32,12 @@
 #' @param object,x A fit.
 #' @param parm Names or positions of parameters.
 #' @param level A confidence level.
-#' @param method `"wald"`, of standard errors, or `"profile"`, of the likelihood, with the other parameters estimated
-#'   anew.
-#' @param g A function of all parameters, in the form of `start`, to a vector.
+#' @param method Of `confint()` `"wald"`, of standard errors, or `"profile"`, of the likelihood, with the other
+#'   parameters estimated anew; of `residuals()` `"cdf"` or `"gaussian"`.
+#' @param g A function of all parameters, in the form of `start`, to a vector; or names of what the likelihood reports,
+#'   by default all.
+#' @param nsim,seed The number of simulations; a seed for them, or `NULL`.
+#' @param use.u If `TRUE`, simulations keep the random effects at their mode.
 #' @param se.fit If `TRUE`, standard errors too.
 #' @param digits Of numbers shown.
 #' @param ... Other fits for `anova()`; otherwise unused.
@@ -35,7 +46,9 @@
 #'   `hessian`; `problems`, words about what is wrong; `objective`, see [objective()]; `search`, the result of
 #'   [stats::nlminb()].
 #'
-#'   `predict()` gives a vector, with `se.fit` a list of `fit` and `se.fit`. The standard error of a parameter at a
+#'   `predict()` gives `g`'s value, or a list of what is reported; with `se.fit` a list of `fit` and `se.fit`.
+#'   `simulate()` gives a data frame with a column for each simulation, or a list of them where several vectors are
+#'   marked; `residuals()` a vector, or a list of them. The standard error of a parameter at a
 #'   bound is `NA`; so are all where a direction of the parameters is not identified, with the warning
 #'   `gradops_warning_inference`, which names it.
 #' @section Errors:
@@ -44,7 +57,9 @@
 #'   its parameter; parameters without names.
 #' - `gradops_error_type`: parameters that are no numbers.
 #' - `gradops_error_callback`: an error in `nll`.
-#' @seealso [objective()] for other optimisers.
+#' @references Thygesen, Albertsen, Berg, Kristensen and Nielsen (2017), Validation of ecological state space models
+#'   using the Laplace approximation.
+#' @seealso [objective()] for other optimisers; [observed()].
 #' @examplesIf gradops_available()
 #' counts <- data.frame(x = 0:4, y = c(1, 1, 4, 5, 11))
 #' nll <- function(p, data) -sum(dpois(data$y, exp(p$intercept + p$slope * data$x), log = TRUE))
@@ -134,7 +149,9 @@ bounds_of <- function(bound, default, model, argument, call) {
 }
 
 # What Python is asked, by number: QUESTIONS in interop/r/likelihoods.py.
-asked_by <- c(both = 0, hessian = 1, effects = 2, finish = 3, propagate = 4, precision = 5, start = 6, profile = 7)
+asked_by <- c(
+  both = 0, hessian = 1, effects = 2, finish = 3, propagate = 4, precision = 5, start = 6, profile = 7, value = 8
+)
 
 # objective() of parameters that have a start.
 started <- function(f, start, random, map, data, call) {
@@ -170,6 +187,8 @@ likelihood_of <- function(f, start, random, map, data = NULL, call = parent.fram
     last
   }
   form <- function(x) like_start(x, parameters)
+  everything <- function(x) as.vector(ask("effects", x))
+  evaluate <- function(p) if (is.null(data)) tensor_aware(f)(p) else tensor_aware(f)(p, data)
   structure(
     list(
       par = par,
@@ -178,9 +197,18 @@ likelihood_of <- function(f, start, random, map, data = NULL, call = parent.fram
       he = function(x) flat_named(ask("hessian", x), names(par)),
       evaluations = function() evaluations,
       random = parameters$names[free & parameters$random],
-      parameters = function(x) form(as.vector(ask("effects", x))),
+      random_tops = unique(parameters$tops[parameters$random]),
+      parameters = function(x) form(everything(x)),
+      report = function(x = par) reports_of(function() evaluate(form(everything(x)))),
+      simulate = function(x = par, use.u = FALSE) { # nolint: object_name_linter. lme4's name.
+        p <- form(everything(x))
+        simulated(function(observe) evaluate(if (use.u) p else marked_effects(p, parameters, observe)))
+      },
+      residuals = function(x = par, method = "cdf") {
+        one_step_residuals(f, parameters, data, everything(x), method)
+      },
       precision = function(x) joint_precision(x, ask, par, parameters$names[free & parameters$random]),
-      form = form, ask = ask, tops = parameters$tops[free & !parameters$random],
+      form = form, ask = ask, evaluate = evaluate, tops = parameters$tops[free & !parameters$random],
       of_vector = function(g) of_parameters(g, parameters$layout, parameters$is_list, NULL)
     ),
     class = c("gradops_likelihood", "gradops_objective"), explain = attr(run, "explain")
@@ -261,6 +289,15 @@ like_start <- function(x, parameters) {
     storage.mode(part) <- "double"
     part
   }))
+}
+
+# Parameters in which random effects are for densities to draw.
+marked_effects <- function(p, parameters, observe) {
+  if (any(parameters$random) && !parameters$is_list) {
+    refuse_parameters("start", "must be a list for random effects to be drawn", NULL)
+  }
+  for (name in unique(parameters$tops[parameters$random])) p[[name]] <- observe(p[[name]], name)
+  p
 }
 
 joint_precision <- function(theta, ask, par, random) {

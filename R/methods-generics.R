@@ -9,6 +9,10 @@ operators <- c(
 )
 
 Ops_tensor <- function(e1, e2) {
+  if (!is.null(state$marks) && (is_observed(e1) || !missing(e2) && is_observed(e2))) {
+    operator <- get(.Generic, baseenv())
+    return(if (missing(e2)) operator(as_plain(e1)) else operator(as_plain(e1), as_plain(e2)))
+  }
   logged <- if (!is.null(state$scalars) && !missing(e2)) operation_in_log(.Generic, e1, e2)
   if (is.null(logged)) operate(.Generic, e1, e2, written(sys.call(), .Generic)) else logged
 }

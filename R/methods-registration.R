@@ -112,6 +112,9 @@ register_namesakes <- function() {
     }
   }
   register("outer", "default", outer_default, here)
+  observed <- observed_methods()
+  for (name in names(observed)) register(name, "gradops_observed", observed[[name]], here)
+  register("Ops", "gradops_observed", Ops_tensor, baseenv())
 }
 
 # By way of an environment that is no namespace, as R would note the methods as functions of that namespace.
@@ -141,13 +144,20 @@ any_tensor <- function(...) {
 }
 
 among <- function(...) {
-  ours <- theirs <- s4 <- FALSE
+  ours <- theirs <- s4 <- marked <- FALSE
   for (x in list(...)) {
     if (is.object(x)) {
-      if (isS4(x)) s4 <- TRUE else if (is.environment(x)) if (is_tensor(x)) ours <- TRUE else theirs <- TRUE
+      if (isS4(x)) {
+        s4 <- TRUE
+      } else if (is.environment(x)) {
+        if (is_tensor(x)) ours <- TRUE else theirs <- TRUE
+      } else if (is_observed(x)) {
+        marked <- TRUE
+      }
     }
   }
-  if (ours) if (theirs) has_mixed else has_tensor else if (s4) has_s4
+  found <- if (ours) if (theirs) has_mixed else has_tensor else if (s4) has_s4
+  if (marked) structure(list(), class = c("gradops_observed", class(found))) else found
 }
 
 # `method` where tensors of others are among the arguments.

@@ -105,5 +105,9 @@ def _precision(model: Any, theta, more):
     return {"i": found.indices.astype(float), "p": found.indptr.astype(float), "x": found.data}
 
 
-QUESTIONS = (_both, _second, _effects, _finished, _propagated, _precision, _start, _profile)
+def _value(model: Any, theta, more):
+    return np.float64(model.value(theta))
+
+
+QUESTIONS = (_both, _second, _effects, _finished, _propagated, _precision, _start, _profile, _value)
 """By the numbers that R asks them by."""

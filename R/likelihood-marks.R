@@ -1,0 +1,377 @@
+# What a likelihood marks while it runs: quantities that it reports, and observations, which densities draw anew in a
+# simulation and weigh for residuals. `state$marks` is the scope that hears of them, NULL in a search.
+
+#' Marks in a likelihood: observations, and quantities to report
+#'
+#' `observed(x)`, where a likelihood takes its data, marks observations; it is `x`. With it
+#' [simulate()][stats::simulate] draws data from the model, and [residuals()][stats::residuals] has one-step-ahead
+#' residuals.
+#' `report(rate = exp(p$log_rate))` names quantities that [predict()][stats::predict] then gives, with standard errors
+#' by the delta method. A search for estimates does not compute them.
+#'
+#' Data are drawn where the observations, or random effects, are the first argument of a density function of stats,
+#' with `log = TRUE`: `dnorm(observed(data$y), mean, sd, log = TRUE)` draws by `rnorm()`. So the likelihood has to be
+#' the sum of such densities. It may read what it draws, as autoregressions do: it runs until that stays the same.
+#' @param x Observations: a vector or matrix. Missing ones stay missing.
+#' @param name What they are called; by default the last name in the code that says `x`, as `y` of `data$y`.
+#' @param ... Quantities by name: numbers, vectors and matrices. Without a name, what the code says.
+#' @returns `observed()`: `x`. `report()`: `NULL`, invisibly.
+#' @section Errors:
+#' While a fit's data are drawn or weighed, `gradops_error_argument`: observations that are in no density, or in two; a
+#' density that is no logarithm; a family that has no random numbers here.
+#' @seealso [maximize_likelihood()].
+#' @examplesIf gradops_available()
+#' nll <- function(p, y) {
+#'   report(variance = exp(2 * p$log_sd))
+#'   -sum(dnorm(observed(y), p$mean, exp(p$log_sd), log = TRUE))
+#' }
+#' fit <- maximize_likelihood(nll, list(mean = 0, log_sd = 0), c(4.1, 5.3, 4.8, 6, 5.2))
+#' predict(fit, se.fit = TRUE) # of all that it reports
+#' set.seed(1)
+#' simulate(fit, 2)
+#' residuals(fit)
+#' @export
+observed <- function(x, name = NULL) {
+  if (is.null(state$marks$observe)) x else state$marks$observe(x, name %||% last_name(substitute(x)))
+}
+
+#' @rdname observed
+#' @export
+report <- function(...) {
+  if (!is.null(state$marks$reports)) {
+    said <- as.list(substitute(list(...)))[-1L]
+    unnamed <- !nzchar(rlang::names2(said))
+    names(said)[unnamed] <- vapply(said[unnamed], function(code) deparse1(as_written(code)), "")
+    record(stats::setNames(list(...), names(said)))
+  }
+  invisible()
+}
+
+# The values of a kind of reports in the order in which they come, a later one in place of an earlier.
+record <- function(values, kind = "report") {
+  into <- state$marks$reports
+  if (identical(kind, into$kind)) into$found[names(values)] <- values
+}
+
+# What `run()` reports, of a kind, as a list.
+reports_of <- function(run, kind = "report") {
+  into <- list2env(list(kind = kind, found = list()))
+  with_marks(list(reports = into), run())
+  into$found
+}
+
+with_marks <- function(marks, code) {
+  before <- state$marks
+  on.exit(state$marks <- before)
+  state$marks <- marks
+  force(code)
+}
+
+last_name <- function(code) {
+  code <- as_written(code)
+  if (rlang::is_call(code, c("$", "[[", "@")) && (is.name(code[[3L]]) || is.character(code[[3L]]))) {
+    as.character(code[[3L]])
+  } else {
+    deparse1(code)
+  }
+}
+
+# Observations as densities see them ----------------------------------------------------------------------------------
+
+# Numbers with their places among all that a scope has, and the scope. All but a density function takes them for the
+# numbers that they are.
+as_observed <- function(x, places, scope) {
+  structure(x, places = places, scope = scope, class = "gradops_observed")
+}
+
+plain_observed <- function(x) {
+  attr(x, "places") <- attr(x, "scope") <- NULL
+  unclass(x)
+}
+
+#' @export
+`[.gradops_observed` <- function(x, ...) {
+  places <- attr(x, "places")
+  if (!is.null(dim(x))) dim(places) <- dim(x)
+  as_observed(plain_observed(x)[...], as.vector(places[...]), attr(x, "scope"))
+}
+
+#' @export
+`[[.gradops_observed` <- function(x, ...) {
+  places <- attr(x, "places")
+  if (!is.null(dim(x))) dim(places) <- dim(x)
+  as_observed(plain_observed(x)[[...]], places[[...]], attr(x, "scope"))
+}
+
+is_observed <- function(x) inherits(x, "gradops_observed")
+
+as_plain <- function(x) if (is_observed(x)) plain_observed(x) else x
+
+#' @export
+Math.gradops_observed <- function(x, ...) get(.Generic)(plain_observed(x), ...)
+
+#' @export
+Summary.gradops_observed <- function(..., na.rm = FALSE) { # nolint: object_name_linter. R's name.
+  do.call(.Generic, c(lapply(list(...), as_plain), na.rm = na.rm))
+}
+
+#' @export
+t.gradops_observed <- function(x) t(plain_observed(x))
+
+#' @export
+mean.gradops_observed <- function(x, ...) mean(plain_observed(x), ...)
+
+# Density functions of observations: by R's name of the function that draws them.
+observed_methods <- function() {
+  densities <- base::c(family_generics("d"), list(dmultinom = dmultinom))
+  Map(observed_method, densities, substring(names(densities), 2L))
+}
+
+# The generic, which hands on the parameters that were given.
+observed_method <- function(generic, family) {
+  taken <- lapply(setdiff(names(formals(generic)), base::c("x", "log")), function(name) {
+    bquote(if (!missing(.(as.name(name)))) given[[.(name)]] <- .(as.name(name)))
+  })
+  body(generic) <- bquote({
+    given <- list()
+    ..(taken)
+    attr(x, "scope")$density(x, .(family), given, isTRUE(log))
+  }, splice = TRUE)
+  generic
+}
+
+refuse_observed <- function(name, message) {
+  refuse_parameters("observed", sprintf("`%s` %s", name, message), NULL)
+}
+
+# A scope in which observations have places; `density(x, name, places, family, given)` is what density functions do.
+scope_of_marks <- function(density) {
+  scope <- new.env()
+  scope$names <- character() # of each place
+  scope$known <- list() # numbers by name
+  scope$numbers <- function(name) scope$known[[name]]
+  scope$observe <- function(x, name) {
+    if (!is.numeric(x)) refuse_observed(name, "must be R's numbers")
+    x <- as_plain(x)
+    if (is.null(scope$known[[name]])) {
+      scope$known[[name]] <- x
+      scope$names <- c(scope$names, rep(name, length(x)))
+    } else if (!identical(scope$known[[name]], x)) {
+      refuse_observed(name, "marks several sets of numbers: give each a `name`, or mark all before you take parts")
+    }
+    as_observed(scope$numbers(name), which(scope$names == name), scope)
+  }
+  scope$density <- function(x, family, given, log) {
+    places <- attr(x, "places")
+    name <- scope$names[places[1L]]
+    if (!log) refuse_observed(name, "needs `log = TRUE` in its density, of which the likelihood is the sum")
+    density(as_plain(x), name, places, family, lapply(given, as_plain))
+  }
+  scope
+}
+
+# Stop where observations that are not missing were in no density.
+check_seen <- function(scope, seen) {
+  missed <- which(!seen & !is.na(unlist(scope$known, use.names = FALSE)))
+  if (length(missed) > 0L) refuse_observed(scope$names[missed[1L]], "is the first argument of no density function")
+}
+
+log_density <- function(family, x, given) {
+  do.call(paste0("d", family), c(list(x), given, log = TRUE), quote = TRUE)
+}
+
+# Simulation -----------------------------------------------------------------------------------------------------------
+
+# Observations and random effects that `run(observe)`, the likelihood of R's numbers, draws. Each density draws with a
+# seed of its own, so that another run gives the same numbers but where they depend on others that were not drawn yet.
+simulated <- function(run) {
+  seed <- sample.int(2e9L, 1L)
+  drawn <- list()
+  scope <- scope_of_marks(function(x, name, places, family, given) {
+    if (any(scope$seen[places], na.rm = TRUE)) refuse_observed(name, "is in two densities: none draws it alone")
+    scope$seen[places] <- TRUE
+    scope$draws <- scope$draws + 1L
+    set.seed(seed + scope$draws)
+    new <- replace(draw_of(family, x, given), is.na(x), NA)
+    drawn[[name]][match(places, which(scope$names == name))] <<- new
+    log_density(family, replace(x, TRUE, new), given)
+  })
+  scope$numbers <- function(name) {
+    if (is.null(drawn[[name]])) drawn[[name]] <<- scope$known[[name]]
+    drawn[[name]]
+  }
+  withr::with_preserve_seed({
+    runs <- 0
+    repeat {
+      before <- drawn
+      scope$draws <- 0L
+      scope$seen <- rep(FALSE, length(scope$names))
+      with_marks(scope, run(scope$observe))
+      scope$seen <- !is.na(scope$seen) & scope$seen
+      check_seen(scope, scope$seen)
+      if (identical(before, drawn)) break
+      runs <- runs + 1
+      if (runs > length(scope$names) + 1L) refuse_observed(scope$names[1L], "is drawn given what is drawn given it")
+    }
+  })
+  drawn
+}
+
+draw_of <- function(family, x, given) {
+  if (family == "multinom") {
+    as.vector(stats::rmultinom(1L, given$size %||% sum(x), given$prob))
+  } else {
+    do.call(get(paste0("r", family), asNamespace("stats")), c(list(length(x)), given))
+  }
+}
+
+# Residuals ------------------------------------------------------------------------------------------------------------
+
+# One-step-ahead residuals of the observations in `f`, at numbers for all parameters: the normal quantiles of each one's
+# probability given those before it (Thygesen, Albertsen, Berg, Kristensen and Nielsen 2017). In the likelihood each
+# log density counts `keep` times, and the logarithms of the probabilities up to it and above it `below` and `above`
+# times; random effects are integrated out of each.
+one_step_residuals <- function(f, parameters, data, values, method) {
+  scope <- weighing_scope()
+  with_marks(scope, tensor_aware(of_parameters(f, parameters$layout, parameters$is_list, data))(values))
+  n <- length(scope$names)
+  if (n == 0L) refuse_parameters("object", "its likelihood marks no observations by `observed()`", NULL)
+  is_there <- !is.na(scope$seen[seq_len(n)])
+  check_seen(scope, is_there)
+  found <- rep(NA_real_, n)
+  if (method == "gaussian") {
+    found[is_there] <- gaussian_residuals(f, parameters, data, values, scope, is_there)
+  } else {
+    model <- weighed_model(f, parameters, data, values, scope, n)
+    tails <- if (any(parameters$random)) tails_by_steps(model, is_there, scope$counts) else tails_at_once(model, n)
+    found[is_there] <- residuals_of(tails, scope$counts)[is_there]
+  }
+  found <- lapply(split(found, factor(scope$names, unique(scope$names))), as.vector)
+  if (length(found) == 1L) found[[1L]] else found
+}
+
+weighing_scope <- function() {
+  scope <- scope_of_marks(function(x, name, places, family, given) {
+    if (family %in% c("multinom", "hyper")) refuse_observed(name, sprintf("has no residuals of `d%s()`", family))
+    scope$seen[places] <- TRUE
+    scope$counts[places] <- family %in% c("binom", "pois", "geom", "nbinom")
+    density <- log_density(family, x, given)
+    weights <- scope$weights
+    if (is.null(weights)) {
+      return(density)
+    }
+    tail <- function(lower) {
+      do.call(paste0("p", family), c(list(x), given, lower.tail = lower, log.p = TRUE), quote = TRUE)
+    }
+    places <- as.vector(places)
+    flat_one <- function(x) if (length(x) == length(places)) flat(x) else x
+    weights$keep[places] * flat_one(density) + weights$below[places] * flat_one(tail(TRUE)) +
+      weights$above[places] * flat_one(tail(FALSE))
+  })
+  scope
+}
+
+# The likelihood of weights and random effects.
+weighed_model <- function(f, parameters, data, values, scope, n) {
+  weighed <- function(q, code) {
+    scope$weights <- q
+    on.exit(scope$weights <- NULL)
+    with_marks(scope, code)
+  }
+  start <- list(keep = rep(1, n), below = numeric(n), above = numeric(n))
+  with_effects(f, parameters, data, values, weighed, start, NULL)
+}
+
+# Residuals of observations that are normal together: they are random effects, too, whose Hessian is their precision.
+# The Cholesky factor in reverse order conditions each one on those before it.
+gaussian_residuals <- function(f, parameters, data, values, scope, is_there) {
+  y <- as.double(unlist(scope$known, use.names = FALSE))
+  among_all <- function(code, q) {
+    marks <- list(observe = function(x, name) {
+      seen <- which(scope$names == name)
+      if (anyNA(x)) refuse_observed(name, "has missing values: leave them out before they are marked")
+      if (is.null(dim(x))) q$y[seen] else fill(q$y[seen], dim(x))
+    })
+    with_marks(marks, code)
+  }
+  model <- with_effects(
+    f, parameters, data, values, function(q, code) q$one * among_all(code, q), list(one = 1, y = y), "y"
+  )
+  at <- model$parameters(1)$y
+  precision <- model$precision(1)
+  kept <- nrow(precision) - 1L
+  of_y <- match(paste0("y", if (length(y) > 1L) seq_along(y)), rownames(precision)[seq_len(kept)])
+  precision <- as.matrix(precision)[seq_len(kept), seq_len(kept)]
+  others <- setdiff(seq_len(kept), of_y)
+  of_all <- precision[of_y, of_y, drop = FALSE]
+  if (length(others) > 0L) {
+    across <- precision[others, of_y, drop = FALSE]
+    of_all <- of_all - t(across) %*% solve(precision[others, others], across)
+  }
+  back <- rev(seq_along(y))
+  root <- chol(of_all[back, back, drop = FALSE])
+  as.vector(root %*% (y - at)[back])[back]
+}
+
+# A likelihood of the parameters in `start` and the random effects of `f`, whose other parameters have values: what
+# `wrapped(q, code)` makes of it.
+with_effects <- function(f, parameters, data, values, wrapped, start, random) {
+  places <- which(parameters$random)
+  joint <- of_parameters(f, parameters$layout, parameters$is_list, data)
+  home <- list2env(
+    list(.wrapped = wrapped, .joint = joint, .values = values, .places = places),
+    parent = environment(f) %||% globalenv()
+  )
+  if (length(places) == 0L) {
+    body <- quote(.wrapped(q, .joint(.values)))
+    map <- NULL
+  } else {
+    body <- quote({
+      v <- .values
+      v[.places] <- q$u
+      .wrapped(q, .joint(v))
+    })
+    start <- c(start, list(u = values[places]))
+    map <- list(u = replace(parameters$labels[places], parameters$labels[places] < 0, NA))
+    random <- c(random, "u")
+  }
+  likelihood_of(rlang::new_function(formals(function(q) NULL), body, home), start, random, map)
+}
+
+# Minus the logarithms of each observation's tails and density. Without random effects they are the derivatives.
+tails_at_once <- function(model, n) {
+  slopes <- as.vector(model$ask("both", model$par)$derivative)
+  list(density = slopes[seq_len(n)], below = slopes[n + seq_len(n)], above = slopes[2L * n + seq_len(n)])
+}
+
+tails_by_steps <- function(model, is_there, counts) {
+  n <- length(is_there)
+  none <- numeric(n)
+  value <- function(keep, below = none, above = none) as.vector(model$ask("value", c(keep, below, above)))
+  tails <- list(density = none, below = none, above = none)
+  past <- none
+  for (i in which(is_there)) {
+    here <- replace(none, i, 1)
+    tails$below[i] <- value(past, below = here)
+    tails$above[i] <- value(past, above = here)
+    past[i] <- 1
+    if (counts[i]) tails$density[i] <- value(past)
+  }
+  tails
+}
+
+# Normal quantiles; of counts at a probability that is drawn between that below them and that with them.
+residuals_of <- function(tails, counts) {
+  log_whole <- function(a, b) -pmin(a, b) + log1p(exp(-abs(a - b)))
+  whole <- log_whole(tails$below, tails$above)
+  found <- ifelse(
+    tails$below < tails$above,
+    -stats::qnorm(-tails$above - whole, log.p = TRUE), stats::qnorm(-tails$below - whole, log.p = TRUE)
+  )
+  if (any(counts, na.rm = TRUE)) {
+    of <- which(counts)
+    part <- stats::runif(length(of)) * exp(-tails$density[of] - whole[of])
+    found[of] <- stats::qnorm(exp(-tails$below[of] - whole[of]) - part)
+  }
+  found
+}

@@ -1,0 +1,112 @@
+series <- function(n = 30) {
+  set.seed(4)
+  as.numeric(arima.sim(list(ar = 0.7), n, sd = 0.5) + rnorm(n, 0, 0.4))
+}
+state_space <- function(p, y) {
+  n <- length(y)
+  y <- observed(y)
+  phi <- tanh(p$a)
+  report(sd = exp(p$log_q), phi, range(phi * p$h[1:2]))
+  seen <- sum(dnorm(y, p$h, exp(p$log_r), log = TRUE)) # before what it depends on
+  -seen - dnorm(p$h[1], 0, exp(p$log_q) / sqrt(1 - phi^2), log = TRUE) -
+    sum(dnorm(p$h[-1], phi * p$h[-n], exp(p$log_q), log = TRUE))
+}
+kalman <- function(y, phi, q, r) {
+  mean <- 0
+  variance <- q^2 / (1 - phi^2)
+  z <- numeric()
+  for (i in seq_along(y)) {
+    s <- variance + r^2
+    z[i] <- (y[i] - mean) / sqrt(s)
+    mean <- phi * (mean + variance / s * (y[i] - mean))
+    variance <- phi^2 * variance * r^2 / s + q^2
+  }
+  z
+}
+
+test_some("one-step-ahead residuals of a state space model are the Kalman filter's", {
+  y <- series()
+  start <- list(a = 0.9, log_q = -0.7, log_r = -0.9, h = numeric(30))
+  fit <- maximize_likelihood(state_space, start, y, random = "h")
+  p <- as.list(coef(fit))
+  z <- kalman(y, tanh(p$a), exp(p$log_q), exp(p$log_r))
+  expect_equal(residuals(fit, "gaussian"), z, tolerance = 1e-6)
+  expect_equal(residuals(fit), z, tolerance = 0.01) # the Laplace approximation of a tail is none of a normal density
+  expect_equal(nlme::ranef(fit)$h, fit$parameters$h)
+
+  # what it reports, by the delta method
+  found <- predict(fit, se.fit = TRUE)
+  expect_named(found$fit, c("sd", "phi", "range(phi * p$h[1:2])"))
+  expect_equal(found$fit$phi, tanh(p$a))
+  expect_equal(found$se.fit$sd, exp(p$log_q) * sqrt(vcov(fit)["log_q", "log_q"]), tolerance = 1e-6)
+  expect_equal(predict(fit, "phi", TRUE)$se.fit$phi, sqrt(vcov(fit)["a", "a"]) * (1 - tanh(p$a)^2), tolerance = 1e-6)
+  expect_equal(fit$objective$report(coef(fit)), predict(fit))
+  expect_error(predict(fit, "phj"), "no parameter `phj`", class = "gradops_error_argument")
+})
+
+test_once("simulations draw what depends on what is drawn, whatever the order in the code", {
+  n <- 500
+  start <- list(a = atanh(0.8), log_q = 0, log_r = log(0.5), h = numeric(n))
+  o <- objective(function(p) state_space(p, numeric(n)), start = start, random = "h")
+  set.seed(1)
+  drawn <- o$simulate(o$par)
+  expect_setequal(names(drawn), c("h", "y"))
+  expect_equal(sd(drawn$y - drawn$h), 0.5, tolerance = 0.1)
+  expect_equal(cor(drawn$h[-1], drawn$h[-n]), 0.8, tolerance = 0.1)
+  expect_equal(sd(drawn$h[-1] - 0.8 * drawn$h[-n]), 1, tolerance = 0.1)
+  set.seed(1)
+  expect_identical(o$simulate(o$par), drawn)
+  expect_false(identical(o$simulate(o$par), drawn))
+  fixed <- o$simulate(o$par, use.u = TRUE)
+  expect_named(fixed, "y")
+  expect_equal(sd(fixed$y), 0.5, tolerance = 0.1)
+})
+
+counts <- data.frame(x = rep(0:9, 3), y = c(1, 1, 4, 2, 3, 5, 6, 4, 9, 11, 2, 3, 0, 2, 5, 4, 2, 6, 8, 7, NA, 1:9))
+poisson_nll <- function(p, data) {
+  keep <- !is.na(data$y)
+  -sum(dpois(observed(data$y)[keep], exp(p$beta[1] + p$beta[2] * data$x[keep]), log = TRUE))
+}
+
+test_some("counts: quantile residuals, simulations with the names of R's", {
+  fit <- maximize_likelihood(poisson_nll, list(beta = c(0, 0)), counts)
+  mean <- exp(coef(fit)[1] + coef(fit)[2] * counts$x)
+  set.seed(3)
+  found <- residuals(fit)
+  set.seed(3)
+  seen <- !is.na(counts$y)
+  want <- qnorm(ppois(counts$y[seen], mean[seen]) - runif(29) * dpois(counts$y[seen], mean[seen]))
+  expect_equal(found[seen], unname(want), tolerance = 1e-8)
+  expect_true(is.na(found[21]))
+  many <- simulate(fit, 400, seed = 5)
+  expect_named(many[1:2], c("sim_1", "sim_2"))
+  expect_identical(many[21, 5], NA_real_)
+  expect_equal(rowMeans(many)[seen], unname(mean)[seen], tolerance = 0.1, ignore_attr = TRUE)
+  expect_identical(simulate(fit, 2, seed = 5), many[1:2])
+  again <- update(fit, data = transform(counts, y = many$sim_1))
+  expect_lt(max(abs(coef(again) - coef(fit)) / sqrt(diag(vcov(fit)))), 4)
+})
+
+test_once("what cannot be drawn is named", {
+  y <- c(1, 3, 2, 0)
+  draw <- function(nll, start = list(a = 1)) objective(nll, start = start)$simulate()
+  refused <- function(nll, message) expect_error(draw(nll), message, class = "gradops_error_argument")
+  refused(function(p) -sum(dpois(observed(y), p$a)), "`y` needs `log = TRUE`")
+  refused(function(p) -sum(dpois(observed(y) + 1, p$a, log = TRUE)), "`y` is the first argument of no density")
+  twice <- function(p) {
+    y <- observed(y)
+    -sum(dpois(y, p$a, log = TRUE)) - sum(dpois(y[1], 1, log = TRUE))
+  }
+  refused(twice, "`y` is in two densities")
+  refused(function(p) -sum(dnorm(observed(y), mean(observed(y)) + p$a, log = TRUE)), "given what is drawn given")
+  refused(function(p) -dpois(observed(y[1], "y"), 1, log = TRUE) - dpois(observed(y[2], "y"), 1, log = TRUE), "several sets")
+  expect_error(residuals(maximize_likelihood(\(p) (p$a - 1)^2, list(a = 0))), "marks no observations")
+  expect_identical(observed(y), y)
+  expect_null(report(y))
+  pairs <- draw(function(p) {
+    x <- observed(matrix(1:6, 3), "pairs")
+    -sum(dmultinom(x[, 1], prob = c(1, 1, p$a), log = TRUE)) - sum(dnorm(x[, 2, drop = FALSE], 100, 1e-9, log = TRUE))
+  })$pairs
+  expect_equal(pairs[, 2], rep(100, 3))
+  expect_equal(c(dim(pairs), sum(pairs[, 1])), c(3, 2, 6))
+})
