@@ -24,11 +24,11 @@ kalman <- function(y, phi, q, r) {
   z
 }
 
-test_some("one-step-ahead residuals of a state space model are the Kalman filter's", {
-  n <- if (backend == "numpy") 30 else 3
-  y <- series(30)[seq_len(n)]
+test_each("one-step-ahead residuals of a state space model are the Kalman filter's", {
+  n <- 30
+  y <- series(n)
   start <- list(a = 0.9, log_q = -0.7, log_r = -0.9, h = numeric(n))
-  fit <- maximize_likelihood(state_space, start, y, random = "h", map = if (n == 3) list(log_q = NA, log_r = NA))
+  fit <- maximize_likelihood(state_space, start, y, random = "h")
   p <- fit$parameters
   z <- kalman(y, tanh(p$a), exp(p$log_q), exp(p$log_r))
   expect_equal(residuals(fit, "gaussian"), z, tolerance = 1e-6)
@@ -39,11 +39,11 @@ test_some("one-step-ahead residuals of a state space model are the Kalman filter
   found <- predict(fit, se.fit = TRUE)
   expect_named(found$fit, c("sd", "phi", "range(phi * p$h[1:2])"))
   expect_equal(found$fit$phi, tanh(p$a))
-  if (n == 30) expect_equal(found$se.fit$sd, exp(p$log_q) * sqrt(vcov(fit)["log_q", "log_q"]), tolerance = 1e-6)
+  expect_equal(found$se.fit$sd, exp(p$log_q) * sqrt(vcov(fit)["log_q", "log_q"]), tolerance = 1e-6)
   expect_equal(predict(fit, "phi", TRUE)$se.fit$phi, sqrt(vcov(fit)["a", "a"]) * (1 - tanh(p$a)^2), tolerance = 1e-6)
   expect_equal(fit$objective$report(coef(fit)), predict(fit))
   expect_error(predict(fit, "phj"), "no parameter `phj`", class = "gradops_error_argument")
-})
+}, intersect(test_backends(), "numpy"))
 
 test_once("simulations draw what depends on what is drawn, whatever the order in the code", {
   n <- 200
@@ -68,6 +68,22 @@ poisson_nll <- function(p, data) {
   keep <- !is.na(data$y)
   -sum(dpois(observed(data$y)[keep], exp(p$beta[1] + p$beta[2] * data$x[keep]), log = TRUE))
 }
+
+test_some("few effects: residuals, reports, what is drawn", {
+  data <- data.frame(id = c(1, 1, 2, 2), y = c(1.2, 0.8, 3.1, 2.6))
+  nll <- function(p, data) {
+    report(groups = p$mean + p$u)
+    -sum(dnorm(p$u, 0, 0.9, log = TRUE)) - sum(dnorm(observed(data$y), p$mean + p$u[data$id], 0.5, log = TRUE))
+  }
+  fit <- maximize_likelihood(nll, list(mean = 1, u = c(0, 0)), data, random = "u")
+  cov <- 0.25 * diag(4) + 0.81 * outer(data$id, data$id, "==")
+  expect_equal(residuals(fit, "gaussian"), solve(t(chol(cov)), data$y - coef(fit)), tolerance = 1e-7)
+  errors <- solve(rbind(c(4, 2, 2), c(2, 2, 0), c(2, 0, 2)) / 0.25 + diag(c(0, 1, 1)) / 0.81)
+  mixed <- cbind(1, diag(2))
+  want <- sqrt(diag(mixed %*% errors %*% t(mixed)))
+  expect_equal(predict(fit, se.fit = TRUE)$se.fit$groups, want, tolerance = 1e-6)
+  expect_equal(dim(simulate(fit, 2)), c(4L, 2L))
+})
 
 test_some("counts: quantile residuals, simulations with the names of R's", {
   fit <- maximize_likelihood(poisson_nll, list(beta = c(0, 0)), counts)
