@@ -235,7 +235,12 @@ one_step_residuals <- function(f, parameters, data, values, method) {
   scope <- weighing_scope()
   with_marks(scope, tensor_aware(of_parameters(f, parameters$layout, parameters$is_list, data))(values))
   n <- length(scope$names)
-  if (n == 0L) refuse_parameters("object", "its likelihood marks no observations by `observed()`", NULL)
+  if (n == 0L) {
+    abort(
+      "`object`: its likelihood marks no observations by `observed()`.",
+      class = c("gradops_error_unmarked", "gradops_error_argument", "gradops_error"), argument = "object", call = NULL
+    )
+  }
   is_there <- !is.na(scope$seen[seq_len(n)])
   check_seen(scope, is_there)
   found <- rep(NA_real_, n)

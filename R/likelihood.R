@@ -43,7 +43,7 @@
 #' @param ... Other fits for `anova()`; otherwise unused.
 #' @returns A list of class `gradops_fit`: `coefficients`; `vcov`; `value`, the negative log-likelihood; `parameters`,
 #'   all in the form of `start`, random effects at their mode, and `errors`, their standard errors or deviations;
-#'   `hessian`; `problems`, words about what is wrong; `objective`, see [objective()]; `search`, the result of
+#'   `hessian`; `problems`, words about what is wrong; `objective`, see [objective()]; `data`; `search`, the result of
 #'   [stats::nlminb()].
 #'
 #'   `predict()` gives `g`'s value, or a list of what is reported; with `se.fit` a list of `fit` and `se.fit`.
@@ -105,7 +105,7 @@ maximize_likelihood <- function(
       errors = model$form(missing_for_nan(as.vector(found$errors))),
       hessian = flat_named(found$hessian, names), problems = problems, bounds = bounds,
       free = stats::setNames(as.vector(found$free) == 1, names),
-      objective = model, search = search, nobs = nobs %||% observations(data), call = match.call()
+      objective = model, search = search, nobs = nobs %||% observations(data), data = data, call = match.call()
     ),
     class = "gradops_fit"
   )
@@ -150,7 +150,8 @@ bounds_of <- function(bound, default, model, argument, call) {
 
 # What Python is asked, by number: QUESTIONS in interop/r/likelihoods.py.
 asked_by <- c(
-  both = 0, hessian = 1, effects = 2, finish = 3, propagate = 4, precision = 5, start = 6, profile = 7, value = 8
+  both = 0, hessian = 1, effects = 2, finish = 3, propagate = 4, precision = 5, start = 6, profile = 7, value = 8,
+  path = 9
 )
 
 # objective() of parameters that have a start.
@@ -197,6 +198,7 @@ likelihood_of <- function(f, start, random, map, data = NULL, call = parent.fram
       he = function(x) flat_named(ask("hessian", x), names(par)),
       evaluations = function() evaluations,
       random = parameters$names[free & parameters$random],
+      random_places = which(free & parameters$random),
       random_tops = unique(parameters$tops[parameters$random]),
       parameters = function(x) form(everything(x)),
       report = function(x = par) reports_of(function() evaluate(form(everything(x)))),

@@ -83,6 +83,13 @@ def test_a_linear_model_and_all_that_goes_with_a_fit():
     # of a mean: the residual sum of squares grows by the factor exp(z^2 / n)
     half = np.sqrt(rss[0] * np.expm1(1.959963985**2 / 30) * np.linalg.inv(DESIGN.T @ DESIGN)[1, 1])
     np.testing.assert_allclose(found.conf_int(method="profile")[1], beta[1] + np.array([-half, half]), rtol=1e-6)
+    values, roots = found.profile("beta[1]", alpha=0.05, points=2)
+    want = np.sqrt(30 * np.log1p((values - beta[1]) ** 2 / (rss[0] * np.linalg.inv(DESIGN.T @ DESIGN)[1, 1])))
+    np.testing.assert_allclose(roots, want * np.sign(values - beta[1]), atol=1e-6)
+    np.testing.assert_allclose(values[[0, -1]], found.conf_int(method="profile")[1], rtol=1e-9)
+    for wrong, match in [(("beta",), "no parameter `beta`"), ((0, 2), "between 0 and 1"), ((0, 0.1, 0), "positive")]:
+        with pytest.raises(ArgumentError, match=match):
+            found.profile(*wrong)
     lines = found.summary().splitlines()
     assert "30 observations" in lines[0] and lines[5].startswith("log_sd") and len(lines) == 6
     with pytest.raises(ArgumentError, match="must be wald or profile"):

@@ -342,17 +342,56 @@ class Fit:
             return self.theta[:, None] + z * self._se[:, None] * np.array([-1.0, 1.0])
         return np.array([[self._profiled(k, z, side) for side in (-1, 1)] for k in range(self.theta.size)])
 
+    def profile(self, parameter: str | int, alpha: float = 0.01, points: int = 6) -> tuple[np.ndarray, np.ndarray]:
+        """The likelihood where a parameter has values, the others estimated again.
+
+        Args:
+            parameter: its name, or its place in ``names``.
+            alpha: 1 minus the level of the profile interval that the values span.
+            points: the number of values on each side.
+
+        Returns:
+            The values, and the signed roots of twice what the negative log-likelihood grows there by: normal quantiles.
+
+        Raises:
+            ArgumentError: an unknown parameter; points or a level that are none.
+        """
+        if parameter not in (*self.names, *range(self.theta.size)):
+            message = f"`profile`: there is no parameter `{parameter}` among {listed(self.names)}."
+            raise ArgumentError(message, argument="parameter")
+        if not 0 < alpha < 1 or points < 1:
+            message = f"`profile`: `alpha` must be between 0 and 1, `points` positive; got {alpha}, {points}."
+            raise ArgumentError(message, argument="points" if points < 1 else "alpha")
+        k = self.names.index(parameter) if isinstance(parameter, str) else parameter
+        z = float(_scipy.special.ndtri(1 - alpha / 2))
+        found = {0.0: 0.0}
+        for side in (-1, 1):
+            end, excess = self._profiled(k, z, side) - self.theta[k], self._excess(k)
+            end = end if np.isfinite(end) else 2 * side * z * self._se[k]
+            for by in np.linspace(0, end, points + 1)[1:].tolist():
+                found[by] = side * np.sqrt(max(2 * excess(by), 0.0))
+        return self.theta[k] + np.array(sorted(found)), np.array([found[by] for by in sorted(found)])
+
+    def _excess(self, k: int) -> Callable[[float], float]:
+        """What the least value grows by where a parameter is moved, by a search from the last place."""
+        others, (lower, upper) = np.delete(self.theta, k), (np.delete(b, k) for b in self._bounds)
+
+        def excess(by: float) -> float:
+            nonlocal others
+            held = Held(self.model, k, self.theta[k] + by)
+            others, _ = minimum(held, others, lower, upper)
+            return held.value_and_grad(others)[0] - self.value
+
+        return excess
+
     def _profiled(self, k: int, z: float, side: int) -> float:
         se, limit = self._se[k], self._bounds[(side + 1) // 2][k]
         if not np.isfinite(se):
             return np.nan
-        others, (lower, upper) = np.delete(self.theta, k), (np.delete(b, k) for b in self._bounds)
+        grown = self._excess(k)
 
         def excess(distance: float) -> float:
-            nonlocal others
-            held = Held(self.model, k, self.theta[k] + side * distance)
-            others, _ = minimum(held, others, lower, upper)
-            return held.value_and_grad(others)[0] - self.value - z * z / 2
+            return grown(side * distance) - z * z / 2
 
         room = (limit - self.theta[k]) * side
         near, far = 0.0, min(z * se, room)
@@ -360,7 +399,6 @@ class Fit:
             if far >= room or far > 50 * se:
                 return float(limit) if np.isfinite(limit) else side * np.inf
             near, far = far, min(1.5 * far, room)
-        others = np.delete(self.theta, k)
         return float(self.theta[k] + side * _scipy.optimize.brentq(excess, near, far, xtol=1e-9 * se, rtol=1e-9))
 
     def summary(self) -> str:

@@ -80,11 +80,20 @@ def _finished(model: Any, theta, more):
     }
 
 
+def _fit(model: Any, theta, more) -> Fit:
+    """A fit as it was found, of the bounds and the Hessian."""
+    lower, upper, hessian = np.split(more, [theta.size, 2 * theta.size])
+    return Fit(model, theta, hessian.reshape(theta.size, -1), (lower, upper), None)
+
+
 def _profile(model: Any, theta, more):
     """Profile intervals, of 1 minus their level, the bounds and the Hessian."""
-    lower, upper, hessian = np.split(more[1:], [theta.size, 2 * theta.size])
-    fit = Fit(model, theta, hessian.reshape(theta.size, -1), (lower, upper), None)
-    return fit.conf_int(float(more[0]), "profile")
+    return _fit(model, theta, more[1:]).conf_int(float(more[0]), "profile")
+
+
+def _path(model: Any, theta, more):
+    """A profile of a parameter's number, 1 minus a level, the points on a side, the bounds and the Hessian."""
+    return np.array(_fit(model, theta, more[3:]).profile(int(more[0]), float(more[1]), int(more[2])))
 
 
 def _start(model: Any, theta, more):
@@ -109,5 +118,5 @@ def _value(model: Any, theta, more):
     return np.float64(model.value(theta))
 
 
-QUESTIONS = (_both, _second, _effects, _finished, _propagated, _precision, _start, _profile, _value)
+QUESTIONS = (_both, _second, _effects, _finished, _propagated, _precision, _start, _profile, _value, _path)
 """By the numbers that R asks them by."""

@@ -1,0 +1,190 @@
+# Methods of fits for the generics of other packages, registered when these load: broom's, emmeans', posterior's.
+
+#' Fits in broom's, emmeans' and posterior's functions
+#'
+#' Methods of [maximize_likelihood()]'s fits for generics of other packages. `generics::tidy()` gives a row for each
+#' parameter, `generics::glance()` one for the fit, `generics::augment()` the data with residuals and what the
+#' likelihood reports for each row. `posterior::as_draws()` draws from the normal approximation of the estimates, with
+#' random effects from that of all together. `emmeans::emmeans()` takes the linear predictor that the likelihood has:
+#' its formula, and the parameters that are its coefficients.
+#' @param x,object A fit.
+#' @param conf.int,conf.level If `TRUE`, confidence intervals too; their level.
+#' @param effects `"fixed"` for the estimated parameters, `"ran_vals"` for the random effects, or both.
+#' @param method As of `confint()`, and of `residuals()`.
+#' @param data The data, by default those of the fit.
+#' @param ndraws The number of draws.
+#' @param formula The formula of the linear predictor; its response, if there is one, is left out.
+#' @param coefficients The name of the parameter that has its coefficients, in the order of `model.matrix()`.
+#' @param trms,xlev,grid As emmeans gives them.
+#' @param ... Unused, or for emmeans.
+#' @returns Data frames with broom's columns; of `as_draws()` a `draws_matrix`; of the methods for emmeans what that
+#'   takes.
+#' @section Errors:
+#' - `gradops_error_argument`: draws of a fit whose estimates have no covariance; coefficients that are not as many as
+#'   the formula needs.
+#' @seealso [maximize_likelihood()].
+#' @examplesIf gradops_available() && requireNamespace("generics")
+#' counts <- data.frame(x = 0:4, y = c(1, 1, 4, 5, 11))
+#' nll <- function(p, data) {
+#'   mean <- exp(p$beta[1] + p$beta[2] * data$x)
+#'   report(mean)
+#'   -sum(dpois(observed(data$y), mean, log = TRUE))
+#' }
+#' fit <- maximize_likelihood(nll, list(beta = c(0, 0)), counts)
+#' generics::tidy(fit, conf.int = TRUE)
+#' generics::glance(fit)
+#' generics::augment(fit)
+#' @name fit_neighbours
+NULL
+
+#' @rdname fit_neighbours
+#' @exportS3Method generics::tidy
+tidy.gradops_fit <- function(x, conf.int = FALSE, conf.level = 0.95, effects = "fixed", method = "wald", ...) { # nolint
+  flag(conf.int)
+  effects <- match.arg(effects, c("fixed", "ran_vals"), several.ok = TRUE)
+  table <- summary(x)$coefficients
+  fixed <- data.frame(
+    term = rownames(table), estimate = table[, 1L], std.error = table[, 2L], statistic = table[, 3L],
+    p.value = table[, 4L]
+  )
+  if (conf.int) fixed[c("conf.low", "conf.high")] <- confint.gradops_fit(x, level = conf.level, method = method)
+  tops <- random_tops(x)
+  if (length(tops) == 0L || !"ran_vals" %in% effects) {
+    return(data.frame(fixed, row.names = NULL))
+  }
+  modes <- unlist(x$parameters[tops])
+  random <- data.frame(term = names(modes), estimate = unname(modes), std.error = unlist(x$errors[tops]))
+  random$statistic <- random$p.value <- NA_real_
+  if (conf.int) {
+    half <- stats::qnorm((1 + conf.level) / 2) * random$std.error
+    random[c("conf.low", "conf.high")] <- list(random$estimate - half, random$estimate + half)
+  }
+  parts <- list(fixed = fixed, ran_vals = random[names(fixed)])[effects]
+  data.frame(effect = rep(effects, vapply(parts, nrow, 0L)), do.call(rbind, unname(parts)), row.names = NULL)
+}
+
+#' @rdname fit_neighbours
+#' @exportS3Method generics::glance
+glance.gradops_fit <- function(x, ...) {
+  data.frame(
+    logLik = -x$value, AIC = stats::AIC(x), BIC = if (is.null(x$nobs)) NA_real_ else stats::BIC(x),
+    deviance = stats::deviance(x), nobs = x$nobs %||% NA_integer_, df = length(x$coefficients),
+    converged = length(x$problems) == 0L
+  )
+}
+
+#' @rdname fit_neighbours
+#' @exportS3Method generics::augment
+augment.gradops_fit <- function(x, data = x$data, method = "cdf", ...) {
+  found <- as.data.frame(data)
+  evaluate <- x$objective$evaluate
+  reported <- reports_of(function() evaluate(x$parameters))
+  by_row <- Filter(function(value) is.null(dim(value)) && length(value) == nrow(found), reported)
+  for (name in names(by_row)) found[[paste0(".", name)]] <- as.vector(by_row[[name]])
+  residuals <- tryCatch(residuals.gradops_fit(x, method), gradops_error_unmarked = function(error) NULL)
+  if (!is.list(residuals) && length(residuals) == nrow(found)) found$.resid <- residuals
+  found
+}
+
+#' @rdname fit_neighbours
+#' @exportS3Method posterior::as_draws
+as_draws.gradops_fit <- function(x, ndraws = 4000, ...) {
+  if (length(x$problems) > 0L || !all(x$free)) {
+    refuse_parameters("x", "its estimates have no covariance: see `fit$problems`, and bounds that hold", parent.frame())
+  }
+  at <- x$coefficients
+  if (length(x$objective$random) > 0L) {
+    modes <- x$objective$ask("effects", at)
+    precision <- x$objective$precision(at)
+    at <- c(stats::setNames(as.vector(modes)[x$objective$random_places], x$objective$random), at)
+    z <- matrix(stats::rnorm(length(at) * ndraws), length(at))
+    spread <- as.matrix(Matrix::solve(Matrix::chol(Matrix::forceSymmetric(precision)), z))
+  } else {
+    spread <- t(chol(x$vcov)) %*% matrix(stats::rnorm(length(at) * ndraws), length(at))
+  }
+  posterior::as_draws_matrix(matrix(at + spread, ndraws, length(at), byrow = TRUE, dimnames = list(NULL, names(at))))
+}
+
+#' @rdname fit_neighbours
+#' @exportS3Method posterior::as_draws_matrix
+as_draws_matrix.gradops_fit <- function(x, ...) as_draws.gradops_fit(x, ...)
+
+#' @rdname fit_neighbours
+#' @exportS3Method posterior::as_draws_df
+as_draws_df.gradops_fit <- function(x, ...) posterior::as_draws_df(as_draws.gradops_fit(x, ...))
+
+#' @rdname fit_neighbours
+#' @exportS3Method emmeans::recover_data
+recover_data.gradops_fit <- function(object, formula, data = NULL, ...) {
+  data <- data %||% object$data
+  terms <- stats::delete.response(stats::terms(formula, data = data))
+  emmeans::recover_data(call("maximize_likelihood", formula = formula), terms, NULL, data = data, ...)
+}
+
+#' @rdname fit_neighbours
+#' @exportS3Method emmeans::emm_basis
+emm_basis.gradops_fit <- function(object, trms, xlev, grid, coefficients, ...) {
+  design <- stats::model.matrix(trms, stats::model.frame(trms, grid, na.action = stats::na.pass, xlev = xlev))
+  is_one <- object$objective$tops == coefficients
+  if (sum(is_one) != ncol(design)) {
+    refuse_parameters(
+      "coefficients", sprintf("the formula needs %d; `%s` has %d", ncol(design), coefficients, sum(is_one)), NULL
+    )
+  }
+  list(
+    X = design, bhat = object$coefficients[is_one], nbasis = matrix(NA), V = object$vcov[is_one, is_one, drop = FALSE],
+    dffun = function(k, dfargs) Inf, dfargs = list(), misc = list()
+  )
+}
+
+# Profiles -------------------------------------------------------------------------------------------------------------
+
+#' Profiles of a likelihood
+#'
+#' For values of one parameter the least negative log-likelihood over all others, as the signed root of twice its
+#' excess over that of the fit: a straight line where the likelihood is that of normal estimates, and beside a normal
+#' quantile a test.
+#' @param fitted A fit of [maximize_likelihood()].
+#' @param which Names or positions of parameters.
+#' @param level The level of the interval that the values span, a little more than those that are read off.
+#' @param points How many values on each side of the estimate.
+#' @param x A profile.
+#' @param ... Unused, or graphical parameters.
+#' @returns A list of class `profile.gradops_fit` of data frames by parameter, with columns `z`, the signed root, and
+#'   `value`. `plot()` draws them, with the levels 0.5, 0.8, 0.95 and 0.99 dotted, and gives the profile, invisibly.
+#' @section Errors:
+#' - `gradops_error_argument`: an unknown parameter.
+#' @seealso [confint()][stats::confint] with `method = "profile"`.
+#' @examplesIf gradops_available()
+#' nll <- function(p, y) -sum(dexp(y, exp(p$log_rate), log = TRUE))
+#' fit <- maximize_likelihood(nll, list(log_rate = 0), c(0.3, 1.1, 2.5, 0.2))
+#' plot(profile(fit))
+#' @method profile gradops_fit
+#' @export
+profile.gradops_fit <- function(fitted, which = names(fitted$coefficients), level = 0.99, points = 6, ...) {
+  names <- names(fitted$coefficients)
+  if (is.character(which)) named_among(which, names, "which", parent.frame())
+  which <- match(if (is.character(which)) which else names[which], names)
+  if (anyNA(which)) refuse_parameters("which", "must be names or positions of parameters", parent.frame())
+  of_one <- function(k) {
+    more <- c(k - 1, 1 - level, points, fitted$bounds$lower, fitted$bounds$upper, fitted$hessian)
+    found <- as.vector(fitted$objective$ask("path", fitted$coefficients, more))
+    found <- matrix(found, 2L)
+    data.frame(z = found[2L, ], value = found[1L, ])
+  }
+  structure(stats::setNames(lapply(which, of_one), names[which]), class = c("profile.gradops_fit", "profile"))
+}
+
+#' @rdname profile.gradops_fit
+#' @export
+plot.profile.gradops_fit <- function(x, ...) {
+  if (length(x) > 1L) {
+    before <- graphics::par(mfrow = grDevices::n2mfrow(length(x)))
+    on.exit(graphics::par(before))
+  }
+  for (name in names(x)) {
+    graphics::plot(z ~ value, x[[name]], type = "b", xlab = name, ylab = "signed root of the likelihood ratio", ...)
+    graphics::abline(h = stats::qnorm(c(0.005, 0.025, 0.1, 0.25, 0.75, 0.9, 0.975, 0.995)), lty = 3L)
+  }
+  invisible(x)
+}
