@@ -108,7 +108,12 @@ def test_against_closed_forms(backend):
     first, second = gradops.hvp(lambda x, k: k * ops.sum(x**2), (x, 2.0), (x, 1.0))
     close(first, ([4.0, 8.0, 12.0], 14.0))
     close(second, ([6.0, 12.0, 18.0], 28.0))
-    assert gradops.vjp(lambda x: (x, {"name": "x", "twice": 2 * x}), x, has_aux=True)[2]["name"] == "x"
+    beside = lambda x: (x**2, {"name": "x", "twice": 2 * x})  # noqa: E731
+    more = [gradops.vjp(beside, x, has_aux=True), gradops.linearize(beside, x, has_aux=True)]
+    for value, moved, aux in (*more, gradops.jvp(beside, (x,), (x,), has_aux=True)):
+        close(_tree.leaves_of(moved(x) if callable(moved) else moved), [[2.0, 8.0, 18.0]])
+        close([value, aux["twice"]], [[1.0, 4.0, 9.0], [2.0, 4.0, 6.0]])
+        assert aux["name"] == "x"
 
 
 @pytest.mark.parametrize("strategy", [None, "reverse-mode", "forward-mode"])
@@ -206,6 +211,13 @@ def test_linear_transpose(backend):
         close(transposed(on(backend, [1.0, -1.0])), ({"v": [-3.0, -3.0, -3.0]}, [2.0, -2.0]))
     z = tensors(np.array([1j, 2.0]), backend)
     close(gradops.linear_transpose(lambda z: 1j * z, z)(z), (np.array([-1.0, 2j]),))
+    struct = functional.ShapeDtypeStruct((3,), "float64")
+    close(
+        gradops.linear_transpose(lambda x, y: 2.0 * x[1:] + y, struct, on(backend, [0.0, 0.0]))(
+            on(backend, [1.0, 2.0])
+        )[0],
+        [0.0, 2.0, 4.0],
+    )
     for bent in (ops.square, ops.abs, ops.relu, lambda x: x + 1.0):
         with pytest.raises(GradientError, match="linear"):
             gradops.linear_transpose(bent, on(backend, [1.0, 2.0]))

@@ -63,6 +63,21 @@ class ShapeDtypeStruct:
         return hash((self.shape, self.dtype))
 
 
+def filled_with_zeros(name: str, arguments):
+    """Arguments of the function ``name``, with zeros for each :class:`ShapeDtypeStruct` in them."""
+    leaves, form = _tree.flatten(arguments)
+    if not any(isinstance(x, ShapeDtypeStruct) for x in leaves):
+        return arguments
+    owner = owner_of(name, *[x for x in leaves if not isinstance(x, ShapeDtypeStruct)])
+    return _tree.unflatten(
+        form, [_zeros(owner, x.shape, x.dtype) if isinstance(x, ShapeDtypeStruct) else x for x in leaves]
+    )
+
+
+def _zeros(owner, shape, dtype):
+    return owner.convert(np.broadcast_to(0.0, shape), dtype)
+
+
 def eval_shape(f: Callable, *args, **kwargs):
     """The shapes and dtypes that ``f(*args, **kwargs)`` has, without computing it where the library can do so.
 
@@ -111,6 +126,6 @@ def eval_shape(f: Callable, *args, **kwargs):
     found = owner.eval_shape(run, looks)
     if found is NotImplemented:
         with no_grad():
-            found = run(*[owner.convert(np.broadcast_to(0.0, shape), dtype) for shape, dtype in looks])
+            found = run(*[_zeros(owner, *look) for look in looks])
     tensors = iter([ShapeDtypeStruct(tuple(y.shape), owner.dtype_name(y)) for y in found])
     return _tree.unflatten(box["form"], [next(tensors) if y is None else y[0] for y in box["others"]])

@@ -30,6 +30,7 @@ from ..ops.mapping import over_rows
 from . import matrices
 from .point import Point, is_complex
 from .reverse import chosen_of, grad, positions_of
+from .shapes import filled_with_zeros
 from .structured import pair
 
 
@@ -130,14 +131,19 @@ def vjp(f: Callable, *primals, has_aux: bool = False) -> Any:
     return (value, pullback, run.at.box["aux"]) if has_aux else (value, pullback)
 
 
-def linearize(f: Callable[..., R], *primals) -> tuple[R, Callable[..., R]]:
+@overload
+def linearize(f: Callable[..., R], *primals, has_aux: Literal[False] = False) -> tuple[R, Callable[..., R]]: ...
+@overload
+def linearize(f: Callable[..., tuple[R, X]], *primals, has_aux: bool) -> tuple[R, Callable[..., R], X]: ...
+def linearize(f: Callable, *primals, has_aux: bool = False) -> Any:
     """The value of ``f`` and its pushforward, a linear function from tangents of the arguments to that of the value.
 
     Args:
         f, primals: as of :func:`vjp`.
+        has_aux: whether ``f`` returns a pair of its value and more, which is handed through: from another run of it.
 
     Returns:
-        ``(value, pushforward)``. ``pushforward(*tangents)`` takes a tangent for each of the ``primals``, of its
+        ``(value, pushforward)``, or ``(value, pushforward, aux)``. ``pushforward(*tangents)`` takes a tangent for each of the ``primals``, of its
         structure, and gives one of the structure of the value. ``f`` is run once, however often it is called.
 
     Raises:
@@ -157,24 +163,30 @@ def linearize(f: Callable[..., R], *primals) -> tuple[R, Callable[..., R]]:
     See Also:
         :func:`jvp` for one tangent; :func:`vjp`; :func:`linear_transpose`.
     """
-    run = _Run("linearize", f, primals)
+    run = _Run("linearize", f, primals, has_aux)
     outputs, push = run.derivatives.pushing(run.at)
 
     def pushforward(*tangents):
         return _tree.unflatten(run.value_form, push(run.tangents("tangents", tangents)))
 
-    return run.value(outputs), pushforward
+    value = run.value(outputs)
+    return (value, pushforward, pair(f(*primals))[1]) if has_aux else (value, pushforward)
 
 
-def jvp(f: Callable[..., R], primals, tangents) -> tuple[R, R]:
+@overload
+def jvp(f: Callable[..., R], primals, tangents, has_aux: Literal[False] = False) -> tuple[R, R]: ...
+@overload
+def jvp(f: Callable[..., tuple[R, X]], primals, tangents, has_aux: bool) -> tuple[R, R, X]: ...
+def jvp(f: Callable, primals, tangents, has_aux: bool = False) -> Any:
     """The value of ``f`` and the product of its Jacobian with ``tangents``, by forward mode.
 
     Args:
         f: as of :func:`vjp`.
         primals, tangents: tuples or lists of the arguments of ``f``, and of a tangent for each in its structure.
+        has_aux: as of :func:`linearize`.
 
     Returns:
-        ``(value, tangent)``, both in the structure of the value.
+        ``(value, tangent)``, both in the structure of the value, or ``(value, tangent, aux)``.
 
     Raises:
         As of :func:`linearize`; ArgumentTypeError: ``primals`` or ``tangents`` that are no tuple.
@@ -200,10 +212,11 @@ def jvp(f: Callable[..., R], primals, tangents) -> tuple[R, R]:
                 hint="`gradops.functional.jvp(f, x, v)` takes the tensors themselves",
                 given=TypeOf(given),
             )
-    run = _Run("jvp", f, tuple(primals), beside=tangents)
+    run = _Run("jvp", f, tuple(primals), has_aux, beside=tangents)
     v = tuple(run.tangents("tangents", tuple(tangents)))
     outputs, products = run.derivatives.jvp(run.at, v, False, False)
-    return run.value(outputs), _tree.unflatten(run.value_form, products)
+    found = (run.value(outputs), _tree.unflatten(run.value_form, products))
+    return (*found, pair(f(*primals))[1]) if has_aux else found
 
 
 def linear_transpose(f: Callable, *primals) -> Callable[[Any], tuple]:
@@ -211,7 +224,8 @@ def linear_transpose(f: Callable, *primals) -> Callable[[Any], tuple]:
 
     Args:
         f: a function that is linear in all of its arguments together.
-        primals: arguments of ``f``, of which structure, shapes and dtypes count.
+        primals: arguments of ``f``, of which structure, shapes and dtypes count; a
+            :class:`gradops.functional.ShapeDtypeStruct` stands for a tensor.
 
     Returns:
         A function of a cotangent, in the structure of the value of ``f``, to a tuple with one for each of ``primals``.
@@ -239,7 +253,7 @@ def linear_transpose(f: Callable, *primals) -> Callable[[Any], tuple]:
     See Also:
         :func:`vjp`, of any function; :func:`linearize`.
     """
-    run = _Run("linear_transpose", f, primals)
+    run = _Run("linear_transpose", f, filled_with_zeros("linear_transpose", primals))
     outputs, pull = run.derivatives.pulling(run.at)
     run.value(outputs)
     _check_linear(run, pull)
