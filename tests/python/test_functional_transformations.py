@@ -211,7 +211,7 @@ def test_linear_transpose(backend):
         close(transposed(on(backend, [1.0, -1.0])), ({"v": [-3.0, -3.0, -3.0]}, [2.0, -2.0]))
     z = tensors(np.array([1j, 2.0]), backend)
     close(gradops.linear_transpose(lambda z: 1j * z, z)(z), (np.array([-1.0, 2j]),))
-    struct = functional.ShapeDtypeStruct((3,), "float64")
+    struct = gradops.functional.ShapeDtypeStruct((3,), "float64")
     close(
         gradops.linear_transpose(lambda x, y: 2.0 * x[1:] + y, struct, on(backend, [0.0, 0.0]))(
             on(backend, [1.0, 2.0])

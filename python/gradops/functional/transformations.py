@@ -143,8 +143,9 @@ def linearize(f: Callable, *primals, has_aux: bool = False) -> Any:
         has_aux: whether ``f`` returns a pair of its value and more, which is handed through: from another run of it.
 
     Returns:
-        ``(value, pushforward)``, or ``(value, pushforward, aux)``. ``pushforward(*tangents)`` takes a tangent for each of the ``primals``, of its
-        structure, and gives one of the structure of the value. ``f`` is run once, however often it is called.
+        ``(value, pushforward)``, or ``(value, pushforward, aux)``. ``pushforward(*tangents)`` takes a tangent for each
+        of the ``primals``, of its structure, and gives one of the structure of the value. For it ``f`` is run once,
+        however often it is called.
 
     Raises:
         As of :func:`vjp`; ArgumentError, ShapeError from the pushforward, for tangents of another structure or shape.
