@@ -28,9 +28,13 @@ def track(total: int, label: str, wanted: bool | None = None) -> Iterator[Callab
     finally:
         if progress.bar is not None:
             progress.bar.stop()
+            _Progress.shown = False
 
 
 class _Progress:
+    shown = False
+    """True while there is a bar: what goes on within another loop shows none."""
+
     def __init__(self, total: int, label: str, patience: float, lines: bool):
         self.total, self.label, self.lines = total, label, lines
         self.done, self.tenth = 0, -1
@@ -39,10 +43,11 @@ class _Progress:
 
     def advance(self, size: int) -> None:
         self.done += size
-        if self.bar is None and time.monotonic() >= self.start:
+        if self.bar is None and not _Progress.shown and time.monotonic() >= self.start:
             self.start = float("inf")
             self.bar = _bar(self.lines)
             if self.bar is not None:
+                _Progress.shown = True
                 self.bar.start()
                 self.task = self.bar.add_task(self.label, total=self.total)
         if self.bar is not None:

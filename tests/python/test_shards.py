@@ -131,6 +131,45 @@ def test_bad_input(f, data, error, words):
         functional.objective(f, data)
 
 
+@pytest.mark.parametrize("hold", [list, lambda shards: [dask().delayed(s) for s in shards], lambda _: of_bags()])
+def test_batches(hold):
+    """Each shard once, in an order that a seed gives; the mean of batches of one size is the whole sum."""
+    with dask().config.set(scheduler="synchronous"):
+        total = functional.objective(loss, hold(SHARDS))
+        size = len(total.places) // 2
+        batches = list(total.batches(size, seed=0))
+        assert sorted(i for batch in batches for i in batch.places) == list(total.places)
+        assert_same([np.mean([batch(X) for batch in batches])], [VALUE])
+        for name, want in GRADIENT.items():
+            assert np.mean([batch.grad(X)[name] for batch in batches]) == pytest.approx(want, rel=1e-12)
+    rng = np.random.default_rng(3)
+    epochs = [[batch.places for batch in total.batches(size, seed=rng)] for _ in range(4)]
+    assert any(epoch != epochs[0] for epoch in epochs)
+    assert epochs[0] == [batch.places for batch in total.batches(size, seed=3)]
+    ordered = [batch.places for batch in total.batches(size - 1 or 1, shuffle=False)]
+    assert [i for places in ordered for i in places] == list(total.places)
+
+
+def test_a_batch_names_its_shards():
+    batch = list(functional.objective(fails, SHARDS).batches(2, shuffle=False))[2]
+    with pytest.raises(ShardError, match=r"`data\[4\]`: ZeroDivisionError"):
+        batch(1.0)
+    with pytest.raises(ArgumentError, match="`batch_size`"):
+        next(functional.objective(fails, SHARDS).batches(0))
+
+
+def test_progress(monkeypatch, capsys):
+    monkeypatch.setattr("gradops._progress._bar", lambda lines: None)
+    total = functional.objective(lambda x, shard: x * ops.sum(shard), SHARDS, progress=True)
+    total(1.0)
+    assert capsys.readouterr().err.splitlines()[-1] == "objective: 100%"
+    for _ in total.batches(3):
+        pass
+    assert capsys.readouterr().err.splitlines() == ["batches: 50%", "batches: 100%"]
+    functional.objective(lambda x, shard: x * ops.sum(shard), SHARDS)(1.0)
+    assert not capsys.readouterr().err
+
+
 # On Dask --------------------------------------------------------------------------------------------------------------
 
 
@@ -256,6 +295,23 @@ def test_a_shard_that_is_lost_with_its_worker_is_named(monkeypatch):
             for _ in range(100):
                 assert total(1.0) == value  # until the scheduler knows
         assert found.value.argument == "data" and type(found.value.__cause__).__name__ == "FutureCancelledError"
+        made: list[int] = []
+
+        def reload(place):
+            made.append(place)
+            return SHARDS[place]
+
+        again = functional.objective(lambda x, shard: x * ops.sum(shard), shards, reload=reload)
+        assert again(1.0) == pytest.approx(value) == next(again.batches(len(shards)))(1.0)
+        assert made == [2]
+
+
+def test_what_is_not_lost_is_not_reloaded():
+    with pytest.raises(ArgumentError, match="`reload` is for futures of `dask.distributed`") as found:
+        functional.objective(loss, SHARDS, reload=SHARDS.__getitem__)
+    assert found.value.argument == "reload"
+    with pytest.raises(ArgumentTypeError, match="`reload` must be a function"):
+        functional.objective(loss, SHARDS, reload=SHARDS)
 
 
 # On Ray ---------------------------------------------------------------------------------------------------------------

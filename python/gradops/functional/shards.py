@@ -7,9 +7,13 @@ Only the function, the parameters and the sums travel.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
 
 from .. import _tree
+from .._progress import track
 from ..errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -22,7 +26,8 @@ from ..errors import (
     TypeOf,
 )
 from ..flow import custom_gradient, stop_gradient
-from ..ops import conversion, elementwise
+from ..ops import _checks, conversion, elementwise
+from ..ops._structures import check_functions
 from . import matrices
 from .reverse import _scalar, value_and_grad
 
@@ -41,10 +46,12 @@ class Objective:
             the methods have the derivatives. A sum over a list is differentiable like any function.
     """
 
-    def __init__(self, f: Callable, data):
-        self.f = f
-        self.data = data
+    def __init__(self, f: Callable, data, progress: bool | None = None, reload: Callable | None = None):
+        self.f, self.progress, self.reload = f, progress, reload
         self._reduced = _engine(data)
+        self.data: list = list(data.to_delayed() if _is_bag(data) else data)
+        self.places: Any = range(len(self.data))
+        self.scale = 1.0
 
     def __call__(self, x):
         """The value, a scalar tensor."""
@@ -66,18 +73,48 @@ class Objective:
         """The Hessian, as of :func:`gradops.functional.hessian`."""
         return self._sum(matrices.hessian, x)
 
+    def batches(self, batch_size: int = 1, shuffle: bool = True, seed=None) -> Iterator[Objective]:
+        """One epoch: objectives of ``batch_size`` shards each, which together have every shard once.
+
+        Each is scaled by the number of all shards over that of its own, so that with ``shuffle`` its value and
+        derivatives are estimates of the whole sum's without bias (Robbins & Monro 1951).
+
+        Args:
+            batch_size: how many shards, or partitions of a bag, are in one; the last may have fewer.
+            shuffle: whether the shards are drawn in random order.
+            seed: a whole number, or a ``numpy.random.Generator``, which goes on from epoch to epoch.
+
+        Raises:
+            ArgumentError: a ``batch_size`` below 1.
+        """
+        batch_size = _checks.integer("Objective.batches", batch_size, "batch_size", 1)
+        _checks.check_flags("Objective.batches", shuffle=shuffle)
+        order = np.random.default_rng(seed).permutation(self.places).tolist() if shuffle else list(self.places)
+        starts = range(0, len(order), batch_size)
+        with track(len(starts), "batches", self.progress) as advance:
+            for start in starts:
+                part = Objective.__new__(Objective)
+                part.__dict__.update(self.__dict__, places=order[start : start + batch_size])
+                part.scale = self.scale * len(order) / len(part.places)
+                yield part
+                advance(1)
+
     def _sum(self, derivative: Callable, *arguments):
-        part = Part(self.f, derivative)
         if self._reduced is in_process:
-            return in_process(part, self.data, arguments)
-        reduced = custom_gradient(lambda *xs: self._reduced(part, self.data, _concrete(xs)), _no_gradient)
-        return reduced(*arguments)
+            found = self._reduced(self, Part(self.f, derivative), arguments)
+        else:
+            reduced = custom_gradient(
+                lambda *xs: self._reduced(self, Part(self.f, derivative), _concrete(xs)), _no_gradient
+            )
+            found = reduced(*arguments)
+        return found if self.scale == 1 else _tree.map_leaves(lambda y: y * self.scale, found)
 
     def __repr__(self) -> str:
-        return f"<objective, a sum over shards {self._reduced.__name__.replace('_', ' ')}>"
+        where = self._reduced.__name__.replace("_", " ")
+        return f"<objective, a sum over {len(self.places)} shards {where}>"
 
 
-def objective(f: Callable, data) -> Objective:
+def objective(f: Callable, data, progress: bool | None = None, reload: Callable | None = None) -> Objective:
     """The sum of ``f(x, shard)`` over shards of data, with its derivatives by ``x``.
 
     Args:
@@ -91,13 +128,18 @@ def objective(f: Callable, data) -> Objective:
               load are best persisted (``bag.persist()``), as they are otherwise loaded at each evaluation;
             - a list of Ray's object references: by tasks of Ray's.
 
+        progress: show how many shards of a list, or batches, are done (with rich, if installed); by default after two
+            seconds in a terminal. Dask and Ray have bars of their own.
+        reload: a function of a shard's position to the shard, in this process, for those that ``client.scatter`` put on
+            a worker of Dask's that is gone: they are made and scattered again, up to three times in an evaluation.
+
     Returns:
         An :class:`Objective`: called it gives the value; ``value_and_grad``, ``grad``, ``hvp`` and ``hessian`` are its
-        derivatives.
+        derivatives; ``batches(batch_size)`` are objectives of some of the shards each, for stochastic optimisers.
 
     Raises:
-        ArgumentTypeError: data that are none of these.
-        ArgumentError: no shards.
+        ArgumentTypeError: data that are none of these; a ``reload`` that is no function.
+        ArgumentError: no shards; ``reload`` of shards that are no futures of ``dask.distributed``, which need none.
 
     Gradient:
         Of each shard by the autodiff that belongs to the tensors, and then summed: that of the sum in one process, but
@@ -119,12 +161,30 @@ def objective(f: Callable, data) -> Objective:
         >>> print((1.0 - gradient / total.hessian(1.0)).round(4))
         2.0286
 
+        Stochastic gradient descent, with a shard in each step:
+
+        >>> w, rng = 1.0, np.random.default_rng(0)
+        >>> for epoch in range(100):
+        ...     for batch in total.batches(1, seed=rng):
+        ...         w = w - 0.1 / (epoch + 10) * batch.grad(w)
+        >>> print(w.round(2))
+        2.03
+
     See Also:
         :func:`gradops.value_and_grad` for data in one piece.
     """
     if not callable(f):
         raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
-    return Objective(f, data)
+    made = Objective(f, data, progress, reload)
+    if reload is not None:
+        check_functions("objective", reload=reload)
+        if not all(_library(shard) == "distributed" for shard in made.data):
+            raise ArgumentError(
+                "`objective`: `reload` is for futures of `dask.distributed`, which are lost with their worker.",
+                argument="reload",
+                hint="leave it out: Dask makes delayed values and bags again, and Ray what its tasks made",
+            )
+    return made
 
 
 # The results of a shard, and their sum --------------------------------------------------------------------------------
@@ -201,32 +261,54 @@ def _not_from_outside() -> GradientError:
 # Where: a map of the part over the shards, and the sum of its results -------------------------------------------------
 
 
-def in_process(part: Part, shards, arguments: tuple):
-    total = part.at(0, shards[0], arguments)
-    for place, shard in enumerate(shards[1:], 1):
-        total = added(total, part.at(place, shard, arguments))
+def in_process(whole: Objective, part: Part, arguments: tuple):
+    total = None
+    with track(len(whole.places), "objective", whole.progress) as advance:
+        for place in whole.places:
+            found = part.at(place, whole.data[place], arguments)
+            total = found if total is None else added(total, found)
+            advance(1)
     return total
 
 
-def on_dask(part: Part, shards, arguments: tuple):
+def on_dask(whole: Objective, part: Part, arguments: tuple):
+    return _on_dask(whole, part, arguments, _at)
+
+
+def on_bags(whole: Objective, part: Part, arguments: tuple):
+    return _on_dask(whole, part, arguments, _at_partition)
+
+
+def _on_dask(whole: Objective, part: Part, arguments: tuple, one: Callable):
     import dask
     from dask import bag
 
-    run = uuid.uuid4()  # tasks of one name are one task to Dask
     sent = dask.delayed((part, arguments), traverse=False)
-    is_bag = _is_bag(shards)
-    at = dask.delayed(_at_partition if is_bag else _at, traverse=False)
-    places = enumerate(shards.to_delayed() if is_bag else shards)
-    parts = [at(sent, place, shard, dask_key_name=f"data[{place}]-{run}") for place, shard in places]
-    total = bag.from_delayed(parts).fold(added)
-    ordered = total if is_bag else total.to_delayed()  # for the scheduler that bags, or delayed values, have
-    try:
-        return ordered.compute()
-    except Exception as error:
-        for place, shard in enumerate(() if is_bag else shards):
-            if _library(shard) == "distributed" and shard.status in ("cancelled", "lost"):  # a worker is gone
-                raise _lost("Dask", place, error) from error
-        raise
+    at = dask.delayed(one, traverse=False)
+    for attempt in range(_ATTEMPTS + 1):
+        run = uuid.uuid4()  # tasks of one name are one task to Dask
+        parts = [at(sent, i, whole.data[i], dask_key_name=f"data[{i}]-{run}") for i in whole.places]
+        total = bag.from_delayed(parts).fold(added)
+        ordered = total if one is _at_partition else total.to_delayed()  # for the scheduler of bags, or delayed values
+        try:
+            return ordered.compute()
+        except Exception as error:
+            lost = [i for i in whole.places if _is_lost(whole.data[i])]
+            if not lost:
+                raise
+            if whole.reload is None or attempt == _ATTEMPTS:
+                raise _lost("Dask", lost[0], error) from error
+            for i in lost:
+                whole.data[i] = whole.data[i].client.scatter(whole.reload(i))
+
+
+_ATTEMPTS = 3
+"""How often lost shards are made again in an evaluation: how often Dask's scheduler tries a task whose worker died."""
+
+
+def _is_lost(shard) -> bool:
+    """True for a future whose value is gone with a worker."""
+    return _library(shard) == "distributed" and shard.status in ("cancelled", "lost")
 
 
 def _at(sent, place: int, shard) -> list:
@@ -239,19 +321,20 @@ def _at_partition(sent, place: int, shards) -> list:
     return part.at_partition(place, shards, arguments)
 
 
-def on_ray(part: Part, shards, arguments: tuple):
+def on_ray(whole: Objective, part: Part, arguments: tuple):
     import ray
 
     at, add = ray.remote(Part.at), ray.remote(added)
-    part, arguments = ray.put(part), ray.put(arguments)
-    found = sums = [at.options(name=f"data[{i}]").remote(part, i, shard, arguments) for i, shard in enumerate(shards)]
+    sent, arguments = ray.put(part), ray.put(arguments)
+    one = [at.options(name=f"data[{i}]").remote(sent, i, whole.data[i], arguments) for i in whole.places]
+    sums = one
     while len(sums) > 1:
         sums = [add.remote(*sums[i : i + 8]) for i in range(0, len(sums), 8)]
     try:
         return ray.get(sums[0])
     except ray.exceptions.RayError:
-        for place, one in enumerate(found):
-            _raise_of(place, one)
+        for place, found in zip(whole.places, one):
+            _raise_of(place, found)
         raise
 
 
@@ -278,7 +361,7 @@ _ENGINES = {"dask": on_dask, "distributed": on_dask, "ray": on_ray}
 def _engine(data) -> Callable:
     """The function that reduces these shards."""
     if _is_bag(data):
-        return on_dask
+        return on_bags
     if not isinstance(data, (list, tuple)):
         raise ArgumentTypeError(
             "`data` must be a list of shards or a `dask.bag.Bag`; got {data}.",
