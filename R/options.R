@@ -15,7 +15,8 @@
 #' - `gradops.traceback`: `TRUE` adds Python's traceback to errors that come from Python; `FALSE` if not set. The
 #'   exception itself is always in the condition, as `condition$python`.
 #' - `gradops.print_max`: up to how many elements a tensor prints in full; 1000 if not set. Of larger ones a corner.
-#' - `gradops.progress`: whether [jacobian()], [hessian()] and [gradcheck()] show a progress bar after two seconds;
+#' - `gradops.progress`: whether [jacobian()], [hessian()], [gradcheck()] and [objective()] of shards show a
+#'   progress bar after two seconds;
 #'   `interactive()` if not set.
 #'
 #' Conditions are classed: errors as `gradops_error` and `gradops_error_<kind>` (`argument`, `type`, `shape`, `axis`,

@@ -73,12 +73,15 @@ in_process <- function(f, shards, jit) {
   })
   summed <- function(which, arguments) {
     total <- NULL
+    progress <- isTRUE(getOption("gradops.progress", interactive()))
+    if (progress) cli::cli_progress_bar("objective", total = length(held))
     for (shard in names(held)) {
       found <- rlang::try_fetch(
         of_one_value(held[[shard]][[which]](arguments), which),
         error = function(condition) shard_failed(shard, condition)
       )
       total <- if (is.null(total)) found else added(total, found)
+      if (progress) cli::cli_progress_update()
     }
     total
   }
