@@ -116,7 +116,8 @@ test_once("what cannot be drawn is named", {
   }
   refused(twice, "`y` is in two densities")
   refused(function(p) -sum(dnorm(observed(y), mean(observed(y)) + p$a, log = TRUE)), "given what is drawn given")
-  refused(function(p) -dpois(observed(y[1], "y"), 1, log = TRUE) - dpois(observed(y[2], "y"), 1, log = TRUE), "several sets")
+  one <- function(i) -dpois(observed(y[i], "y"), 1, log = TRUE)
+  refused(function(p) one(1) + one(2), "several sets")
   expect_error(residuals(maximize_likelihood(\(p) (p$a - 1)^2, list(a = 0))), "marks no observations")
   expect_identical(observed(y), y)
   expect_null(report(y))

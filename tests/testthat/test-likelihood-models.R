@@ -1,0 +1,198 @@
+# Models of the field beside R's own fitters, or a likelihood in closed form whose Hessian is by differences.
+
+set.seed(7)
+n <- 60
+d <- data.frame(x = rnorm(n), g = rep(1:10, 6), h = rep(1:6, each = 10))
+d$normal <- 1 + 0.5 * d$x + rnorm(10)[d$g] + 0.7 * rnorm(6)[d$h] + 0.6 * rnorm(n)
+d$binary <- rbinom(n, 1, plogis(0.3 + d$x + 0.8 * rnorm(10)[d$g]))
+d$count <- rnbinom(n, mu = exp(1 + 0.4 * d$x), size = 2)
+d$positive <- rgamma(n, 3, rate = 3 / exp(0.5 + 0.3 * d$x))
+d$time <- pmin(rweibull(n, 1.5, exp(1 + 0.5 * d$x)), 4)
+d$dead <- d$time < 4
+d$mixed <- ifelse(runif(n) < 0.4, rnorm(n, -2, 0.5), rnorm(n, 1.5))
+line <- function(p, d) p$a + p$b * d$x
+
+expect_fit <- function(fit, estimates, errors = NULL, tolerance = 1e-5) {
+  expect_equal(unname(coef(fit))[seq_along(estimates)], unname(estimates), tolerance = tolerance)
+  if (!is.null(errors)) {
+    expect_equal(unname(sqrt(diag(vcov(fit)))[seq_along(errors)]), unname(errors), tolerance = tolerance)
+  }
+}
+
+expect_glm <- function(nll, start, ...) {
+  glm <- glm(..., data = d, control = list(epsilon = 1e-14))
+  expect_fit(maximize_likelihood(nll, start, d), coef(glm), coef(summary(glm))[, 2])
+}
+
+# `nll` of a vector, in R's numbers.
+expect_minimum <- function(fit, nll) {
+  scaled <- function(z) nll(coef(fit) + z * sqrt(diag(vcov(fit))))
+  best <- nlminb(rep(0.1, length(coef(fit))), scaled, control = list(rel.tol = 1e-15, x.tol = 1e-12))
+  expect_lt(max(abs(best$par)), 1e-5)
+  expect_equal(fit$value, unname(nll(coef(fit))), tolerance = 1e-9)
+  hessian <- numDeriv::hessian(scaled, numeric(length(coef(fit))), method.args = list(eps = 0.02))
+  expect_equal(hessian, unname(solve(cov2cor(vcov(fit)))), tolerance = 1e-5)
+}
+
+start <- list(a = 0.1, b = 0.1)
+
+test_some("generalised linear models", {
+  expect_glm(\(p, d) -sum(dbinom(d$binary, 1, plogis(line(p, d)), log = TRUE)), start, binary ~ x, binomial)
+  expect_glm(\(p, d) -sum(dpois(d$count, exp(line(p, d)), log = TRUE)), start, count ~ x, poisson)
+  gamma <- \(p, d) -sum(dgamma(d$positive, 2, rate = 2 / exp(line(p, d)), log = TRUE))
+  fit <- maximize_likelihood(gamma, start, d)
+  glm <- glm(positive ~ x, Gamma("log"), d, control = list(epsilon = 1e-14))
+  expect_fit(fit, coef(glm)) # whose standard errors are by the expected information
+  linear <- maximize_likelihood(
+    \(p, d) -sum(dnorm(d$normal, line(p, d), exp(p$s), log = TRUE)), c(start, s = 0), d
+  )
+  lm <- lm(normal ~ x, d)
+  expect_fit(linear, c(coef(lm), log(sigma(lm) * sqrt(58 / 60))), c(coef(summary(lm))[, 2] * sqrt(58 / 60)))
+})
+
+test_some("a negative binomial model is MASS's", {
+  nll <- \(p, d) -sum(dnbinom(d$count, mu = exp(line(p, d)), size = exp(p$k), log = TRUE))
+  fit <- maximize_likelihood(nll, c(start, k = 0), d)
+  mass <- MASS::glm.nb(count ~ x, d, control = glm.control(1e-14, 100))
+  expect_fit(fit, c(coef(mass), log(mass$theta)))
+  expect_equal(as.numeric(logLik(fit)), as.numeric(logLik(mass)), tolerance = 1e-9)
+})
+
+test_some("survival times with censoring are survival's", {
+  nll <- function(p, d) {
+    shape <- exp(-p$s)
+    scale <- exp(line(p, d))
+    ended <- dweibull(d$time[d$dead], shape, scale[d$dead], log = TRUE)
+    -sum(ended) - sum(pweibull(d$time[!d$dead], shape, scale[!d$dead], lower.tail = FALSE, log.p = TRUE))
+  }
+  fit <- maximize_likelihood(nll, c(start, s = 0), d)
+  of_r <- survival::survreg(survival::Surv(time, dead) ~ x, d, control = list(rel.tolerance = 1e-13))
+  expect_fit(fit, c(coef(of_r), log(of_r$scale)), sqrt(diag(vcov(of_r))))
+})
+
+test_some("a mixture of normal distributions", {
+  mixture <- function(p) {
+    w <- plogis(p[1])
+    -sum(log(w * dnorm(d$mixed, p[2], exp(p[4])) + (1 - w) * dnorm(d$mixed, p[3], exp(p[5]))))
+  }
+  fit <- maximize_likelihood(mixture, c(w = 0, m1 = -1, m2 = 1, s1 = 0, s2 = 0))
+  expect_minimum(fit, mixture)
+})
+
+test_each("GARCH(1, 1) and a hidden Markov model", {
+  set.seed(2)
+  e <- z <- rnorm(120)
+  v <- 1
+  for (i in 2:120) {
+    v <- 0.2 + 0.25 * e[i - 1]^2 + 0.6 * v
+    e[i] <- sqrt(v) * z[i]
+  }
+  garch <- function(p) {
+    v <- 1
+    total <- 0
+    for (i in 2:120) {
+      v <- exp(p[1]) + plogis(p[2]) * e[i - 1]^2 + plogis(p[3]) * v
+      total <- total + log(v) / 2 + e[i]^2 / (2 * v)
+    }
+    total
+  }
+  fit <- maximize_likelihood(garch, c(omega = -1, alpha = -1, beta = 0))
+  expect_minimum(fit, garch)
+
+  state <- cumsum(runif(60) < 0.15) %% 2
+  y <- rpois(60, ifelse(state == 1, 7, 2))
+  forward <- function(p) {
+    stay <- plogis(p[1:2])
+    alpha <- c(0.5, 0.5)
+    total <- 0
+    for (t in seq_along(y)) {
+      alpha <- c(alpha[1] * stay[1] + alpha[2] * (1 - stay[2]), alpha[1] * (1 - stay[1]) + alpha[2] * stay[2])
+      alpha <- alpha * dpois(y[t], exp(p[3:4]))
+      total <- total + log(sum(alpha))
+      alpha <- alpha / sum(alpha)
+    }
+    -total
+  }
+  fit <- maximize_likelihood(forward, c(s1 = 1, s2 = 1, l1 = 0.5, l2 = 2))
+  expect_minimum(fit, forward)
+}, intersect(test_backends(), "numpy"))
+
+intercepts <- function(p, d) {
+  -sum(dnorm(d$normal, line(p, d) + p$u[d$g], exp(p$s), log = TRUE)) - sum(dnorm(p$u, 0, exp(p$t), log = TRUE))
+}
+effects <- c(start, list(s = 0, t = 0, u = numeric(10)))
+
+test_each("random intercepts are nlme's, and those of the closed form", {
+  fit <- maximize_likelihood(intercepts, effects, d, random = "u")
+  closed <- function(p) {
+    v <- exp(2 * p[3]) * diag(nrow(d)) + exp(2 * p[4]) * outer(d$g, d$g, "==")
+    r <- d$normal - p[1] - p[2] * d$x
+    sum(r * solve(v, r)) / 2 + determinant(v)$modulus[[1]] / 2 + nrow(d) * log(2 * pi) / 2
+  }
+  expect_minimum(fit, closed)
+  lme <- nlme::lme(normal ~ x, d, ~ 1 | g, method = "ML", control = list(tolerance = 1e-12, msTol = 1e-14))
+  expect_fit(fit, nlme::fixef(lme), tolerance = 1e-5)
+  expect_equal(as.numeric(logLik(fit)), as.numeric(logLik(lme)), tolerance = 1e-8)
+  expect_equal(fit$parameters$u, nlme::ranef(lme)[[1]], tolerance = 1e-4)
+}, intersect(test_backends(), "numpy")) # on others test-likelihood.R has them
+
+test_each("crossed effects and a logistic model with intercepts are lme4's", {
+  skip_if_not_installed("lme4")
+  nll <- function(p, d) {
+    mean <- line(p, d) + p$u[d$g] + p$v[d$h]
+    -sum(dnorm(d$normal, mean, exp(p$s), log = TRUE)) - sum(dnorm(p$u, 0, exp(p$t), log = TRUE)) -
+      sum(dnorm(p$v, 0, exp(p$r), log = TRUE))
+  }
+  fit <- maximize_likelihood(nll, c(effects, list(r = 0, v = numeric(6))), d, random = c("u", "v"))
+  lmer <- lme4::lmer(normal ~ x + (1 | g) + (1 | h), d, REML = FALSE, control = lme4::lmerControl(
+    optCtrl = list(xtol_abs = 1e-10, ftol_abs = 1e-12)
+  ))
+  expect_fit(fit, lme4::fixef(lmer), tolerance = 1e-5)
+  expect_equal(as.numeric(logLik(fit)), as.numeric(logLik(lmer)), tolerance = 1e-8)
+  expect_equal(exp(coef(fit)[["s"]]), sigma(lmer), tolerance = 1e-4)
+
+  logistic <- function(p, d) {
+    -sum(dbinom(d$binary, 1, plogis(line(p, d) + p$u[d$g]), log = TRUE)) - sum(dnorm(p$u, 0, exp(p$t), log = TRUE))
+  }
+  fit <- maximize_likelihood(logistic, effects[c("a", "b", "t", "u")], d, random = "u")
+  glmer <- lme4::glmer(binary ~ x + (1 | g), d, binomial, control = lme4::glmerControl(tolPwrss = 1e-12))
+  expect_equal(as.numeric(logLik(fit)), as.numeric(logLik(glmer)), tolerance = 1e-6)
+  expect_fit(fit, lme4::fixef(glmer), tolerance = 1e-3) # as far as its search goes
+}, intersect(test_backends(), "numpy"))
+
+test_each("a spatial field with a sparse precision, and a P-spline, which is mgcv's", {
+  grid <- expand.grid(1:6, 1:6)
+  near <- as.matrix(dist(grid)) == 1
+  laplacian <- diag(rowSums(near)) - near
+  set.seed(5)
+  y <- rpois(36, 3)
+  z <- rnorm(36) + sin(grid[, 1])
+  sparse <- Matrix::Matrix(laplacian, sparse = TRUE)
+  field <- function(p) {
+    q <- exp(p$a) * sparse + Matrix::Diagonal(36)
+    prior <- 36 * log(2 * pi) / 2 - as.numeric(determinant(q)$modulus) / 2 + sum(p$u * (q %*% p$u)) / 2
+    prior - sum(dnorm(z, p$m + p$u, exp(p$s), log = TRUE))
+  }
+  fit <- maximize_likelihood(field, list(m = 0, a = 0, s = 0, u = numeric(36)), random = "u")
+  closed <- function(p) {
+    v <- solve(exp(p[2]) * laplacian + diag(36)) + exp(2 * p[3]) * diag(36)
+    sum((z - p[1]) * solve(v, z - p[1])) / 2 + determinant(v)$modulus[[1]] / 2 + 18 * log(2 * pi)
+  }
+  expect_minimum(fit, closed)
+
+  skip_if_not_installed("mgcv")
+  data <- data.frame(z = z, x = grid[, 1] + grid[, 2] / 7)
+  gam <- mgcv::gam(z ~ s(x, bs = "ps", k = 8), data = data, method = "ML")
+  smooth <- mgcv::smoothCon(mgcv::s(x, bs = "ps", k = 8), data, absorb.cons = TRUE)[[1]]
+  parts <- mgcv::smooth2random(smooth, "", type = 2)
+  fixed <- cbind(1, parts$Xf)
+  mean_of <- function(p) as.vector(fixed %*% p$b) + as.vector(parts$rand[[1]] %*% p$u)
+  spline <- function(p) {
+    -sum(dnorm(z, mean_of(p), exp(p$s), log = TRUE)) - sum(dnorm(p$u, 0, exp(p$t), log = TRUE))
+  }
+  start <- list(b = numeric(ncol(fixed)), s = 0, t = 0, u = numeric(ncol(parts$rand[[1]])))
+  fit <- maximize_likelihood(spline, start, random = "u")
+  found <- predict(fit, mean_of)
+  expect_equal(found, as.vector(fitted(gam)), tolerance = 1e-5)
+  expect_equal(fit$value, gam$gcv.ubre[[1]], tolerance = 1e-6)
+}, intersect(test_backends(), "numpy"))
