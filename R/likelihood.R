@@ -151,7 +151,7 @@ bounds_of <- function(bound, default, model, argument, call) {
 # What Python is asked, by number: QUESTIONS in interop/r/likelihoods.py.
 asked_by <- c(
   both = 0, hessian = 1, effects = 2, finish = 3, propagate = 4, precision = 5, start = 6, profile = 7, value = 8,
-  path = 9
+  path = 9, importance = 10
 )
 
 # objective() of parameters that have a start.
@@ -210,6 +210,11 @@ likelihood_of <- function(f, start, random, map, data = NULL, call = parent.fram
         one_step_residuals(f, parameters, data, everything(x), method)
       },
       precision = function(x) joint_precision(x, ask, par, parameters$names[free & parameters$random]),
+      importance = function(x = par, draws = 1000) {
+        check_has_effects(parameters)
+        found <- as.vector(ask("importance", x, c(draws, sample.int(1e9L, 1L))))
+        stats::setNames(found, c("value", "error"))
+      },
       form = form, ask = ask, evaluate = evaluate, tops = parameters$tops[free & !parameters$random],
       of_vector = function(g) of_parameters(g, parameters$layout, parameters$is_list, NULL)
     ),
@@ -291,6 +296,10 @@ like_start <- function(x, parameters) {
     storage.mode(part) <- "double"
     part
   }))
+}
+
+check_has_effects <- function(parameters) {
+  if (!any(parameters$random)) refuse_parameters("random", "there are no random effects to draw", NULL)
 }
 
 # Parameters in which random effects are for densities to draw.

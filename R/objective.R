@@ -44,8 +44,9 @@
 #' - `par`: the start, a vector with names; `random`: the names of the random effects;
 #' - `parameters(x)`: all parameters in the form of `start`, random effects at their mode;
 #' - `precision(x)`: the joint precision of random effects and estimated parameters, a `dgCMatrix`;
-#' - `report(x)`, `simulate(x, use.u = FALSE)`, `residuals(x, method = "cdf")`: what `f` reports, observations and random
-#'   effects that are drawn, one-step-ahead residuals (see [observed()], [maximize_likelihood()]).
+#' - `report(x)`, `simulate(x, use.u = FALSE)`, `residuals(x, method = "cdf")`: what `f` reports, observations and
+#'   random effects that are drawn, one-step-ahead residuals (see [observed()], [maximize_likelihood()]);
+#' - `importance(x, draws = 1000)`: the value without the approximation, by importance sampling, and its standard error.
 #'
 #' A gradient with NaN of a value that is a number is, at the first evaluation, the warning `gradops_warning_gradient`.
 #' @section Errors:

@@ -61,6 +61,7 @@ def test_a_random_intercept_is_integrated_out_exactly(backend):
     cov = noise * np.eye(24) + tau * (GROUP[:, None] == GROUP)
     design = (np.arange(6)[:, None] == GROUP) * tau
     np.testing.assert_allclose(model.mode(theta), design @ np.linalg.solve(cov, Y - theta[0] - theta[1] * X), rtol=1e-9)
+    np.testing.assert_allclose(model.importance(theta, 4), [model.value(theta), 0.0], rtol=1e-9, atol=1e-9)
     variance = tau - np.einsum("ij,ji->i", design, np.linalg.solve(cov, design.T))
     np.testing.assert_allclose(model.random_sd(theta) ** 2, variance, rtol=1e-9)
     assert numpy(model.parameters(theta)["beta"]).shape == (2,)
@@ -131,7 +132,13 @@ def test_a_logistic_model_by_quadrature_and_its_own_differences():
         area = scipy.integrate.quad(lambda u: np.exp(log_density(u) - top), -4, 4, limit=500, epsabs=1e-12)[0]
         return -top - np.log(area)
 
-    np.testing.assert_allclose(model.value(theta), sum(map(integral, counts, sizes)), rtol=1e-5)
+    exact = sum(map(integral, counts, sizes))
+    np.testing.assert_allclose(model.value(theta), exact, rtol=1e-5)
+    value, error = model.importance(theta, 2000, seed=1)
+    assert abs(value - exact) < 4 * error < 4e-3
+    assert abs(value - exact) < abs(model.value(theta) - exact)
+    with pytest.raises(ArgumentError, match="even number"):
+        model.importance(theta, 3)
     np.testing.assert_allclose(model.value_and_grad(theta)[1], slopes(model.value, theta), rtol=1e-6)
     hessian = np.array([slopes(lambda t, k=k: model.value_and_grad(t)[1][k], theta) for k in range(2)])
     np.testing.assert_allclose(model.hessian(theta), hessian, rtol=1e-6)

@@ -118,5 +118,9 @@ def _value(model: Any, theta, more):
     return np.float64(model.value(theta))
 
 
-QUESTIONS = (_both, _second, _effects, _finished, _propagated, _precision, _start, _profile, _value, _path)
+def _importance(model: Any, theta, more):
+    return np.array(model.importance(theta, int(more[0]), int(more[1])))
+
+
+QUESTIONS = (_both, _second, _effects, _finished, _propagated, _precision, _start, _profile, _value, _path, _importance)
 """By the numbers that R asks them by."""

@@ -164,12 +164,19 @@ class Factor:
         """The solution for right sides as columns."""
         x = np.empty(b.shape)
         x[self.symbolic.order] = b
-        steps = list(zip(self.symbolic.fronts, self.parts))
-        for front, (inverse, below) in steps:
+        for front, (inverse, below) in zip(self.symbolic.fronts, self.parts):
             here = slice(front.columns[0], front.columns[-1] + 1)
             x[here] = y = inverse @ x[here]
             x[front.rows] -= below @ y
-        for front, (inverse, below) in reversed(steps):
+        return self._backward(x)
+
+    def spread(self, z: np.ndarray) -> np.ndarray:
+        """Columns of numbers with the inverse for their covariance, of independent ones of variance 1."""
+        return self._backward(z.copy())
+
+    def _backward(self, x: np.ndarray) -> np.ndarray:
+        """The solution by the factor's transpose, in the rows' own order, of numbers in that of elimination."""
+        for front, (inverse, below) in reversed(list(zip(self.symbolic.fronts, self.parts))):
             here = slice(front.columns[0], front.columns[-1] + 1)
             x[here] = inverse.T @ (x[here] - below.T @ x[front.rows])
         return x[self.symbolic.order]
