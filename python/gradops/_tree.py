@@ -6,6 +6,7 @@ have the same structure whatever their order; the order of the first is kept whe
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -22,9 +23,10 @@ class Structure:
         keys, order: a dict's keys, in its own order and sorted; otherwise ().
         parts: the structures of the parts; a dict's by sorted key.
         leaves: the number of leaves.
+        flat: True for a sequence of leaves alone.
     """
 
-    __slots__ = ("kind", "type", "keys", "order", "parts", "leaves")
+    __slots__ = ("kind", "type", "keys", "order", "parts", "leaves", "flat")
 
     def __init__(self, kind: str, type: Any = None, keys: tuple = (), order: tuple = (), parts: tuple = ()):
         self.kind = kind
@@ -32,7 +34,8 @@ class Structure:
         self.keys = keys
         self.order = order
         self.parts = parts
-        self.leaves = 1 if kind == "leaf" else sum(part.leaves for part in parts)
+        self.leaves = 1 if kind == "leaf" else sum([part.leaves for part in parts])
+        self.flat = kind == "sequence" and all(part.kind == "leaf" for part in parts)
 
     def __eq__(self, other) -> bool:
         return (
@@ -71,6 +74,11 @@ def flatten(value) -> tuple[list, Structure]:
     return leaves, _flatten(value, leaves)
 
 
+@functools.lru_cache
+def _of_leaves(kind: type, count: int) -> Structure:
+    return Structure("sequence", kind, parts=(LEAF,) * count)
+
+
 def _flatten(value, leaves: list) -> Structure:
     if value is None:
         return _NONE
@@ -80,7 +88,12 @@ def _flatten(value, leaves: list) -> Structure:
         return Structure("dict", OrderedDict if isinstance(value, OrderedDict) else dict, tuple(value), order, parts)
     if isinstance(value, (list, tuple)):
         kind: Any = list if isinstance(value, list) else type(value) if hasattr(value, "_fields") else tuple
-        return Structure("sequence", kind, parts=tuple(_flatten(part, leaves) for part in value))
+        parts = tuple([_flatten(part, leaves) for part in value])
+        return (
+            _of_leaves(kind, len(parts))
+            if parts.count(LEAF) == len(parts)
+            else Structure("sequence", kind, parts=parts)
+        )
     leaves.append(value)
     return LEAF
 
@@ -113,6 +126,8 @@ def unflatten(structure: Structure, leaves) -> Any:
     leaves = list(leaves)
     if len(leaves) != structure.leaves:
         raise ArgumentError(f"a structure of {structure.leaves} leaves cannot be made from {len(leaves)}.")
+    if structure.flat and structure.type is list:
+        return leaves
     return _unflatten(structure, iter(leaves))
 
 

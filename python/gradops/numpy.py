@@ -177,7 +177,11 @@ class _Part:
         return dir(getattr(_numpy, self._name))
 
     def __getattr__(self, name: str) -> Any:
-        return self._change(getattr(getattr(_numpy, self._name), name))
+        found = getattr(getattr(_numpy, self._name), name)
+        here = self._change(found)
+        if here is not found:
+            setattr(self, name, here)
+        return here
 
 
 linalg: Any = _Part("linalg", lambda found: _as_here(found))
@@ -195,7 +199,13 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    return _as_here(getattr(_numpy, name)) if hasattr(_numpy, name) else _missing(name)
+    if not hasattr(_numpy, name):
+        return _missing(name)
+    found = getattr(_numpy, name)
+    here = _as_here(found)
+    if here is not found or isinstance(found, _numpy.ufunc):  # so that Python finds it by itself the next time
+        globals()[name] = here
+    return here
 
 
 def _as_here(found: Any) -> Any:
@@ -206,8 +216,22 @@ def _as_here(found: Any) -> Any:
 def _of_lists(function: Callable) -> Callable:
     """A function of NumPy's to which a list of numbers is an array where one of them is a variable."""
 
+    row = ROWS[function]
+
     @functools.wraps(function)
     def call(*arguments, **keywords):
+        for value in arguments:
+            if isinstance(value, (list, tuple)):
+                break
+        else:
+            if not keywords:
+                # NumPy would find the same row; it checks the first call, which says how many arguments need no check.
+                if arguments and is_ours(arguments[0]):
+                    if len(arguments) == 1:
+                        return row.op(*arguments)
+                    if len(arguments) <= row.leading:
+                        return row.call(*arguments)
+                return function(*arguments)
         return function(*map(_of_numbers, arguments), **{name: _of_numbers(x) for name, x in keywords.items()})
 
     return call
@@ -216,4 +240,6 @@ def _of_lists(function: Callable) -> Callable:
 def _of_numbers(value):
     if not isinstance(value, (list, tuple)) or not any(map(is_ours, items(value))):
         return value
-    return _joined(value) if all(len(_numpy.shape(x)) == 0 for x in items(value)) else value
+    return (
+        _joined(value) if all(len(getattr(x, "shape", None) or _numpy.shape(x)) == 0 for x in items(value)) else value
+    )

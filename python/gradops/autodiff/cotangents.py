@@ -9,12 +9,14 @@ import numpy as np
 from numpy.exceptions import ComplexWarning
 
 from .. import backends, dtypes
-from ..backends._keys import distinct, plain
+from ..backends._keys import distinct, is_basic, plain
 from ..errors import GradientError, ShapeError
 from ..ops import conversion, elementwise, indexing, joining, reductions, shaping
 from .graph import Cotangents, Node
 from .state import special
 from .variable import data_of
+
+_FLOAT64 = np.dtype("float64")
 
 
 class _ComplexDtypes(dict):
@@ -36,6 +38,8 @@ def fit(g, edge):
         ShapeError: a shape that is not the result of broadcasting the edge's.
     """
     like = data_of(edge)
+    if g.__class__ is np.ndarray and g.dtype is like.dtype and g.dtype is _FLOAT64:  # the usual case, known at a glance
+        return sum_to(g, like.shape)
     g = whole(g)
     if (dtype := getattr(like, "dtype", str)) in special:
         return special[dtype].fit(g, like)
@@ -95,6 +99,8 @@ def given_in(g, dtype: str, who: str):
 def sum_to(g, shape: tuple):
     """``g`` summed over the dimensions along which ``shape`` was broadcast to ``g``'s."""
     is_numpy = g.__class__ is np.ndarray
+    if is_numpy and shape == ():
+        return np.add.reduce(g, None)
     axes = _summed_before(g.shape, shape) if is_numpy else _summed(tuple(g.shape), shape)
     if axes:
         g = np.add.reduce(g, axes) if is_numpy else reductions.sum(g, axes)
@@ -129,6 +135,8 @@ def materialize(g: Cotangents, node: Node):
 def zeros(template: tuple):
     """Zeros of a shape, dtype and backend."""
     shape, dtype, owner = template
+    if dtype is _FLOAT64 and owner is backends.embedded():
+        return np.zeros(shape)
     return owner.kernel("zeros")(tuple(shape), dtype if dtype in special else dtypes.canonical(dtype))
 
 
@@ -172,6 +180,9 @@ class Scattered:
     def _of_arrays(self) -> np.ndarray:
         total = np.zeros(self.shape, self.dtype) if self.rest is None else np.array(self.rest)
         for key, g in self.parts:
+            if is_basic(key):
+                total[key] += g
+                continue
             key = plain(key)
             # `total[key] += g` reads all places before it writes any: of a place that occurs twice it would keep one
             # gradient. `np.add.at` adds both, and takes longer, so keys that cannot name a place twice

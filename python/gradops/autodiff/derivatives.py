@@ -15,7 +15,7 @@ from ..ops import creation
 from . import engine, gradients, graph
 from .cotangents import materialize
 from .graph import ALIAS
-from .modes import enable_grad, recording, with_own_gradient
+from .modes import ensured_recording, recording, with_own_gradient
 from .outer_derivatives import Others, reaches_others
 from .record import record
 from .state import moment, read
@@ -105,7 +105,7 @@ def value_and_grad(run: Callable, leaves: list) -> tuple:
     """Fresh variables stand for the inputs, so that variables ``f`` closes over count as constants."""
     tracked = [x for x in leaves if isinstance(x, Variable)]
     outside = recording.get()
-    with enable_grad():
+    with ensured_recording():
         inputs = []
         for x in leaves:
             inputs.append(linked(x) if is_active(x) else fresh(x))
@@ -160,9 +160,15 @@ def linked(x: Variable) -> Variable:
     return out
 
 
+_FLOAT64 = np.dtype("float64")
+
+
 def fresh(x) -> Variable:
     """A leaf of its own on ``x``'s data."""
     leaf = wrap(data_of(x))
-    leaf.requires_grad = True
+    if x.__class__ is np.ndarray and x.dtype is _FLOAT64:
+        leaf._active = True
+    else:
+        leaf.requires_grad = True
     leaf._given = True
     return leaf

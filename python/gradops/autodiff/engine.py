@@ -139,8 +139,14 @@ def _pass(roots, seeds, retain, create_graph, inputs, ways) -> dict[int, list]:
             if place in aims:
                 ends[place] = entry
             if everywhere or place in onward:
-                gradients = _step(node, g, create_graph, recomputed)
                 edges = node.edges
+                saved, rule = node.saved, node.rule
+                if node.dtype is not FLOAT64 or saved.__class__ is not tuple or create_graph or written or observers:
+                    gradients = _step(node, g, create_graph, recomputed)
+                elif rule.vjp is None:  # as most steps are, known at a glance
+                    gradients = rule.pull(g, saved, edges)
+                else:
+                    gradients = rule.vjp(g, saved, node)
         except BaseException:
             arrived[place] = entry  # nothing of its step has gone on
             heappush(waiting, -place)

@@ -150,7 +150,7 @@ def grad(
 
 def of_leaves(y: Variable, leaves: list, retain_graph: bool = False, materialize_grads: bool = True) -> tuple:
     """The same as :func:`grad` where ``y`` depends on no other leaves, so that none need be left out."""
-    ends = engine.run([y], _seeds([y], [None], False), retain_graph, False)
+    ends = engine.run([y], [engine.seed(y, None, False)], retain_graph, False)
     return tuple(of_their_own([_found(i, x, ends, True, materialize_grads) for i, x in enumerate(leaves)], leaves))
 
 

@@ -151,7 +151,10 @@ def _make_view(out, x, again, rest, part, writable) -> None:
     state["_writable"], state["_time"] = writable, clock()
     state["_origin"] = root = _root(x)
     if _shares(root):
-        root.__dict__.setdefault("_views", WeakValueDictionary())[id(out)] = out
+        views = root.__dict__.get("_views")
+        if views is None:
+            views = root.__dict__["_views"] = WeakValueDictionary()
+        views[id(out)] = out
     else:
         root.__dict__["_viewed"] = True
 
@@ -519,6 +522,8 @@ def _library(data) -> str:
 
 
 def _raw_key(key):
+    if key.__class__ is int or key.__class__ is slice:
+        return key
     if isinstance(key, Variable):
         return key.data
     if isinstance(key, tuple):

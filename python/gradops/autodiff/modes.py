@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from contextvars import ContextVar
 from typing import Any, overload
 
@@ -266,6 +266,11 @@ class enable_grad(_Mode):
     """
 
     value = True
+
+
+def ensured_recording() -> AbstractContextManager[Any]:
+    """A scope in which operations are recorded, which costs little where they are anyway."""
+    return changed(recording, True) if recording.get() and torch_tape.loaded() is None else enable_grad()
 
 
 class inference_mode(_Mode):

@@ -136,10 +136,10 @@ def _recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
     if op.name not in _derivatives:
         return _composed(op)
     rules, holomorphic = _derivatives[op.name]
-    if op.name not in _several and not op.many:
+    if not op.many:
         if op.positions == (0,):
             return _of_one(op, rules, holomorphic)
-        if op.positions == (0, 1) == tuple(range(len(op.parameters))):
+        if op.positions == (0, 1) == tuple(range(len(op.parameters))) and op.name not in _several:
             return _of_two(op, rules, holomorphic, [issubclass(kind, Variable) for kind in kinds])
     return _of_any(op, rules, holomorphic)
 
@@ -241,6 +241,18 @@ def _of_one(op, rules, holomorphic):
             read(x._node or x)
         return wrap(y)
 
+    def recorded_as_several(x, *settings):
+        data = x._value
+        y = kernels[type(data)](data, *settings)
+        if x._active:
+            if is_recording():
+                saved = (data if keep_x else None, *settings, y if keep_y else None)
+                return record(rule, (x._node or x,), saved, y)
+            read(x._node or x)
+        return _wrap_all(y)
+
+    if op.name in _several:
+        return recorded_as_several
     return recorded if last == 1 else recorded_with_settings
 
 

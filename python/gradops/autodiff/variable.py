@@ -195,7 +195,7 @@ class Variable(Methods):
     @property
     def shape(self) -> tuple[int, ...]:
         """Sizes of the dimensions; ``()`` for text."""
-        return tuple(getattr(self.data, "shape", ()))
+        return tuple(getattr(self._value, "shape", ()))
 
     @property
     def ndim(self) -> int:
@@ -208,7 +208,7 @@ class Variable(Methods):
     @property
     def dtype(self) -> Any:
         """The data's own dtype object; ``str`` for text."""
-        return getattr(self.data, "dtype", str)
+        return getattr(self._value, "dtype", str)
 
     def detach(self) -> Variable:
         """A variable on the same data that is not connected to the graph."""
@@ -473,7 +473,7 @@ def is_active(x) -> bool:
 
 def data_of(x):
     """A variable's data; anything else as it is."""
-    return x.data if isinstance(x, Variable) else x
+    return x._value if isinstance(x, Variable) else x
 
 
 def wrap(data) -> Variable:

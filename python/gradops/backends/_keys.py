@@ -31,6 +31,15 @@ def _part(part) -> Any:
     return part
 
 
+_BASIC = frozenset(_SCALARS)
+
+
+def is_basic(key) -> bool:
+    """True if a key is known at a glance to choose no position twice: of ints, slices, ``None`` and ``...`` alone."""
+    kind = key.__class__
+    return kind in _BASIC or kind is tuple and all(part.__class__ in _BASIC for part in key)
+
+
 def plain(key):
     """A key with its variables and lists replaced by arrays."""
     parts = parts_of(key)

@@ -139,12 +139,12 @@ def _adjugate(g, x):
 def _slogdet(g, x, y):
     g_sign, g_log = g
     sign = y[0]
-    regular = _known(all(not_equal(sign, 0)))
+    regular = _known(all(sign))
     singular = None if regular else _matrix_of(equal(sign, 0))
     inverse = adjoint(inv(x if regular else where(singular, identity_like(x), x)))
-    factor = cast(g_log, dtype(inverse))
+    factor = g_log
     if is_complex(x):
-        factor = subtract(factor, multiply(imag(multiply(conj(g_sign), sign)), 1j))
+        factor = subtract(cast(factor, dtype(inverse)), multiply(imag(multiply(conj(g_sign), sign)), 1j))
     slope = multiply(_matrix_of(factor), inverse)
     return slope if regular else where(singular, float("nan"), slope)
 
@@ -335,15 +335,14 @@ def _as_columns(a, b, *vectors):
 
 
 def _solve(g, a, b, y):
-    by_b = _solve_b(g, a, b)
-    x, y = _as_columns(a, b, by_b, y)
-    return matmul(negative(x), swapaxes(y, -1, -2)), by_b
+    x = _solve_b(g, a)
+    if is_vector(tuple(a.shape), tuple(b.shape)):
+        return multiply(_columns(negative(x)), _rows(y)), x
+    return matmul(negative(x), swapaxes(y, -1, -2)), x
 
 
-def _solve_b(g, a, b):
-    (right,) = _as_columns(a, b, g)
-    x = solve(swapaxes(a, -1, -2), right)
-    return squeeze(x, -1) if is_vector(tuple(a.shape), tuple(b.shape)) else x
+def _solve_b(g, a):
+    return solve(swapaxes(a, -1, -2), g)
 
 
 def _triangular_a(g, a, b, y, lower):

@@ -3,6 +3,8 @@
 Ties of ``max`` and ``min`` share the gradient equally. The gradient of sorted elements goes to where they came from.
 """
 
+import math
+
 from ...ops import (
     add,
     argsort,
@@ -43,10 +45,8 @@ def spread(g, shape, axis):
 
 
 def _mean(g, shape, axis):
-    count = 1
-    for full, one in zip(shape, keepdims_shape(shape, axis)):
-        count *= full if one == 1 else 1
-    return spread(g, shape, axis) * (1.0 / count if count else float("nan"))
+    count = math.prod([full for full, one in zip(shape, keepdims_shape(shape, axis)) if one == 1])
+    return spread(g * (1.0 / count if count else float("nan")), shape, axis)
 
 
 def _extreme(g, x, y, shape, axis, initial):

@@ -10,7 +10,22 @@ from .. import _matrices
 from .base import cast, dtype_name, floats, promoted
 
 _matrix = _matrices.in_full_precision(floats, cast, dtype_name)
-_system = _matrices.system_in_full_precision(floats, promoted, cast, dtype_name)
+
+
+def _system(function):
+    """A kernel of a matrix and a right side, which is given columns only."""
+    of_any = _matrices.system_in_full_precision(floats, promoted, cast, dtype_name)(function)
+
+    def kernel(a, b, *options):
+        if (
+            a.__class__ is b.__class__ is np.ndarray and a.dtype is b.dtype is _FLOAT64
+        ):  # as most are, known at a glance
+            if _matrices.is_vector(a, b):
+                return function(a, b[..., None], *options)[..., 0]
+            return function(a, b, *options)
+        return of_any(a, b, *options)
+
+    return kernel
 
 
 def _adjoint(x):
@@ -36,6 +51,7 @@ def _finite(x):
     return x
 
 
+_FLOAT64 = np.dtype("float64")
 _REAL = frozenset((np.dtype("float32"), np.dtype("float64")))
 _SMALL = 64
 """Up to how many rows NumPy's call of LAPACK costs more than SciPy's, which keeps other threads from running."""
@@ -71,6 +87,11 @@ def slogdet(x):
 
 @_matrix
 def inv(x):
+    if x.ndim == 2 and 0 < len(x) == x.shape[1] <= _SMALL and x.dtype in _REAL:
+        lu, pivots, failed = _lapack("getrf", x.dtype)(x.T)
+        if failed:
+            raise ValueError(_matrices.SINGULAR)
+        return _lapack("getri", x.dtype)(lu, pivots, overwrite_lu=True)[0].T
     try:
         return np.linalg.inv(x)
     except np.linalg.LinAlgError:

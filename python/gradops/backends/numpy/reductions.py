@@ -5,6 +5,7 @@ import numpy as np
 from ...errors import ArgumentError
 from .base import FLOATING, arithmetic, axes_of, check_held, floats, promoted, together
 
+_FLOAT64 = np.dtype("float64")
 _HALF = np.dtype("float16")
 """Adds up in float32: in half precision 1 adds nothing to 2048."""
 
@@ -27,6 +28,14 @@ def sum(x, axis=None, keepdims=False):
     return np.add.reduce(x, axis=axes_of(x, axis), keepdims=keepdims, dtype=None if x.dtype in FLOATING else _wide(x))
 
 
+def mean(x, axis=None, keepdims=False):
+    axis = axes_of(x, axis)
+    if x.dtype is _FLOAT64 and x.__class__ is np.ndarray and (axis is None or axis.__class__ is int) and x.size:
+        total = np.add.reduce(x, axis, keepdims=keepdims)  # NumPy's own function takes three times as long
+        return total / (x.size if axis is None else x.shape[axis])
+    return np.mean(floats(x), axis, keepdims=keepdims)
+
+
 def prod(x, axis=None, keepdims=False, dtype=None):
     return np.multiply.reduce(x, axis=axes_of(x, axis), keepdims=keepdims, dtype=dtype or _wide(x))
 
@@ -43,6 +52,14 @@ def min(x, axis=None, keepdims=False, initial=None):
         return np.minimum.reduce(x, axis=axes_of(x, axis), keepdims=keepdims)
     check_held(initial, x.dtype)
     return np.minimum.reduce(x, axis=axes_of(x, axis), keepdims=keepdims, initial=initial)
+
+
+def all(x, axis=None, keepdims=False):
+    return np.logical_and.reduce(x, axis=axes_of(x, axis), keepdims=keepdims)
+
+
+def any(x, axis=None, keepdims=False):
+    return np.logical_or.reduce(x, axis=axes_of(x, axis), keepdims=keepdims)
 
 
 def argmax(x, axis=None, keepdims=False):

@@ -3,7 +3,8 @@
 import numpy as np
 
 from ... import defaults, dtypes
-from .base import native_dtype
+from .._keys import turns
+from .base import axes_of, native_dtype
 
 # Shape, creation, joining, sorting.
 
@@ -22,8 +23,12 @@ def swapaxes(x, axis1, axis2):
     return x.swapaxes(axis1, axis2)
 
 
+_NEW = {0: (None,), -1: (..., None), (-2, -1): (..., None, None)}
+
+
 def expand_dims(x, axis):
-    return np.expand_dims(x, axis)
+    key = _NEW.get(axis)
+    return np.expand_dims(x, axis) if key is None else x[key]  # NumPy's own function takes ten times as long
 
 
 def squeeze(x, axis=None):
@@ -48,6 +53,14 @@ def _strides(x, shape: tuple) -> tuple | None:
         return None
     strides = [0 if n == 1 else stride if n == size else -1 for n, size, stride in zip(sizes, shape, x.strides)]
     return None if -1 in strides else tuple(strides)
+
+
+def roll(x, shift, axis=None):
+    if not (type(shift) is type(axis) is int and -x.ndim <= axis < x.ndim and x.size):
+        return np.roll(x, *turns(shift, axis if x.ndim else axes_of(x, axis) or None))
+    before = (slice(None),) * (axis % x.ndim)  # NumPy's own function takes five times as long
+    cut = -shift % x.shape[axis]
+    return np.concatenate((x[(*before, slice(cut, None))], x[(*before, slice(cut))]), axis)
 
 
 def view(x, dtype=None):
