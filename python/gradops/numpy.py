@@ -91,9 +91,11 @@ def _joined(value):
 
 
 def _filled(function: Callable) -> Callable:
+    takes_value = function is _numpy.full
+
     @functools.wraps(function)
     def make(*arguments, **keywords):
-        if any(map(_holds_ours, (*arguments, *keywords.values()))) and function is _numpy.full:
+        if takes_value and any(map(_holds_ours, (*arguments, *keywords.values()))):
             return _full(*arguments, **keywords)
         return _taking(function(*arguments, **keywords))
 

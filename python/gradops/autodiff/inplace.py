@@ -121,8 +121,8 @@ def viewing(op, recorded: Callable) -> Callable:
         if out is x or not isinstance(x, Variable):
             return out
         if out.__class__ is Variable:
-            data = out.data
-            if data.__class__ is np.ndarray and _shared(data, x.data):
+            data = out._value
+            if data.__class__ is np.ndarray and _shared(data, x._value):
                 if recording.get():
                     _make_view(out, x, again, rest, None, writable)
                 else:

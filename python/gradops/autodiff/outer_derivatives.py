@@ -26,8 +26,8 @@ class Others:
     __slots__ = ("found", "watched", "_seen", "_kept")
 
     def __init__(self, values: Iterable[Variable], inputs: list):
-        self._seen = {id(x) for x in inputs} | {id(x._node) for x in inputs if x._node is not None}
-        self._kept: list = []  # as `_seen` goes by identity
+        self._seen: set = {x._node or id(x) for x in inputs}  # leaves by identity, as they have a hash of their own
+        self._kept: list = []
         self.found: list = []
         self.watched = bool(hooks) or any(x._hooks for x in inputs)
         self._follow(tuple([y._node or y for y in values if y.requires_grad]))
@@ -38,17 +38,16 @@ class Others:
         seen, stack = self._seen, [edges]
         while stack:
             for edge in stack.pop():
-                place = id(edge)
-                if edge is None or place in seen:
-                    continue
-                seen.add(place)
                 # A rule with `vjp` may be the user's function, and read variables that its edges do not show; those of
                 # ops read their saved values alone.
                 if edge.__class__ is Node:
-                    stack.append(edge.edges)
-                    if edge.rule.vjp is not None:
-                        self.watched = True
-                else:
+                    if edge not in seen:
+                        seen.add(edge)
+                        stack.append(edge.edges)
+                        if edge.rule.vjp is not None:
+                            self.watched = True
+                elif edge is not None and id(edge) not in seen:
+                    seen.add(id(edge))
                     self.found.append(edge)
 
     def active(self) -> bool:

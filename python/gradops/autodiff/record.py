@@ -278,34 +278,45 @@ def _of_two(op, rules, holomorphic, variables):
         plans[True, True] = (rule, *_jointly(rule, _joint[op.name]))
     plan = plans[first, second]
 
+    rule, keep1, keep2, keep_y = plan
+    of_operands = keep1 or keep2
+
     def recorded(x1, x2):
         data1, on1, data2, on2 = x1._value, x1._active, x2._value, x2._active
         y = kernels[type(data1), type(data2)](data1, data2)
         if on1 or on2:
+            edges = (x1._node or x1 if on1 else None, x2._node or x2 if on2 else None)
             if is_recording():
-                edges = (x1._node or x1 if on1 else None, x2._node or x2 if on2 else None)
-                return attached(data1, data2, y, edges, plans[on1, on2])
-            read(x1._node or x1 if on1 else None, x2._node or x2 if on2 else None)
+                rule, keep1, keep2, keep_y = plan if on1 and on2 else plans[on1, on2]
+                if y.__class__ is not ndarray and (keep1 or keep2):
+                    data1, data2 = _aligned(data1, y), _aligned(data2, y)
+                saved = (data1 if keep1 else None, data2 if keep2 else None, y if keep_y else None)
+                return attach_new(y, rule, edges, saved)
+            read(*edges)
         return wrap(y)
 
-    def recorded_with_constant(x1, x2):
-        x = x1 if first else x2
-        data1, data2 = (x._value, x2) if first else (x1, x._value)
+    def recorded_before_constant(x, data2):
+        data1 = x._value
         y = kernels[type(data1), type(data2)](data1, data2)
-        if x._active:
-            if is_recording():
-                return attached(data1, data2, y, (x._node or x,), plan)
-            read(x._node or x)
-        return wrap(y)
+        return attached(x, data1, data2, y) if x._active else wrap(y)
 
-    def attached(data1, data2, y, edges, plan):
-        rule, keep1, keep2, keep_y = plan
-        if y.__class__ is not ndarray and (keep1 or keep2):
+    def recorded_after_constant(data1, x):
+        data2 = x._value
+        y = kernels[type(data1), type(data2)](data1, data2)
+        return attached(x, data1, data2, y) if x._active else wrap(y)
+
+    def attached(x, data1, data2, y):
+        if not is_recording():
+            read(x._node or x)
+            return wrap(y)
+        if of_operands and y.__class__ is not ndarray:
             data1, data2 = _aligned(data1, y), _aligned(data2, y)
         saved = (data1 if keep1 else None, data2 if keep2 else None, y if keep_y else None)
-        return attach_new(y, rule, edges, saved)
+        return attach_new(y, rule, (x._node or x,), saved)
 
-    return recorded if first and second else recorded_with_constant
+    if first and second:
+        return recorded
+    return recorded_before_constant if first else recorded_after_constant
 
 
 def _jointly(rule: Rule, joint: Callable) -> tuple[bool, bool, bool]:

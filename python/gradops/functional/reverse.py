@@ -211,7 +211,7 @@ def _prepare(leaves: list, positions: tuple, form, beside=()) -> tuple[backends.
     if not leaves:
         raise ArgumentError("there is nothing to differentiate: the argument holds no tensor.", argument="argnums")
     if not beside and all(x.__class__ is np.ndarray and x.dtype is _FLOAT64 for x in leaves):  # known at a glance
-        return backends.embedded(), leaves
+        return backends.of(leaves[0]), leaves
     leaves = [backends.held(leaf) for leaf in leaves]
     kinds = [type(data_of(x)) for x in leaves]
     if not any(isinstance(x, Variable) for x in leaves):

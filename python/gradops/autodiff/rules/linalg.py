@@ -145,7 +145,7 @@ def _slogdet(g, x, y):
     factor = g_log
     if is_complex(x):
         factor = subtract(cast(factor, dtype(inverse)), multiply(imag(multiply(conj(g_sign), sign)), 1j))
-    slope = multiply(_matrix_of(factor), inverse)
+    slope = factor[..., None, None] * inverse
     return slope if regular else where(singular, float("nan"), slope)
 
 
@@ -337,7 +337,7 @@ def _as_columns(a, b, *vectors):
 def _solve(g, a, b, y):
     x = _solve_b(g, a)
     if is_vector(tuple(a.shape), tuple(b.shape)):
-        return multiply(_columns(negative(x)), _rows(y)), x
+        return (-x)[..., None] * y[..., None, :], x
     return matmul(negative(x), swapaxes(y, -1, -2)), x
 
 

@@ -227,12 +227,20 @@ def scipy_special(name: str):
     return kernel
 
 
+_WITH_NUMBER = {np.ndarray, np.float64}
+
+
+def _are_arrays(x1, x2) -> bool:
+    """True for an array and one of NumPy's own numbers, which are arrays in all that follows."""
+    return {x1.__class__, x2.__class__} == _WITH_NUMBER
+
+
 def arithmetic(ufunc, of_any=None):
     """A binary ufunc in its operands' promoted dtype; ``of_any`` stands for it unless both are float64."""
     of_any = of_any or ufunc
 
     def kernel(x1, x2):
-        if x1.__class__ is x2.__class__ and (dtype := x1.dtype) is x2.dtype:
+        if (x1.__class__ is x2.__class__ or _are_arrays(x1, x2)) and (dtype := x1.dtype) is x2.dtype:
             if dtype is _FLOAT64:
                 return ufunc(x1, x2)
             if dtype in NUMBERS:
@@ -280,7 +288,7 @@ def floating_arithmetic(ufunc):
     """The same as ``arithmetic`` on floats: two integers become ``floatx``."""
 
     def kernel(x1, x2):
-        if x1.__class__ is x2.__class__ and x1.dtype is x2.dtype and x1.dtype in FLOATING:
+        if (x1.__class__ is x2.__class__ or _are_arrays(x1, x2)) and x1.dtype is x2.dtype and x1.dtype in FLOATING:
             return ufunc(x1, x2)
         x1, x2 = promoted(x1, x2)
         return ufunc(floats(x1), floats(x2))

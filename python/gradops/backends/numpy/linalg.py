@@ -9,7 +9,15 @@ from ... import _scipy
 from .. import _matrices
 from .base import cast, dtype_name, floats, promoted
 
-_matrix = _matrices.in_full_precision(floats, cast, dtype_name)
+def _matrix(function):
+    """A kernel of one matrix, in float32 on half precision."""
+    of_any = _matrices.in_full_precision(floats, cast, dtype_name)(function)
+
+    def kernel(x, *options):
+        is_usual = x.__class__ is np.ndarray and x.dtype is _FLOAT64  # known at a glance
+        return function(x, *options) if is_usual else of_any(x, *options)
+
+    return kernel
 
 
 def _system(function):
@@ -82,16 +90,17 @@ def cholesky(x, upper=False):
 
 @_matrix
 def slogdet(x):
-    return tuple(np.asarray(part) for part in np.linalg.slogdet(x))
+    return tuple(np.linalg.slogdet(x))
 
 
 @_matrix
 def inv(x):
     if x.ndim == 2 and 0 < len(x) == x.shape[1] <= _SMALL and x.dtype in _REAL:
-        lu, pivots, failed = _lapack("getrf", x.dtype)(x.T)
+        # The factor is the one that `det` takes, so that their product, the cofactors, is right next to singular ones.
+        lu, pivots, failed = _lapack("getrf", x.dtype)(x)
         if failed:
             raise ValueError(_matrices.SINGULAR)
-        return _lapack("getri", x.dtype)(lu, pivots, overwrite_lu=True)[0].T
+        return np.ascontiguousarray(_lapack("getri", x.dtype)(lu, pivots, overwrite_lu=True)[0])
     try:
         return np.linalg.inv(x)
     except np.linalg.LinAlgError:
