@@ -139,7 +139,7 @@ def _adjugate(g, x):
 def _slogdet(g, x, y):
     g_sign, g_log = g
     sign = y[0]
-    regular = _known(all(sign))
+    regular = _known(all(sign != 0))
     singular = None if regular else _matrix_of(equal(sign, 0))
     inverse = adjoint(inv(x if regular else where(singular, identity_like(x), x)))
     factor = g_log

@@ -9,6 +9,7 @@ from ... import _scipy
 from .. import _matrices
 from .base import cast, dtype_name, floats, promoted
 
+
 def _matrix(function):
     """A kernel of one matrix, in float32 on half precision."""
     of_any = _matrices.in_full_precision(floats, cast, dtype_name)(function)
