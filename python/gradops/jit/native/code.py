@@ -199,6 +199,27 @@ class Code:
         self._round(out, 0, dtype)
         return out
 
+    def product(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """The cells of the product of two matrices of float64, by BLAS."""
+        out = self.new((len(x), y.shape[1]))
+        (a, sa), (b, sb) = self._matrix(x), self._matrix(y)
+        number = NUMBERS["product"] | VECTOR
+        self.words.extend((number, int(out[0, 0]), a, b, y.shape[0], len(x), sa, sb, y.shape[1], 0))
+        return out
+
+    def _matrix(self, cells: np.ndarray) -> tuple[int, int]:
+        """First position and distance of rows, negative of columns; elements at other positions are put together."""
+        rows, columns = cells.shape
+        first = int(cells[0, 0])
+        down = int(cells[1, 0]) - first if rows > 1 else columns
+        right = int(cells[0, 1]) - first if columns > 1 else 1
+        if (cells == first + down * np.arange(rows)[:, None] + right * np.arange(columns)).all():
+            if right == 1 and down >= columns:
+                return first, down
+            if down == 1 and right >= rows:
+                return first, -right
+        return self.side_by_side(cells), columns
+
     def copied(self, cell: int) -> int:
         """A cell of its own with a number, which may be written over."""
         return self.number("copy", [cell])

@@ -323,8 +323,11 @@ ROWS: dict[str, tuple[str, int]] = {
 }
 """Loads and stores of few numbers that lie side by side: which of the two, and how many."""
 
-OTHERS = ("dot", "gather", *ROWS, "again", "unless", "index", "checked", "require")
+OTHERS = ("dot", "product", "gather", *ROWS, "again", "unless", "index", "checked", "require")
 """``dot`` of two vectors; ``gather``: ``n`` words with the positions of its operands follow it.
+
+``product``, by BLAS, of the matrix of ``n`` rows and ``c`` columns at ``a`` and the one of ``c`` rows and ``sc`` columns
+at ``b``. ``sa`` and ``sb`` are the distances of their rows, whose elements lie side by side; negative of columns that do.
 
 Of positions: ``load`` copies a number from ``a + i * c`` and ``store`` from ``a`` to ``result + i * c``, ``i`` being
 the whole number at ``b``; on vectors ``n`` numbers, with ``sa`` for ``c``. ``index``: the whole number at ``a``,
@@ -345,3 +348,6 @@ FIRST_FUNCTION = 2
 """Before the functions' addresses the table has those of ``feclearexcept`` and ``fetestexcept``."""
 
 FUNCTION_NUMBERS: dict[str, int] = {name: i + FIRST_FUNCTION for i, name in enumerate(FUNCTIONS)}
+
+BLAS_NUMBER = FIRST_FUNCTION + len(FUNCTIONS)
+"""The number of BLAS' ``dgemm`` in the table, its last."""

@@ -13,6 +13,7 @@ import hashlib
 import importlib
 import pathlib
 import platform
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from . import cache, instructions, machine_parts, machine_source
-from .instructions import FIRST_FUNCTION, FUNCTION_NUMBERS, FUNCTIONS
+from .instructions import BLAS_NUMBER, FUNCTION_NUMBERS, FUNCTIONS
 
 _X86 = {"divide": 4, "over": 8, "under": 16, "invalid": 1}
 _ARM = {"divide": 2, "over": 4, "under": 8, "invalid": 1}
@@ -47,7 +48,7 @@ class Machine:
         if not exceptions():
             raise OSError(f"the processor {platform.machine()} is unknown")
         self._names: set[str] = set()
-        self._functions = np.zeros(FIRST_FUNCTION + len(FUNCTIONS), np.uint64)
+        self._functions = np.zeros(BLAS_NUMBER + 1, np.uint64)
         for i, name in enumerate(("feclearexcept", "fetestexcept")):
             self._functions[i] = _of_c_library(name)
         self.needs("exp")
@@ -68,6 +69,12 @@ class Machine:
                 self._functions[number] = _of_c_library(function.symbol)
             self._names.add(name)
         return number
+
+    @functools.cached_property
+    def multiplies(self) -> bool:
+        """True if there is a function for products of matrices, whose address is then in the table."""
+        self._functions[BLAS_NUMBER] = address = _of_blas()
+        return address > 0
 
 
 @functools.cache
@@ -210,3 +217,19 @@ def _of_scipy(name: str, operands: int) -> int:
         if (key == name or fused) and _name_of(capsule) == signature:
             return _pointer_of(capsule, signature)
     raise OSError(f"scipy.special.cython_special has no {name} of doubles")
+
+
+_OF_NUMBERS = "d *, d *, int *, d *, int *, d *, d *, int *"
+
+
+def _of_blas() -> int:
+    """The address of SciPy's ``dgemm``; 0 where it has another signature, of 64-bit sizes."""
+    try:
+        capsule = importlib.import_module("scipy.linalg.cython_blas").__pyx_capi__["dgemm"]
+    except (ImportError, KeyError):
+        return 0
+    signature = _name_of(capsule)
+    plain = re.sub(r"\w+cython_blas_d\b", "d", signature.decode())
+    return (
+        _pointer_of(capsule, signature) if plain == f"void (char *, char *, int *, int *, int *, {_OF_NUMBERS})" else 0
+    )

@@ -5,6 +5,8 @@ At its end the functions that the machine calls: SciPy's, ``logaddexp`` and NumP
 
 from __future__ import annotations
 
+from .instructions import BLAS_NUMBER
+
 # The interpreter is one function: each operation is a block that ends in a jump by table to the next one's, so that
 # the processor predicts each jump by the operation it comes from. What NumPy's results hang on must not be undone by
 # LLVM: no instruction has a fast-math flag, so it neither reassociates sums nor contracts a product and a sum to one
@@ -56,6 +58,7 @@ vector.op:
     i32 {gather}, label %gather
     i32 {load}, label %load
     i32 {store}, label %store
+    i32 {product}, label %product
   ]
 {vector_blocks}
 one:
@@ -108,6 +111,10 @@ row.loop:
   %ri1 = add i64 %ri, 1
   %rmore = icmp slt i64 %ri1, %n
   br i1 %rmore, label %row.loop, label %vector.done
+
+product:
+  call void @product(ptr %va.p, ptr %vb.p, ptr %vout.p, i64 %n, i64 %c, i64 %sc, i64 %sa, i64 %sb, ptr %functions)
+  br label %vector.done
 }}
 {metadata}
 """
@@ -274,6 +281,7 @@ defined:
   ret double %r
 }}
 
+{product}
 ; NumPy's pairwise summation: halves above 128 numbers, then eight partial sums.
 define internal double @pairwise(ptr %a, i64 %n, i64 %stride) {{
   %short = icmp slt i64 %n, 8
@@ -358,13 +366,52 @@ done:
 """
 
 
+_PRODUCT = """
+; Row by row the transpose of a product is the product of the transposes the other way round, column by column.
+define internal void @product(ptr %x, ptr %y, ptr %out, i64 %m, i64 %k, i64 %n, i64 %sx, i64 %sy,
+    ptr %functions) noinline {{
+{sizes}
+{sides}
+  %one = alloca double
+  store double 1.0, ptr %one
+  %zero = alloca double
+  store double 0.0, ptr %zero
+  %f.at = getelementptr ptr, ptr %functions, i64 {blas}
+  %f = load ptr, ptr %f.at
+  call void %f(ptr %turn.y, ptr %turn.x, ptr %size.n, ptr %size.m, ptr %size.k, ptr %one, ptr %y, ptr %far.y, ptr %x,
+    ptr %far.x, ptr %zero, ptr %out, ptr %size.n)
+  ret void
+}}
+"""
+
+_SIZE = """
+  %size.{0}.i = trunc i64 %{0} to i32
+  %size.{0} = alloca i32
+  store i32 %size.{0}.i, ptr %size.{0}
+"""
+
+_SIDE = """
+  %turned.{0} = icmp slt i64 %s{0}, 0
+  %turn.{0}.i = select i1 %turned.{0}, i8 84, i8 78
+  %turn.{0} = alloca i8
+  store i8 %turn.{0}.i, ptr %turn.{0}
+  %minus.{0} = sub i64 0, %s{0}
+  %far.{0}.l = select i1 %turned.{0}, i64 %minus.{0}, i64 %s{0}
+  %far.{0}.i = trunc i64 %far.{0}.l to i32
+  %far.{0} = alloca i32
+  store i32 %far.{0}.i, ptr %far.{0}
+"""
+
+
 def text(exceptions: int, exp: int, log1p: int) -> str:
     """The functions, with arguments as of :func:`.machine_source.source`."""
     scipys = {
         f"scipy{count}": _OF_SCIPY.format(count=count, parameters=parameters, exceptions=exceptions)
         for count, parameters in ((1, "double %x"), (2, "double %x, double %y"))
     }
-    return _HELPERS.format(exceptions=exceptions, exp=exp, log1p=log1p, **scipys, **_summation())
+    sizes, sides = "".join(map(_SIZE.format, "mkn")), "".join(map(_SIDE.format, "xy"))
+    product = _PRODUCT.format(blas=BLAS_NUMBER, sizes=sizes, sides=sides)
+    return _HELPERS.format(exceptions=exceptions, exp=exp, log1p=log1p, product=product, **scipys, **_summation())
 
 
 def _summation() -> dict[str, str]:

@@ -60,7 +60,7 @@ def source(exceptions: int, exp: int, log1p: int) -> str:
         ),
         short=SHORT,
         failed=FAILED,
-        **{name: NUMBERS[name] for name in ("gather", "load", "store")},
+        **{name: NUMBERS[name] for name in ("gather", "load", "store", "product")},
         vector_blocks="\n".join([*blocks, *_folds(), machine_parts.SUM]),
         reduced=", ".join(f"[%{name}.s, %{_last_block(name)}]" for name in (*REDUCTIONS, "dot")),
         metadata=loops.metadata(),

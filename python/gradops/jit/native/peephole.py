@@ -197,6 +197,14 @@ class _Instruction:
         _, _, a, b, c, n, *strides = words[:LONG]
         if self.name == "gather":
             return words[LONG:]
+        if self.name == "product":
+            columns, far_a, far_b = strides[2], *strides[:2]
+            return [
+                start + abs(far) * i + j
+                for start, far, (rows, width) in ((a, far_a, (n, c)), (b, far_b, (c, columns)))
+                for i in range(rows if far > 0 else width)
+                for j in range(width if far > 0 else rows)
+            ]
         count = 2 if self.name == "dot" else 1 if self.name in REDUCTIONS else len(_OPERANDS[self.name])
         return [start + stride * i for start, stride in zip((a, b, c)[:count], strides) for i in range(n)]
 
@@ -205,6 +213,8 @@ class _Instruction:
         if self.name in ROWS and ROWS[self.name][0] == "store":
             return ()
         out = self.words[1]
+        if self.name == "product":
+            return range(out, out + self._count * self.words[8])
         is_one = self.simple or self.name == "dot" or self.name in REDUCTIONS
         return (out,) if is_one else range(out, out + self._count)
 

@@ -121,6 +121,9 @@ def _product(lowering: Lowering, step, x1, x2):
     value = lowering.value(step)
     a, b = lowering.array(x1, value.dtype), lowering.array(x2, value.dtype)
     rows, columns = np.atleast_2d(a), (b.reshape(-1, 1) if b.ndim == 1 else b).T
+    if rows.size * len(columns) > LARGEST_PRODUCT:
+        refuse_unless(lowering.code.machine.multiplies, "a product for BLAS")
+        return lowering.code.product(rows, columns.T).reshape(np.shape(value))
     if rows.shape[1] == 1 and columns.size > 1:
         found = [lowering.operation("multiply", [int(row[0]), columns[:, 0]], step, columns.shape[:1]) for row in rows]
         return np.concatenate(found).reshape(np.shape(value))
@@ -140,7 +143,7 @@ def _why_no_product(value, x1, x2) -> str | None:
     if 0 in first[-1:]:
         return "a product over nothing"
     multiplications = np.prod(first, dtype=int) * (second[1] if len(second) == 2 else 1)
-    return "a product for BLAS" if multiplications > LARGEST_PRODUCT else None
+    return "a product for BLAS" if multiplications > LARGEST_PRODUCT and value.dtype != FLOATS[0] else None
 
 
 @rule("outer")
@@ -150,4 +153,4 @@ def _outer(lowering: Lowering, step, x1, x2):
 
 
 LARGEST_PRODUCT = 1024
-"""Multiplications in a product that BLAS would do."""
+"""Multiplications in a product from which on BLAS does it."""

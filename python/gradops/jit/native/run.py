@@ -66,6 +66,10 @@ def replay(words: np.ndarray, memory: np.ndarray, checks: Sequence[Checked]) -> 
             memory[out : out + count] = memory[code[at : at + count]]
             at += count
             continue
+        if name == "product":
+            x, y = _matrix(memory, a, count, c, sa), _matrix(memory, b, c, sc, sb)
+            memory[out : out + count * sc] = np.matmul(x, y).reshape(-1)
+            continue
         if name in ROWS:
             row, (kind, few) = int(whole[b]) * (sa if is_vector else c), ROWS[name]
             here, there = (out, a + row) if kind == "load" else (out + row, a)
@@ -99,6 +103,13 @@ def replay(words: np.ndarray, memory: np.ndarray, checks: Sequence[Checked]) -> 
             memory[out] = meaning(*values)
         else:
             memory[out : out + count] = meaning(*values)
+
+
+def _matrix(memory: np.ndarray, start: int, rows: int, columns: int, far: int) -> np.ndarray:
+    """A matrix in the memory, whose rows are ``far`` from each other, or its columns where that is negative."""
+    step = memory.itemsize
+    strides = (far * step, step) if far > 0 else (step, -far * step)
+    return np.lib.stride_tricks.as_strided(memory[start:], (rows, columns), strides)
 
 
 def _meaning(name: str, b: int, c: int):
