@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from array import array as words_of
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -54,6 +55,15 @@ class Checked:
             memory[cells] = x
 
 
+class Factor(NamedTuple):
+    """The cells of a matrix' factors, of its exchanges of rows, of 0 if it is singular, and of the exchanges' sign."""
+
+    matrix: np.ndarray
+    rows: int
+    regular: int
+    sign: int
+
+
 class Code:
     """Instructions, and the memory that they work on.
 
@@ -76,6 +86,7 @@ class Code:
         self.by_position: list[range] = []
         self._numbers: dict[bytes, int] = {}
         self._forms: dict[str, tuple[int, list[int]]] = {}
+        self._factors: dict[bytes, Factor] = {}
 
     # Memory.
 
@@ -207,6 +218,40 @@ class Code:
         self.words.extend((number, int(out[0, 0]), a, b, y.shape[0], len(x), sa, sb, y.shape[1], 0))
         return out
 
+    def factor(self, a: np.ndarray) -> Factor:
+        """The factor of a square matrix by LAPACK, taken once for all that follows in straight code."""
+        found = self._factors.get(a.tobytes())
+        if found is None:
+            n = len(a)
+            found = Factor(self._by_column(a), int(self.new((n,))[0]), self.new(), self.new())
+            self._factors[a.tobytes()] = found
+            words = (found.matrix[0, 0], found.rows, found.regular, found.sign, n, 0, 0, 0, 0)
+            self.words.extend(map(int, (NUMBERS["factor"] | VECTOR, *words)))
+        return found
+
+    def solved(self, a: np.ndarray, b: np.ndarray) -> tuple[Factor, np.ndarray]:
+        """The factor of a matrix, or of its transpose if that has one, and the solution for some right sides."""
+        turned = a.tobytes() not in self._factors and np.ascontiguousarray(a.T).tobytes() in self._factors
+        factor, out = self.factor(np.ascontiguousarray(a.T) if turned else a), self._by_column(b)
+        words = (out[0, 0], factor.matrix[0, 0], factor.rows, out.shape[1], len(a), int(turned), 0, 0, 0)
+        self.words.extend(map(int, (NUMBERS["solved"] | VECTOR, *words)))
+        return factor, out
+
+    def inverse(self, a: np.ndarray) -> tuple[Factor, np.ndarray]:
+        """The factor of a matrix, and its inverse."""
+        factor, room = self.factor(a), self.new((len(a),))
+        out = self._by_column(factor.matrix)
+        words = (out[0, 0], factor.rows, room[0], 0, len(a), 0, 0, 0, 0)
+        self.words.extend(map(int, (NUMBERS["inverse"] | VECTOR, *words)))
+        return factor, out
+
+    def _by_column(self, cells: np.ndarray) -> np.ndarray:
+        """A copy whose columns lie one after the other."""
+        turned = cells.T
+        out = self.new(turned.shape)
+        self._copy(turned.ravel(), int(out[0, 0]))
+        return out.T
+
     def _matrix(self, cells: np.ndarray) -> tuple[int, int]:
         """First position and distance of rows, negative of columns; elements at other positions are put together."""
         rows, columns = cells.shape
@@ -245,10 +290,12 @@ class Code:
         That is quicker than as vectors, and leaves :mod:`.peephole` more to do.
         """
         before, self.few = self.few, _FEW
+        self._factors.clear()
         try:
             yield
         finally:
             self.few = before
+            self._factors.clear()
 
     def here(self) -> int:
         """The place of the next instruction."""
@@ -290,11 +337,13 @@ class Code:
 
     def skip_unless(self, cell: int) -> int:
         """Go on elsewhere where ``cell`` is 0: at the place where :meth:`lands` is called with this result."""
+        self._factors.clear()
         self.words.extend((NUMBERS["unless"], cell, 0, 0, 0))
         return len(self.words) - SHORT
 
     def lands(self, skip: int) -> None:
         """Set the place where a skip continues: here."""
+        self._factors.clear()
         self.words[skip + 2] = len(self.words) - skip
 
     def again(self, top: int, counter: int, order: range) -> None:

@@ -323,11 +323,18 @@ ROWS: dict[str, tuple[str, int]] = {
 }
 """Loads and stores of few numbers that lie side by side: which of the two, and how many."""
 
-OTHERS = ("dot", "product", "gather", *ROWS, "again", "unless", "index", "checked", "require")
+MATRICES = ("product", "factor", "solved", "inverse")
+OTHERS = ("dot", *MATRICES, "gather", *ROWS, "again", "unless", "index", "checked", "require")
 """``dot`` of two vectors; ``gather``: ``n`` words with the positions of its operands follow it.
 
-``product``, by BLAS, of the matrix of ``n`` rows and ``c`` columns at ``a`` and the one of ``c`` rows and ``sc`` columns
-at ``b``. ``sa`` and ``sb`` are the distances of their rows, whose elements lie side by side; negative of columns that do.
+``product``, by BLAS, of the matrix of ``n`` rows and ``c`` columns at ``a`` and the one of ``c`` rows and ``sc``
+columns at ``b``. ``sa`` and ``sb`` are the distances of their rows, whose elements lie side by side; negative of
+columns that do.
+
+By LAPACK, of a matrix of ``n`` rows whose columns lie one after the other at ``result``, in its place: ``factor``, with
+the exchanges of rows at ``a``, 0 at ``b`` for a singular matrix and at ``c`` the sign of the exchanges; ``inverse``, of
+such a factor, exchanges at ``a``, and room for ``n`` numbers at ``b``; ``solved``, of ``c`` right sides at ``result``,
+factor at ``a``, exchanges at ``b``, and ``sa`` 1 for the transposed system. Only within ``checked``.
 
 Of positions: ``load`` copies a number from ``a + i * c`` and ``store`` from ``a`` to ``result + i * c``, ``i`` being
 the whole number at ``b``; on vectors ``n`` numbers, with ``sa`` for ``c``. ``index``: the whole number at ``a``,
@@ -349,5 +356,15 @@ FIRST_FUNCTION = 2
 
 FUNCTION_NUMBERS: dict[str, int] = {name: i + FIRST_FUNCTION for i, name in enumerate(FUNCTIONS)}
 
-BLAS_NUMBER = FIRST_FUNCTION + len(FUNCTIONS)
-"""The number of BLAS' ``dgemm`` in the table, its last."""
+_N = "int *"
+_D = "d *"
+ROUTINES: dict[str, str] = {
+    "dgemm": f"char *, char *, {_N}, {_N}, {_N}, {_D}, {_D}, {_N}, {_D}, {_N}, {_D}, {_D}, {_N}",
+    "dgetrf": f"{_N}, {_N}, {_D}, {_N}, {_N}, {_N}",
+    "dgetrs": f"char *, {_N}, {_N}, {_D}, {_N}, {_N}, {_D}, {_N}, {_N}",
+    "dgetri": f"{_N}, {_D}, {_N}, {_N}, {_D}, {_N}, {_N}",
+}
+"""Functions of BLAS and LAPACK, with their arguments, of which ``d`` are doubles."""
+
+ROUTINE_NUMBERS: dict[str, int] = {name: i for i, name in enumerate(ROUTINES, FIRST_FUNCTION + len(FUNCTIONS))}
+"""Their numbers in the table, after the others."""

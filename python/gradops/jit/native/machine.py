@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from . import cache, instructions, machine_parts, machine_source
-from .instructions import BLAS_NUMBER, FUNCTION_NUMBERS, FUNCTIONS
+from .instructions import FUNCTION_NUMBERS, FUNCTIONS, ROUTINE_NUMBERS, ROUTINES
 
 _X86 = {"divide": 4, "over": 8, "under": 16, "invalid": 1}
 _ARM = {"divide": 2, "over": 4, "under": 8, "invalid": 1}
@@ -48,7 +48,7 @@ class Machine:
         if not exceptions():
             raise OSError(f"the processor {platform.machine()} is unknown")
         self._names: set[str] = set()
-        self._functions = np.zeros(BLAS_NUMBER + 1, np.uint64)
+        self._functions = np.zeros(max(ROUTINE_NUMBERS.values()) + 1, np.uint64)
         for i, name in enumerate(("feclearexcept", "fetestexcept")):
             self._functions[i] = _of_c_library(name)
         self.needs("exp")
@@ -70,11 +70,13 @@ class Machine:
             self._names.add(name)
         return number
 
-    @functools.cached_property
-    def multiplies(self) -> bool:
-        """True if there is a function for products of matrices, whose address is then in the table."""
-        self._functions[BLAS_NUMBER] = address = _of_blas()
-        return address > 0
+    def has(self, *routines: str) -> bool:
+        """True if there are these functions of BLAS and LAPACK, whose addresses are then in the table."""
+        for name in routines:
+            if name not in self._names:
+                self._functions[ROUTINE_NUMBERS[name]] = _of_routine(name)
+                self._names.add(name)
+        return all(self._functions[ROUTINE_NUMBERS[name]] for name in routines)
 
 
 @functools.cache
@@ -219,17 +221,13 @@ def _of_scipy(name: str, operands: int) -> int:
     raise OSError(f"scipy.special.cython_special has no {name} of doubles")
 
 
-_OF_NUMBERS = "d *, d *, int *, d *, int *, d *, d *, int *"
-
-
-def _of_blas() -> int:
-    """The address of SciPy's ``dgemm``; 0 where it has another signature, of 64-bit sizes."""
+def _of_routine(name: str) -> int:
+    """The address of SciPy's function of BLAS or LAPACK; 0 where it has another signature, as of 64-bit sizes."""
+    library = "blas" if name == "dgemm" else "lapack"
     try:
-        capsule = importlib.import_module("scipy.linalg.cython_blas").__pyx_capi__["dgemm"]
+        capsule = importlib.import_module(f"scipy.linalg.cython_{library}").__pyx_capi__[name]
     except (ImportError, KeyError):
         return 0
     signature = _name_of(capsule)
-    plain = re.sub(r"\w+cython_blas_d\b", "d", signature.decode())
-    return (
-        _pointer_of(capsule, signature) if plain == f"void (char *, char *, int *, int *, int *, {_OF_NUMBERS})" else 0
-    )
+    plain = re.sub(r"\w+_d\b", "d", signature.decode())
+    return _pointer_of(capsule, signature) if plain == f"void ({ROUTINES[name]})" else 0

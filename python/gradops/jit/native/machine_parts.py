@@ -5,7 +5,7 @@ At its end the functions that the machine calls: SciPy's, ``logaddexp`` and NumP
 
 from __future__ import annotations
 
-from .instructions import BLAS_NUMBER
+from .instructions import ROUTINE_NUMBERS
 
 # The interpreter is one function: each operation is a block that ends in a jump by table to the next one's, so that
 # the processor predicts each jump by the operation it comes from. What NumPy's results hang on must not be undone by
@@ -59,6 +59,9 @@ vector.op:
     i32 {load}, label %load
     i32 {store}, label %store
     i32 {product}, label %product
+    i32 {factor}, label %factor
+    i32 {solved}, label %solved
+    i32 {inverse}, label %inverse
   ]
 {vector_blocks}
 one:
@@ -114,6 +117,15 @@ row.loop:
 
 product:
   call void @product(ptr %va.p, ptr %vb.p, ptr %vout.p, i64 %n, i64 %c, i64 %sc, i64 %sa, i64 %sb, ptr %functions)
+  br label %vector.done
+factor:
+  call void @factor(ptr %vout.p, ptr %va.p, ptr %vb.p, ptr %vc.p, i64 %n, ptr %functions)
+  br label %vector.done
+solved:
+  call void @solved(ptr %vout.p, ptr %va.p, ptr %vb.p, i64 %c, i64 %n, i64 %sa, ptr %functions)
+  br label %vector.done
+inverse:
+  call void @inverse(ptr %vout.p, ptr %va.p, ptr %vb.p, i64 %n, ptr %functions)
   br label %vector.done
 }}
 {metadata}
@@ -384,6 +396,85 @@ define internal void @product(ptr %x, ptr %y, ptr %out, i64 %m, i64 %k, i64 %n, 
 }}
 """
 
+# LAPACK's exceptions are taken back, as NumPy warns of none.
+_FACTOR = """
+define internal void @factor(ptr %matrix, ptr %rows, ptr %regular, ptr %sign, i64 %n, ptr %functions) noinline {{
+{sizes}
+  %info = alloca i32
+{before}
+  call void %f(ptr %size.n, ptr %size.n, ptr %matrix, ptr %size.n, ptr %rows, ptr %info)
+{after}
+  %info.i = load i32, ptr %info
+  %is.regular = icmp eq i32 %info.i, 0
+  %regular.d = uitofp i1 %is.regular to double
+  store double %regular.d, ptr %regular
+  br label %loop
+loop:
+  %i = phi i64 [0, %done], [%i1, %loop]
+  %s = phi double [1.0, %done], [%s1, %loop]
+  %row.p = getelementptr i32, ptr %rows, i64 %i
+  %row = load i32, ptr %row.p
+  %i1 = add i64 %i, 1
+  %own = trunc i64 %i1 to i32
+  %moved = icmp ne i32 %row, %own
+  %minus = fneg double %s
+  %s1 = select i1 %moved, double %minus, double %s
+  %more = icmp slt i64 %i1, %n
+  br i1 %more, label %loop, label %end
+end:
+  store double %s1, ptr %sign
+  ret void
+}}
+"""
+
+_SOLVED = """
+define internal void @solved(ptr %right, ptr %matrix, ptr %rows, i64 %k, i64 %n, i64 %turned,
+    ptr %functions) noinline {{
+{sizes}
+  %info = alloca i32
+  %is.turned = icmp ne i64 %turned, 0
+  %turn.i = select i1 %is.turned, i8 84, i8 78
+  %turn = alloca i8
+  store i8 %turn.i, ptr %turn
+{before}
+  call void %f(ptr %turn, ptr %size.n, ptr %size.k, ptr %matrix, ptr %size.n, ptr %rows, ptr %right, ptr %size.n,
+    ptr %info)
+{after}
+  ret void
+}}
+"""
+
+_INVERSE = """
+define internal void @inverse(ptr %matrix, ptr %rows, ptr %room, i64 %n, ptr %functions) noinline {{
+{sizes}
+  %info = alloca i32
+{before}
+  call void %f(ptr %size.n, ptr %matrix, ptr %size.n, ptr %rows, ptr %room, ptr %size.n, ptr %info)
+{after}
+  ret void
+}}
+"""
+
+_BEFORE = """
+  %f.at = getelementptr ptr, ptr %functions, i64 {number}
+  %f = load ptr, ptr %f.at
+  %test.at = getelementptr ptr, ptr %functions, i64 1
+  %test = load ptr, ptr %test.at
+  %before = call i32 %test(i32 {exceptions})
+"""
+
+_AFTER = """
+  %after = call i32 %test(i32 {exceptions})
+  %same = icmp eq i32 %before, %after
+  br i1 %same, label %done, label %clear
+clear:
+  %new = xor i32 %before, %after
+  %clear.f = load ptr, ptr %functions
+  call i32 %clear.f(i32 %new)
+  br label %done
+done:
+"""
+
 _SIZE = """
   %size.{0}.i = trunc i64 %{0} to i32
   %size.{0} = alloca i32
@@ -410,7 +501,11 @@ def text(exceptions: int, exp: int, log1p: int) -> str:
         for count, parameters in ((1, "double %x"), (2, "double %x, double %y"))
     }
     sizes, sides = "".join(map(_SIZE.format, "mkn")), "".join(map(_SIDE.format, "xy"))
-    product = _PRODUCT.format(blas=BLAS_NUMBER, sizes=sizes, sides=sides)
+    product = _PRODUCT.format(blas=ROUTINE_NUMBERS["dgemm"], sizes=sizes, sides=sides)
+    for name, template, letters in (("getrf", _FACTOR, "n"), ("getrs", _SOLVED, "nk"), ("getri", _INVERSE, "n")):
+        before = _BEFORE.format(number=ROUTINE_NUMBERS[f"d{name}"], exceptions=exceptions)
+        after = _AFTER.format(exceptions=exceptions)
+        product += template.format(sizes="".join(map(_SIZE.format, letters)), before=before, after=after)
     return _HELPERS.format(exceptions=exceptions, exp=exp, log1p=log1p, product=product, **scipys, **_summation())
 
 

@@ -21,7 +21,7 @@ from .registry import LIMITS, LOOPS, MOVES, limits_of, meaning_of, rule_of
 LARGEST = 4096
 """Elements of an array from which on NumPy's own loops are taken, which write over their operands."""
 
-LARGEST_CALL = 256
+LARGEST_CALL = 512
 """The same for functions of the C library, as NumPy computes several elements at once."""
 
 LARGEST_TAKEN = 4096

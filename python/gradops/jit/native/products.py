@@ -122,7 +122,7 @@ def _product(lowering: Lowering, step, x1, x2):
     a, b = lowering.array(x1, value.dtype), lowering.array(x2, value.dtype)
     rows, columns = np.atleast_2d(a), (b.reshape(-1, 1) if b.ndim == 1 else b).T
     if rows.size * len(columns) > LARGEST_PRODUCT:
-        refuse_unless(lowering.code.machine.multiplies, "a product for BLAS")
+        refuse_unless(lowering.code.machine.has("dgemm"), "a product for BLAS")
         return lowering.code.product(rows, columns.T).reshape(np.shape(value))
     if rows.shape[1] == 1 and columns.size > 1:
         found = [lowering.operation("multiply", [int(row[0]), columns[:, 0]], step, columns.shape[:1]) for row in rows]

@@ -61,12 +61,13 @@ def _op(name: str) -> Callable:
             tensors = 2 if name.startswith("solve") else 1
             given = [lowering.array(x, dtype) for x in arguments[:tensors]]
             rows = given[0].shape[-1]
+            write: Callable = function
             if not given[0].size or rows > _ROWS.get(name, LARGEST) or rows * given[-1].size > MOST:
-                raise NotNative("matrices for LAPACK")
+                write = _by_lapack(lowering, name, given, dtype)
             options = lowering.constants(arguments[tensors:])
             code, known = lowering.code, [(x, dtype) for x in given]
             checked = code.checked(lambda *arrays: step.function(*arrays, *options), known)
-            found = function(_Numbers(code, dtype), *given, *options)
+            found = write(_Numbers(code, dtype), *given, *options)
             results = [
                 code.written("copy", [x if np.ndim(x) else int(x)], np.shape(x), dtype)
                 for x in (found if step.several else [found])
@@ -77,6 +78,54 @@ def _op(name: str) -> Callable:
         return function
 
     return register
+
+
+LARGEST_SYSTEM = 64
+"""Rows of a matrix of which LAPACK is called by native code."""
+
+_LAPACK: dict[str, Callable] = {}
+
+
+def _by_lapack(lowering: Lowering, name: str, given: list[np.ndarray], dtype) -> Callable:
+    """The code that calls LAPACK, for one matrix of float64."""
+    is_one = given[0].ndim == 2 and given[-1].ndim <= 2 and all(x.size for x in given)
+    small = is_one and given[0].shape[0] <= LARGEST_SYSTEM and given[-1].size <= LARGEST_SYSTEM**2
+    usual = small and dtype == FLOATS[0] and name in _LAPACK
+    if not usual or not lowering.code.machine.has("dgetrf", "dgetrs", "dgetri"):
+        raise NotNative("matrices for LAPACK")
+    return _LAPACK[name]
+
+
+def _solve_by_lapack(numbers: _Numbers, a, b):
+    factor, out = numbers.code.solved(a, b.reshape(len(a), -1))
+    numbers.code.require(factor.regular)
+    return out.reshape(b.shape)
+
+
+def _inv_by_lapack(numbers: _Numbers, x):
+    factor, out = numbers.code.inverse(x)
+    numbers.code.require(factor.regular)
+    return out
+
+
+def _slogdet_by_lapack(numbers: _Numbers, x):
+    code, factor = numbers.code, numbers.code.factor(x)
+    code.require(factor.regular)
+    diagonal = factor.matrix.diagonal()
+    signs = code.elementwise("sign", [diagonal], diagonal.shape, FLOATS[0])
+    sizes = code.elementwise("absolute", [diagonal], diagonal.shape, FLOATS[0])
+    logs = code.elementwise("log", [sizes], diagonal.shape, FLOATS[0])
+    sign = numbers.multiply(factor.sign, code.reduced("prod", signs, FLOATS[0]))
+    return sign, code.reduced("sum", logs, FLOATS[0])
+
+
+def _det_by_lapack(numbers: _Numbers, x):
+    factor = numbers.code.factor(x)
+    numbers.code.require(factor.regular)
+    return numbers.multiply(factor.sign, numbers.code.reduced("prod", factor.matrix.diagonal(), FLOATS[0]))
+
+
+_LAPACK.update(solve=_solve_by_lapack, inv=_inv_by_lapack, slogdet=_slogdet_by_lapack, det=_det_by_lapack)
 
 
 def _each(x: np.ndarray) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
