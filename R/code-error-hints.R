@@ -36,12 +36,11 @@ hints <- list(
   list(
     pattern = paste0(
       "^could not find function \"(getAll|ADREPORT|REPORT|OBS|ADoverload|AD|advector|dmvnorm|dgmrf|dautoreg|%~%|",
-      "unstructured|dseparable|DataEval)\""
+      "unstructured|dseparable|DataEval|MakeADFun|sdreport|MakeTape)\""
     ),
     says = "`%s`: a function of RTMB's, which is not attached.",
     instead = paste(
-      "`library(RTMB)`: its functions take gradops' tensors. Without it see \"Coming from RTMB\" in",
-      "`vignette(\"r-code\")`."
+      "`attach_rtmb()` has them, `library(RTMB)` too: see \"Coming from RTMB and TMB\" in `vignette(\"r-code\")`."
     )
   ),
   list(

@@ -2,34 +2,16 @@
 # is compiled there, or speaks of its tapes, is written here. So `objective(f)` takes the `f` of
 # `MakeADFun(f, parameters)`.
 
-rtmb_functions <- function() {
-  list(
-    ADoverload = ad_overload, AD = function(x, force = FALSE) x, advector = function(x) x,
-    REPORT = function(x) invisible(x), ADREPORT = function(x) invisible(x), OBS = function(x) x,
-    dmvnorm = dmvnorm_rtmb, dgmrf = dgmrf_rtmb, MakeTape = no_tapes, MakeADFun = no_tapes
-  )
-}
-
 is_of_rtmb <- function(f) {
   !is.primitive(f) && !inherits(f, "genericFunction") && environmentName(topenv(environment(f))) == "RTMB"
 }
 
 # NULL of what is adapted.
 rtmb_function <- function(f, name) {
-  here <- rtmb_functions()
+  here <- rtmb_faces()
   is <- function(name) identical(get0(name, asNamespace("RTMB")), f)
   name <- if (nzchar(name) && is(name)) name else Find(is, names(here))
   if (!is.null(name)) here[[name]]
-}
-
-no_tapes <- function(...) {
-  abort(
-    c(
-      "tapes of RTMB's hold its own numbers; gradops gave it a tensor.",
-      i = "See the vignette \"r-code\" for what stands for `MakeTape()` and `MakeADFun()`."
-    ),
-    class = c("gradops_error_type", "gradops_error"), call = NULL
-  )
 }
 
 ad_overload <- function(x = c("[<-", "c", "diag<-", "if")) {
@@ -39,7 +21,7 @@ ad_overload <- function(x = c("[<-", "c", "diag<-", "if")) {
 
 # The density of a vector, or of each row of a matrix; `mu` is of the same kind, or one number.
 dmvnorm_rtmb <- function(x, mu = 0, Sigma, log = FALSE, scale = 1) {
-  centred <- columns_less(x, mu, scale)
+  centred <- columns_less(x, mu, scale, nrow(Sigma))
   root <- root_of(Sigma)
   z <- backsolve(root, centred$z, transpose = TRUE)
   value <- -colSums(z^2) / 2 - sum(log(diag(root))) - nrow(z) * base::log(2 * pi) / 2 - centred$log_scale
@@ -63,7 +45,7 @@ root_of <- function(x) {
 
 # The density by the precision matrix `Q`, dense or of package Matrix.
 dgmrf_rtmb <- function(x, mu = 0, Q, log = FALSE, scale = 1) {
-  centred <- columns_less(x, mu, scale)
+  centred <- columns_less(x, mu, scale, nrow(Q))
   log_root <- if (is_any_tensor(Q)) {
     sum(log(diag(root_of(Q))))
   } else {
@@ -75,7 +57,7 @@ dgmrf_rtmb <- function(x, mu = 0, Q, log = FALSE, scale = 1) {
 }
 
 # Observations, less their means, in units of their scales, as columns.
-columns_less <- function(x, mu, scale) {
+columns_less <- function(x, mu, scale, size) {
   as_columns <- function(x) {
     if (is.null(dim(x)) || length(dim(x)) < 2L) {
       if (is_any_tensor(x)) fill(x, c(length(x), 1L)) else base::matrix(x)
@@ -83,6 +65,7 @@ columns_less <- function(x, mu, scale) {
       t(x)
     }
   }
+  if (NCOL(x) == 1L && length(x) == size) x <- as.vector(x) # a column for a vector
   x <- as_columns(x)
   spread <- function(value) {
     if (length(value) == 1L) {

@@ -66,7 +66,7 @@ visit_function <- function(f, notes) {
 visit_held <- function(env, notes) {
   while (!isNamespace(env) && !identical(env, globalenv()) && !identical(env, emptyenv()) && is_new(env, notes)) {
     for (name in variables_in(env)) {
-      held <- env[[name]]
+      held <- if (!rlang::is_missing(env[[name]])) env[[name]]
       if (is.function(held)) visit(held, notes) else if (is.list(held)) visit(Filter(is.function, held), notes)
     }
     env <- parent.env(env)

@@ -116,7 +116,11 @@ Summary.gradops_observed <- function(..., na.rm = FALSE) { # nolint: object_name
 }
 
 #' @export
-t.gradops_observed <- function(x) t(plain_observed(x))
+t.gradops_observed <- function(x) {
+  places <- attr(x, "places")
+  if (!is.null(dim(x))) dim(places) <- dim(x)
+  as_observed(t(plain_observed(x)), as.vector(t(places)), attr(x, "scope"))
+}
 
 #' @export
 mean.gradops_observed <- function(x, ...) mean(plain_observed(x), ...)
@@ -177,7 +181,8 @@ check_seen <- function(scope, seen) {
 }
 
 log_density <- function(family, x, given) {
-  do.call(paste0("d", family), c(list(x), given, log = TRUE), quote = TRUE)
+  density <- rtmb_densities()[[paste0("d", family)]] %||% paste0("d", family)
+  do.call(density, c(list(x), given, log = TRUE), quote = TRUE)
 }
 
 # Simulation -----------------------------------------------------------------------------------------------------------
@@ -221,7 +226,12 @@ draw_of <- function(family, x, given) {
   if (family == "multinom") {
     as.vector(stats::rmultinom(1L, given$size %||% sum(x), given$prob))
   } else {
-    do.call(get(paste0("r", family), asNamespace("stats")), c(list(length(x)), given))
+    sampler <- rtmb_samplers()[[paste0("d", family)]]
+    if (is.null(sampler)) {
+      do.call(get(paste0("r", family), asNamespace("stats")), c(list(length(x)), given))
+    } else {
+      do.call(sampler, c(list(x), given))
+    }
   }
 }
 
@@ -257,7 +267,7 @@ one_step_residuals <- function(f, parameters, data, values, method) {
 
 weighing_scope <- function() {
   scope <- scope_of_marks(function(x, name, places, family, given) {
-    if (family %in% c("multinom", "hyper")) refuse_observed(name, sprintf("has no residuals of `d%s()`", family))
+    if (family %in% c("multinom", "hyper") || !exists(paste0("p", family), mode = "function")) refuse_observed(name, sprintf("has no residuals of `d%s()`", family))
     scope$seen[places] <- TRUE
     scope$counts[places] <- family %in% c("binom", "pois", "geom", "nbinom")
     density <- log_density(family, x, given)

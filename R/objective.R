@@ -261,7 +261,7 @@ arranged <- function(v, layout) {
   found <- vector("list", length(ends))
   for (i in seq_along(ends)) {
     size <- layout$sizes[i]
-    part <- if (size == 1L) v[ends[i]] else v[(ends[i] - size + 1):ends[i]]
+    part <- if (size == 1L) v[ends[i]] else v[ends[i] - size + seq_len(size)]
     attributes <- layout$attributes[[i]]
     if (is_tensor(v)) {
       if (!is.null(attributes$dim)) part <- op_transpose(op_reshape(part, rev(attributes$dim)))

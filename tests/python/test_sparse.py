@@ -85,7 +85,12 @@ def test_jacobian_has_the_dense_ones_elements(f, strategy):
     np.testing.assert_allclose(got.toarray(), want, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("f, elements", [(banded, 22), (arrow, 34), (chain, 22), (multiplied, 22)])
+def of_columns(x):
+    d = np.array([[2.0, 0.5], [0.5, 1.0]])
+    return ops.sum(ops.square(ops.solve(d, ops.reshape(x, (2, 4)))))
+
+
+@pytest.mark.parametrize("f, elements", [(banded, 22), (arrow, 34), (chain, 22), (multiplied, 22), (of_columns, 16)])
 def test_patterns_are_tight(f, elements):
     assert hessian(f, RNG.normal(size=8), sparse=True).nnz == elements
 

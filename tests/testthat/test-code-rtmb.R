@@ -80,7 +80,7 @@ test_once("a function of RTMB's that is not there is named", {
   f <- function(p) getAll(p)
   environment(f) <- new.env(parent = asNamespace("stats"))
   error <- expect_error(gradient(f, c(1, 2)), class = "gradops_error")
-  expect_match(conditionMessage(error), "library(RTMB)", fixed = TRUE)
+  expect_match(conditionMessage(error), "attach_rtmb()", fixed = TRUE)
 })
 
 test_once("scripts give the values and gradients that RTMB gives", {

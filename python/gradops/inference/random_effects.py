@@ -167,7 +167,7 @@ class Laplace(Likelihood):
                     break
             else:
                 raise self._failed("does not fall along Newton's step", theta, u)
-            near = near and halving == 0
+            near = near and (halving == 0 or -slope < 1e-12 * (1 + abs(value)))  # less than the value can show
             if ridge and halving == 0 and -slope <= 1e-12:
                 raise self._without_curvature(values, theta)
             u, value, gradient = moved, new, new_gradient

@@ -304,6 +304,15 @@ def _matmul(analysis: Analysis, step: Step, a, b):
     return analysis.unions.of_arrays(rows, columns)
 
 
+def _solved(analysis: Analysis, step: Step, a, b, *settings):
+    """A column of the solution, of its own right side and the whole matrix."""
+    matrix, sides = analysis.of(a), analysis.of(b)
+    if matrix.ndim != 2 or sides.ndim != 2:
+        return NotImplemented
+    columns = analysis.unions.of_arrays(_united(analysis, sides, 0), _array(analysis.unions.of_all(matrix.flat)))
+    return np.broadcast_to(columns, sides.shape)
+
+
 def _united(analysis: Analysis, sets, axis: int) -> np.ndarray:
     lines = np.moveaxis(sets, axis, -1)
     found = np.empty(lines.shape[:-1], object)
@@ -346,6 +355,7 @@ RULES: dict[str, Callable] = {
     **dict.fromkeys(("cumsum", "cumprod"), _accumulated),
     **dict.fromkeys(("tril", "triu"), _triangle),
     **dict.fromkeys(("add_at", "set_at"), _at),
+    **dict.fromkeys(("solve", "solve_triangular"), _solved),
     **dict.fromkeys(("stack", "concatenate"), _joined),
     **dict.fromkeys(("segment_max", "segment_min"), _segments),
     "get_item": _get_item,

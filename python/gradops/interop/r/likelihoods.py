@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import config
+from ...backends._matrices import NOT_POSITIVE_DEFINITE
 from ...inference.fits import Fit, free, polished
 from ...inference.likelihood import Likelihood
 from ...inference.parameters import Layout, in_double
@@ -50,7 +51,13 @@ def likelihood(f: Callable, values, names: list[str], random, labels) -> Callabl
 
 
 def _both(model: Any, theta, more):
-    value, gradient = model.value_and_grad(theta)
+    """Value and gradient, NaN where a matrix has no Cholesky factor."""
+    try:
+        value, gradient = model.value_and_grad(theta)
+    except Exception as error:
+        if NOT_POSITIVE_DEFINITE not in str(error):
+            raise
+        value, gradient = np.nan, np.full(theta.shape, np.nan)
     return {"value": np.float64(value), "derivative": gradient}
 
 
@@ -122,5 +129,23 @@ def _importance(model: Any, theta, more):
     return np.array(model.importance(theta, int(more[0]), int(more[1])))
 
 
-QUESTIONS = (_both, _second, _effects, _finished, _propagated, _precision, _start, _profile, _value, _path, _importance)
+def _spread(model: Any, theta, more):
+    """Standard deviations of the random effects, of the covariance of the estimated parameters."""
+    return model.random_sd(theta, more.reshape(theta.size, -1))
+
+
+QUESTIONS = (
+    _both,
+    _second,
+    _effects,
+    _finished,
+    _propagated,
+    _precision,
+    _start,
+    _profile,
+    _value,
+    _path,
+    _importance,
+    _spread,
+)
 """By the numbers that R asks them by."""

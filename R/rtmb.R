@@ -1,0 +1,355 @@
+# RTMB's functions by its names, for scripts as they are: faces of likelihood_of() (likelihood.R), and of the marks that
+# a likelihood sets (likelihood-marks.R).
+
+#' RTMB's functions, for its scripts as they are
+#'
+#' After `attach_rtmb()` the functions of the package RTMB have gradops' meaning under their names, on the search path in
+#' front of gradops: a script runs with `library(gradops); attach_rtmb()` in place of `library(RTMB)`, which need not be
+#' installed. `detach("gradops:rtmb")` undoes it.
+#'
+#' - `MakeADFun(func, parameters, random, map)`: a list of `par`, `fn`, `gr`, `he`, `report`, `simulate` and `env`, whose
+#'   `parList()`, `last.par` and `last.par.best` are those of TMB; as [objective()] with `start`.
+#' - `sdreport(obj)`, with `summary()`, `print()` and `as.list(x, "Est")`: estimates, reports and their standard errors.
+#' - In the objective: `getAll()`, `REPORT()`, `ADREPORT()`, `OBS()`, `y %~% dnorm(mu, sd)`, `AD()`, `ADoverload()`.
+#' - `oneStepPredict()` and `checkConsistency()`: residuals, and a check of the gradient on simulated data.
+#' - `MakeTape()` with its methods `jacobian()`, `jacfun()`, `laplace()`, `newton()`; `DataEval()`, `ADjoint()`.
+#' - `dmvnorm()`, `dgmrf()`, `dautoreg()`, `dseparable()`, `unstructured()`; `dbinom_robust()`, `dnbinom2()`,
+#'   `dnbinom_robust()`, `dtweedie()`, `dcompois()`, `dcompois2()`, `dlgamma()`, `dSHASHo()`, `dsn()`, `logspace_add()`,
+#'   `logspace_sub()`, `interpol1Dfun()`, `interpol2Dfun()`, `expAv()`.
+#'
+#' Everything else that RTMB overloads, the densities of stats, `[<-`, matrices, takes tensors anyhow.
+#'
+#' @section Differences:
+#' Hessians with random effects are by differences of the exact gradient. `profile =`, `integrate =`, bias correction and
+#' the method `"cdf"` of `oneStepPredict()` are an error. Tapes are functions that are differentiated as they run:
+#' `simplify()` and `atomic()` give them as they are, `print()` and `graph()` have nothing to show.
+#' @returns The name of what is attached, invisibly.
+#' @section Errors:
+#' - `gradops_error_argument`: what `MakeADFun()`, `sdreport()` or `oneStepPredict()` do not know, which it names.
+#' - `gradops_error_inference`: see [maximize_likelihood()].
+#' @references Kristensen, Nielsen, Berg, Skaug and Bell (2016), TMB: Automatic differentiation and Laplace approximation.
+#' @seealso [maximize_likelihood()], [objective()].
+#' @examplesIf gradops_available()
+#' attach_rtmb()
+#' herds <- list(id = rep(1:4, each = 3), y = c(5, 6, 5.5, 8, 8.2, 7.7, 4, 4.1, 3.6, 6, 6.6, 6.2))
+#' f <- function(parms) {
+#'   getAll(herds, parms)
+#'   y <- OBS(y)
+#'   u %~% dnorm(mean, exp(logtau))
+#'   y %~% dnorm(u[id], exp(logsd))
+#'   tau <- exp(logtau)
+#'   ADREPORT(tau)
+#' }
+#' obj <- MakeADFun(f, list(mean = 5, logsd = 0, logtau = 0, u = numeric(4)), random = "u", silent = TRUE)
+#' opt <- nlminb(obj$par, obj$fn, obj$gr)
+#' summary(sdreport(obj))
+#' detach("gradops:rtmb")
+#' @export
+attach_rtmb <- function() {
+  name <- "gradops:rtmb"
+  attach_to_search <- get("attach", baseenv())
+  if (!name %in% search()) attach_to_search(rtmb_faces(), name = name, warn.conflicts = FALSE)
+  invisible(name)
+}
+
+# By RTMB's names. Their environments are below gradops' own, so that adapted code takes them for what they are.
+rtmb_faces <- function() {
+  below <- new.env(parent = topenv())
+  lapply(c(rtmb_models(), rtmb_functions(), rtmb_observed()), function(f) {
+    if (identical(environment(f), topenv())) environment(f) <- below
+    f
+  })
+}
+
+rtmb_models <- function() {
+  list(
+    MakeADFun = make_ad_fun, sdreport = sd_report, checkConsistency = check_consistency,
+    oneStepPredict = one_step_predict
+  )
+}
+
+# In the objective ------------------------------------------------------------------------------------------------------
+
+report_rtmb <- function(x) noted(x, substitute(x), "report")
+
+ad_report_rtmb <- function(x) noted(x, substitute(x), "adreport")
+
+noted <- function(x, code, kind) {
+  if (!is.null(state$marks$reports)) record(stats::setNames(list(x), deparse1(as_written(code))), kind)
+  invisible(x)
+}
+
+obs_rtmb <- function(x) observed(x, last_name(substitute(x)))
+
+get_all <- function(..., warn = TRUE) {
+  frame <- parent.frame()
+  for (part in list(...)) {
+    for (name in names(part)) {
+      if (warn && exists(name, envir = frame, inherits = FALSE)) {
+        rlang::warn(sprintf("`getAll()`: `%s` is there already, and is now another.", name), call = NULL)
+      }
+      assign(name, part[[name]], envir = frame)
+    }
+  }
+  invisible()
+}
+
+# The sum is kept in the frame of the objective, which returns it in the end.
+tilde_rtmb <- function(x, distr) {
+  frame <- parent.frame()
+  if (!exists(".nll", envir = frame, inherits = FALSE)) {
+    assign(".nll", 0, envir = frame)
+    do.call(base::on.exit, list(quote(return(.nll)), TRUE), envir = frame)
+  }
+  code <- as.list(substitute(distr))
+  density <- as.call(c(code[1L], substitute(x), code[-1L], log = TRUE))
+  assign(".nll", get(".nll", envir = frame) - sum(eval(density, frame)), envir = frame)
+  invisible()
+}
+
+# MakeADFun() ----------------------------------------------------------------------------------------------------------
+
+make_ad_fun <- function(
+  func, parameters, random = NULL, profile = NULL, integrate = NULL, intern = FALSE, map = list(), silent = FALSE,
+  ...
+) {
+  for (argument in c("profile", "integrate")) {
+    if (!is.null(get(argument))) refuse_parameters(argument, "is not known here; `random` is", parent.frame())
+  }
+  func <- match.fun(func)
+  if (!is.null(random)) random <- grep_names(random, names(parameters))
+  model <- likelihood_of(func, parameters, random, map, call = parent.frame())
+  layout <- model$layout
+  model$par <- stats::setNames(model$par, model$tops)
+  last <- best <- model$par
+  best_value <- Inf
+  full <- function(theta) {
+    theta <- as.double(theta)
+    found <- layout$values
+    found <- if (any(layout$random)) unlist(model$parameters(theta)) else replaced(found, layout, theta)
+    stats::setNames(as.double(found), layout$tops)
+  }
+  evaluated <- function(x) {
+    last <<- x
+    value <- model$fn(x)
+    if (isTRUE(value < best_value)) {
+      best_value <<- value
+      best <<- x
+    }
+    value
+  }
+  env <- list2env(list(
+    parameters = parameters, map = map, data = list(), func = func, model = model, f = NULL,
+    random = if (any(layout$random)) random_places(layout),
+    parList = function(x = last, par = full(x)) model$form(as.double(par)),
+    spHess = function(par = full(last), random = TRUE) {
+      among <- seq_along(model$random)
+      model$precision(whole_theta(par, layout))[among, among]
+    }
+  ), parent = emptyenv())
+  makeActiveBinding("last.par", function() full(last), env)
+  makeActiveBinding("last.par.best", function() full(best), env)
+  makeActiveBinding("value.best", function() best_value, env)
+  list(
+    par = model$par, fn = function(x = last, ...) evaluated(x),
+    gr = function(x = last, ...) {
+      last <<- x
+      matrix(model$gr(x), 1L)
+    },
+    he = function(x = last, ...) unname(model$he(x)), hessian = FALSE, method = "BFGS", retape = function(...) NULL,
+    env = env,
+    report = function(par = full(last), ...) {
+      reports_of(function() func(model$form(as.double(if (length(par) == length(layout$values)) par else full(par)))))
+    },
+    simulate = function(par = last, ...) model$simulate(whole_theta(par, layout))
+  )
+}
+
+# `random` may be a pattern, as TMB's.
+grep_names <- function(random, names) {
+  unknown <- setdiff(random, names)
+  if (length(unknown) == 0L) {
+    return(random)
+  }
+  found <- grep(paste(random, collapse = "|"), names, value = TRUE)
+  if (length(found) == 0L) random else found
+}
+
+# The places among the estimated parameters, or the random effects, of each parameter; NA of the others.
+estimated_places <- function(layout, random = FALSE) {
+  free <- !duplicated(layout$labels) & layout$labels >= 0
+  match(layout$labels, (seq_along(layout$labels) - 1)[free & layout$random == random])
+}
+
+random_places <- function(layout) {
+  at <- estimated_places(layout, random = TRUE)
+  which(!is.na(at) & !duplicated(at))
+}
+
+replaced <- function(values, layout, theta) {
+  at <- estimated_places(layout)
+  ifelse(is.na(at), values, theta[at])
+}
+
+# The estimated parameters among all.
+whole_theta <- function(par, layout) {
+  at <- estimated_places(layout)
+  if (length(par) == length(layout$values)) par[!is.na(at) & !duplicated(at)] else par
+}
+
+# Standard errors ------------------------------------------------------------------------------------------------------
+
+# What is reported at all parameters, with its derivatives by them.
+adreports_of <- function(model, full) {
+  found <- reports_of(function() model$evaluate(model$form(full)), "adreport")
+  sizes <- lengths(found)
+  jacobian <- matrix(0, sum(sizes), length(full))
+  if (sum(sizes) > 0L) {
+    reported <- function(p) one_vector(reports_of(function() model$evaluate(p), "adreport"))
+    jacobian[] <- jacobian(model$of_vector(reported), as.double(full))
+  }
+  values <- stats::setNames(as.double(unlist(found)), rep(names(found), sizes))
+  list(values = values, shapes = lapply(found, dim), sizes = sizes, jacobian = jacobian)
+}
+
+sd_report <- function(
+  obj, par.fixed = NULL, hessian.fixed = NULL, getJointPrecision = FALSE, bias.correct = FALSE, ...,
+  getReportCovariance = TRUE
+) {
+  if (!identical(bias.correct, FALSE)) refuse_parameters("bias.correct", "is not known here", parent.frame())
+  model <- obj$env$model
+  layout <- model$layout
+  full <- if (is.null(par.fixed)) obj$env$last.par.best else c(obj$fn(par.fixed), obj$env$last.par)[-1L]
+  theta <- stats::setNames(as.double(par.fixed %||% whole_theta(full, layout)), names(obj$par))
+  hessian <- if (is.null(hessian.fixed)) model$he(theta) else as.matrix(hessian.fixed)
+  dimnames(hessian) <- list(names(theta), names(theta))
+  covariance <- tryCatch(solve(hessian), error = function(error) hessian * NaN)
+  reports <- adreports_of(model, full)
+  shape <- length(reports$values)
+  cov <- matrix(model$ask("propagate", theta, c(covariance, t(reports$jacobian))), shape, shape)
+  effects <- full[random_places(layout)]
+  spread <- if (length(effects) > 0L) as.vector(model$ask("spread", theta, covariance))^2
+  structure(
+    list(
+      value = reports$values, sd = sqrt(diag(cov)), cov = if (getReportCovariance) cov, par.fixed = theta,
+      cov.fixed = covariance,
+      pdHess = !anyNA(hessian) && all(eigen(hessian, TRUE, only.values = TRUE)$values > 0),
+      gradient.fixed = obj$gr(theta), par.random = effects, diag.cov.random = spread,
+      jointPrecision = if (getJointPrecision) model$precision(theta), env = obj$env, reports = reports
+    ),
+    class = c("gradops_sdreport", "sdreport")
+  )
+}
+
+#' @export
+summary.gradops_sdreport <- function(
+  object, select = c("all", "fixed", "random", "report"), p.value = FALSE, ... # nolint: object_name_linter. TMB's name.
+) {
+  tables <- list(
+    fixed = cbind(object$par.fixed, sqrt(diag(as.matrix(object$cov.fixed)))),
+    random = cbind(object$par.random, sqrt(as.double(object$diag.cov.random))),
+    report = cbind(object$value, as.double(object$sd))
+  )
+  select <- match.arg(select)
+  table <- do.call(rbind, if (select == "all") tables else tables[select])
+  colnames(table) <- c("Estimate", "Std. Error")
+  if (p.value) {
+    z <- table[, 1L] / table[, 2L]
+    table <- cbind(table, `z value` = z, `Pr(>|z^2|)` = stats::pchisq(z^2, 1, lower.tail = FALSE))
+  }
+  table
+}
+
+#' @export
+print.gradops_sdreport <- function(x, ...) {
+  cat("sdreport(.) result\n")
+  print(summary(x, "fixed"))
+  if (!x$pdHess) cat("Warning:\nHessian of fixed effects was not positive definite.\n")
+  cat("Maximum gradient component:", max(abs(x$gradient.fixed)), "\n")
+  invisible(x)
+}
+
+#' @export
+as.list.gradops_sdreport <- function(x, what = "Estimate", report = FALSE, ...) {
+  column <- pmatch(what, c("Estimate", "Std. Error"))
+  if (is.na(column)) refuse_parameters("what", "is \"Estimate\" or \"Std. Error\"", parent.frame())
+  if (report) {
+    parts <- split(summary(x, "report")[, column], rep(seq_along(x$reports$sizes), x$reports$sizes))
+    parts <- Map(function(part, shape) if (is.null(shape)) unname(part) else array(part, shape), parts, x$reports$shapes)
+    return(stats::setNames(parts, names(x$reports$sizes)))
+  }
+  layout <- x$env$model$layout
+  values <- if (column == 1L) x$env$last.par.best else rep(NA_real_, length(layout$values))
+  values <- ifelse(is.na(estimated_places(layout)), values, summary(x, "fixed")[estimated_places(layout), column])
+  at <- estimated_places(layout, random = TRUE)
+  values <- ifelse(is.na(at), values, summary(x, "random")[at, column])
+  x$env$model$form(as.double(values))
+}
+
+# Simulated data and residuals ------------------------------------------------------------------------------------------
+
+one_step_predict <- function(
+  obj, observation.name = NULL, data.term.indicator = NULL,
+  method = c("cdf", "oneStepGeneric", "fullGaussian", "oneStepGaussian", "oneStepGaussianOffMode"), subset = NULL,
+  conditional = NULL, ...
+) {
+  kind <- if (match.arg(method) %in% c("cdf", "oneStepGeneric")) "cdf" else "gaussian"
+  theta <- whole_theta(obj$env$last.par.best, obj$env$model$layout)
+  residual <- obj$env$model$residuals(theta, kind)
+  if (is.list(residual)) residual <- residual[[observation.name %||% 1L]]
+  residual <- as.vector(residual)
+  data.frame(residual = residual[subset %||% setdiff(seq_along(residual), conditional)])
+}
+
+# The gradient by the parameters at data that are drawn from the model has the mean 0. The data are parameters of one
+# compiled model.
+check_consistency <- function(obj, par = NULL, n = 100, ...) {
+  model <- obj$env$model
+  layout <- model$layout
+  theta <- whole_theta(par %||% obj$env$last.par.best, layout)
+  marginal <- of_any_data(obj, unique(layout$tops[random_places(layout)]))
+  scores <- t(vapply(seq_len(n), function(i) {
+    drawn <- model$simulate(theta)[marginal$names]
+    marginal$model$gr(c(theta, as.double(unlist(drawn))))[seq_along(theta)]
+  }, theta))
+  if (length(theta) == 1L) scores <- t(scores)
+  colnames(scores) <- names(obj$par)
+  information <- stats::var(scores)
+  mean <- colMeans(scores)
+  chi <- n * sum(mean * solve(information, mean))
+  structure(
+    list(
+      par = theta, gradient = scores,
+      marginal = list(
+        p.value = stats::pchisq(chi, length(mean), lower.tail = FALSE), bias = -solve(information, mean)
+      )
+    ),
+    class = "gradops_check"
+  )
+}
+
+of_any_data <- function(obj, random) {
+  func <- obj$env$func
+  parameters <- obj$env$parameters
+  seen <- list()
+  observe <- function(x, name) {
+    seen[[name]] <<- x
+    x
+  }
+  with_marks(list(observe = observe), func(parameters))
+  if (length(seen) == 0L) refuse_parameters("obj", "its objective has no `OBS()`", parent.frame(2L))
+  name_of <- function(name) paste0(".obs.", name)
+  joint <- function(p) {
+    with_marks(list(observe = function(x, name) p[[name_of(name)]]), tensor_aware(func)(p[names(parameters)]))
+  }
+  start <- c(parameters, stats::setNames(seen, name_of(names(seen))))
+  list(model = likelihood_of(joint, start, random, obj$env$map), names = names(seen))
+}
+
+#' @export
+print.gradops_check <- function(x, ...) {
+  cat("Gradient at", nrow(x$gradient), "simulated data sets: p-value of a mean of 0", format(x$marginal$p.value), "\n")
+  cat("Estimated bias of the parameters:\n")
+  print(x$marginal$bias)
+  invisible(x)
+}

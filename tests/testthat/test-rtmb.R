@@ -1,0 +1,141 @@
+# RTMB's functions by its names. Numbers are RTMB's, where they are numbers.
+
+local_rtmb <- function(env = parent.frame()) {
+  attach_rtmb()
+  withr::defer(detach("gradops:rtmb", character.only = TRUE), envir = env)
+}
+
+# A function of parameters, where, its value and gradient by RTMB.
+of_rtmb <- function() {
+  x <- c(0, 1, 3, 7)
+  list(
+    dbinom_robust = list(
+      function(p) sum(dbinom_robust(x, 8, p, log = TRUE)), c(-1, 0.5, 2, 30),
+      c(-42.6298986878, -2.15153137096, -3.97967464961, -4.04637662382, -0.999999999999)
+    ),
+    dnbinom_robust = list(
+      function(p) sum(dnbinom_robust(x, p[1], p[2], log = TRUE)), c(1, 0.5),
+      c(-9.14028088356, -0.984930835987, 0.531951961682)
+    ),
+    dnbinom2 = list(
+      function(p) sum(dnbinom2(x, p[1], p[2], log = TRUE)), c(2, 3.5),
+      c(-9.15640133979, -0.0762097399427, 0.373341038834)
+    ),
+    dtweedie = list(
+      function(p) sum(dtweedie(x, p[1], p[2], p[3], log = TRUE)), c(2, 1.4, 1.3),
+      c(-9.38131137837, 0.870270424667, 1.41376324832, -0.822590433481)
+    ),
+    dcompois = list(
+      function(p) sum(dcompois(x, p[1], p[2], log = TRUE)), c(2, 0.6),
+      c(-9.32969531096, 0.445056823505, -2.739135561)
+    ),
+    dcompois2 = list(
+      function(p) sum(dcompois2(x, p[1], p[2], log = TRUE)), c(2, 0.6),
+      c(-9.61392024723, 1.09739713233, -2.31028783013)
+    ),
+    dlgamma = list(
+      function(p) sum(dlgamma(x / 4, p[1], p[2], log = TRUE)), c(2, 1.6),
+      c(-4.60729660228, -0.821151857377, -1.0329577698)
+    ),
+    dSHASHo = list(
+      function(p) sum(dSHASHo(x, p[1], p[2], p[3], p[4], log = TRUE)), c(2, 1.6, 0.3, 0.8),
+      c(-9.48341277025, -0.540424575351, 0.417404641412, -0.233776645831, -0.342781894136)
+    ),
+    dsn = list(function(p) sum(dsn(x / 2, p[1], log = TRUE)), 0.7, c(-9.58856305865, 0.768726553136)),
+    logspace = list(
+      function(p) logspace_add(p[1], p[2]) * logspace_sub(p[1], p[2]), c(2, 1.6),
+      c(2.23750602315, 8.15564217755, -4.75225985674)
+    ),
+    interpol1Dfun = list(
+      function(p) sum(interpol1Dfun(sin(1:10))(p)), c(2.3, 7.9),
+      c(0.57966413725 + 0.776787811212, -0.370618856487, -0.142338271478)
+    ),
+    interpol2Dfun = list(
+      function(p) interpol2Dfun(outer(sin(1:6), 1:5), c(0, 1), c(0, 2), R = 1.5)(p[1], p[2]), c(0.23, 0.9),
+      c(2.09011207663, -8.63684823085, 0.962887529753)
+    ),
+    dautoreg = list(
+      function(p) -dautoreg(c(0.1, 0.5, -0.3, 0.2, 0.9), p[3], p[1:2], log = TRUE, scale = p[4]), c(0.5, -0.2, 0.1, 1.3),
+      c(5.87669786319, -1.09137981681, 0.00764528749195, -0.402018795684, 3.21108233917)
+    ),
+    dseparable = list(
+      function(p) {
+        f1 <- function(x) sum(dnorm(x, sd = p[1], log = TRUE))
+        f2 <- function(x) dmvnorm(x, Sigma = diag(3) + p[2], log = TRUE)
+        f3 <- function(x) dautoreg(x, phi = p[3], log = TRUE)
+        -dseparable(f1, f2, f3)(array(sin(1:24), c(2, 3, 4)), scale = p[4])
+      }, c(2, 1, 0.6, 1.2), c(45.1233796497, 11.4709883645, 2.9997890612, -17.3176171622, 19.1183139408)
+    ),
+    expAv = list(
+      function(p) sum(expAv(p * matrix(c(-1, 0.5, 0.2, 0.3, -0.8, 0.4, 0.7, 0.3, -0.6), 3), 1:3) * c(1, 2, 5)), 0.7,
+      c(18.6781964541, -1.25352801632)
+    ),
+    besselK = list(function(p) sum(besselK(c(1, 2, 3.5), p)), 1.7, c(1.37112946973, 1.41116640959)),
+    laplace = list(
+      function(p) MakeTape(function(x) x[1]^2 * p + (x[2] - x[1])^2 * exp(p * x[1]), numeric(2))$laplace(2)(p), 0.4,
+      c(-0.428364942925, 0.88)
+    )
+  )
+}
+
+test_some("RTMB's functions have its values and gradients", {
+  local_rtmb()
+  cases <- of_rtmb()
+  for (name in names(cases)) {
+    case <- cases[[name]]
+    expect_equal(as.numeric(case[[1]](case[[2]])), case[[3]][1], tolerance = 1e-10, info = name)
+    expect_equal(gradient(case[[1]], case[[2]]), case[[3]][-1], tolerance = 1e-9, info = name)
+  }
+})
+
+chicks <- subset(ChickWeight, as.integer(Chick) <= 10)
+chicks$Chick <- factor(chicks$Chick)
+
+chicken_model <- function() {
+  parameters <- list(mua = 0, sda = 1, mub = 0, sdb = 1, sdeps = 1, a = rep(0, 10), b = rep(0, 10))
+  f <- function(parms) {
+    getAll(chicks, parms, warn = FALSE)
+    weight <- OBS(weight)
+    a %~% dnorm(mean = mua, sd = sda)
+    b %~% dnorm(mean = mub, sd = sdb)
+    predWeight <- a[Chick] * Time + b[Chick]
+    weight %~% dnorm(predWeight, sd = sdeps)
+    ADREPORT(predWeight[1:2])
+    REPORT(sdeps)
+  }
+  environment(f) <- list2env(list(chicks = chicks), parent = globalenv())
+  MakeADFun(f, parameters, random = c("a", "b"), silent = TRUE, map = list(mub = factor(NA)))
+}
+
+test_once("the model of RTMB's introduction: estimates, reports, simulations and residuals", {
+  skip_without("numpy")
+  local_backend("numpy")
+  local_rtmb()
+  obj <- chicken_model()
+  expect_equal(obj$fn(), 8188.507547, tolerance = 1e-9)
+  expect_equal(as.vector(obj$gr()), c(-43.12388151, -188.7126949, -9664.740241, -6159.644013), tolerance = 1e-9)
+  opt <- suppressWarnings(nlminb(obj$par, obj$fn, obj$gr))
+  expect_equal(opt$objective, 365.3524272, tolerance = 1e-9)
+  sdr <- sdreport(obj)
+  of <- function(select, rows = TRUE) as.vector(summary(sdr, select)[rows, ])
+  errors <- c(0.4344265447, 0.3275144922, 9.335399775, 0.4786580102)
+  expect_equal(of("fixed"), c(3.367871637, 1.25895851, 41.43548503, 6.053247713, errors), tolerance = 1e-5)
+  expect_equal(of("report"), c(44.16656194, 53.71611144, 3.369708931, 2.908676396), tolerance = 1e-6)
+  expect_equal(of("random", 1:2), c(2.969072051, 1.488074374, 1.294750069, 0.5569577275), tolerance = 1e-5)
+  expect_identical(rownames(summary(sdr, "fixed")), c("mua", "sda", "sdb", "sdeps"))
+  expect_named(as.list(sdr, "Est"), c("mua", "sda", "mub", "sdb", "sdeps", "a", "b"))
+  expect_true(is.na(as.list(sdr, "Std")$mub))
+  expect_length(as.list(sdr, "Est", report = TRUE)[["predWeight[1:2]"]], 2)
+  expect_output(print(sdr), "Maximum gradient component")
+  expect_equal(obj$report()$sdeps, opt$par[["sdeps"]])
+  expect_equal(obj$env$parList()$a[1:2], of("random", 1:2)[1:2], tolerance = 1e-6)
+  expect_equal(oneStepPredict(obj, method = "fullGaussian")$residual[1:4],
+    c(1.002977753, 0.2411978844, 0.6170173467, 0.6292822477), tolerance = 1e-5
+  )
+  set.seed(1)
+  expect_length(obj$simulate()$weight, nrow(chicks))
+  check <- checkConsistency(obj, n = 30)
+  expect_gt(check$marginal$p.value, 1e-3)
+  expect_output(print(check), "30 simulated data sets")
+  expect_error(MakeADFun(obj$env$func, obj$env$parameters, profile = "mua"), class = "gradops_error_argument")
+})
