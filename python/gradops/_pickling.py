@@ -7,9 +7,9 @@ import inspect
 import sys
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, Generic, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
-from .annotations import P, R
+from .annotations import P, R, X
 from .errors import ArgumentTypeError, Given
 
 
@@ -50,6 +50,29 @@ class Transformed(Generic[P, R]):
         name = getattr(self.__wrapped__, "__qualname__", self.__wrapped__)  # type: ignore[attr-defined]
         transformation = getattr(self._transformation, "func", self._transformation)
         return f"<gradops {transformation.__name__} of {name}>"
+
+
+if TYPE_CHECKING:
+    _First = TypeVar("_First", contravariant=True)
+    _Result = TypeVar("_Result", covariant=True)
+    All = ParamSpec("All")
+
+    class Differentiable(Protocol[_First, P, All, _Result]):
+        """A function whose first argument can be given by position, and by name."""
+
+        @overload
+        def __call__(self, x: _First, /, *args: P.args, **kwargs: P.kwargs) -> _Result: ...
+        @overload
+        def __call__(self, *args: All.args, **kwargs: All.kwargs) -> _Result: ...
+
+    class Slope(Transformed[All, R], Generic[X, P, All, R]):
+        """A transformed function that knows the type of its first argument, which its result may have."""
+
+        @overload
+        def __call__(self, x: X, /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+        @overload
+        def __call__(self, *args: All.args, **kwargs: All.kwargs) -> R: ...
+        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...  # type: ignore[misc]
 
 
 def name_of(made, *functions) -> str | None:

@@ -180,14 +180,16 @@ assert_type(gradops.value_and_grad(loss)(a), tuple[float, Floats])
 assert_type(gradops.grad(loss, argnums=1)(a, 2.0), Any)
 assert_type(gradops.grad(loss, (0, 1))(a, 2.0), Any)
 assert_type(gradops.grad(loss, "w")(w=a), Any)
+assert_type(gradops.grad(loss)(w=a, scale=2.0), Floats)
+assert_type(gradops.value_and_grad(loss)(w=a), tuple[float, Floats])
 assert_type(gradops.hessian(loss)(a), Any)
 assert_type(gradops.jacobian(loss)(a, power=2), Any)
 gradops.grad(lambda x: np.sum(x**2))(a)
 gradops.grad(gradops.grad(lambda x: x**3))(2.0)
 slope: Callable[[float], float] = gradops.grad(lambda x: x**3)
-gradops.grad(loss)("a")  # error: arg-type
-gradops.grad(loss)(a, 2.0, 3.0)  # error: call-arg
-gradops.grad(loss)(a, powr=2)  # error: call-arg
+gradops.grad(loss)("a")  # error: call-overload
+gradops.grad(loss)(a, 2.0, 3.0)  # error: call-overload
+gradops.grad(loss)(a, powr=2)  # error: call-overload
 gradops.grad(loss, 1)(a, "b")  # error: arg-type
 gradops.grad(3)  # error: call-overload
 gradops.grad(loss, has_auks=True)  # error: call-overload

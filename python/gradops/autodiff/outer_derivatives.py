@@ -26,7 +26,8 @@ class Others:
     __slots__ = ("found", "watched", "_seen", "_kept")
 
     def __init__(self, values: Iterable[Variable], inputs: list):
-        self._seen: set = {x._node or id(x) for x in inputs}  # leaves by identity, as they have a hash of their own
+        # Leaves go by identity, as they have a hash of their own.
+        self._seen: set = {id(x) for x in inputs} | {x._node for x in inputs if x._node is not None}
         self._kept: list = []
         self.found: list = []
         self.watched = bool(hooks) or any(x._hooks for x in inputs)

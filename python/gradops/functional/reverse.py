@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Concatenate, Literal, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, overload
 
 import numpy as np
 
@@ -17,7 +17,14 @@ from ..errors import ArgumentError, ArgumentTypeError, Given, GradientError, Pos
 from ..flow.signatures import Arguments
 from ..ops import _checks, conversion
 
+if TYPE_CHECKING:
+    from .._pickling import All, Differentiable, Slope
 
+
+@overload
+def value_and_grad(
+    f: Differentiable[X, P, All, R], argnums: Literal[0] = 0, has_aux: Literal[False] = False
+) -> Slope[X, P, All, tuple[R, X]]: ...
 @overload
 def value_and_grad(
     f: Callable[Concatenate[X, P], R], argnums: Literal[0] = 0, has_aux: Literal[False] = False
@@ -107,6 +114,10 @@ def value_and_grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, 
     return Transformed(value_and_gradient, value_and_grad, f, argnums, has_aux)
 
 
+@overload
+def grad(
+    f: Differentiable[X, P, All, Any], argnums: Literal[0] = 0, has_aux: Literal[False] = False
+) -> Slope[X, P, All, X]: ...
 @overload
 def grad(
     f: Callable[Concatenate[X, P], Any], argnums: Literal[0] = 0, has_aux: Literal[False] = False

@@ -7,8 +7,9 @@ import math
 from ... import _scipy, ops
 from ...annotations import Operand, Tensor
 from ...extend import derivative
-from .._define import ufunc
+from .._define import composed, ufunc
 from .._formulas import exp
+from .._tensors import is_complex
 
 __all__ = [
     "dawsn",
@@ -26,13 +27,49 @@ __all__ = [
     "voigt_profile",
 ]
 
-erf = ops.erf
-erfc = ops.erfc
 erfinv = ops.erfinv
 ndtr = ops.activations.normal_cdf
 
 _SLOPE = 2 / math.sqrt(math.pi)
 _LOG_ROOT = math.log(2 * math.pi) / 2
+
+
+@ufunc("special.erf")
+def _erf(z: Tensor) -> Tensor:
+    """The error function of complex numbers."""
+    ...
+
+
+@ufunc("special.erfc")
+def _erfc(z: Tensor) -> Tensor:
+    """The complementary error function of complex numbers."""
+    ...
+
+
+@composed
+def erf(z: Tensor) -> Tensor:
+    """Error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to ``z``; :func:`gradops.ops.erf`.
+
+    Returns:
+        A tensor of ``z``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``2 / sqrt(pi) * exp(-z**2)``.
+    """
+    return _erf(z) if is_complex(z) else ops.erf(z)
+
+
+@composed
+def erfc(x: Tensor) -> Tensor:
+    """Complementary error function, ``1 - erf(x)``, accurate where it is small; :func:`gradops.ops.erfc`.
+
+    Returns:
+        A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
+
+    Gradient:
+        ``-2 / sqrt(pi) * exp(-x**2)``.
+    """
+    return _erfc(x) if is_complex(x) else ops.erfc(x)
 
 
 @ufunc(torch="special.erfcx", jax="scipy.special.erfcx")
@@ -90,6 +127,8 @@ def _dawsn_slope(x, y):
     return ops.where(far, -_series(ops.where(far, x, 20.0), 1.0), near)
 
 
+derivative(_erf, z=lambda g, z: g * _SLOPE * exp(-ops.square(z)))
+derivative(_erfc, z=lambda g, z: -g * _SLOPE * exp(-ops.square(z)))
 derivative(erfcx, x=lambda g, x, y: g * _erfcx_slope(x, y))
 derivative(erfi, z=lambda g, z: g * _SLOPE * exp(ops.square(z)))
 derivative(dawsn, x=lambda g, x, y: g * _dawsn_slope(x, y))
