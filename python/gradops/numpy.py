@@ -26,6 +26,7 @@ See Also:
 
 from __future__ import annotations
 
+import builtins
 import functools
 import sys
 from collections.abc import Callable
@@ -205,7 +206,8 @@ def __getattr__(name: str) -> Any:
         return _missing(name)
     found = getattr(_numpy, name)
     here = _as_here(found)
-    if here is not found or isinstance(found, _numpy.ufunc):  # so that Python finds it by itself the next time
+    # So that Python finds it by itself the next time; but `any`, `all`, `map` and their like are Python's in this file.
+    if (here is not found or isinstance(found, _numpy.ufunc)) and not hasattr(builtins, name):
         globals()[name] = here
     return here
 

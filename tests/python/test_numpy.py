@@ -202,6 +202,14 @@ def test_what_numpys_own_arrays_cannot_take_is_an_error(way):
             way(f)(X)
 
 
+def test_names_of_pythons_own_functions_change_nothing():
+    v = Variable(numpy.ones((2, 2)), requires_grad=True)
+    for name in "any all sum max min round abs sorted map isinstance".split():
+        getattr(np, name, None)
+    assert np.concatenate([v, v]).shape == (4, 2)
+    assert np.array([v[0, 0], 1.0]).shape == (2,)
+
+
 def test_the_functions_of_the_table_are_found_by_their_names():
     assert np.sum is np.sum and np.sum.__doc__ == numpy.sum.__doc__
     assert (

@@ -672,3 +672,16 @@ def test_sort_is_in_place():
         Variable(VECTOR.copy(), requires_grad=True).sort()
     with pytest.raises(ArgumentTypeError, match="axis"):
         z.sort(axis=None)
+
+
+def test_extremes_of_complex_numbers():
+    """NumPy's order: by real parts, where these tie by the others; the gradient goes to the one that was found."""
+    z = np.array([[1 + 2j, 1 - 1j, 0.5 + 9j], [1 + 1j, -1 - 3j, -1 + 0j]])
+    v = Variable(z, requires_grad=True)
+    for extreme in (np.max, np.min):
+        for keywords in ({}, {"axis": 0}, {"axis": (0, 1)}, {"axis": 1, "keepdims": True}):
+            found, wanted = extreme(v, **keywords), extreme(z, **keywords)
+            np.testing.assert_array_equal(found.data, wanted)
+            assert found.shape == wanted.shape
+    slope = grad(lambda z: np.real(np.max(z) * (2 - 1j)))(z[:, 1:])
+    np.testing.assert_array_equal(slope, [[2 + 1j, 0], [0, 0]])

@@ -378,15 +378,17 @@ def test_programs_of_the_libraries():
 
 
 @pytest.mark.parametrize("backend", ["numpy", "torch", "tensorflow", "jax"])
-@pytest.mark.parametrize("name", ["erf", "erfc", "erfcx", "erfi", "dawsn", "wofz"])
+@pytest.mark.parametrize("name", ["erf", "erfc", "erfi", "dawsn", "wofz"])
 def test_error_functions_of_complex_numbers(name, backend):
     """SciPy's values on each library, and as the gradient of the real part the conjugate of the derivative."""
     z, step = np.array([0.5 + 0.3j, -2.0 + 1.0j, 1e-3j]), 1e-6
     found = gradops.to(z, backend)
-    np.testing.assert_allclose(ops.convert_to_numpy(getattr(special, name)(found)), getattr(scipys, name)(z), rtol=1e-13)
+    np.testing.assert_allclose(
+        ops.convert_to_numpy(getattr(special, name)(found)), getattr(scipys, name)(z), rtol=1e-13
+    )
     slope = gradops.grad(lambda z: ops.sum(ops.real(getattr(special, name)(z))))(found)
     wanted = (getattr(scipys, name)(z + step) - getattr(scipys, name)(z - step)) / (2 * step)
-    np.testing.assert_allclose(np.conj(ops.convert_to_numpy(slope)) if backend != "jax" else slope, wanted, rtol=1e-6)
+    np.testing.assert_allclose(np.conj(ops.convert_to_numpy(slope)), wanted, rtol=1e-6)
 
 
 def test_errors_name_the_argument():

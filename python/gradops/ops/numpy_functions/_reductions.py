@@ -153,8 +153,25 @@ row("prod", _prod, op=ops.prod)
 row("mean", _mean, op=ops.mean)
 row("var", _var, op=ops.var)
 row("std", _std, op=ops.std)
-row("max amax", _extreme(ops.max, ops.maximum), op=ops.max)
-row("min amin", _extreme(ops.min, ops.minimum), op=ops.min)
+
+
+def _ordered(op: Callable, last: float) -> Callable:
+    """An extreme of complex numbers too, which NumPy orders by their real parts, and by the others where these tie."""
+
+    def extreme(a, axis=None, keepdims=False):
+        if "complex" not in ops.dtype(a):
+            return op(a, axis, keepdims)
+        first = op(ops.real(a), axis, True)
+        second = op(ops.where(ops.equal(ops.real(a), first), ops.imag(a), last), axis, True)
+        y = first + 1j * second
+        return y if keepdims else _dropped(y, axis)
+
+    return extreme
+
+
+_max, _min = _ordered(ops.max, -np.inf), _ordered(ops.min, np.inf)
+row("max amax", _extreme(_max, ops.maximum), op=_max)
+row("min amin", _extreme(_min, ops.minimum), op=_min)
 row("nanmax", _extreme(ops.nanmax, ops.fmax))
 row("nanmin", _extreme(ops.nanmin, ops.fmin))
 row("all", _truth(ops.all, True), op=ops.all)
