@@ -58,7 +58,7 @@ MEANING = {
     "extend": "ops and backends of other packages",
     "scipy": "SciPy's functions by its names, with derivatives",
     "array_api": "the array API standard, for SciPy's and scikit-learn's functions",
-    "inference": "random effects and fits of likelihoods",
+    "inference": "random effects, fits of likelihoods, posterior densities and a sampler",
     "interop": "R, and other hosts",
 }
 

@@ -9,7 +9,8 @@ from .._names import namespace
 from . import transforms
 from .fits import Fit, fit
 from .random_effects import Laplace, laplace
+from .samples import Draws, Posterior, posterior
 
-__all__ = ["Fit", "Laplace", "fit", "laplace", "transforms"]
+__all__ = ["Draws", "Fit", "Laplace", "Posterior", "fit", "laplace", "posterior", "transforms"]
 
 __dir__, __getattr__ = namespace(__name__)

@@ -9,20 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from .. import _scipy, _tree
+from .. import _scipy, _tree, ops
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError
 from ..ops._structures import check_functions
 from .likelihood import Likelihood
 from .parameters import Parameters, function_of, listed, of_names, shown
 from .random_effects import Laplace
+from .samples import Draws
 
 POLISHING = 10
 SINGULAR = {True: 1e-5, False: 1e-9}
 """The eigenvalue of a scaled Hessian below which a direction is not identified: by differences, and exact."""
 
 
-def fit(nll: Callable, start, *, data=None, random=(), map=None, bounds=None, nobs: int | None = None) -> Fit:
+def fit(
+    nll: Callable, start, *, data=None, random=(), map=None, bounds=None, transforms=None, nobs: int | None = None
+) -> Fit:
     """The parameters at which a negative log-likelihood is least, with all that goes with them.
 
     The search is SciPy's, with the exact gradient: ``trust-exact`` with the exact Hessian, ``BFGS`` with random
@@ -33,7 +36,8 @@ def fit(nll: Callable, start, *, data=None, random=(), map=None, bounds=None, no
             of ``start``, and of ``data`` where that is given, to a scalar.
         start: where the search starts: a dict of tensors, numbers or lists, also nested, of double precision.
         data: the second argument of ``nll``, as it is.
-        random, map: as of :func:`laplace`.
+        random, map, transforms: as of :func:`laplace`. The estimates are those of free numbers; ``params`` and ``bse``
+            are of what the transforms make of them.
         bounds: for names of parameters a pair of the least and the largest value, None for none.
         nobs: the number of observations; by default the length that all arrays in ``data`` have.
 
@@ -79,7 +83,7 @@ def fit(nll: Callable, start, *, data=None, random=(), map=None, bounds=None, no
     """
     check_functions("fit", nll=nll)
     function = nll if data is None else lambda p: nll(p, data)
-    parameters = Parameters(start, random, map)
+    parameters = Parameters(start, random, map, transforms=transforms)
     layout = parameters.layout
     kind = Laplace if layout.u.size else Likelihood
     return estimated(
@@ -287,6 +291,11 @@ class Fit:
         """Standard errors in the form of ``start``; those of random effects are their standard deviations, of what is
         fixed NaN."""
         layout = self.model.layout
+        if layout.transformed:
+            leaves, structure = _tree.flatten(self.params)
+            errors = self.delta(lambda p: ops.concatenate([ops.reshape(x, (-1,)) for x in _tree.leaves_of(p)]))[1]
+            errors = np.split(np.where(errors > 0, errors, np.nan), np.cumsum([np.size(x) for x in leaves])[:-1])
+            return _tree.unflatten(structure, [e.reshape(np.shape(x))[()] for e, x in zip(errors, leaves)])
         random = self.model.random_sd(self.theta, self._known()) if isinstance(self.model, Laplace) else np.zeros(0)
         return self.model.tree(layout.spread(self._se, random))
 
@@ -321,6 +330,26 @@ class Fit:
         """
         value, covariance = self.model.delta(g, self.theta, self._known())
         return value, np.sqrt(np.diag(covariance))
+
+    def draws(self, draws: int = 4000, seed: int | None = None) -> Draws:
+        """Draws from the normal distribution of the estimates, with random effects given them from theirs.
+
+        Args:
+            draws: how many.
+            seed: of NumPy's generator.
+
+        Raises:
+            ArgumentError: the estimates have no covariance, see ``problems``.
+        """
+        if not self.converged:
+            raise ArgumentError(f"`draws`: {self.problems[0]}.", argument="draws")
+        rng, model = np.random.default_rng(seed), self.model
+        values, vectors = np.linalg.eigh(self._known())
+        moved = (vectors * np.sqrt(np.maximum(values, 0))) @ rng.standard_normal((self.theta.size, draws))
+        u = np.tile(model.layout.u[:, None], draws)
+        if isinstance(model, Laplace):
+            u = model.drawn(self.theta, moved, rng)
+        return Draws(model, (self.theta[:, None] + moved).T[None], u.T[None], {})
 
     def conf_int(self, alpha: float = 0.05, method: str = "wald") -> np.ndarray:
         """Confidence intervals, a row for each of ``names``.

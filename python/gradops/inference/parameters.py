@@ -11,6 +11,7 @@ from .. import _names, _tree, backends, config, ops
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError, ArgumentTypeError, TypeOf
 from ..scipy._tensors import beside
+from .transforms import Transform
 
 
 class Layout:
@@ -25,7 +26,10 @@ class Layout:
     Attributes:
         theta, u: the start of the estimated parameters and of the random effects.
         names_of_theta, names_of_u: their names.
+        transformed: whether they are free numbers, of which transforms make parameters.
     """
+
+    transformed = False
 
     def __init__(self, values, names: list[str], random=None, labels=None):
         self.values, self.names = np.array(values, float).reshape(-1), list(names)
@@ -89,18 +93,25 @@ class Parameters:
     """A likelihood's parameters in the form in which it takes them, and as a :class:`Layout`.
 
     Raises:
-        ArgumentTypeError: a parameter that is no tensor or number.
-        ArgumentError: an unknown name in ``random`` or ``map``; a map of another size than its parameter.
+        ArgumentTypeError: a parameter that is no tensor or number; a transform that is none.
+        ArgumentError: an unknown name in ``random``, ``map`` or ``transforms``; a map of another size than its
+            parameter; a start that its transform does not give.
     """
 
-    def __init__(self, start, random=(), map=None, names=None):
+    def __init__(self, start, random=(), map=None, names=None, transforms=None):
         start = _as_arrays(start)
         leaves, self.structure = _tree.flatten(start)
         self.order = list(_tree.own_order(self.structure))
         self.backend = backends.common([type(data_of(x)) for x in leaves], "inference") or config.default_backend()
         arrays = [self._array(leaves[k]) for k in self.order]
-        self.shapes = [x.shape for x in arrays]
         self.tops, titles = _titles(start, self.structure, self.order)
+        given = of_names(transforms, "transforms")
+        _known(tuple(given), self.tops, "transforms")
+        self.transforms = [given.get(top) for top in self.tops]
+        for k, transform in enumerate(self.transforms):
+            if transform is not None:
+                arrays[k], titles[k] = _free(transform, arrays[k], titles[k]), f"{titles[k]} (free)"
+        self.shapes = [x.shape for x in arrays]
         sizes = [x.size for x in arrays]
         values = np.concatenate([x.reshape(-1) for x in arrays]) if arrays else np.zeros(0)
         names = names or [name for title, shape in zip(titles, self.shapes) for name in _elements(title, shape)]
@@ -108,6 +119,7 @@ class Parameters:
         self.owners = np.repeat(np.array(self.tops, object), sizes)
         labels = _labels(of_names(map, "map"), self.owners, self.tops)
         self.layout = Layout(values, names, [top in chosen for top in self.owners], labels)
+        self.layout.transformed = bool(given)
         self.cuts = np.cumsum([0, *sizes])
 
     def _array(self, x) -> np.ndarray:
@@ -123,9 +135,18 @@ class Parameters:
     def tree(self, vector) -> Any:
         """The parameters in their form, of a vector of all."""
         found: list = [None] * len(self.order)
-        for k, shape, start, end in zip(self.order, self.shapes, self.cuts[:-1].tolist(), self.cuts[1:].tolist()):
-            found[k] = ops.reshape(vector[start:end], shape) if shape else vector[start]
+        for k, part, transform in zip(self.order, self._parts(vector), self.transforms):
+            found[k] = part if transform is None else transform(part)
         return _tree.unflatten(self.structure, found)
+
+    def _parts(self, vector):
+        for shape, start, end in zip(self.shapes, self.cuts[:-1].tolist(), self.cuts[1:].tolist()):
+            yield ops.reshape(vector[start:end], shape) if shape else vector[start]
+
+    def log_jacobian(self, vector):
+        """The log determinant of the derivatives of all transforms, of a vector of free numbers; 0 without any."""
+        found = [t.log_jacobian(x) for t, x in zip(self.transforms, self._parts(vector)) if t is not None]
+        return sum(found) if found else 0.0
 
     def bounds(self, given: dict) -> tuple[np.ndarray, np.ndarray]:
         """The least and the largest value of each estimated parameter.
@@ -134,6 +155,10 @@ class Parameters:
             ArgumentError: an unknown name; a value that is not a pair, of the wrong size, or crossed.
         """
         _known(tuple(given), list(self.tops), "bounds")
+        both = [name for name, transform in zip(self.tops, self.transforms) if transform is not None and name in given]
+        if both:
+            message = f"`bounds`: {listed(both)} has a transform, which is within bounds of its own."
+            raise ArgumentError(message, argument="bounds")
         ends = np.full((2, self.owners.size), [[-np.inf], [np.inf]])
         for name, pair in given.items():
             places = self.owners == name
@@ -159,6 +184,26 @@ class Parameters:
             ArgumentTypeError: a library that has no double precision, as JAX without x64.
         """
         return in_double(self.backend, x)
+
+
+def _free(transform, x: np.ndarray, title: str) -> np.ndarray:
+    """The free numbers where a transformed parameter starts.
+
+    Raises:
+        ArgumentTypeError: no transform.
+        ArgumentError: they are not finite.
+    """
+    if not isinstance(transform, Transform):
+        raise ArgumentTypeError(
+            f"`transforms`: `{title}` needs a transform of `gradops.inference.transforms`; got {{value}}.",
+            argument="transforms",
+            value=TypeOf(transform),
+        )
+    with np.errstate(all="ignore"):
+        found = np.asarray(ops.convert_to_numpy(transform.inverse(x)))
+    if not np.isfinite(found).all():
+        raise ArgumentError(f"`start`: `{title}` is not within {transform.name}; got {x}.", argument="start")
+    return found
 
 
 def in_double(backend, x: np.ndarray):
@@ -220,7 +265,13 @@ def _titles(start, structure, order) -> tuple[list, list[str]]:
     """For each leaf the key at the top, and its name: keys joined by dots."""
     paths = [path for _, path in _paths(structure)]
     tops = [paths[k][0] if paths[k] else None for k in order]
-    return tops, [".".join(map(str, paths[k])) or "x" for k in order]
+    titles = titles_of(structure)
+    return tops, [titles[k] for k in order]
+
+
+def titles_of(structure) -> list[str]:
+    """The name of each leaf: keys joined by dots."""
+    return [".".join(map(str, path)) or "x" for _, path in _paths(structure)]
 
 
 def _paths(structure, path=()):

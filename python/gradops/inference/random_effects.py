@@ -30,7 +30,7 @@ from .parameters import Layout, Parameters, function_of, listed, shown
 STEPS, HALVINGS, RIDGES = 100, 40, 24
 
 
-def laplace(f: Callable, parameters, *, random, map=None) -> Laplace:
+def laplace(f: Callable, parameters, *, random, map=None, transforms=None) -> Laplace:
     """The Laplace approximation of a negative log-likelihood, the random effects integrated out.
 
     Args:
@@ -39,12 +39,15 @@ def laplace(f: Callable, parameters, *, random, map=None) -> Laplace:
         random: the names of the random effects, a string or a tuple of them.
         map: for names of parameters None, which fixes them where they start, or a label for each element: those of one
             label are one parameter, which starts as the first, and None fixes.
+        transforms: for names of parameters a transform of :mod:`gradops.inference.transforms`: the model is of its free
+            numbers, called "name (free)", which start where ``parameters`` says, and ``f`` takes what they become.
 
     Returns:
         A :class:`Laplace`.
 
     Raises:
-        ArgumentError: an unknown name in ``random`` or ``map``, or no random effect.
+        ArgumentError: an unknown name in ``random``, ``map`` or ``transforms``, or no random effect; a start that is
+            not within its transform.
         ArgumentTypeError: a parameter that is no tensor or number; a library without double precision.
         InferenceError: the likelihood has no curvature by a random effect, whatever the values.
         GradientError: ``f`` gives no scalar.
@@ -72,7 +75,7 @@ def laplace(f: Callable, parameters, *, random, map=None) -> Laplace:
         :func:`gradops.inference.fit` for estimates with standard errors.
     """
     check_functions("laplace", f=f)
-    found = Parameters(parameters, random, map)
+    found = Parameters(parameters, random, map, transforms=transforms)
     return Laplace(function_of(f, found), found.layout, found.tensor, found.tree)
 
 
@@ -287,6 +290,12 @@ class Laplace(Likelihood):
             moved = factor.solve(mixed)
             found = found + np.einsum("ij,jk,ik->i", moved, covariance, moved)
         return np.sqrt(found)
+
+    def drawn(self, theta, moved: np.ndarray, rng) -> np.ndarray:
+        """Random effects as columns, normal given estimated parameters that are ``moved``, as columns, from these."""
+        factor, mixed = self._joint(theta)
+        u = self.mode(theta)[:, None] - factor.solve(mixed @ moved)
+        return u + factor.spread(rng.standard_normal(u.shape))
 
     def precision(self, theta, hessian=None):
         """The joint precision of random effects, which come first, and estimated parameters: a SciPy CSC matrix.
