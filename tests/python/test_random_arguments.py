@@ -16,7 +16,15 @@ import gradops
 from gradops import Variable, _names, array_api, autodiff, config, extend, inference, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, GradopsError
 
-NOT_CALLED = (autodiff.Function, extend.Facts, inference.Fit, inference.Laplace, array_api.from_dlpack)
+NOT_CALLED = (
+    autodiff.Function,
+    extend.Facts,
+    inference.Draws,
+    inference.Fit,
+    inference.Laplace,
+    inference.Posterior,
+    array_api.from_dlpack,
+)
 """Classes that are made elsewhere; what raises the standard's `BufferError`."""
 BACKENDS = ("numpy", "torch", "tensorflow", "jax")
 

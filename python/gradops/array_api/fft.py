@@ -40,7 +40,11 @@ def _frequencies(name: str, n, d, dtype, device):
         raise ArgumentTypeError(f"`{name}`: `d` must be a number; got {{d}}.", argument="d", d=TypeOf(d))
     if not d:
         raise ArgumentError(f"`{name}`: `d` must not be 0.", argument="d")
-    return _made.asarray(getattr(_np.fft, name)(n, float(d)).tolist(), dtype=dtype, device=device)
+    try:
+        found = getattr(_np.fft, name)(n, float(d)).tolist()
+    except MemoryError as error:
+        raise ArgumentError(f"`{name}`: there is no memory for `n`, {n}.", argument="n") from error
+    return _made.asarray(found, dtype=dtype, device=device)
 
 
 __all__ = sorted([*_FUNCTIONS, "fftfreq", "rfftfreq"])

@@ -257,7 +257,10 @@ def _as_arrays(x):
     if isinstance(x, dict):
         return {key: _as_arrays(part) for key, part in x.items()}
     if isinstance(x, list) and all(isinstance(item, (int, float)) for item in _tree.items(x)):
-        return np.array(x, float)
+        try:
+            return np.array(x, float)
+        except ValueError:  # lists of several lengths are a structure
+            return x
     return x
 
 
