@@ -37,7 +37,8 @@ make_overloads <- function() {
       replicate = replicate_overload, diffinv = diffinv_overload,
       do.call = do_call_overload, match.fun = match_fun_overload, eval = eval_overload,
       environment = environment_overload, rbind = rbind_overload, as.matrix = as_matrix_overload,
-      seq = seq_overload(base::seq), seq.int = seq_overload(base::seq.int)
+      Diagonal = diagonal_overload, bandSparse = band_overload, sparseMatrix = sparse_matrix_overload,
+      bdiag = bdiag_overload, seq = seq_overload(base::seq), seq.int = seq_overload(base::seq.int)
     ),
     asking_overloads(),
     counted_overloads()

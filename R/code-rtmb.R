@@ -46,7 +46,9 @@ root_of <- function(x) {
 # The density by the precision matrix `Q`, dense or of package Matrix.
 dgmrf_rtmb <- function(x, mu = 0, Q, log = FALSE, scale = 1) {
   centred <- columns_less(x, mu, scale, nrow(Q))
-  log_root <- if (is_any_tensor(Q)) {
+  log_root <- if (is_sparse_tensor(Q)) {
+    determinant(Q)$modulus / 2
+  } else if (is_any_tensor(Q)) {
     sum(log(diag(root_of(Q))))
   } else {
     as.numeric(Matrix::determinant(Matrix::Matrix(Q, sparse = TRUE))$modulus) / 2

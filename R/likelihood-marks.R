@@ -267,7 +267,9 @@ one_step_residuals <- function(f, parameters, data, values, method) {
 
 weighing_scope <- function() {
   scope <- scope_of_marks(function(x, name, places, family, given) {
-    if (family %in% c("multinom", "hyper") || !exists(paste0("p", family), mode = "function")) refuse_observed(name, sprintf("has no residuals of `d%s()`", family))
+    if (family %in% c("multinom", "hyper") || !exists(paste0("p", family), mode = "function")) {
+      refuse_observed(name, sprintf("has no residuals of `d%s()`", family))
+    }
     scope$seen[places] <- TRUE
     scope$counts[places] <- family %in% c("binom", "pois", "geom", "nbinom")
     density <- log_density(family, x, given)

@@ -13,6 +13,9 @@ Ops_tensor <- function(e1, e2) {
     operator <- get(.Generic, baseenv())
     return(if (missing(e2)) operator(as_plain(e1)) else operator(as_plain(e1), as_plain(e2)))
   }
+  if (is_sparse_tensor(e1) || !missing(e2) && is_sparse_tensor(e2)) {
+    return(ops_sparse(.Generic, e1, e2))
+  }
   logged <- if (!is.null(state$scalars) && !missing(e2)) operation_in_log(.Generic, e1, e2)
   if (is.null(logged)) operate(.Generic, e1, e2, written(sys.call(), .Generic)) else logged
 }
@@ -90,7 +93,8 @@ load_operator <- function(name) {
 #' @usage NULL
 #' @rawNamespace if (getRversion() < "4.3.0") export("%*%")
 `%*%` <- function(...) { # in these terms, since as a superset of base R's primitive conflicted knows no other
-  if (is.object(..1) && is_any_tensor(..1) || is.object(..2) && is_any_tensor(..2)) {
+  known <- function(x) is.object(x) && (is_any_tensor(x) || is_sparse_tensor(x))
+  if (known(..1) || known(..2)) {
     matmul_tensor(..1, ..2, sys.call())
   } else {
     base::`%*%`(..1, ..2)
@@ -98,7 +102,7 @@ load_operator <- function(name) {
 }
 
 matmul_tensor <- function(x, y, call = parent.frame()) {
-  if (isS4(x) || isS4(y)) {
+  if (isS4(x) || isS4(y) || is_sparse_tensor(x) || is_sparse_tensor(y)) {
     return(matmul_sparse(x, y, call))
   }
   if (is_missing_somewhere(x) || is_missing_somewhere(y)) {

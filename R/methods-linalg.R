@@ -7,7 +7,8 @@
 #' attached before or after.
 #'
 #' Matrices of Matrix stand beside tensors as constants: `M %*% p`, `crossprod(M, p)`, `solve(M, p)` and the like take
-#' and derive by what a sparse matrix holds alone; other operators, such as `M + p`, make it dense.
+#' and derive by what a sparse matrix holds alone; sums with others, scalings and elementwise products by
+#' tensors stay sparse. Of such a matrix `solve(Q, b)` and `determinant(Q)`, where it is symmetric and positive definite, are sparse too.
 #'
 #' `t()`, `aperm()`, `chol()`, `qr()`, `determinant()`, and so `det()`, are generics in base R and have methods for
 #' tensors; `upper.tri()` and `lower.tri()` look at dimensions alone.

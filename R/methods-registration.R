@@ -115,6 +115,7 @@ register_namesakes <- function() {
   observed <- observed_methods()
   for (name in names(observed)) register(name, "gradops_observed", observed[[name]], here)
   register("Ops", "gradops_observed", Ops_tensor, baseenv())
+  register_sparse_tensors()
 }
 
 # By way of an environment that is no namespace, as R would note the methods as functions of that namespace.
@@ -138,6 +139,7 @@ to_s4 <- function(name, package, original) {
 has_tensor <- structure(list(), class = "gradops_tensor")
 has_mixed <- structure(list(), class = "gradops_mixed")
 has_s4 <- structure(list(), class = "gradops_s4")
+has_sparse <- structure(list(), class = "gradops_sparse")
 
 any_tensor <- function(...) {
   inherits(among(...), c("gradops_tensor", "gradops_mixed"))
@@ -153,6 +155,8 @@ among <- function(...) {
         if (is_tensor(x)) ours <- TRUE else theirs <- TRUE
       } else if (is_observed(x)) {
         marked <- TRUE
+      } else if (is_sparse_tensor(x)) {
+        return(has_sparse)
       }
     }
   }

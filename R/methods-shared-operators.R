@@ -17,7 +17,7 @@ share_operators <- function(...) {
     shared <- shared_operators[[operator]]
     if (is.null(shared)) {
       shared <- shared_operators[[operator]] <- shared_operator(operator)
-      register(operator, tensor_classes, shared, baseenv())
+      register(operator, c(tensor_classes, "gradops_sparse"), shared, baseenv())
     }
     for (class in classes) {
       name <- paste0(operator, ".", class)
@@ -36,6 +36,9 @@ their_operators <- new.env(parent = emptyenv())
 shared_operator <- function(operator) { # nolint: cyclocomp_linter. The function that it returns is counted, too.
   force(operator)
   function(e1, e2) {
+    if (is_sparse_tensor(e1) || !missing(e2) && is_sparse_tensor(e2)) {
+      return(ops_sparse(operator, e1, e2))
+    }
     logged <- if (!is.null(state$scalars) && !missing(e2)) operation_in_log(operator, e1, e2)
     if (!is.null(logged)) {
       logged

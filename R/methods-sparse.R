@@ -3,6 +3,9 @@
 
 # Positions and values of what a matrix of Matrix holds.
 triplets <- function(m) {
+  if (is_sparse_tensor(m)) {
+    return(m)
+  }
   rlang::check_installed("Matrix", "for matrices of Matrix beside tensors.")
   entries <- methods::as(methods::as(m, "generalMatrix"), "TsparseMatrix")
   row <- methods::slot(entries, "i")
@@ -18,7 +21,7 @@ is_s4_matrix <- function(x) {
 sparse_product <- function(m, x, transposed = FALSE, call = parent.frame()) {
   entries <- triplets(m)
   if (transposed) {
-    entries <- list(row = entries$column, column = entries$row, value = entries$value, dim = rev(entries$dim))
+    entries <- list(row = entries$column, column = entries$row, value = entries$value, dim = rev(entries[["dim"]]))
   }
   if (is_vector(x)) {
     x <- if (length(x) == entries$dim[2]) fill(x, c(length(x), 1L)) else fill(x, c(1L, length(x)))
@@ -29,13 +32,18 @@ sparse_product <- function(m, x, transposed = FALSE, call = parent.frame()) {
       class = c("gradops_error_shape", "gradops_error"), argument = "y", call = call
     )
   }
-  terms <- op_multiply(base::matrix(entries$value), op_take(x, array_of(entries$column), 1L))
+  terms <- op_multiply(as_column_of(entries$value), op_take(x, array_of(entries$column), 1L))
   op_segment_sum(terms, array_of(entries$row), entries$dim[1])
 }
 
+as_column_of <- function(x) if (is_any_tensor(x)) fill(x, c(length(x), 1L)) else base::matrix(x)
+
 # Products of which one factor, at least, is a tensor, and one Matrix's.
 matmul_sparse <- function(x, y, call = parent.frame()) {
-  if (is_s4_matrix(x)) {
+  if (is_sparse(x) && is_sparse(y)) {
+    return(product_of_sparse(x, y))
+  }
+  if (is_sparse(x)) {
     return(sparse_product(x, y, call = call))
   }
   if (is_vector(x)) x <- fill(x, if (length(x) == nrow(y)) c(1L, length(x)) else c(length(x), 1L))
@@ -43,7 +51,10 @@ matmul_sparse <- function(x, y, call = parent.frame()) {
 }
 
 crossprod_sparse <- function(x, y, call = parent.frame()) {
-  if (is_s4_matrix(x)) {
+  if (is_sparse(x) && is_sparse(y)) {
+    return(product_of_sparse(t(as_sparse_tensor(x)), y))
+  }
+  if (is_sparse(x)) {
     return(sparse_product(x, y, transposed = TRUE, call = call))
   }
   if (is_vector(x)) x <- fill(x, if (length(x) == nrow(y)) c(length(x), 1L) else c(1L, length(x)))
@@ -51,7 +62,10 @@ crossprod_sparse <- function(x, y, call = parent.frame()) {
 }
 
 tcrossprod_sparse <- function(x, y, call = parent.frame()) {
-  if (is_s4_matrix(x)) {
+  if (is_sparse(x) && is_sparse(y)) {
+    return(product_of_sparse(x, t(as_sparse_tensor(y))))
+  }
+  if (is_sparse(x)) {
     y <- if (is_vector(y)) fill(y, if (ncol(x) == 1L) c(1L, length(y)) else c(length(y), 1L)) else t(y)
     return(sparse_product(x, if (is_vector(y)) y else y, call = call))
   }
@@ -93,11 +107,12 @@ register_matrix_methods <- function(...) {
     if (methods::is(generic, "standardGeneric")) set_tensor_methods(generic, methods[[name]], where)
   }
   beside_matrices("%*%", function(x, y) matmul_tensor(x, y), where)
-  for (group in c("Arith", "Compare", "Logic")) {
-    beside_matrices(group, function(e1, e2) {
-      dense <- function(x) if (is_s4_matrix(x)) as.matrix(x) else x
-      Ops_of(.Generic, dense(e1), dense(e2))
-    }, where)
+  methods::setOldClass("gradops_sparse", where = where)
+  beside_matrices("Arith", function(e1, e2) ops_sparse(.Generic, e1, e2), where)
+  beside_matrices("Arith", function(e1, e2) ops_sparse(.Generic, e1, e2), where, "gradops_sparse")
+  beside_matrices("%*%", function(x, y) matmul_tensor(x, y), where, "gradops_sparse")
+  for (group in c("Compare", "Logic")) {
+    beside_matrices(group, function(e1, e2) Ops_of(.Generic, dense_of_sparse(e1), dense_of_sparse(e2)), where)
   }
 }
 
@@ -132,9 +147,9 @@ s4_method <- function(generic, method) {
   definition
 }
 
-beside_matrices <- function(generic, definition, where) {
-  methods::setMethod(generic, c("Matrix", "gradops_tensor"), definition, where = where)
-  methods::setMethod(generic, c("gradops_tensor", "Matrix"), definition, where = where)
+beside_matrices <- function(generic, definition, where, class = "gradops_tensor") {
+  methods::setMethod(generic, c("Matrix", class), definition, where = where)
+  methods::setMethod(generic, c(class, "Matrix"), definition, where = where)
 }
 
 Ops_of <- function(operator, e1, e2) {

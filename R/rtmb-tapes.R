@@ -4,7 +4,8 @@ rtmb_functions <- function() {
   list(
     getAll = get_all, REPORT = report_rtmb, ADREPORT = ad_report_rtmb, OBS = obs_rtmb, `%~%` = tilde_rtmb,
     ADoverload = ad_overload, AD = function(x, force = FALSE) x, advector = function(x) x, ad_context = ad_context,
-    relist = relist_rtmb, MakeTape = make_tape, GetTape = get_tape, TapeConfig = function(...) invisible(list(...)), DataEval = data_eval,
+    relist = relist_rtmb, MakeTape = make_tape, GetTape = get_tape,
+    TapeConfig = function(...) invisible(list(...)), DataEval = data_eval,
     ADjoint = ad_joint, dseparable = dseparable, unstructured = unstructured,
     logspace_add = logspace_add, logspace_sub = logspace_sub, interpol1Dfun = interpol1Dfun,
     interpol2Dfun = interpol2Dfun, expAv = expAv
@@ -14,7 +15,7 @@ rtmb_functions <- function() {
 # TRUE while a function is compiled.
 ad_context <- function() !is.null(vector_log())
 
-# Matrices and series ---------------------------------------------------------------------------------------------------
+# Matrices and series --------------------------------------------------------------------------------------------------
 
 unstructured <- function(k) {
   size <- k * (k - 1) / 2

@@ -3,12 +3,12 @@
 
 #' RTMB's functions, for its scripts as they are
 #'
-#' After `attach_rtmb()` the functions of the package RTMB have gradops' meaning under their names, on the search path in
-#' front of gradops: a script runs with `library(gradops); attach_rtmb()` in place of `library(RTMB)`, which need not be
-#' installed. `detach("gradops:rtmb")` undoes it.
+#' After `attach_rtmb()` the functions of the package RTMB have gradops' meaning under their names, on the search path
+#' in front of gradops: a script runs with `library(gradops); attach_rtmb()` in place of `library(RTMB)`, which need not
+#' be installed. `detach("gradops:rtmb")` undoes it.
 #'
-#' - `MakeADFun(func, parameters, random, map)`: a list of `par`, `fn`, `gr`, `he`, `report`, `simulate` and `env`, whose
-#'   `parList()`, `last.par` and `last.par.best` are those of TMB; as [objective()] with `start`.
+#' - `MakeADFun(func, parameters, random, map)`: a list of `par`, `fn`, `gr`, `he`, `report`, `simulate` and `env`,
+#'   whose `parList()`, `last.par` and `last.par.best` are those of TMB; as [objective()] with `start`.
 #' - `sdreport(obj)`, with `summary()`, `print()` and `as.list(x, "Est")`: estimates, reports and their standard errors.
 #' - In the objective: `getAll()`, `REPORT()`, `ADREPORT()`, `OBS()`, `y %~% dnorm(mu, sd)`, `AD()`, `ADoverload()`.
 #' - `oneStepPredict()` and `checkConsistency()`: residuals, and a check of the gradient on simulated data.
@@ -20,14 +20,15 @@
 #' Everything else that RTMB overloads, the densities of stats, `[<-`, matrices, takes tensors anyhow.
 #'
 #' @section Differences:
-#' Hessians with random effects are by differences of the exact gradient. `profile =`, `integrate =`, bias correction and
-#' the method `"cdf"` of `oneStepPredict()` are an error. Tapes are functions that are differentiated as they run:
+#' Hessians with random effects are by differences of the exact gradient. `profile =`, `integrate =`, bias correction
+#' and the method `"cdf"` of `oneStepPredict()` are an error. Tapes are functions that are differentiated as they run:
 #' `simplify()` and `atomic()` give them as they are, `print()` and `graph()` have nothing to show.
 #' @returns The name of what is attached, invisibly.
 #' @section Errors:
 #' - `gradops_error_argument`: what `MakeADFun()`, `sdreport()` or `oneStepPredict()` do not know, which it names.
 #' - `gradops_error_inference`: see [maximize_likelihood()].
-#' @references Kristensen, Nielsen, Berg, Skaug and Bell (2016), TMB: Automatic differentiation and Laplace approximation.
+#' @references Kristensen, Nielsen, Berg, Skaug and Bell (2016), TMB: Automatic differentiation and Laplace
+#'   approximation.
 #' @seealso [maximize_likelihood()], [objective()].
 #' @examplesIf gradops_available()
 #' attach_rtmb()
@@ -68,7 +69,7 @@ rtmb_models <- function() {
   )
 }
 
-# In the objective ------------------------------------------------------------------------------------------------------
+# In the objective -----------------------------------------------------------------------------------------------------
 
 report_rtmb <- function(x) noted(x, substitute(x), "report")
 
@@ -275,7 +276,8 @@ as.list.gradops_sdreport <- function(x, what = "Estimate", report = FALSE, ...) 
   if (is.na(column)) refuse_parameters("what", "is \"Estimate\" or \"Std. Error\"", parent.frame())
   if (report) {
     parts <- split(summary(x, "report")[, column], rep(seq_along(x$reports$sizes), x$reports$sizes))
-    parts <- Map(function(part, shape) if (is.null(shape)) unname(part) else array(part, shape), parts, x$reports$shapes)
+    in_form <- function(part, shape) if (is.null(shape)) unname(part) else array(part, shape)
+    parts <- Map(in_form, parts, x$reports$shapes)
     return(stats::setNames(parts, names(x$reports$sizes)))
   }
   layout <- x$env$model$layout
@@ -286,7 +288,7 @@ as.list.gradops_sdreport <- function(x, what = "Estimate", report = FALSE, ...) 
   x$env$model$form(as.double(values))
 }
 
-# Simulated data and residuals ------------------------------------------------------------------------------------------
+# Simulated data and residuals -----------------------------------------------------------------------------------------
 
 one_step_predict <- function(
   obj, observation.name = NULL, data.term.indicator = NULL,

@@ -61,7 +61,6 @@ test_each("functions of R's that take a tensor for nothing are R's, or an error 
   }
   skip_if_not_installed("Matrix")
   for (f in list(
-    function(p) sum(Matrix::Diagonal(2, p)), function(p) sum(Matrix::sparseMatrix(1:2, 1:2, x = p)),
     function(p) sum(utils::stack(list(a = p))$values), function(p) max(0, p[1])
   )) {
     expect_error(gradient(f, p), class = "gradops_error_type")
