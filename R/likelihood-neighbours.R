@@ -5,20 +5,24 @@
 #' Methods of [maximize_likelihood()]'s fits for generics of other packages. `generics::tidy()` gives a row for each
 #' parameter, `generics::glance()` one for the fit, `generics::augment()` the data with residuals and what the
 #' likelihood reports for each row. `posterior::as_draws()` draws from the normal approximation of the estimates, with
-#' random effects from that of all together. `emmeans::emmeans()` takes the linear predictor that the likelihood has:
+#' random effects from that of all together; with `method = "nuts"` from the posterior density that the likelihood is
+#' with its priors in it, by a No-U-Turn sampler (Hoffman and Gelman 2014), random effects integrated out and drawn
+#' again. `emmeans::emmeans()` takes the linear predictor that the likelihood has:
 #' its formula, and the parameters that are its coefficients.
 #' @param x,object A fit.
 #' @param conf.int,conf.level If `TRUE`, confidence intervals too; their level.
 #' @param effects `"fixed"` for the estimated parameters, `"ran_vals"` for the random effects, or both.
-#' @param method As of `confint()`, and of `residuals()`.
+#' @param method As of `confint()`, and of `residuals()`; of `as_draws()` `"normal"` or `"nuts"`.
 #' @param data The data, by default those of the fit.
-#' @param ndraws The number of draws.
+#' @param ndraws The number of draws, of all chains.
+#' @param chains,tune The number of chains, and of draws in each before those that count, in which step and scales are
+#'   found.
 #' @param formula The formula of the linear predictor; its response, if there is one, is left out.
 #' @param coefficients The name of the parameter that has its coefficients, in the order of `model.matrix()`.
 #' @param trms,xlev,grid As emmeans gives them.
 #' @param ... Unused, or for emmeans.
-#' @returns Data frames with broom's columns; of `as_draws()` a `draws_matrix`; of the methods for emmeans what that
-#'   takes.
+#' @returns Data frames with broom's columns; of `as_draws()` a `draws_matrix`, by `"nuts"` a `draws_array`; of the
+#'   methods for emmeans what that takes.
 #' @section Errors:
 #' - `gradops_error_argument`: draws of a fit whose estimates have no covariance; coefficients that are not as many as
 #'   the formula needs.
@@ -88,7 +92,12 @@ augment.gradops_fit <- function(x, data = x$data, method = "cdf", ...) {
 
 #' @rdname fit_neighbours
 #' @exportS3Method posterior::as_draws
-as_draws.gradops_fit <- function(x, ndraws = 4000, ...) {
+as_draws.gradops_fit <- function(x, ndraws = 4000, method = c("normal", "nuts"), chains = 4, tune = 1000, ...) {
+  if (match.arg(method) == "nuts") {
+    more <- c(ceiling(ndraws / chains), tune, chains, sample.int(1e9L, 1L))
+    found <- x$objective$ask("sample", x$coefficients, more)
+    return(posterior::as_draws_array(array(as.vector(found), dim(found), list(NULL, NULL, x$objective$names))))
+  }
   if (length(x$problems) > 0L || !all(x$free)) {
     refuse_parameters("x", "its estimates have no covariance: see `fit$problems`, and bounds that hold", parent.frame())
   }

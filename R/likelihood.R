@@ -151,7 +151,7 @@ bounds_of <- function(bound, default, model, argument, call) {
 # What Python is asked, by number: QUESTIONS in interop/r/likelihoods.py.
 asked_by <- c(
   both = 0, hessian = 1, effects = 2, finish = 3, propagate = 4, precision = 5, start = 6, profile = 7, value = 8,
-  path = 9, importance = 10, spread = 11
+  path = 9, importance = 10, spread = 11, sample = 12
 )
 
 # objective() of parameters that have a start.
@@ -215,7 +215,7 @@ likelihood_of <- function(f, start, random, map, data = NULL, call = parent.fram
         found <- as.vector(ask("importance", x, c(draws, sample.int(1e9L, 1L))))
         stats::setNames(found, c("value", "error"))
       },
-      form = form, ask = ask, evaluate = evaluate, layout = parameters,
+      names = parameters$names, form = form, ask = ask, evaluate = evaluate, layout = parameters,
       tops = parameters$tops[free & !parameters$random],
       of_vector = function(g) of_parameters(g, parameters$layout, parameters$is_list, NULL)
     ),

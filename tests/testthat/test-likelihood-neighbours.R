@@ -50,6 +50,12 @@ test_once("draws have the covariance of estimates and effects", {
   joint <- function(p) (3 - p$a - p$u)^2 / 2 + p$u^2 / 2
   two <- maximize_likelihood(joint, list(a = 1, u = 0), random = "u")
   expect_equal(cov(posterior::as_draws(two, 20000)), rbind(c(1, -1), c(-1, 2)), tolerance = 0.05, ignore_attr = TRUE)
+  sampled <- posterior::as_draws(two, 4000, method = "nuts", tune = 200)
+  expect_equal(dim(sampled), c(1000L, 4L, 2L))
+  expect_equal(dimnames(sampled)$variable, c("a", "u"))
+  found <- unclass(posterior::as_draws_matrix(sampled))
+  expect_equal(colMeans(found), c(3, 0), tolerance = 0.15, ignore_attr = TRUE)
+  expect_equal(cov(found), rbind(c(2, -1), c(-1, 1)), tolerance = 0.15, ignore_attr = TRUE)
   tidied <- generics::tidy(two, conf.int = TRUE, effects = c("fixed", "ran_vals"))
   expect_equal(tidied[c("effect", "term")], data.frame(effect = c("fixed", "ran_vals"), term = c("a", "u")))
   expect_equal(tidied$std.error, sqrt(c(2, 1)), tolerance = 1e-6)

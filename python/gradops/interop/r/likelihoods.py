@@ -14,6 +14,7 @@ from ...inference.fits import Fit, free, polished
 from ...inference.likelihood import Likelihood
 from ...inference.parameters import Layout, in_double
 from ...inference.random_effects import Laplace
+from ...inference.samples import Posterior
 from ...ops import conversion, reductions
 
 
@@ -134,6 +135,15 @@ def _spread(model: Any, theta, more):
     return model.random_sd(theta, more.reshape(theta.size, -1))
 
 
+def _sample(model: Any, theta, more):
+    """Draws of all parameters by the No-U-Turn sampler from the estimates: by draw, chain and parameter."""
+    draws, tune, chains, seed = (int(x) for x in more)
+    target = Posterior(model)
+    target.start = theta
+    found = target.sample(draws, tune=tune, chains=chains, seed=seed)
+    return np.swapaxes(found.posterior["x"], 0, 1)
+
+
 QUESTIONS = (
     _both,
     _second,
@@ -147,5 +157,6 @@ QUESTIONS = (
     _path,
     _importance,
     _spread,
+    _sample,
 )
 """By the numbers that R asks them by."""
