@@ -181,7 +181,11 @@ class Scattered:
         total = np.zeros(self.shape, self.dtype) if self.rest is None else np.array(self.rest)
         for key, g in self.parts:
             if is_basic(key):
-                total[key] += g
+                part = total[key]
+                if part.__class__ is np.ndarray:
+                    part += g  # a view, which `total[key] += g` would write once more
+                else:
+                    total[key] = part + g
                 continue
             key = plain(key)
             # `total[key] += g` reads all places before it writes any: of a place that occurs twice it would keep one
