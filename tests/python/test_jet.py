@@ -318,3 +318,11 @@ def test_errors(backend):
 
     with pytest.raises(GradientError, match="in place"):
         jet(written, (x,), ([x],))
+
+
+def test_whole_numbers_beyond_64_bits(backend):
+    x = ops.array(1.0)
+    assert float(ops.convert_to_numpy(jet(ops.negative, (x,), ([10**30],))[1][0])) == -1e30
+    assert float(ops.convert_to_numpy(gradops.jvp(ops.negative, (x,), (10**30,))[1])) == -1e30
+    with np.errstate(over="ignore"):
+        assert np.isinf(ops.convert_to_numpy(jet(ops.exp, (ops.cast(x, "float16"),), ([10**30],))[1][0]))

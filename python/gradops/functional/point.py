@@ -144,6 +144,8 @@ class Point:
         for x, reference in zip(given, like):
             if not _checks.is_numeric(x):
                 raise _checks.not_a_tensor(self.name, self.vector, x)
+            if type(x) is int:  # of any size; integers of the libraries have 64 bits
+                x = float(x)
             if isinstance(x, (list, tuple)):
                 with config.use_backend(self.backend.name):
                     x = conversion.convert_to_tensor(x)
