@@ -118,6 +118,9 @@ in_numbers <- function(x) {
 #' @section Gradient:
 #' Through every call, to the arguments and what `f` closes over; [grad_fn()] and the like work inside and outside, as
 #' do [jit()] and `vmap()` itself.
+#' @section Random numbers:
+#' `f` runs once for all slices or once for each, as the library can, so what it draws may be the same for all: draw
+#' outside, and map over the numbers.
 #' @section Errors:
 #' - `gradops_error_shape`: sizes that are not the same, a single number in the place of a vector.
 #' - `gradops_error_axis`: an axis out of range.

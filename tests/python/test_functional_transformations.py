@@ -302,6 +302,35 @@ def test_vmap_is_the_stack(backend, compiled):
     close(pulled, np.cos(numpy(xs)) * numpy(w))
 
 
+@pytest.mark.parametrize("way", ["value", "vjp", "jvp"])
+def test_vmap_of_a_random_function_is_its_stack(backend, way):
+    """With custom rules and a checkpoint in it, along random axes of arguments and results."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        f, args, cotangent = random_function(rng)
+        leaves, form = _tree.flatten(args)
+        axes = [None if rng.random() < 0.3 else int(rng.integers(-np.ndim(x) - 1, np.ndim(x) + 1)) for x in leaves]
+        axes[seed] = 0
+        many = [np.stack(x + rng.normal(size=(4, *np.shape(x))), 0 if a is None else a) for x, a in zip(leaves, axes)]
+        many = [on(backend, x if a is None else y) for x, y, a in zip(leaves, many, axes)]
+        cotangent, tangents = (
+            _tree.map_leaves(lambda x: on(backend, x), x) for x in (cotangent, drawn_like(rng, args))
+        )
+        g = {
+            "value": f,
+            "vjp": lambda *xs: gradops.vjp(f, *xs)[1](cotangent),  # noqa: B023
+            "jvp": lambda *xs: gradops.jvp(f, xs, tangents)[1],  # noqa: B023
+        }[way]
+        rows = [
+            g(*_tree.unflatten(form, [x if a is None else ops.take(x, i, axis=a) for x, a in zip(many, axes)]))
+            for i in range(4)
+        ]
+        out_axes = _tree.map_leaves(lambda y: int(rng.integers(-ops.ndim(y) - 1, ops.ndim(y) + 1)), rows[0])  # noqa: B023
+        found = gradops.vmap(g, _tree.unflatten(form, axes), out_axes)(*_tree.unflatten(form, many))
+        for y, axis, *each in zip(*map(_tree.leaves_of, (found, out_axes, *rows)), strict=True):
+            close(y, np.stack([numpy(x) for x in each], axis))
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 def test_derivatives_of_vmap(backend, compiled):
     """By the rows, by an argument that is the same for all, and by a tensor that is closed over."""

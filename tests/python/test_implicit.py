@@ -226,3 +226,29 @@ def test_saddles_and_systems(backend):
         functional.linear_solve(lambda x: ops.matmul(on(backend, turned), x), on(backend, [1.0, 2.0]), method="cg")
     with pytest.raises(ArgumentError, match="structure of the unknowns"):
         functional.root(lambda x: (x, x), on(backend, 1.0))
+
+
+def test_influence_functions(backend):
+    """The weights' derivative of a fit is ``-H^-1 g`` of each example (Koh & Liang 2017), and what refits show."""
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(12, 2)), rng.integers(0, 2, 12) * 1.0
+
+    def loss(w, x, y):
+        return ops.softplus(ops.dot(x, w)) - y * ops.dot(x, w) + 0.1 * ops.dot(w, w)
+
+    def total(w, weights):
+        z = ops.matmul(on(backend, x), w)
+        return ops.sum(weights * (ops.softplus(z) - on(backend, y) * z + 0.1 * ops.dot(w, w)))
+
+    def fitted(weights):
+        return functional.argmin(lambda w: total(w, weights), np.zeros(2))
+
+    ones = on(backend, np.ones(12))
+    w, pullback = gradops.vjp(fitted, ones)
+    scores = gradops.vmap(gradops.grad(loss), (None, 0, 0))(w, on(backend, x), on(backend, y))
+    curvature = gradops.hessian(total)(w, ones)
+    influence = np.stack([numpy(pullback(on(backend, unit))[0]) for unit in np.eye(2)])
+    np.testing.assert_allclose(influence, -np.linalg.solve(numpy(curvature), numpy(scores).T), rtol=1e-6, atol=1e-9)
+    for step in 1e-4 * np.eye(12)[:3] if backend == "numpy" else ():
+        refitted = (fitted(1 + step) - fitted(1 - step)) / 2e-4
+        np.testing.assert_allclose(influence @ step, refitted * 1e-4, rtol=1e-4, atol=1e-11)
