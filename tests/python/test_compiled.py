@@ -544,3 +544,34 @@ def test_a_function_of_numpys_arrays_is_left_to_python():
     x = torch.ones(3, requires_grad=True)
     torch.compile(lambda x: (double_it(x * 2) * 3).sum(), backend="eager")(x).backward()
     assert x.grad.tolist() == [12.0] * 3 and traced == [False]
+
+
+def branches(x):
+    first = ops.cond(ops.sum(x) > 0, lambda: {"y": ops.sum(x**2), "x": x}, lambda: {"y": ops.sum(-x), "x": x * 2})
+    which = ops.cast(ops.clip(ops.sum(x), 0.0, 2.0), "int32")
+    second = ops.switch(which, [lambda v: ops.sum(v**2), lambda v: ops.sum(reversed_(v)), lambda v: ops.sum(-v)], x)
+    return ops.sum(first["x"] * first["y"]) + second
+
+
+def loops(x, bound=None):
+    found = ops.while_loop(lambda v, n: ops.sum(v) < 10, lambda v, n: (v * 2 + x, n + 1), (x, 0), bound)
+    return ops.sum(found[0]) * found[1]
+
+
+@gradops.custom_gradient
+def reversed_(x):
+    return x**3, lambda upstream: -upstream
+
+
+@pytest.mark.parametrize("f", [branches, loops, lambda x: loops(x, 3)])
+def test_control_flow_by_values_is_one_graph(f):
+    """``torch.cond`` and ``torch.while_loop``, with the gradients, custom ones too, of the way that was taken."""
+    compiled = torch.compile(f, fullgraph=True, backend="aot_eager")
+    for value in ([1.0, 2.0, 3.0], [-1.0, -2.0, 3.5], [0.25, 0.5, -0.5], [-9.0, 1.0, 2.0]):
+        x = torch.tensor(value, dtype=torch.float64, requires_grad=True)
+        if f is loops and sum(value) <= 0:
+            continue  # it would not end
+        wanted = f(x)
+        found = compiled(x)
+        torch.testing.assert_close(found, wanted)
+        torch.testing.assert_close(*[torch.autograd.grad(y, x)[0] for y in (found, wanted)])

@@ -536,14 +536,10 @@ def test_sequences_of_numbers_in_a_trace(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_value_dependent_control_flow_is_compiled_but_on_torch(backend):
+def test_value_dependent_control_flow_is_compiled(backend):
     def f(x):
         return ops.cond(ops.sum(x) > 0, lambda: x, lambda: -x)
 
-    if backend == "torch":
-        with pytest.raises(JitError, match=r"use `ops.where\(\)`(.|\n)*cannot be compiled on PyTorch"):
-            jit(f)(on("torch", X))
-        return
     for x in (X, -X):
         np.testing.assert_array_equal(numpy(jit(f)(on(backend, x))), X)
 

@@ -1,4 +1,4 @@
-"""Branches on values in compiled functions on NumPy: a program for each way that they go."""
+"""Branches on values in compiled functions: a program for each way that they go."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from parity import BACKENDS
+from parity import BACKENDS, numpy, tensors
 from seeds import seeds
 
 import gradops
-from gradops import backends, grad, ops, value_and_grad
+from gradops import grad, ops, value_and_grad
 from gradops.errors import GradopsError, JitError
 from gradops.functional import hessian
 from gradops.jit import guarded_programs, jit
@@ -293,22 +293,136 @@ def test_where_it_must_not_look_it_says_so():
     assert counted(np.array(1.0)) == 16 and counted(np.array(5.0)) == 10
 
 
-@pytest.mark.parametrize("backend", [name for name in BACKENDS if name != "numpy"])
-def test_other_libraries_compilers_take_no_branches(backend):
-    x = backends.by_name(backend).convert(X)
-    with pytest.raises(JitError, match="looked at a value"):
-        jit(lambda x: x if ops.sum(x) > 0 else -x)(x)
-
-
-def test_custom_gradients_and_scopes_in_branches():
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_custom_gradients_and_scopes_in_branches(backend):
     def f(x):
         y = gradops.scaled_gradient(x, -1.0) if x[0] > 0 else gradops.stop_gradient(x)
         return ops.sum(y**2) + ops.sum(x)
 
     compiled = jit(grad(f))
     for x in (X, -X, X):
-        np.testing.assert_array_equal(compiled(x), grad(f)(x))
-    np.testing.assert_array_equal(compiled(X), 1 - 2 * X)
+        x = tensors(x, backend)
+        np.testing.assert_array_equal(numpy(compiled(x)), numpy(grad(f)(x)))
+    np.testing.assert_array_equal(numpy(compiled(tensors(X, backend))), 1 - 2 * X)
+
+
+# Other libraries ------------------------------------------------------------------------------------------------------
+
+OTHERS = [name for name in BACKENDS if name != "numpy"]
+
+
+def halved(x):
+    while ops.sum(ops.abs(x)) > 1:
+        x = x / 2
+    return ops.sum(x * x)
+
+
+def by_control_flow(x):
+    first = ops.cond(ops.sum(x) > 0, lambda: ops.sum(x**2), lambda: ops.sum(-x))
+    which = ops.cast(ops.clip(ops.sum(x), 0.0, 2.0), "int32")
+    second = ops.switch(which, [lambda v: ops.sum(v**2), lambda v: ops.sum(v**3), lambda v: ops.sum(-v)], x)
+    third = ops.while_loop(lambda v: ops.sum(v) < 10, lambda v: (v * 2,), (x,), maximum_iterations=20)[0]
+    return first + second + ops.sum(third)
+
+
+def whole(x):
+    total = gradops.stop_gradient(ops.sum(x))
+    return ops.sum(x**2) * (int(total) + [5, 6, 7][int(ops.sum(x) > 1)])
+
+
+def positive(x):
+    return ops.mean(x[x > 0]) * ops.sum(x[1:])
+
+
+FINITE = [[1.0, -2.0, 3.0], [-1.0, 2.0, -0.5], [0.0, 0.3, 9.0]]
+HERE = {**POINTS, **dict.fromkeys((halved, by_control_flow, positive), FINITE)}
+HERE[whole] = [[1.2, 0.5], [2.3, 3.7], [0.7, 0.2]]
+del HERE[masked]  # TensorFlow's own tensors take no arrays of positions
+
+
+@pytest.mark.filterwarnings("ignore:the branches")
+@pytest.mark.parametrize("backend", OTHERS)
+@pytest.mark.parametrize("f", HERE)
+def test_of_other_libraries(f, backend):
+    """Value and gradient at each point twice, and nothing silently of another way."""
+    both = jit(value_and_grad(f))
+    for x in HERE[f] * 2:
+        x = tensors(np.array(x), backend)
+        for a, b in zip(both(x), value_and_grad(f)(x)):
+            np.testing.assert_allclose(numpy(a), numpy(b), rtol=1e-12)
+            assert type(a) is type(b) and a.dtype == b.dtype
+    own = f is by_control_flow or f is positive and backend == "tensorflow"  # by the library's own conditions, sizes
+    assert own and backend != "torch" or 1 < ways(both) <= len(HERE[f])
+
+
+@pytest.mark.parametrize("backend", OTHERS)
+def test_second_derivatives_of_other_libraries(backend):
+    f = jit(lambda x: hessian(penalised, x))
+    for x in POINTS[penalised][:5]:
+        x = tensors(np.array(x), backend)
+        wanted = numpy(hessian(penalised, x))
+        np.testing.assert_allclose(numpy(f(x)), wanted, rtol=1e-12)
+        np.testing.assert_allclose(numpy(hessian(jit(penalised), x)), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", OTHERS)
+def test_errors_structures_and_closures_of_other_libraries(backend):
+    scale = tensors(np.array([2.0, -1.0]), backend)
+
+    def f(x, negate=False):
+        if x[0] < 0:
+            raise KeyError("negative")
+        if x[0] * scale[0] > 4:
+            return {"twice": x * 2, "name": "large"}
+        return x, -x if negate else 3.5
+
+    compiled = jit(f, static_argnums=1)
+    for _ in range(2):
+        x = tensors(X, backend)
+        first, second = compiled(x, negate=True)
+        np.testing.assert_array_equal(numpy(first), -numpy(second))
+        assert compiled(x)[1] == 3.5
+        large = compiled(tensors(X + 2, backend))
+        np.testing.assert_array_equal(numpy(large["twice"]), 2 * X + 4)
+        assert large["name"] == "large"
+        with pytest.raises(KeyError, match="negative"):
+            compiled(tensors(-X, backend))
+
+
+@pytest.mark.parametrize("backend", OTHERS)
+def test_more_ways_of_other_libraries_than_are_compiled(backend):
+    compiled = jit(lambda x: x * int(x[0]))
+    with pytest.warns(RuntimeWarning, match="ways, and now another"):
+        for n in range(guarded_programs.FEW + 3):
+            x = tensors(np.array([n + 0.5, 2.0]), backend)
+            np.testing.assert_array_equal(numpy(compiled(x)), numpy(x) * n)
+    assert ways(compiled) == guarded_programs.FEW
+
+
+@pytest.mark.parametrize("backend", OTHERS)
+def test_transformations_of_other_libraries_ways(backend):
+    x = tensors(X - 2, backend)
+    np.testing.assert_array_equal(numpy(gradops.vmap(jit(lambda x: x if x > 0 else -x))(x)), [1, 0, 1])
+    np.testing.assert_array_equal(numpy(grad(jit(sorted_out))(x)), [-1, -1, 2])
+    value, slope = gradops.jvp(jit(sorted_out), (x,), (tensors(np.ones(3), backend),))
+    assert (float(value), float(slope)) == (2, 0)
+
+
+@pytest.mark.parametrize("backend", OTHERS)
+def test_calls_that_cannot_be_seen_are_errors(backend):
+    """``float()``, NumPy's functions, and a function that changes what it reads."""
+    x = tensors(X, backend)
+    for f in (lambda x: x * float(x[0]), lambda x: np.asarray(x) * 2):
+        with pytest.raises(JitError, match="looked at a value"):
+            jit(f)(x)
+    count = []
+
+    def counting(x):
+        count.append(1)
+        return x if x[0] > 0 else -x
+
+    with pytest.raises(JitError, match="changed what it reads"):
+        jit(counting)(x)
 
 
 @pytest.mark.filterwarnings("ignore:the branches")  # what two compile at once counts twice
@@ -367,14 +481,15 @@ def random_function(seed: int):
     return f
 
 
-def check(seed: int) -> None:
+def check(seed: int, backend: str = "numpy", points: int = 6) -> None:
     f = random_function(seed)
     both = jit(value_and_grad(f))
     rng = np.random.default_rng(seed + 1)
-    points = rng.normal(size=(6, 4)) * 2
-    for x in (*points[:3], *points):
+    found = rng.normal(size=(points, 4)) * 2
+    for x in (*found[: points // 2], *found):
+        x = tensors(x, backend)
         for a, b in zip(both(x), value_and_grad(f)(x)):
-            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12, err_msg=f"seed {seed}")
+            np.testing.assert_allclose(numpy(a), numpy(b), rtol=1e-9, atol=1e-12, err_msg=f"seed {seed}")
 
 
 @pytest.mark.filterwarnings("ignore:the branches")
@@ -389,3 +504,17 @@ def test_random_programs(seed):
 @pytest.mark.parametrize("seed", seeds(200))
 def test_many_random_programs(seed):
     check(seed)
+
+
+@pytest.mark.filterwarnings("ignore:the branches")
+@pytest.mark.parametrize("backend", OTHERS)
+def test_random_programs_of_other_libraries(backend):
+    check(7, backend, points=2)
+
+
+@pytest.mark.filterwarnings("ignore:the branches")
+@pytest.mark.long
+@pytest.mark.parametrize("backend", OTHERS)
+@pytest.mark.parametrize("seed", seeds(10))
+def test_many_random_programs_of_other_libraries(backend, seed):
+    check(seed, backend)

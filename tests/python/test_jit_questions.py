@@ -13,7 +13,7 @@ import re
 
 import numpy as np
 import pytest
-from parity import BACKENDS
+from parity import BACKENDS, numpy
 
 from gradops import Variable, backends, grad, jit, ops
 from gradops.errors import GradopsError, JitError
@@ -154,11 +154,16 @@ def test_a_tracers_text_is_the_librarys(backend):
 
 
 @pytest.mark.parametrize("backend", [name for name in BACKENDS if name != "numpy"])
-@pytest.mark.parametrize("ask", [float, int, math.floor, lambda v: f"{v:.0f}", lambda v: "%d" % v])  # noqa: UP031
-def test_other_libraries_numbers_are_gradops_errors(backend, ask):
-    x = backends.by_name(backend).convert(np.array(1.2))
-    with pytest.raises(JitError, match="looked at a value"):
-        jit(lambda x: x * told(ask(x)))(x)
+@pytest.mark.parametrize("ask", [float, math.floor, lambda v: f"{v:.0f}", int, lambda v: "%d" % v])  # noqa: UP031
+def test_other_libraries_numbers_are_gradops_errors_or_decisions(backend, ask):
+    compiled = jit(lambda x: x * told(ask(x)))
+    for value in (1.2, 2.4):
+        x = backends.by_name(backend).convert(np.array(value))
+        try:
+            np.testing.assert_allclose(numpy(compiled(x)), value * told(ask(value)))
+            assert ask is not float
+        except JitError as error:
+            assert ask is not int and "looked at a value" in str(error)
 
 
 def test_values_of_constants_stay_known_to_torch():

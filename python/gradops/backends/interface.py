@@ -15,9 +15,11 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 from ..errors import GRAD, VARIABLE, ArgumentError, BackendError, GradientError, JitError
+from .torch import tracing
 
 required_kernels: set[str] = set()
 """The ops that no body composes of others, so that each backend must have a kernel for them; noted as ops are made."""
@@ -88,8 +90,26 @@ def check(name: str, given: Any, partial: bool) -> None:
         )
 
 
+looks: ContextVar[Any] = ContextVar("gradops_looks", default=None)
+"""A function of a tensor and one that reads it (``bool``, ``int``), while another library than NumPy traces a function:
+it gives the value, and the program then holds where that is the same (:mod:`gradops.jit.guards`). Else None."""
+
+
+@tracing.read_as(lambda *_: NotImplemented)
+def looked(x, read: Callable):
+    """``read(x)``, with which alone the program being traced holds; NotImplemented where there are no ``looks``."""
+    look = looks.get()
+    return NotImplemented if look is None else look(x, read)
+
+
+asked: ContextVar[list | None] = ContextVar("gradops_asked", default=None)
+"""A list that notes each :func:`looked_at_a_value`, as an error that goes through R's code comes back as another."""
+
+
 def looked_at_a_value(hint: str = "use `ops.where()` or `ops.cond()`, or make the argument static") -> JitError:
     """The error for asking a tensor that is being traced for its value."""
+    if (noted := asked.get()) is not None:
+        noted.append(hint)
     return JitError("a compiled function looked at a value: a branch or a Python number made of a tensor.", hint=hint)
 
 
@@ -351,6 +371,10 @@ class Derivatives(_Contract):
     def vhp(self, at, v, create_graph: bool, strict: bool):
         """The library's own ``(value, product of v with the Hessian)``; NotImplemented: ``vjp`` of the gradient."""
         return NotImplemented
+
+    knows_values: bool = False
+    """True if tensors have values while ``compile`` traces a function, and questions about them go to ``looks``
+    while there is one."""
 
     @required
     def compile(self, f: Callable) -> Callable:

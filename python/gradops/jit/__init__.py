@@ -29,8 +29,8 @@ def jit(f: Callable[P, R], static_argnums: int | tuple[int, ...] = ()) -> Compil
             count from the last argument of a call.
 
     Returns:
-        A function of the same arguments. JAX: ``jax.jit``. TensorFlow: ``tf.function``. PyTorch:
-        ``torch.compile`` where a compiler is at hand, else a traced graph (``make_fx``). NumPy: a recorded program of
+        A function of the same arguments. JAX: ``jax.jit``. TensorFlow: ``tf.function``. PyTorch: a traced graph
+        (``make_fx``). NumPy: a recorded program of
         NumPy calls, without the dispatch, the tape or ``f``; repeated and unneeded work is left out, and
         memory is used again. Where llvmlite is installed (``gradops[native]``) steps on numbers and small arrays run as
         native code, in arithmetic to the same bits (sums of float32 are of double precision, rounded once); the
@@ -41,17 +41,20 @@ def jit(f: Callable[P, R], static_argnums: int | tuple[int, ...] = ()) -> Compil
         ``while_loop()`` are one step each, of any length; the functions given to them are called two or three times,
         to be traced.
 
-    On NumPy ``f`` may branch on values (``if x > 0``, ``while``, ``assert``, ``np.allclose()``), make whole numbers
-    of them (``int()``, ``math.floor()``, ``range(n)``) and take elements by masks (``x[x > 0]``, ``nonzero``): a
-    program holds for arguments with which ``f`` would go the same way, which it looks for at each call before it
-    gives results, and ``f`` is traced again for another way. Up to 32 ways of one signature are compiled, as long
-    as those that are there come again; where ``f`` goes another it runs uncompiled, with one RuntimeWarning.
-    (Guards, as of trace compilers: https://doi.org/10.1145/1565824.1565827.) Not in the functions that
-    ``ops.scan()`` and its kin call.
+    ``f`` may branch on values (``if x > 0``, ``while``, ``assert``), make whole numbers of them (``int()``,
+    ``range(n)``) and take elements by masks (``x[x > 0]``, ``nonzero``), on NumPy also ask ``math.floor()`` and
+    ``np.allclose()``: a program holds for arguments with which ``f`` would go the same way, which it looks for at each
+    call before it gives results, and ``f`` is traced again for another way. Up to 32 ways of one signature are
+    compiled, as long as those that are there come again; where ``f`` goes another it runs uncompiled, with one
+    RuntimeWarning. (Guards, as of trace compilers: https://doi.org/10.1145/1565824.1565827.) Not in the functions that
+    ``ops.scan()`` and its kin call. On JAX and TensorFlow ``f`` then runs on variables, once before each trace, and
+    must be made of gradops' ops; ``ops.cond()``, ``switch()`` and ``while_loop()`` are the library's own there, and
+    one program; on PyTorch they are branches as ``if`` is (``torch.cond`` has no second derivative), and
+    ``torch.cond``, ``torch.while_loop`` under ``torch.compile``.
 
     Raises:
-        JitError: (a RuntimeError) the function branches on values (but on NumPy), converts them to Python
-            numbers (but for ``int()`` on NumPy) or arrays, or draws from a random generator of NumPy's,
+        JitError: (a RuntimeError) the function converts values to Python numbers (but for ``int()`` and
+            ``item()``) or arrays, gives those that it branches on to a library's own function, or draws from a random generator of NumPy's,
             Python's or another library's that was there before, while it is traced; it changes what it reads
             from outside; or its result carries a gradient to a Variable that is no argument, which would be
             lost. A function that a loop calls did something else the second time.
@@ -99,7 +102,7 @@ def jit(f: Callable[P, R], static_argnums: int | tuple[int, ...] = ()) -> Compil
         >>> print(value.round(4), gradient)
         3.8411 1.0
 
-        On NumPy a function may branch on values; each way is compiled:
+        A function may branch on values; each way is compiled:
 
         >>> @gradops.jit
         ... def huber(x):

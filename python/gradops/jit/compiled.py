@@ -22,7 +22,7 @@ from . import emission
 from .backend import Traced, register
 from .control import Recorder
 from .dependencies import Captured, lost_gradient
-from .guarded_programs import Branching, Guarded
+from .guarded_programs import Branching, Guarded, OfLibrary
 from .guards import Guards
 from .program import Program
 
@@ -155,26 +155,27 @@ class Compiled(Generic[P, R]):
     def _compile(self, signature: Signature) -> Callable:
         arguments = signature.arguments()
 
-        def f(*tensors):
-            return self._traced(signature.backend, *arguments(tensors))
+        def function(tensors):
+            given, keywords = arguments(tensors)
+            return self.f(*given, **keywords)
 
+        traced = functools.partial(self._traced, signature.backend)
         if not signature.recordable:
-            program: Any = _by_library(signature.backend, f)
+            program: Any = OfLibrary(signature.backend, function, traced)
             self.programs[signature.key] = program
             return program
+
+        def f(*tensors):
+            return traced(functools.partial(function, tensors))
+
         program = trace(f, signature.tensors, self.analyse)
         if program.looks:
-
-            def function(tensors):
-                given, keywords = arguments(tensors)
-                return self.f(*given, **keywords)
-
             program = Branching(program, functools.partial(trace, f), function)
         self.programs[signature.key] = program
         return program
 
-    def _traced(self, backend, args: list, kwargs: dict):
-        """``f``, which is called to be traced only.
+    def _traced(self, backend, call: Callable):
+        """The result of ``call``, a call of ``f``, which is called to be traced only.
 
         If the call changed something that the function reads, it is called again, as things made once (a cached value,
         an imported module) are there by then.
@@ -186,10 +187,10 @@ class Compiled(Generic[P, R]):
         captured = Captured(self.f)
         random_state = functools.partial(captured.random_state, backend)
         before = random_state()
-        result = self.f(*args, **kwargs)
+        result = call()
         if captured.changed() or captured.imported():
             captured = Captured(self.f)
-            result = self.f(*args, **kwargs)
+            result = call()
             captured.refuse_changes()
         if random_state() != before:
             raise JitError(
@@ -204,17 +205,6 @@ class Compiled(Generic[P, R]):
             )
         self.captured = captured
         return result
-
-
-def _by_library(backend, f: Callable) -> Callable:
-    """The program that a library's own compiler makes of ``f``."""
-    compiled = backend.derivatives.compile(f)
-
-    def program(tensors):
-        return compiled(*tensors)
-
-    program.explained = lambda: f"compiled by {backend.name}"  # type: ignore[attr-defined]
-    return program
 
 
 def _of_arrays(arrays) -> tuple:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +10,11 @@ from typing import Any
 import numpy as np
 
 from .. import _tree
-from ..autodiff.variable import data_of
+from .._scopes import changed
+from ..autodiff.variable import data_of, wrap
+from ..backends.interface import asked, looked_at_a_value, looks
+from ..errors import JitError
+from .guards import Looks
 
 MOST = 32
 """The number of ways of a function's branches to compile; in others it runs as it would without ``jit``."""
@@ -110,3 +115,93 @@ class Branching:
 
     def explained(self) -> str:
         return "\n".join(program.explained() for program in self._ways)
+
+
+class OfLibrary:
+    """The program that another library's compiler makes of a function, or one for each way that its branches go.
+
+    Args:
+        backend: the library's.
+        function: the function being compiled, of a list of tensors.
+        traced: gives the result of a call that is traced, after a look at its effects.
+    """
+
+    def __init__(self, backend: Any, function: Callable, traced: Callable):
+        self._backend, self._function, self._traced = backend, function, traced
+        self._whole = backend.derivatives.compile(lambda *tensors: traced(functools.partial(function, tensors)))
+        self._ways: Branching | None = None
+
+    def __call__(self, tensors):
+        if self._ways is None:
+            questions: list = []
+            try:
+                with changed(asked, questions):
+                    return self._whole(*tensors)
+            except Exception:
+                if not questions:
+                    raise
+            self._ways = Branching(self._way(tensors), self._way, self._function)
+        return self._ways(tensors)
+
+    def explained(self) -> str:
+        return f"compiled by {self._backend.name}" if self._ways is None else self._ways.explained()
+
+    def _way(self, tensors) -> Any:
+        """The program of the way that these tensors go, in the form of :func:`.compiled.trace`."""
+        # JAX's and TensorFlow's tensors have no values while they are traced, and no hook for those who ask. So the
+        # function runs once as it is, with variables for its arguments, which tell what they are asked for; in the
+        # trace the answers are given again in their order. They need not be right: a program says itself whether each
+        # tensor that it was asked for has the value with which it went on.
+        known = None if self._backend.derivatives.knows_values else self._answers(tensors)
+        way = _Way()
+
+        def f(*tensors):
+            def call():
+                way.looks = Looks(known)
+                with changed(looks, way.looks):
+                    return self._function(self._asked(tensors))
+
+            leaves, way.form = _tree.flatten(self._traced(call))
+            return [data_of(x) for x in leaves], True if way.looks.hold is None else way.looks.hold
+
+        way.compiled = self._backend.derivatives.compile(f)
+        way.compiled(*tensors)  # traced now, for its errors
+        way.name = self._backend.name
+        return way
+
+    def _asked(self, tensors) -> list:
+        """Tensors that tell ``looks`` what they are asked for."""
+        return list(tensors) if self._backend.derivatives.knows_values else [wrap(x) for x in tensors]
+
+    def _answers(self, tensors) -> list:
+        """The values that the function looks at, in order."""
+        seen = Looks()
+        try:
+            with changed(looks, seen):
+                self._function(self._asked(tensors))
+        except JitError:
+            raise
+        except Exception as error:  # its own, or of the library's function that takes no variables
+            self._function(tensors)
+            raise looked_at_a_value() from error
+        return seen.found
+
+
+class _Way:
+    """A library's program of one way that branches went."""
+
+    looks: Looks
+    form: Any
+    compiled: Callable
+    name: str
+
+    def flat(self, *tensors) -> list | None:
+        """The outputs; None where the branches go another way. Errors are then not the function's own."""
+        try:
+            leaves, holds = self.compiled(*tensors)
+        except Exception:
+            return None
+        return leaves if bool(holds) else None
+
+    def explained(self) -> str:
+        return f"one way of its branches, {len(self.looks.found)} values looked at: compiled by {self.name}"

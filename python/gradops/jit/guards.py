@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import ops
+from .. import backends, ops
+from ..backends.interface import looked_at_a_value
+from ..errors import JitError
+from ..ops.conversion import dtype
 from .array import Place, Traced
 from .scalar_blocks import Operation
 from .steps import Step
@@ -48,6 +51,50 @@ class Guards:
             same = ops.all(ops.equal(x, x.value))
         self.hold = same if self.hold is None else ops.logical_and(self.hold, same)
         return x.value
+
+
+class Looks:
+    """The values that a function of another library's tensors looks at, in order: the ``looks`` of one call.
+
+    Args:
+        known: the values that the same function saw at these places before; None where tensors have values.
+
+    Attributes:
+        found: the values that it was told.
+        hold: a truth value of the library's, True if a program of this call holds; None if nothing was looked at.
+    """
+
+    def __init__(self, known: list | None = None) -> None:
+        self.known, self.found = known, []  # type: ignore[var-annotated]
+        self.hold: Any = None
+        self._seen: dict[tuple, tuple] = {}
+
+    def __call__(self, x, kind):
+        # Asked again of the same tensor it is no other question: a backward pass asks a mask of the forward pass, in
+        # some libraries in the trace only.
+        if (id(x), kind) in self._seen:
+            return self._seen[id(x), kind][1]
+        value = self._value(x, kind)
+        self._seen[id(x), kind] = x, value  # holds the tensor, whose number another would have
+        self.found.append(value)
+        if isinstance(value, bool):
+            truth = x if dtype(x) == "bool" else ops.not_equal(x, 0)
+            same = truth if value else ops.logical_not(truth)
+        else:
+            same = ops.equal(ops.trunc(x) if isinstance(value, int) and "float" in dtype(x) else x, value)
+        same = ops.all(same)
+        self.hold = same if self.hold is None else ops.logical_and(self.hold, same)
+        return value
+
+    def _value(self, x, kind):
+        if self.known is not None:
+            if len(self.found) == len(self.known):
+                raise JitError("a compiled function looked at other values when it was traced than when it ran.")
+            return self.known[len(self.found)]
+        try:
+            return kind(x)
+        except backends.of(x).no_value as error:
+            raise looked_at_a_value() from error
 
 
 def made_by(x: Traced) -> tuple[str, tuple]:

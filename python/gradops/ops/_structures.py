@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import _tree, backends, config
 from ..backends import tracing
+from ..backends.interface import looked
 from ..dtypes import promote_number
 from ..errors import ArgumentError, ArgumentTypeError, JitError, ShapeError
 from . import _checks
@@ -160,6 +161,8 @@ def _looked_at_values(owner: backends.Backend, error: BaseException | None) -> b
 def value_of(x, kind: type) -> Any:
     """A 0-d tensor's value as ``bool`` or ``int``; None where it is not known, inside a trace."""
     data = x.data if is_variable(x) else x
+    if data is not x and (value := looked(data, kind)) is not NotImplemented:
+        return value
     owner = backends.of(data)
     if owner is None or owner.kernel("concrete") is None:
         return kind(data)

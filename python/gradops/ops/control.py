@@ -18,6 +18,7 @@ import math
 
 from .. import _tree, backends
 from ..annotations import Function, Index, Integer, Structure, Tensor
+from ..backends import tracing
 from ..errors import ArgumentError, ArgumentTypeError
 from ._checks import integer
 from ._public import public
@@ -36,7 +37,7 @@ from ._structures import (
     traceable,
     value_of,
 )
-from .conversion import cast, dtype, shape
+from .conversion import cast, copy, dtype, shape
 from .elementwise import equal, logical_and
 from .indexing import where
 from .joining import stack, unstack
@@ -137,6 +138,17 @@ def switch(index: Index, branches: Structure, *operands: Structure) -> Structure
     return _branch("switch", index, [lambda f=f: f(*operands) for f in branches])
 
 
+def _branch_as_read(op: str, index, functions: list) -> Structure:
+    """``torch.compile`` keeps structures itself; the functions must not write to a list, nor return their inputs."""
+    owner = owner_of(op, index)
+
+    def of_tensors(function):
+        return lambda: _tree.map_leaves(lambda x: copy(as_tensor(op, x, owner, "the result")), function())
+
+    return owner.kernel("branch")(index, [of_tensors(f) for f in functions])
+
+
+@tracing.read_as(_branch_as_read)
 def _branch(op: str, index, functions: list) -> Structure:
     """The result of one of several functions by an index or truth value that only a running program knows."""
     owner = owner_of(op, index)

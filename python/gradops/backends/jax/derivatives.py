@@ -13,7 +13,7 @@ from ... import _tree
 from ...errors import GradientError
 from ..interface import looked_at_a_value
 from ..policy import NeedsPolicy, checkpoint_policy, derivative
-from . import rules, traces
+from . import control, rules, traces
 from ._private import CLOSED_OVER
 from .traces import carried  # noqa: F401
 
@@ -300,11 +300,14 @@ class _Result:
         self.form = form
 
     def tree_flatten(self):
-        return self.leaves, self.form
+        """The texts, which JAX has none of, go with the form."""
+        texts = tuple(x if isinstance(x, str) else None for x in self.leaves)
+        return [x for x, text in zip(self.leaves, texts) if text is None], (self.form, texts)
 
     @classmethod
-    def tree_unflatten(cls, form, leaves):
-        return cls(leaves, form)
+    def tree_unflatten(cls, kept, leaves):
+        (form, texts), given = kept, iter(leaves)
+        return cls([next(given) if text is None else text for text in texts], form)
 
 
 _FORMAT = re.compile(r"format.*Tracer")
@@ -319,7 +322,7 @@ def compile(f):
         try:
             result = compiled(*arrays)
             return _tree.unflatten(result.form, result.leaves)
-        except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
+        except (*control.no_value, jax.errors.NonConcreteBooleanIndexError) as error:
             raise looked_at_a_value() from error
         except TypeError as error:
             if _FORMAT.search(str(error)):

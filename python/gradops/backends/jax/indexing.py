@@ -8,7 +8,9 @@ import numpy as np
 
 from .._keys import dimensions, distinct, expanded, is_array, is_mask, last_of_each, parts_of
 from ..array.indexing import extreme
+from ..interface import looked, looked_at_a_value
 from .base import dtype_name, is_real, static_value
+from .control import no_value
 
 
 def native_key(x, key):
@@ -29,7 +31,23 @@ def native_key(x, key):
             if values.size and not (-x.shape[dim] <= values.min() and values.max() < x.shape[dim]):
                 raise IndexError(f"index {values.ravel()[:4]} is out of range for a dimension of {x.shape[dim]}")
         dim += dimensions(part)
-    return tuple(parts)
+    return tuple([_known(part) if is_mask(part) and is_array(part) else part for part in parts])
+
+
+def _known(mask):
+    """A mask with values where they are known, as JAX has no arrays whose size depends on values."""
+    values = looked(mask, np.asarray)
+    return mask if values is NotImplemented else values
+
+
+def nonzero(x):
+    truths = _known(x != 0)
+    if isinstance(truths, np.ndarray):
+        return tuple(map(jnp.asarray, np.nonzero(truths)))
+    try:
+        return jnp.nonzero(truths)
+    except no_value as error:
+        raise looked_at_a_value() from error
 
 
 def get_item(x, key):

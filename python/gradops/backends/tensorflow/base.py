@@ -8,7 +8,7 @@ import tensorflow as tf
 from ... import defaults, dtypes
 from ...errors import BackendError
 from ..array.base import dtype_rule, holds
-from ..interface import looked_at_a_value
+from ..interface import looked, looked_at_a_value
 from ..numpy import base as _numpy
 from . import _private
 
@@ -221,7 +221,13 @@ def truths(x):
 
 
 def nonzero(x):
-    return tuple(tf.unstack(tf.where(truths(x)), num=x.shape.rank, axis=1))
+    return tuple(tf.unstack(tf.where(counted(truths(x))), num=x.shape.rank, axis=1))
+
+
+def counted(mask):
+    """A mask with values where they are known: what is taken by it then has a known size."""
+    values = looked(mask, np.asarray)
+    return mask if values is NotImplemented else tf.constant(values)
 
 
 def stepped(y, *xs):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import tensorflow as tf
 
 from ...errors import GradientError
@@ -260,7 +262,8 @@ def _forward_jacobian(run, inputs: list) -> list:
 
 def compile(f):
     """``tf.function`` without AutoGraph, with its errors in gradops' words."""
-    compiled = tf.function(f, autograph=False)
+    # TensorFlow counts the traces of all functions of one code together, and warns of many; this has no code.
+    compiled = tf.function(functools.partial(f), autograph=False)
 
     def call(*tensors):
         try:

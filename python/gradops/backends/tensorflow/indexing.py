@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from .._keys import distinct, expanded, is_array, is_mask, last_of_each, parts_of, separated
-from .base import in_single, of_order
+from .base import counted, in_single, of_order
 
 
 def static_value(x):
@@ -87,6 +87,8 @@ def _rank(part) -> int:
 
 def _whole(part, sizes) -> list:
     """A part's positions, one array for each dimension: of a mask those of its true elements."""
+    if isinstance(part, tf.Tensor) and part.dtype == tf.bool:
+        part = counted(part)
     known = part if not isinstance(part, tf.Tensor) else tf.get_static_value(part)
     if is_mask(part):
         if list(part.shape) != sizes:

@@ -183,6 +183,12 @@ def is_traced(x) -> bool:
     return mode is not None and _tracing().get_proxy_slot(x, mode.tracer, None) is not None
 
 
+def outside_of_graph(function: Callable, x):
+    """``function(x)`` of the value that a tensor has while a graph is being traced, written down nowhere."""
+    with _tracing().disable_proxy_modes_tracing():
+        return function(x)
+
+
 def depends_on_inputs(x) -> bool:
     """True if ``x`` is computed from the inputs of a graph that is being traced."""
     mode = graph_in_progress()

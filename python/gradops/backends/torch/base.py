@@ -6,10 +6,10 @@ import numpy as np
 import torch
 
 from ... import defaults, dtypes
-from ...errors import BackendError, JitError
-from .. import interface
+from ...errors import BackendError
 from ..array.base import NUMBERS as NUMBERS
 from ..array.base import holds
+from ..interface import looked_at_a_value
 from ..numpy import base as _numpy
 from . import _private
 from .tracing import compiling, constant, read_as, reading
@@ -114,13 +114,6 @@ def to_numpy(x) -> np.ndarray:
     if x.dtype is torch.bfloat16:
         x = x.float()
     return x.numpy(force=True)
-
-
-def looked_at_a_value() -> JitError:
-    return interface.looked_at_a_value(
-        "use `ops.where()`, or make the argument static; control flow that depends on values "
-        "(`ops.cond()`, `ops.switch()`, `ops.while_loop()`) cannot be compiled on PyTorch"
-    )
 
 
 def has_values(x) -> bool:

@@ -14,8 +14,8 @@ from torch.overrides import TorchFunctionMode
 
 from ... import _tree
 from ...errors import GradientError
+from ..interface import looked, looked_at_a_value
 from . import _private, transforms
-from .base import looked_at_a_value
 from .nesting import Others, reaches_others
 
 results_of, active, eager = _private.results_of, _private.transforming, _private.eager
@@ -604,19 +604,62 @@ def compile(f):
     return call
 
 
-class _Unseen(TorchFunctionMode):
-    """A scope in which the values of traced tensors go into no array, list or text: ``make_fx`` would let them."""
+knows_values = True
+
+
+class _Watched(TorchFunctionMode):
+    """A scope in which the values of traced tensors go into no array, list or text: ``make_fx`` would let them.
+
+    A decision (``if x > 0``, ``int(x)``) is told to ``looks``, where there is one.
+    """
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        if func in _LOOKS and _private.depends_on_inputs(args[0]):
-            raise looked_at_a_value()
+        if (func in _READS or func in _DECIDES) and _private.depends_on_inputs(args[0]):
+            value = NotImplemented
+            if func in _DECIDES:
+                value = looked(args[0], lambda x: _private.outside_of_graph(func, x))
+            if value is NotImplemented:
+                raise looked_at_a_value()
+            return value
         return func(*args, **(kwargs or {}))
 
 
-_LOOKS = frozenset(
-    getattr(torch.Tensor, name)
-    for name in "numpy tolist __array__ __repr__ __format__ __dlpack__ __reduce_ex__".split()
+_READS, _DECIDES = (
+    frozenset(getattr(torch.Tensor, name) for name in names.split())
+    for names in (
+        "numpy tolist __array__ __repr__ __format__ __dlpack__ __reduce_ex__",
+        "__bool__ __int__ __index__ item",
+    )
 )
+
+
+class _Sized(_private.DispatchMode):
+    """A scope in which a result has as many elements as a mask has true ones only where these are counted.
+
+    ``make_fx`` would take its size for one that all arguments give.
+    """
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if torch.Tag.dynamic_output_shape in func.tags:
+            for mask in _masks(func, args):
+                if _private.depends_on_inputs(mask):
+                    counted = torch.count_nonzero(mask)
+                    if looked(counted, lambda x: _private.outside_of_graph(int, x)) is NotImplemented:
+                        raise looked_at_a_value()
+        return func(*args, **(kwargs or {}))
+
+
+def _masks(func, args):
+    """The tensors whose elements say how large a result is."""
+    if func is torch.ops.aten.index.Tensor:
+        return [x for x in args[1] if x is not None and x.dtype in (torch.bool, torch.uint8)]
+    if func is torch.ops.aten.masked_select.default:
+        return args[1:2]
+    if func is torch.ops.aten.nonzero.default:
+        return args[:1]
+    if any(isinstance(x, torch.Tensor) and _private.depends_on_inputs(x) for x in args):
+        raise looked_at_a_value()
+    return ()
 
 
 def _graph(f, tensors):
@@ -626,11 +669,12 @@ def _graph(f, tensors):
     traced: dict = {}
 
     def tensors_of(*xs):
-        traced["leaves"], traced["form"] = _tree.flatten(f(*xs))
+        with _Sized():
+            traced["leaves"], traced["form"] = _tree.flatten(f(*xs))
         return [x for x in traced["leaves"] if isinstance(x, torch.Tensor)]
 
     try:
-        with _Unseen():
+        with _Watched():
             graph = make_fx(tensors_of)(*tensors)
     except RuntimeError as error:
         if "tracing tensor" not in str(error):

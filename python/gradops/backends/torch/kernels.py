@@ -4,6 +4,7 @@ import torch
 
 from ..array import complete
 from . import base, derivatives  # noqa: F401
+from .control import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .host import foresee, on_host  # noqa: F401
 from .indexing import *  # noqa: F403
