@@ -54,10 +54,10 @@ def jit(f: Callable[P, R], static_argnums: int | tuple[int, ...] = ()) -> Compil
 
     Raises:
         JitError: (a RuntimeError) the function converts values to Python numbers (but for ``int()`` and
-            ``item()``) or arrays, gives those that it branches on to a library's own function, or draws from a random generator of NumPy's,
-            Python's or another library's that was there before, while it is traced; it changes what it reads
-            from outside; or its result carries a gradient to a Variable that is no argument, which would be
-            lost. A function that a loop calls did something else the second time.
+            ``item()``) or arrays, gives those that it branches on to a library's own function, or draws from a random
+            generator of NumPy's, Python's or another library's that was there before, while it is traced; it changes
+            what it reads from outside; or its result carries a gradient to a Variable that is no argument, which
+            would be lost. A function that a loop calls did something else the second time.
         ArgumentTypeError: an argument that is no tensor and not static; a static one that cannot be compared;
             ``static_argnums`` that are no whole numbers.
 
