@@ -14,7 +14,7 @@ overlay_functions <- function() {
 
 only_adapted <- base::c(
   "append", "replace", "Reduce", "Filter", "Find", "Position", "proportions", "prop.table", "marginSums",
-  "margin.table", "simplify2array",
+  "margin.table", "simplify2array", "cov.wt", "ARMAacf",
   "setdiff", "union", "intersect", "setequal", "structure", "modifyList"
 )
 
@@ -35,6 +35,7 @@ make_overloads <- function() {
       vapply = over_function(vapply, "FUN"), mapply = over_function(mapply, "FUN"), apply = over_function(apply, "FUN"),
       sweep = over_function(sweep, "FUN"), outer = over_function(outer, "FUN"), Map = over_function(base::Map, "f"),
       replicate = replicate_overload, diffinv = diffinv_overload,
+      ARMAtoMA = arma_to_ma_overload, polyroot = polyroot_overload,
       do.call = do_call_overload, match.fun = match_fun_overload, eval = eval_overload,
       environment = environment_overload, rbind = rbind_overload, as.matrix = as_matrix_overload,
       Diagonal = diagonal_overload, bandSparse = band_overload, sparseMatrix = sparse_matrix_overload,
@@ -90,17 +91,60 @@ replicate_overload <- function(n, expr, simplify = "array") {
 
 # The sums that `diff()` would take apart again.
 diffinv_overload <- function(x, lag = 1L, differences = 1L, xi, ...) {
-  if (!any_tensor(x)) {
-    return(if (missing(xi)) stats::diffinv(x, lag, differences, ...) else stats::diffinv(x, lag, differences, xi, ...))
+  if (missing(xi)) xi <- NULL
+  if (!any_tensor(x, xi)) {
+    return(if (is.null(xi)) stats::diffinv(x, lag, differences, ...) else stats::diffinv(x, lag, differences, xi, ...))
   }
-  if (!missing(xi)) unsupported("xi", "is 0 where `x` is a tensor.", "Add what the initial values make to the result.")
-  if (length(dim(x)) > 1L) unsupported("x", "must be a vector where it is a tensor.")
+  if (length(dim(x)) > 1L) unsupported("x", "must be a vector where it or `xi` is a tensor.")
+  if (!is.null(xi)) { # whose part is linear, too
+    unit <- base::diag(length(xi))
+    none <- numeric(length(x))
+    of_unit <- function(k) stats::diffinv(none, lag, differences, unit[k, ])
+    starts <- base::vapply(seq_along(xi), of_unit, numeric(length(x) + length(xi)))
+    return(diffinv_overload(x, lag, differences) + flat(matmul_tensor(starts, flat(xi))))
+  }
+  if (!any_tensor(x)) {
+    return(stats::diffinv(x, lag, differences))
+  }
   for (i in seq_len(differences)) {
     n <- length(x)
     sums <- base::outer(seq_len(n + lag) - lag, seq_len(n), function(i, j) (j <= i & (i - j) %% lag == 0) + 0)
     x <- flat(matmul_tensor(sums, flat(x)))
   }
   x
+}
+
+# The recursion of the weights of past innovations.
+arma_to_ma_overload <- function(ar = numeric(), ma = numeric(), lag.max) {
+  if (!any_tensor(ar, ma)) {
+    return(stats::ARMAtoMA(ar, ma, lag.max))
+  }
+  weights <- list()
+  for (j in seq_len(whole_numbers(lag.max, "ARMAtoMA"))) {
+    weight <- if (j <= length(ma)) ma[j] else 0
+    for (i in seq_len(min(j, length(ar)))) weight <- weight + ar[i] * (if (i == j) 1 else weights[[j - i]])
+    weights[[j]] <- weight
+  }
+  do.call(c, weights)
+}
+
+# R's roots, and two of Newton's steps from them, which have their derivatives to the second order.
+polyroot_overload <- function(z) {
+  if (!any_tensor(z)) {
+    return(base::polyroot(z))
+  }
+  known <- known_values(z)
+  if (is.null(known)) needs_values("`polyroot()`", "Compile what comes after it.")
+  roots <- as.complex(op_convert_to_tensor(array_of(base::polyroot(as.vector(known)))))
+  for (step in 1:2) {
+    value <- slope <- 0i
+    for (k in rev(seq_along(known))) {
+      slope <- slope * roots + value
+      value <- value * roots + as.complex(z[k])
+    }
+    roots <- roots - value / slope
+  }
+  roots
 }
 
 do_call_overload <- function(what, args, quote = FALSE, envir = parent.frame()) {

@@ -108,7 +108,15 @@ matmul_tensor <- function(x, y, call = parent.frame()) {
   if (is_missing_somewhere(x) || is_missing_somewhere(y)) {
     return(multiply_past_missing(x, y, base::`%*%`, function(x, y) matmul_tensor(x, y, call)))
   }
-  product_in_log(x, y) %||% call_core("interop.r.matmul", operand(x), operand(y), .call = call)
+  product <- product_in_log(x, y) %||% call_core("interop.r.matmul", operand(x), operand(y), .call = call)
+  named_product(product, x, y, 1L, 2L)
+}
+
+# With the names of rows and columns that the factors have, of which one is a tensor with some.
+named_product <- function(product, x, y, rows, columns) {
+  of <- function(x, axis) if (length(dim(x)) == 2L) dimnames(x)[[axis]]
+  has_names <- function(x) is.environment(x) && !is.null(dimnames_tensor(x))
+  if (has_names(x) || has_names(y)) with_dimnames(product, list(of(x, rows), of(y, columns))) else product
 }
 
 # One number is a vector of length 1 in R.
@@ -258,7 +266,7 @@ assign_length_tensor <- function(x, value) {
 }
 
 t_tensor <- function(x) {
-  logged <- if (!is.null(state$scalars)) rearranged(x, base::t)
+  logged <- if (!is.null(state$scalars) && is.null(dimnames_tensor(x))) rearranged(x, base::t)
   if (!is.null(logged)) {
     return(logged)
   }
@@ -269,7 +277,10 @@ t_tensor <- function(x) {
       class = c("gradops_error_shape", "gradops_error"), call = caller_env()
     )
   }
-  if (rank == 2) call_op("transpose", x, NULL) else call_op("reshape", x, c(1L, -1L))
+  if (rank < 2) {
+    return(call_op("reshape", x, c(1L, -1L)))
+  }
+  with_dimnames(call_op("transpose", x, NULL), rev(dimnames_tensor(x)))
 }
 
 # Values in R ----------------------------------------------------------------------------------------------------------

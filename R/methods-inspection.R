@@ -9,7 +9,7 @@
 #' (`data.frame(m = p * 2)`, `transform()`, `d$m <- p`): `$`, `[`, `with()`, `rbind()`, `merge()`, `split()`, `sapply()`
 #' and `as.matrix()` work on them; formulas and `colSums()` are errors, and a column of one element is not recycled.
 #'
-#' `length()`, `dim()`, `nrow()`, `ncol()`, `NROW()`, `NCOL()` and `seq_along()` are R's. `dimnames()` is `NULL`.
+#' `length()`, `dim()`, `nrow()`, `ncol()`, `NROW()`, `NCOL()` and `seq_along()` are R's. `dimnames()` are those given.
 #' `all.equal()` is a generic in its first argument: the tensor comes first. `isTRUE()` and `isFALSE()` look at the
 #' value of one boolean. `stopifnot()` takes tensors while a function is differentiated; elsewhere it wants R's
 #' logicals: `stopifnot(as.logical(all(x > 0)))`.

@@ -118,11 +118,13 @@ rbind_tensor <- function(..., deparse.level = 1) {
 }
 
 bind <- function(parts, axis, call = parent.frame()) {
-  parts <- Filter(Negate(is.null), unname(parts))
+  parts <- Filter(Negate(is.null), parts)
+  names <- names_of_bound(parts, axis)
+  parts <- unname(parts)
   matrices <- vapply(parts, function(part) length(dim(part)) > 1L, NA)
   nothing <- !matrices & lengths(parts) == 0L
   if (any(nothing) && !all(nothing)) {
-    return(bind(parts[!nothing], axis, call))
+    return(bind(stats::setNames(parts, names$given)[!nothing], axis, call))
   }
   along <- 3L - axis
   sizes <- if (any(matrices)) {
@@ -138,7 +140,25 @@ bind <- function(parts, axis, call = parent.frame()) {
   }
   line <- if (axis == 1L) c(1L, max(sizes)) else c(max(sizes), 1L)
   parts[!matrices] <- lapply(parts[!matrices], function(part) fill(recycled(part, max(sizes)), line))
-  op_concatenate(parts, axis)
+  with_dimnames(op_concatenate(parts, axis), names$dimnames)
+}
+
+# Those of the parts, or of a matrix among them, along the axis; across it those of the first part that has some.
+names_of_bound <- function(parts, axis) {
+  given <- names(parts)
+  along <- Map(function(part, name) {
+    if (length(dim(part)) > 1L) {
+      dimnames(part)[[axis]] %||% character(dim(part)[axis])
+    } else {
+      if (length(part) > 0L) name
+    }
+  }, unname(parts), given %||% character(length(parts)))
+  across <- Find(Negate(is.null), lapply(unname(parts), function(part) {
+    if (length(dim(part)) > 1L) dimnames(part)[[3L - axis]] else names(part)
+  }))
+  along <- unlist(along, use.names = FALSE)
+  dimnames <- list(across, if (any(nzchar(along))) along)
+  list(given = given, dimnames = if (axis == 2L) dimnames else rev(dimnames))
 }
 
 rep_tensor <- function(x, ...) {

@@ -7,14 +7,15 @@
 #' attached before or after.
 #'
 #' Matrices of Matrix stand beside tensors as constants: `M %*% p`, `crossprod(M, p)`, `solve(M, p)` and the like take
-#' and derive by what a sparse matrix holds alone; sums with others, scalings and elementwise products by
-#' tensors stay sparse. Of such a matrix `solve(Q, b)` and `determinant(Q)`, where it is symmetric and positive definite, are sparse too.
+#' and derive by what a sparse matrix holds alone; sums with others, scalings and elementwise products by tensors stay
+#' sparse. Of such a matrix `solve(Q, b)` and `determinant(Q)`, where it is symmetric and positive definite, are sparse
+#' too.
 #'
 #' `t()`, `aperm()`, `chol()`, `qr()`, `determinant()`, and so `det()`, are generics in base R and have methods for
 #' tensors; `upper.tri()` and `lower.tri()` look at dimensions alone.
 #'
 #' Where several answers are right, each library chooses its own: the signs of eigenvectors, of singular vectors, and of
-#' the columns of Q. Labels are lost: tensors have no dimnames. `qr()` finds no rank: `$rank` is the smaller dimension.
+#' the columns of Q. Labels are lost. `qr()` finds no rank: `$rank` is the smaller dimension.
 #' @param x,y,a,b,X,Y,r,l Tensors, variables, R's matrices or vectors.
 #' @param FUN A function of two vectors, or its name.
 #' @param make.dimnames Ignored for tensors.
@@ -65,7 +66,7 @@ crossprod_tensor <- function(x, y = NULL, ...) {
   if (is_missing_somewhere(x) || is_missing_somewhere(y)) {
     return(multiply_past_missing(x, y, base::crossprod, crossprod_tensor))
   }
-  call_core("interop.r.crossprod", operand(x), operand(y))
+  named_product(call_core("interop.r.crossprod", operand(x), operand(y)), x, y %||% x, 2L, 2L)
 }
 
 #' @rdname tensor_matrices
@@ -81,7 +82,7 @@ tcrossprod_tensor <- function(x, y = NULL, ...) {
   if (is_missing_somewhere(x) || is_missing_somewhere(y)) {
     return(multiply_past_missing(x, y, base::tcrossprod, tcrossprod_tensor))
   }
-  call_core("interop.r.tcrossprod", operand(x), operand(y))
+  named_product(call_core("interop.r.tcrossprod", operand(x), operand(y)), x, y %||% x, 1L, 1L)
 }
 
 # Of R's values with a function that gives tensors: base R looks after all else, but cannot give them dimnames.
@@ -108,14 +109,18 @@ outer_tensor <- function(X, Y, FUN = "*", ...) {
     if (is_missing_somewhere(X) || is_missing_somewhere(Y)) {
       return(multiply_past_missing(X, Y, base::outer, function(x, y) outer_tensor(x, y)))
     }
-    return(fill(op_outer(flat(X), flat(Y)), dims))
+    return(with_dimnames(fill(op_outer(flat(X), flat(Y)), dims), outer_names(X, Y)))
   }
   FUN <- match.fun(FUN)
   value <- FUN(recycled(X, prod(dims)), op_repeat(flat(Y), length(X)), ...)
   if (length(value) != prod(dims)) {
     unsupported("FUN", sprintf("must give %d values, one for each pair; got %d.", prod(dims), length(value)))
   }
-  fill(value, dims)
+  with_dimnames(fill(value, dims), outer_names(X, Y))
+}
+
+outer_names <- function(X, Y) {
+  if (length(dim(X)) < 2L && length(dim(Y)) < 2L) list(own_names(X), own_names(Y))
 }
 
 #' @rdname tensor_matrices

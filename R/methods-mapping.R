@@ -68,6 +68,7 @@ apply_tensor <- function(X, MARGIN, FUN, ..., simplify) {
   if (!any(vapply(values, is_tensor, NA))) { # R's values, put together by base R
     return(base::apply(base::array(seq_along(values), dims[MARGIN]), seq_along(MARGIN), function(i) values[[i]]))
   }
+  if (length(MARGIN) == 1L && !is.null(dimnames_tensor(X))) names(values) <- dimnames_tensor(X)[[MARGIN]]
   put_together(values, dims[MARGIN])
 }
 
@@ -83,7 +84,14 @@ put_together <- function(parts, dims, higher = FALSE) {
   }
   whole <- joined(parts)
   inner <- if (higher && sizes > 1L) shape_of(parts[[1]]) else if (sizes > 1L) sizes
-  if (is.null(inner) && length(dims) == 1L) with_names(whole, names(parts)) else fill(whole, c(inner, dims))
+  if (is.null(inner) && length(dims) == 1L) {
+    return(with_names(whole, names(parts)))
+  }
+  whole <- fill(whole, c(inner, dims))
+  if (length(inner) == 1L && length(dims) == 1L) {
+    whole <- with_dimnames(whole, list(own_names(parts[[1L]]), names(parts)))
+  }
+  whole
 }
 
 #' @rdname tensor_mapping
@@ -126,6 +134,7 @@ vapply <- function(X, FUN, FUN.VALUE, ..., USE.NAMES = TRUE) {
   length(tensors) <- count
   flat_value <- base::matrix(value, ncol = count)
   for (i in which(base::vapply(tensors, is.null, NA))) tensors[[i]] <- flat_value[, i]
+  names(tensors) <- if (is.matrix(value)) colnames(value) else if (is.null(dim(value))) names(value)
   put_together(tensors, length(tensors), higher = TRUE)
 }
 

@@ -26,10 +26,35 @@ names_within <- function(x) {
   }
 }
 
+# Names of the dimensions of a matrix or an array, on R's handle too.
+with_dimnames <- function(x, dimnames) {
+  if (is_tensor(x) && length(unlist(dimnames)) > 0L) {
+    attr(x, "gradops_dimnames") <- lapply(dimnames, function(names) if (!is.null(names)) as.character(names))
+  }
+  x
+}
+
+# A part with the names that R's own would have, at places that are R's.
+with_part_names <- function(part, x, places, drop) {
+  force(part) # whose errors are better
+  if (any(vapply(places, is_any_tensor, NA))) {
+    return(part)
+  }
+  numbers <- base::array(seq_len(prod(dim(x))), dim(x), dimnames_tensor(x))
+  places <- lapply(places, function(place) if (is.null(place)) rlang::missing_arg() else place)
+  chosen <- do.call(`[`, c(list(numbers), places, drop = drop))
+  if (length(dim(chosen)) > 1L) with_dimnames(part, dimnames(chosen)) else with_names(part, names(chosen))
+}
+
 # What base R's arithmetic does: the names of the first operand of the result's length, and its time (see
 # stats-series.R).
 keep_names <- function(result, x, y = NULL) {
   if (is.object(x)) result <- with_time(result, time_of(x))
+  dimnames <- if (is.environment(x)) dimnames_tensor(x)
+  if (is.null(dimnames) && is.environment(y)) dimnames <- dimnames_tensor(y)
+  if (!is.null(dimnames)) {
+    return(if (length(dim(result)) == length(dimnames)) with_dimnames(result, dimnames) else result)
+  }
   first <- own_names(x)
   second <- own_names(y)
   if (is.null(first) && is.null(second)) { # nearly always

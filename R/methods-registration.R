@@ -13,7 +13,7 @@ methods_of_tensors <- function() {
       Ops = Ops_tensor, Math = Math_tensor, Summary = Summary_tensor, Complex = Complex_tensor,
       `[` = subset_tensor, `[<-` = assign_tensor, `[[` = element_tensor, `[[<-` = assign_element_tensor,
       `$` = dollar_tensor, names = names_tensor, `names<-` = set_names_tensor,
-      dim = dim_tensor, `dim<-` = assign_dim_tensor, dimnames = dimnames_tensor, `dimnames<-` = no_dimnames,
+      dim = dim_tensor, `dim<-` = assign_dim_tensor, dimnames = dimnames_tensor, `dimnames<-` = set_dimnames_tensor,
       `length<-` = assign_length_tensor, length = length_tensor,
       t = t_tensor, aperm = aperm_tensor,
       as.array = as_array_tensor, as.matrix = as_matrix_tensor, as.vector = as_vector_tensor,

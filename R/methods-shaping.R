@@ -5,7 +5,7 @@
 #' @param data A tensor or variable, or what base R takes. Its elements are recycled or cut to fit.
 #' @param nrow,ncol Rows and columns.
 #' @param byrow If `TRUE`, the matrix is filled by row.
-#' @param dimnames Names of the elements of an array of one dimension; ignored for others, which have none.
+#' @param dimnames Names of the elements of an array of one dimension; of others those of rows, columns, ...
 #' @param dim Sizes of the dimensions.
 #' @param x A tensor, or what base R takes.
 #' @returns A tensor: `drop()` leaves out dimensions of size 1.
@@ -47,7 +47,7 @@ matrix_tensor <- function(data = NA, nrow = 1, ncol = 1, byrow = FALSE, dimnames
   logged <- if (!is.null(state$scalars) && length(data) == prod(dim)) {
     rearranged(data, function(cells) base::matrix(cells, dim[1L], dim[2L], byrow))
   }
-  logged %||% call_core("interop.r.filled", data, as.list(dim), byrow)
+  with_dimnames(logged %||% call_core("interop.r.filled", data, as.list(dim), byrow), dimnames)
 }
 
 #' @rdname tensor_shapes
@@ -62,7 +62,7 @@ array_tensor <- function(data = NA, dim = length(data), dimnames = NULL) {
     return(base::array(data, dim, dimnames))
   }
   filled <- call_core("interop.r.filled", data, as.list(as.integer(dim)))
-  if (length(dim) == 1L) as_one_dimensional(filled, dimnames[[1L]]) else filled
+  if (length(dim) == 1L) as_one_dimensional(filled, dimnames[[1L]]) else with_dimnames(filled, dimnames)
 }
 
 #' @rdname tensor_shapes
@@ -89,12 +89,17 @@ assign_dim_tensor <- function(x, value) {
   if (length(value) == 1L) as_one_dimensional(filled, NULL) else filled
 }
 
-no_dimnames <- function(x, value) {
-  if (is.null(value)) {
-    return(x)
+set_dimnames_tensor <- function(x, value) {
+  size <- dim(x)
+  fits <- is.list(value) && length(value) == length(size) && all(lengths(value) %in% c(0L, size)) &&
+    all(lengths(value) == 0L | lengths(value) == size)
+  if (!is.null(value) && !fits) {
+    abort(
+      sprintf("`dimnames<-`: a list of names for the dimensions %s is needed.", toString(size)),
+      class = c("gradops_error_type", "gradops_error"), argument = "value", call = NULL
+    )
   }
-  abort(
-    c("Tensors have no dimnames.", i = "Name the dimensions of `as.array(x)`."),
-    class = c("gradops_error_type", "gradops_error"), argument = "value", call = NULL
-  )
+  x <- another_handle(x)
+  attr(x, "gradops_dimnames") <- NULL
+  with_dimnames(x, value)
 }

@@ -67,7 +67,8 @@ subset_tensor <- function(x, ..., drop = TRUE) { # nolint: cyclocomp_linter. The
   }
   if (is.null(names) || ...length() != 1) {
     if (...length() > 1 && !is.null(dimnames_tensor(x))) {
-      return(call_core("interop.r.subset", x, places_in(x, places_of(...)), flag(drop)))
+      places <- places_of(...)
+      return(with_part_names(call_core("interop.r.subset", x, places_in(x, places), flag(drop)), x, places, drop))
     }
     return(call_core("interop.r.subset", x, indices(...), flag(drop)))
   }

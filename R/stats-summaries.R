@@ -136,8 +136,13 @@ over <- function(op, nan_op, rows) {
   }
 }
 
-row_sums_tensor <- function(x, ...) over(op_sum, op_nansum, TRUE)(x, ...)
-col_sums_tensor <- function(x, ...) over(op_sum, op_nansum, FALSE)(x, ...)
+row_sums_tensor <- function(x, ...) named_sums(over(op_sum, op_nansum, TRUE)(x, ...), x, 1L)
+col_sums_tensor <- function(x, ...) named_sums(over(op_sum, op_nansum, FALSE)(x, ...), x, 2L)
+
+named_sums <- function(sums, x, axis) {
+  names <- if (is.environment(x)) dimnames_tensor(x)
+  if (length(names) == 2L && !is.null(names[[axis]])) with_names(sums, names[[axis]]) else sums
+}
 row_means_tensor <- function(x, ...) over(op_mean, op_nanmean, TRUE)(x, ...)
 col_means_tensor <- function(x, ...) over(op_mean, op_nanmean, FALSE)(x, ...)
 

@@ -59,5 +59,5 @@ test_each("shapes are filled by column", {
   x <- variable(v)
   expect_error(dim(x) <- c(2, 2), "4 elements; the tensor has 6", class = "gradops_error_shape")
   expect_null(dimnames(x))
-  expect_error(dimnames(x) <- list("a"), "no dimnames", class = "gradops_error_type")
+  expect_error(dimnames(x) <- list("a"), "a list of names", class = "gradops_error_type")
 })
