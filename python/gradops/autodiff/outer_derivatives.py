@@ -53,7 +53,7 @@ class Others:
 
     def active(self) -> bool:
         """True if one of the leaves is no constant of a derivative that is over."""
-        return any(not hasattr(x, "gradops_done") for x in self.found)
+        return any(not (hasattr(x, "gradops_done") or _is_over(x)) for x in self.found)
 
     def read(self, edges: tuple) -> None:
         """Count the edges that were read, too."""
@@ -68,6 +68,12 @@ class Others:
             yield
         finally:
             readers.remove(self.read)
+
+
+def _is_over(x) -> bool:
+    """True for an argument of a loop's or branch's function that is neither traced nor differentiated any more."""
+    body = getattr(x, "gradops_body", None)
+    return body is not None and not body.in_use
 
 
 def reaches_others(y: Variable, inputs: list) -> bool:

@@ -113,7 +113,7 @@ class Body:
         # neither called nor differentiated now has no place for it, see `_is_anothers`.
         for x in self._leaves():
             x.gradops_body = self  # type: ignore[attr-defined]
-        self._in_use = 1
+        self.in_use = 1
         with changed(recorder, recorder.get().within(inner)), outer.inside(inner):
             with np.errstate(all="ignore"):  # NumPy warns where it runs, and only if it does
                 results = function(*arguments)
@@ -124,7 +124,7 @@ class Body:
         self.steps = emission.needed_steps(inner, {p.index for group in self.outputs for p in group})
         self._emitted: Any = None
         self._record([list(group) for group in results])
-        self._in_use = 0
+        self.in_use = 0
 
     def _leaves(self) -> list[Variable]:
         return [x for group in self._inputs for x in group if isinstance(x, Variable)]
@@ -153,8 +153,8 @@ class Body:
             # A function's nodes are those that were made between its start and its end, by the one clock of the tape.
             # Functions may be nested, so several may have been at work when a node was made.
             around = [body for body in self.outer.root.bodies if body.start < edge.seq < body.end]
-            return bool(around) and not any(body._in_use for body in around)
-        return not getattr(edge, "gradops_body", self)._in_use
+            return bool(around) and not any(body.in_use for body in around)
+        return not getattr(edge, "gradops_body", self).in_use
 
     def values(self, group: int) -> list:
         """The values of some of its results for the examples."""
@@ -210,12 +210,12 @@ class Body:
         """
         in_use = {id(body): body for body in (self, *(body for body, _ in self.program.passed.values()))}
         for body in in_use.values():
-            body._in_use += 1
+            body.in_use += 1
         try:
             return self._vjp(arguments, active, cotangents)
         finally:
             for body in in_use.values():
-                body._in_use -= 1
+                body.in_use -= 1
 
     def _vjp(self, arguments, active, cotangents) -> tuple[list[list], list]:
         create_graph = engine.recording.get()
