@@ -20,8 +20,10 @@
 #' Everything else that RTMB overloads, the densities of stats, `[<-`, matrices, takes tensors anyhow.
 #'
 #' @section Differences:
-#' Hessians with random effects are by differences of the exact gradient. `profile =`, `integrate =`, bias correction
-#' and the method `"cdf"` of `oneStepPredict()` are an error. Tapes are functions that are differentiated as they run:
+#' Hessians with random effects are by differences of the exact gradient. `profile =`, `integrate =` and bias
+#' correction are an error. `oneStepPredict()` has two methods: `"cdf"`, the default, which `"oneStepGeneric"` also is,
+#' and `"fullGaussian"`, which the `"oneStepGaussian"` ones also are. Tapes are functions that are differentiated as
+#' they run:
 #' `simplify()` and `atomic()` give them as they are, `print()` and `graph()` have nothing to show.
 #' @returns The name of what is attached, invisibly.
 #' @section Errors:
