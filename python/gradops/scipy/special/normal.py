@@ -116,7 +116,7 @@ def _series(x, sign: float):
 
 
 def _erfcx_slope(x, y):
-    far = x > 12
+    far = ops.real(x) > 12
     near = 2 * ops.where(far, 0.0, x) * ops.where(far, 0.0, y) - _SLOPE
     return ops.where(far, _SLOPE * _series(ops.where(far, x, 20.0), -1.0), near)
 
