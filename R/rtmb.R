@@ -21,9 +21,9 @@
 #'
 #' @section Differences:
 #' Hessians with random effects are by differences of the exact gradient. `profile =`, `integrate =` and bias
-#' correction are an error. `oneStepPredict()` has two methods: `"cdf"`, the default, which `"oneStepGeneric"` also is,
-#' and `"fullGaussian"`, which the `"oneStepGaussian"` ones also are. Tapes are functions that are differentiated as
-#' they run:
+#' correction are an error. `oneStepPredict()` has two methods: `"fullGaussian"`, which the `"oneStepGaussian"` ones also
+#' are, TMB's default among them, and `"cdf"`, which `"oneStepGeneric"` also is. Tapes are functions that are
+#' differentiated as they run:
 #' `simplify()` and `atomic()` give them as they are, `print()` and `graph()` have nothing to show.
 #' @returns The name of what is attached, invisibly.
 #' @section Errors:
@@ -294,7 +294,7 @@ as.list.gradops_sdreport <- function(x, what = "Estimate", report = FALSE, ...) 
 
 one_step_predict <- function(
   obj, observation.name = NULL, data.term.indicator = NULL,
-  method = c("cdf", "oneStepGeneric", "fullGaussian", "oneStepGaussian", "oneStepGaussianOffMode"), subset = NULL,
+  method = c("oneStepGaussianOffMode", "fullGaussian", "oneStepGeneric", "oneStepGaussian", "cdf"), subset = NULL,
   conditional = NULL, ...
 ) {
   kind <- if (match.arg(method) %in% c("cdf", "oneStepGeneric")) "cdf" else "gaussian"

@@ -55,7 +55,7 @@ def fixed_point(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int
 
     Raises:
         GradientError: no convergence within ``max_iterations`` (inside a trace of JAX or a TensorFlow graph
-            the last iterate is given instead, as its values are not known).
+            the last iterate is given instead, as its values are not known); a derivative of fourth order.
         ShapeError, ArgumentError: an ``f`` that changes the shape, or the structure.
 
     Gradient:
@@ -358,7 +358,32 @@ def stepped(residual: Callable, inverse: Callable, x, rest=None):
     for i in range(steps := max(STEPS, getattr(rest, "order", 0))):  # each makes one more of a series' order right
         x = ops.subtract(x, inverse(rest))
         rest = residual(x) if i < steps - 1 else None
-    return x
+    return x if steps > STEPS else _limited(x, (None, 1.0, *[0.0] * (STEPS - 1)))
+
+
+def _limited(x, values: tuple):
+    """``x``, whose derivatives of a higher order than the steps make right are an error.
+
+    Each derivative hands the limit on, as its factor is a function of ``x`` too: 1, and then 0.
+
+    Args:
+        values: those of this function and of its derivatives, as far as there are any; None for ``x`` itself.
+    """
+    value, *rest = values
+
+    @custom_gradient
+    def limited(x):
+        def gradient(upstream):
+            if not rest:
+                raise GradientError(
+                    f"the solution of an equation has no derivative of an order above {STEPS}.",
+                    hint="where it needs none, pass it through `gradops.stop_gradient()`",
+                )
+            return ops.multiply(upstream, _limited(x, tuple(rest)))
+
+        return x if value is None else ops.full_like(x, value), gradient
+
+    return limited(x)
 
 
 def _held(f: Callable) -> Callable:
