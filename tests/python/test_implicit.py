@@ -8,7 +8,7 @@ from parity import BACKENDS, numpy, tensors
 
 import gradops
 from gradops import config, functional, grad, ops
-from gradops.errors import ArgumentError, GradientError, JitError, ShapeError
+from gradops.errors import ArgumentError, GradientError, ShapeError
 
 
 @pytest.fixture(params=BACKENDS)
@@ -186,9 +186,9 @@ def test_a_fourth_derivative_is_an_error(backend):
     def f(a):
         return cube_root(a, backend)
 
-    with pytest.raises(GradientError, match="no derivative of an order above 3"):
+    with pytest.raises(GradientError, match="order above 3|to order 3"):
         grad(grad(grad(grad(f))))(on(backend, 1.3))
-    with pytest.raises(GradientError, match="no derivative of an order above 3"):
+    with pytest.raises(GradientError, match="order above 3|to order 3"):
         gradops.jvp(grad(grad(grad(f))), (on(backend, 1.3),), (on(backend, 1.0),))
 
 
