@@ -63,7 +63,14 @@ ops_sparse <- function(operator, e1, e2) {
   first <- is_sparse(e1)
   sparse <- as_sparse_tensor(if (first) e1 else e2)
   other <- if (first) e2 else e1
-  keeps <- operator == "*" || first && operator %in% c("/", "^", "%/%", "%%")
+  # 0 stays 0: not 0 / 0, nor 0^0.
+  known <- is.numeric(other)
+  keeps <- operator == "*" || first && switch(operator,
+    `/` = !known || all(other != 0),
+    `%/%` = , `%%` = known && all(other != 0),
+    `^` = known && all(other > 0),
+    FALSE
+  )
   if (keeps && length(other) > 1L) {
     at <- if (is.null(dim(other))) (sparse$row - 1) %% length(other) + 1 else cbind(sparse$row, sparse$column)
     other <- other[at]
@@ -177,7 +184,7 @@ sparse_methods <- function() {
       determinant = determinant_sparse, solve = solve_by_sparse,
       Math = function(x, ...) {
         f <- get(.Generic, topenv())
-        if (!identical(f(0), 0)) {
+        if (startsWith(.Generic, "cum") || !identical(f(0), 0)) {
           return(f(dense_of_sparse(x), ...))
         }
         sparse_tensor(f(x$value, ...), x$row, x$column, x$dim)

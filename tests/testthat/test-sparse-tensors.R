@@ -31,6 +31,12 @@ test_some("sparse matrices by parameters: values, gradients, compiled", {
     function(p) {
       S <- sparseMatrix(c(1, 2, 2), c(1, 1, 2), x = c(p, p[1] * p[2]))
       sum(crossprod(S, c(1, 2))) - sum(-S / p[1])
+    },
+    function(p) {
+      Q <- p[1] * L
+      Q[2, 3] <- p[2]
+      Q[1, 1] <- 3
+      sum(Q^2) + sum(Q^0) * p[1] + sum(cumsum(Q) * seq_len(n^2)) / 100
     }
   )
   p <- c(0.7, 1.9)
