@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import engines
 import pytest
+from parity import BACKENDS
 
 from gradops import config
 from gradops.errors import BackendError
@@ -79,6 +80,13 @@ def pytest_runtest_setup(item):
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
     return (yield from skipped_without(item))
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request):
+    """Each library in turn, as the default one."""
+    with config.use_backend(request.param):
+        yield request.param
 
 
 @pytest.fixture

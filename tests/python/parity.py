@@ -155,6 +155,11 @@ def tensors(value, backend: str):
     return value
 
 
+def on(backend: str, value):
+    """Numbers as a backend's tensor of float64."""
+    return tensors(np.asarray(value, float), backend)
+
+
 def numpy(value):
     """Any result as NumPy arrays, nested as it was; ``None`` and Python values stay."""
     if isinstance(value, Variable):

@@ -4,22 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from parity import BACKENDS, numpy, tensors
+from parity import numpy, on
 
 import gradops
-from gradops import _tree, config, functional, ops
+from gradops import _tree, functional, ops
 from gradops.errors import ArgumentError, GradientError
-
-
-@pytest.fixture(params=BACKENDS)
-def backend(request):
-    with config.use_backend(request.param):
-        yield request.param
-
-
-def on(backend, value):
-    return tensors(np.asarray(value, float), backend)
-
 
 X = np.array([0.5, -1.0, 2.0])
 

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from parity import BACKENDS, tensors
+from parity import tensors
 
 import gradops
 from gradops import Variable, _tree, config, functional, ops
 from gradops.errors import ArgumentError, GradopsError, ShapeError
 from gradops.functional import ShapeDtypeStruct, eval_shape
-
-
-@pytest.fixture(params=BACKENDS)
-def backend(request):
-    with config.use_backend(request.param):
-        yield request.param
 
 
 def model(p, x, *, top=None):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from parity import BACKENDS, numpy, tensors
+from parity import numpy, on, tensors
 
 import gradops
 from gradops import Variable, config, functional, ops
@@ -13,16 +13,6 @@ from gradops.errors import ArgumentError, ArgumentTypeError, BackendError, Gradi
 X = np.array([0.5, 1.0, 1.5])
 V = np.array([1.0, -2.0, 3.0])
 M = np.arange(6.0).reshape(2, 3) / 5
-
-
-@pytest.fixture(params=BACKENDS)
-def backend(request):
-    with config.use_backend(request.param):
-        yield request.param
-
-
-def on(backend, value):
-    return tensors(np.asarray(value, float), backend)
 
 
 def energy(x):

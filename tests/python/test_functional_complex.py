@@ -13,7 +13,7 @@ import pytest
 from numpy.exceptions import ComplexWarning
 from parity import BACKENDS, numpy, tensors
 
-from gradops import Variable, config, custom_gradient, functional, grad, jit, ops
+from gradops import Variable, custom_gradient, functional, grad, jit, ops
 from gradops.autodiff import Function
 from gradops.errors import ArgumentTypeError
 
@@ -34,12 +34,6 @@ LOSSES = {
     "real part": lambda z: ops.sum(ops.real(ops.exp(z) * z)),
     "mixed": lambda z: ops.sum(ops.real(z) ** 3 * ops.imag(z)) + ops.sum(ops.abs(z)),
 }
-
-
-@pytest.fixture(params=BACKENDS)
-def backend(request):
-    with config.use_backend(request.param):
-        yield request.param
 
 
 def directional(f, z, t, h=1e-6):

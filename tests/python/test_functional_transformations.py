@@ -7,22 +7,11 @@ import pickle
 
 import numpy as np
 import pytest
-from parity import BACKENDS, numpy, tensors
+from parity import numpy, on, tensors
 
 import gradops
-from gradops import Variable, _tree, config, ops
+from gradops import Variable, _tree, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, GradientError, ShapeError
-
-
-@pytest.fixture(params=BACKENDS)
-def backend(request):
-    with config.use_backend(request.param):
-        yield request.param
-
-
-def on(backend, value):
-    return tensors(np.asarray(value, float), backend)
-
 
 SMOOTH = (ops.sin, ops.tanh, ops.softplus, lambda x: x * ops.exp(-x * x), ops.cumsum, lambda x: ops.flip(x, -1))
 ROUNDED = gradops.custom_gradient(lambda x: (ops.round(x), lambda upstream: 3.0 * upstream * x))

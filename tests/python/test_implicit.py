@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from parity import BACKENDS, numpy, tensors
+from parity import numpy, on
 
 import gradops
-from gradops import config, functional, grad, ops
+from gradops import functional, grad, ops
 from gradops.errors import ArgumentError, GradientError, ShapeError
-
-
-@pytest.fixture(params=BACKENDS)
-def backend(request):
-    with config.use_backend(request.param):
-        yield request.param
-
-
-def on(backend, value):
-    return tensors(np.asarray(value, float), backend)
 
 
 def square_root(a):

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import pytest
 from hypothesis import given
-from parity import BACKENDS, tensors
+from parity import tensors
 from test_facts import CASES_OF, few
 
 import gradops
@@ -17,12 +17,6 @@ from gradops import _tree, autodiff, config, ops, scipy
 from gradops.errors import ArgumentError, ArgumentTypeError, GradientError, ShapeError
 from gradops.functional import jet, root
 from gradops.ops._dispatch import registry
-
-
-@pytest.fixture(params=BACKENDS)
-def backend(request):
-    with config.use_backend(request.param):
-        yield request.param
 
 
 def numbers(tree):

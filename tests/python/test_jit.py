@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from parity import BACKENDS, numpy, tensors
+from parity import BACKENDS, numpy, on
 
 import gradops
 from gradops import Variable, backends, config, grad, ops, value_and_grad
@@ -18,16 +18,6 @@ from gradops.errors import ArgumentError, ArgumentTypeError
 from gradops.jit import JitError, jit
 
 X = np.array([0.5, 1.0, 1.5])
-
-
-@pytest.fixture(params=BACKENDS)
-def backend(request):
-    with config.use_backend(request.param):
-        yield request.param
-
-
-def on(backend, value):
-    return tensors(np.asarray(value, float), backend)
 
 
 def energy(x):
