@@ -97,7 +97,8 @@ LOOPS = {
     "cond": lambda x: ops.cond(x[0] < x[1], lambda: ops.exp(x[2]), lambda: x[2] - 1.0),
 }
 NUMBERS = np.array([0.3, -0.8, 1.7, 0.25])
-NATIVE = sorted({*rules.RULES, *filter(rules.rule_of, registry)})
+PUBLIC = [name for name in registry if not name.startswith("scipy.special._")]  # those take complex numbers alone
+NATIVE = sorted({*rules.RULES, *filter(rules.rule_of, PUBLIC)})
 
 
 @pytest.mark.skipif(machine.machine() is None, reason="llvmlite is not installed")

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..backends._keys import plain
 from ..ops._dispatch import facts_of
+from ..ops._matrices import is_vector
 from .array import Place
 from .emission import last_uses, needed_steps
 from .program import Program
@@ -307,10 +308,12 @@ def _matmul(analysis: Analysis, step: Step, a, b):
 def _solved(analysis: Analysis, step: Step, a, b, *settings):
     """A column of the solution, of its own right side and the whole matrix."""
     matrix, sides = analysis.of(a), analysis.of(b)
-    if matrix.ndim != 2 or sides.ndim != 2:
-        return NotImplemented
-    columns = analysis.unions.of_arrays(_united(analysis, sides, 0), _array(analysis.unions.of_all(matrix.flat)))
-    return np.broadcast_to(columns, sides.shape)
+    vector = is_vector(matrix.shape, sides.shape)
+    sides = sides[..., None] if vector else sides
+    whole = _united(analysis, _united(analysis, matrix, -1), -1)
+    columns = analysis.unions.of_arrays(whole[..., None], _united(analysis, sides, -2))[..., None, :]
+    found = np.broadcast_to(columns, (*columns.shape[:-2], *sides.shape[-2:]))
+    return found[..., 0] if vector else found
 
 
 def _united(analysis: Analysis, sets, axis: int) -> np.ndarray:
