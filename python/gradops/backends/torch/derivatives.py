@@ -614,13 +614,17 @@ class _Watched(TorchFunctionMode):
     """
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        if (func in _READS or func in _DECIDES) and _private.depends_on_inputs(args[0]):
-            value = NotImplemented
-            if func in _DECIDES:
-                value = looked(args[0], lambda x: _private.outside_of_graph(func, x))
-            if value is NotImplemented:
-                raise looked_at_a_value()
-            return value
+        if func in _DECIDES and _private.is_traced(args[0]):
+
+            def read(x):
+                return _private.outside_of_graph(func, x)
+
+            value = looked(args[0], read) if _private.depends_on_inputs(args[0]) else read(args[0])
+            if value is not NotImplemented:
+                return value
+            raise looked_at_a_value()
+        if func in _READS and _private.depends_on_inputs(args[0]):
+            raise looked_at_a_value()
         return func(*args, **(kwargs or {}))
 
 
