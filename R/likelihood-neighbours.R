@@ -163,7 +163,7 @@ emm_basis.gradops_fit <- function(object, trms, xlev, grid, coefficients, ...) {
 #'   `value`. `plot()` draws them, with the levels 0.5, 0.8, 0.95 and 0.99 dotted, and gives the profile, invisibly.
 #' @section Errors:
 #' - `gradops_error_argument`: an unknown parameter.
-#' @seealso [confint()][stats::confint] with `method = "profile"`.
+#' @seealso [maximize_likelihood()], whose `confint()` has `method = "profile"`.
 #' @examplesIf gradops_available()
 #' nll <- function(p, y) -sum(dexp(y, exp(p$log_rate), log = TRUE))
 #' fit <- maximize_likelihood(nll, list(log_rate = 0), c(0.3, 1.1, 2.5, 0.2))

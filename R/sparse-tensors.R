@@ -64,7 +64,7 @@ ops_sparse <- function(operator, e1, e2) {
   sparse <- as_sparse_tensor(if (first) e1 else e2)
   other <- if (first) e2 else e1
   # 0 stays 0: not 0 / 0, nor 0^0.
-  known <- is.numeric(other)
+  known <- !is_any_tensor(other)
   keeps <- operator == "*" || first && switch(operator,
     `/` = !known || all(other != 0),
     `%/%` = , `%%` = known && all(other != 0),

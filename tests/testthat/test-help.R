@@ -38,7 +38,10 @@ example_calls <- function(page) {
   as.list(utils::tail(parse(file, keep.source = FALSE), 1)[[1]][[3]][[2]])[-1] # of if (...) f({ ... })
 }
 
-derivative <- "grad\\(|gradient\\(|grad_fn\\(|jacobian\\(|hessian\\(|hvp\\(|backward\\(|profile\\(|gradcheck\\(|[$]gr"
+derivative <- paste0(
+  "grad\\(|gradient\\(|grad_fn\\(|jacobian\\(|hessian\\(|hvp\\(|backward\\(|profile\\(|gradcheck\\(|[$]gr|",
+  "maximize_likelihood\\("
+)
 
 test_once("every page has an example with a derivative, and says where else to look", {
   pages <- help_pages()
