@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import threading
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from gradops import grad, ops, value_and_grad
 from gradops.errors import GradopsError, JitError
 from gradops.functional import hessian
 from gradops.jit import guarded_programs, jit
+from gradops.jit.guards import Looks
 
 X = np.array([1.0, 2.0, 3.0])
 
@@ -406,6 +409,17 @@ def test_transformations_of_other_libraries_ways(backend):
     np.testing.assert_array_equal(numpy(grad(jit(sorted_out))(x)), [-1, -1, 2])
     value, slope = gradops.jvp(jit(sorted_out), (x,), (tensors(np.ones(3), backend),))
     assert (float(value), float(slope)) == (2, 0)
+
+
+@pytest.mark.parametrize("backend", OTHERS)
+def test_nothing_of_a_trace_is_held(backend):
+    compiled = jit(sorted_out)
+    held = [tensors(np.array(x), backend) for x in FINITE]
+    given = [weakref.ref(x) for x in held if compiled(x) is not None]
+    del held
+    gc.collect()
+    assert ways(compiled) > 1 and not any(x() is not None for x in given)
+    assert not [x for x in gc.get_objects() if isinstance(x, Looks)]
 
 
 @pytest.mark.parametrize("backend", OTHERS)

@@ -156,13 +156,17 @@ class OfLibrary:
         way = _Way()
 
         def f(*tensors):
-            def call():
-                way.looks = Looks(known)
-                with changed(looks, way.looks):
+            look = Looks(known)
+
+            def call():  # may be called twice
+                nonlocal look
+                look = Looks(known)
+                with changed(looks, look):
                     return self._function(self._asked(tensors))
 
             leaves, way.form = _tree.flatten(self._traced(call))
-            return [data_of(x) for x in leaves], True if way.looks.hold is None else way.looks.hold
+            way.count = len(look.found)
+            return [data_of(x) for x in leaves], True if look.hold is None else look.hold
 
         way.compiled = self._backend.derivatives.compile(f)
         way.compiled(*tensors)  # traced now, for its errors
@@ -190,7 +194,7 @@ class OfLibrary:
 class _Way:
     """A library's program of one way that branches went."""
 
-    looks: Looks
+    count: int
     form: Any
     compiled: Callable
     name: str
@@ -204,4 +208,4 @@ class _Way:
         return leaves if bool(holds) else None
 
     def explained(self) -> str:
-        return f"one way of its branches, {len(self.looks.found)} values looked at: compiled by {self.name}"
+        return f"one way of its branches, {self.count} values looked at: compiled by {self.name}"
