@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import backends, config, dtypes
-from ..backends.interface import looked
+from ..backends.interface import known
 from ..errors import ArgumentTypeError, BackendError, Given, GradientError, Item, ShapeError, TypeOf
 from ..ops import conversion
 from ..ops._checks import check_flags, plain_hint
@@ -299,12 +299,7 @@ class Variable(Methods):
         return (self[i] for i in range(len(self)))
 
     def __bool__(self) -> bool:
-        return self._decided(bool)
-
-    def _decided(self, kind: Callable) -> Any:
-        """The value as a Python number, with which alone a program that is being traced holds."""
-        value = looked(self.data, kind)
-        return kind(self.data) if value is NotImplemented else value
+        return known(self.data, bool)
 
     def __float__(self) -> float:
         self._refuse_number("float")
@@ -312,7 +307,7 @@ class Variable(Methods):
 
     def __int__(self) -> int:
         self._refuse_number("int")
-        return self._decided(int)
+        return known(self.data, int)
 
     def __trunc__(self) -> int:
         return int(self)
@@ -333,7 +328,7 @@ class Variable(Methods):
             )
 
     def __index__(self) -> int:
-        return self._decided(operator.index)
+        return known(self.data, operator.index)
 
     def __hash__(self) -> int:
         """A hash by identity, of a leaf alone: a result or an argument in a lookup by value would never be found.
@@ -643,9 +638,7 @@ _FLOAT64 = np.dtype("float64")
 def _shown(data):
     """The values of a tensor as NumPy's, for Python or a reader; the compiled function then holds for these alone."""
     owner = _owner(data)
-    read = owner.kernel("shown") or owner.to_numpy
-    value = looked(data, read)
-    return read(data) if value is NotImplemented else value
+    return known(data, owner.kernel("shown") or owner.to_numpy)
 
 
 def array_text(data, prefix: str = "Variable(") -> str:

@@ -102,6 +102,12 @@ def looked(x, read: Callable):
     return NotImplemented if look is None else look(x, read)
 
 
+def known(x, read: Callable):
+    """``read(x)``, which ``looks`` keep where there are any."""
+    value = looked(x, read)
+    return read(x) if value is NotImplemented else value
+
+
 asked: ContextVar[list | None] = ContextVar("gradops_asked", default=None)
 """A list that notes each :func:`looked_at_a_value`, as an error that goes through R's code comes back as another."""
 

@@ -360,19 +360,9 @@ _ONE_BY_ONE = """
 
 _OF_SCIPY = """; SciPy's ufuncs warn of nothing: what floating-point exceptions a function raises is taken back.
 define internal double @scipy{count}({parameters}, ptr %f, ptr %functions) noinline {{
-  %test.at = getelementptr ptr, ptr %functions, i64 1
-  %test = load ptr, ptr %test.at
-  %before = call i32 %test(i32 {exceptions})
+{before}
   %r = call double %f({parameters}, i32 0)
-  %after = call i32 %test(i32 {exceptions})
-  %same = icmp eq i32 %before, %after
-  br i1 %same, label %done, label %clear
-clear:
-  %new = xor i32 %before, %after
-  %clear.f = load ptr, ptr %functions
-  call i32 %clear.f(i32 %new)
-  br label %done
-done:
+{after}
   ret double %r
 }}
 """
@@ -455,9 +445,12 @@ define internal void @inverse(ptr %matrix, ptr %rows, ptr %room, i64 %n, ptr %fu
 }}
 """
 
-_BEFORE = """
+_ROUTINE = """
   %f.at = getelementptr ptr, ptr %functions, i64 {number}
   %f = load ptr, ptr %f.at
+"""
+
+_BEFORE = """
   %test.at = getelementptr ptr, ptr %functions, i64 1
   %test = load ptr, ptr %test.at
   %before = call i32 %test(i32 {exceptions})
@@ -496,16 +489,16 @@ _SIDE = """
 
 def text(exceptions: int, exp: int, log1p: int) -> str:
     """The functions, with arguments as of :func:`.machine_source.source`."""
+    before, after = _BEFORE.format(exceptions=exceptions), _AFTER.format(exceptions=exceptions)
     scipys = {
-        f"scipy{count}": _OF_SCIPY.format(count=count, parameters=parameters, exceptions=exceptions)
+        f"scipy{count}": _OF_SCIPY.format(count=count, parameters=parameters, before=before, after=after)
         for count, parameters in ((1, "double %x"), (2, "double %x, double %y"))
     }
     sizes, sides = "".join(map(_SIZE.format, "mkn")), "".join(map(_SIDE.format, "xy"))
     product = _PRODUCT.format(blas=ROUTINE_NUMBERS["dgemm"], sizes=sizes, sides=sides)
     for name, template, letters in (("getrf", _FACTOR, "n"), ("getrs", _SOLVED, "nk"), ("getri", _INVERSE, "n")):
-        before = _BEFORE.format(number=ROUTINE_NUMBERS[f"d{name}"], exceptions=exceptions)
-        after = _AFTER.format(exceptions=exceptions)
-        product += template.format(sizes="".join(map(_SIZE.format, letters)), before=before, after=after)
+        routine = _ROUTINE.format(number=ROUTINE_NUMBERS[f"d{name}"])
+        product += template.format(sizes="".join(map(_SIZE.format, letters)), before=routine + before, after=after)
     return _HELPERS.format(exceptions=exceptions, exp=exp, log1p=log1p, product=product, **scipys, **_summation())
 
 
