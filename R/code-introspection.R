@@ -240,20 +240,27 @@ standard_generic <- function(generic) {
     frame <- parent.frame()
     is_given <- function(name) name == "..." || !eval(call("missing", as.name(name)), frame)
     classes <- character()
-    tensors <- FALSE
+    tensors <- sparse <- FALSE
     for (name in setdiff(methods::slot(generic, "signature"), "...")) {
       value <- if (is_given(name)) get(name, envir = frame)
       tensors <- tensors || is.environment(value) && is_any_tensor(value)
+      sparse <- sparse || is_sparse_tensor(value)
       classes <- base::c(classes, if (is_given(name)) class(stand_in(value))[1L] else "missing")
     }
     name <- methods::slot(generic, "generic")
-    method <- if (tensors) methods::selectMethod(name, classes, optional = TRUE, fdef = generic)
+    method <- if (tensors || sparse) methods::selectMethod(name, classes, optional = TRUE, fdef = generic)
     if (is.null(method) || is.primitive(method) || methods::is(method, "derivedDefaultMethod")) {
-      return(eval(call("standardGeneric", as.character(name)), frame))
+      # A sparse tensor has no class of S4: a package's methods for others must not hide gradops' function.
+      method <- if (sparse) get0(name, overloads(), inherits = FALSE)
+      if (is.null(method)) {
+        return(eval(call("standardGeneric", as.character(name)), frame))
+      }
+    } else {
+      method <- tensor_aware(method)
     }
     given <- Filter(is_given, names(formals(generic)))
     names(given) <- ifelse(given == "...", "", given)
-    eval(as.call(base::c(tensor_aware(method), lapply(given, as.name))), frame)
+    eval(as.call(base::c(method, lapply(given, as.name))), frame)
   }
 }
 
