@@ -7,8 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from gradops import Variable, grad
+from gradops import Variable, grad, ops
 from gradops.errors import GradopsError
 from gradops.jit import jit
 
@@ -88,16 +89,50 @@ def test_fractions_say_what_to_write():
         _variable() == Fraction(1, 2)  # noqa: B015
 
 
-@pytest.mark.parametrize("library", ["pandas", "xarray"])
-def test_labelled_arrays_keep_the_gradient(library):
-    make = {"pandas": "Series", "xarray": "DataArray"}[library]
-    values = getattr(pytest.importorskip(library), make)([3.0, 4.0])
+def test_series_keep_the_gradient():
+    values = pytest.importorskip("pandas").Series([3.0, 4.0])
     for name in FLOATS[:6]:
         v = _variable()
         _operator(name)(v, values).sum().backward()
         assert isinstance(v.grad, Variable), name
     with pytest.raises((GradopsError, TypeError)):
         values @ _variable()
+
+
+class Named(NDArrayOperatorsMixin):
+    """An array with the name of its unit, as xarray's and pint's: NumPy leaves its ufuncs to it."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.data, dtype)
+
+    def __array_ufunc__(self, ufunc, method, *inputs):
+        return Named(getattr(ufunc, method)(*(x.data if isinstance(x, Named) else x for x in inputs)))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", FLOATS[:5])
+def test_classes_that_hold_arrays_hold_variables(name, compiled):
+    given, of_ufunc = np.array([3.0, 4.0]), getattr(np, {"sub": "subtract", "mul": "multiply"}.get(name, "add"))
+    calls = {
+        "left": lambda x: _operator(name)(x, Named(given)),
+        "right": lambda x: _operator(name)(Named(given), x),
+        "both": lambda x: _operator(name)(x, _operator(name)(Named(given), x)),
+        "ufunc": lambda x: np.sin(of_ufunc(x, Named(given))),
+    }
+    for case, call in calls.items():
+
+        def f(x, call=call):
+            return np.sum(call(x).data)
+
+        x, apart = np.array([1.4, 1.3]), 1e-6 * np.eye(2)
+        found = (jit(grad(f)) if compiled else grad(f))(x)
+        expected = [(f(x + d) - f(x - d)) / 2e-6 for d in apart]
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6, err_msg=case)
+    with pytest.raises(GradopsError, match="np.asarray"):
+        ops.multiply(_variable(), Named(given))
 
 
 @pytest.mark.parametrize("compiled", [False, True])

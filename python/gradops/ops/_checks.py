@@ -512,7 +512,7 @@ def plain_hint(value) -> str | None:
         return "masked elements have no value: give them one, `x.filled(value)`, or take `ops.where()` with `x.mask`"
     if isinstance(value, (Fraction, Decimal)):
         return "`float(x)` is a number here"
-    if has_own_arithmetic(value):
+    if has_own_arithmetic(value) or combines_arrays(type(value)):
         return f"{type(value).__name__} has an arithmetic of its own: give the numbers alone, `np.asarray(x)`"
     return None
 
@@ -520,6 +520,13 @@ def plain_hint(value) -> str | None:
 def has_own_arithmetic(value) -> bool:
     """True for an array of a subclass of NumPy's that no backend has."""
     return isinstance(value, np.ndarray) and backends.of(backends.held(value)) is None
+
+
+@functools.cache
+def combines_arrays(kind: type) -> bool:
+    """True for a class, none of arrays or of pandas, that NumPy leaves its ufuncs to: it has labels, or units."""
+    own = getattr(kind, "__array_ufunc__", None) is not None and not issubclass(kind, (np.ndarray, np.generic))
+    return own and backends.may_hold(kind) and kind.__module__.partition(".")[0] != "pandas"
 
 
 def ragged(op: str, name: str) -> ShapeError:
@@ -538,7 +545,7 @@ def of_shape(value) -> Given | None:
 
 def describe(value) -> Given:
     """A value in a few words."""
-    if has_own_arithmetic(value):
+    if has_own_arithmetic(value) or combines_arrays(type(value)):
         return Given(f"a {type(value).__name__}")
     known = of_shape(value)
     if known is not None:

@@ -282,6 +282,8 @@ class Op:
             ArgumentTypeError, ShapeError: a value that is not a tensor.
         """
         is_native, convert = backend.is_tensor_type, backend.convert
+        if self.facts.elementwise and len(self.tensors) == 2 and _checks.combines_arrays(type(value)):
+            raise _checks.not_a_tensor(self.name, name, value)
         try:
             if many:
                 return [v if is_native(type(v)) else convert(v, like=like) for v in value]

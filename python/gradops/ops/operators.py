@@ -151,7 +151,8 @@ def _with_turns(name: str, op: Callable) -> Callable:
 
     def explain(entry, error: Exception, arguments: tuple):
         other = arguments[1]
-        if not _checks.is_numeric(other) and not isinstance(other, np.ndarray):
+        combines = _checks.combines_arrays(type(other))
+        if combines or not _checks.is_numeric(other) and not isinstance(other, np.ndarray):
             several = getattr(arguments[0], "dtype", None) is str and isinstance(other, (list, tuple))  # texts
             if name in ("eq", "ne") and not isinstance(other, Number) and not several:
                 return (NotImplemented,)

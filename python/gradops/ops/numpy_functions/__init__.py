@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import ArgumentTypeError
+from .._checks import combines_arrays
 from . import _elements, _fourier, _products, _reductions, _shapes, _table, _ufuncs
 from ._reductions import typed
 from ._shapes import ravel
@@ -36,7 +37,12 @@ def _array_ufunc(self, ufunc, method: str, *inputs, **keywords) -> Any:
     if not keywords and method == "__call__":
         call = CALLS.get(ufunc)
         if call is not None:
-            return call(*inputs)
+            try:
+                return call(*inputs)
+            except ArgumentTypeError:
+                if any(combines_arrays(type(x)) for x in inputs):
+                    return NotImplemented
+                raise
     return _ufuncs.any_ufunc(self, ufunc, method, inputs, keywords)
 
 
