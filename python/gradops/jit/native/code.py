@@ -202,6 +202,21 @@ class Code:
         self._round(out, 0, dtype)
         return out
 
+    def sorting(self, name: str, cells: np.ndarray) -> np.ndarray:
+        """The cells of whole numbers: the positions of a vector's elements by one of :data:`SORTS`."""
+        out = self.new((len(cells),))
+        start, stride = self._progression(cells)
+        self._write_vector(NUMBERS[name], int(out[0]), [start], len(cells), (stride,))
+        return out
+
+    def picked(self, cells: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """The cells of the elements of a vector at positions that are known to be inside."""
+        out = self.new(positions.shape)
+        start, stride = self._progression(cells)
+        self.by_position.append(range(start, start + stride * len(cells)))
+        self._write_vector(NUMBERS["pick"], int(out.flat[0]), [start, self.side_by_side(positions)], out.size, (stride,))
+        return out
+
     def dot(self, x: np.ndarray, y: np.ndarray, dtype) -> int:
         """The sum of products of two vectors of cells."""
         out = self.new()

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ... import _scipy
+from ...backends.numpy.reductions import logsumexp
 
 # Instructions on whole numbers, which stand in memory as the 64 bits of an int64.
 #
@@ -271,13 +272,27 @@ OPERATIONS: dict[str, Operation] = {
 SIDE_BY_SIDE = ("add", "subtract", "multiply", "divide", "negative", "absolute", "sqrt", "copy")
 """Those with loops of their own for operands that lie side by side, of which the processor takes several at once."""
 
-REDUCTIONS: dict[str, Callable] = {
+CALLED: dict[str, Callable] = {
     "sum": np.add.reduce,
+    "logsumexp": logsumexp,
+    **{name: lambda x, f=getattr(np, name): _bits(f(x)) for name in ("argmax", "argmin")},
+    **{f"whole_{name}": lambda x, f=getattr(np, name): _bits(f(whole(x))) for name in ("argmax", "argmin")},
+}
+"""Those of :data:`REDUCTIONS` that are functions of the machine's, with the same names there."""
+
+REDUCTIONS: dict[str, Callable] = {
     "prod": np.multiply.reduce,
     "max": np.maximum.reduce,
     "min": np.minimum.reduce,
+    **CALLED,
 }
 """The operations on one vector that give a number."""
+
+SORTS: dict[str, Callable] = {
+    "argsort": lambda x: _bits(np.argsort(x, kind="stable")),
+    "whole_argsort": lambda x: _bits(np.argsort(whole(x), kind="stable")),
+}
+"""The operations that give the positions of a vector's elements in rising order, of NaN as the last."""
 
 
 class Function(NamedTuple):
@@ -324,8 +339,9 @@ ROWS: dict[str, tuple[str, int]] = {
 """Loads and stores of few numbers that lie side by side: which of the two, and how many."""
 
 MATRICES = ("product", "factor", "solved", "inverse")
-OTHERS = ("dot", *MATRICES, "gather", *ROWS, "again", "unless", "index", "checked", "require")
-"""``dot`` of two vectors; ``gather``: ``n`` words with the positions of its operands follow it.
+OTHERS = ("dot", *SORTS, "pick", *MATRICES, "gather", *ROWS, "again", "unless", "index", "checked", "require")
+"""``dot`` of two vectors; ``gather``: ``n`` words with the positions of its operands follow it; ``pick``: of a vector
+at ``a`` the elements at the ``n`` positions, whole numbers from ``b`` on.
 
 ``product``, by BLAS, of the matrix of ``n`` rows and ``c`` columns at ``a`` and the one of ``c`` rows and ``sc``
 columns at ``b``. ``sa`` and ``sb`` are the distances of their rows, whose elements lie side by side; negative of

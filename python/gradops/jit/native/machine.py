@@ -51,8 +51,8 @@ class Machine:
         self._functions = np.zeros(max(ROUTINE_NUMBERS.values()) + 1, np.uint64)
         for i, name in enumerate(("feclearexcept", "fetestexcept")):
             self._functions[i] = _of_c_library(name)
-        self.needs("exp")
-        self.needs("log1p")
+        for name in machine_parts.FUNCTIONS_USED:
+            self.needs(name)
         self.functions = self._functions.ctypes.data
         self._engine, address = _compiled(binding)
         self.run = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 3)(address)
@@ -151,8 +151,7 @@ def _compiled(binding) -> tuple[Any, int]:
 
 
 def machine_text() -> str:
-    mask = sum(exceptions().values())
-    return machine_source.source(mask, FUNCTION_NUMBERS["exp"], FUNCTION_NUMBERS["log1p"])
+    return machine_source.source(sum(exceptions().values()))
 
 
 def _loaded(binding, target, processor: str, features: str, compiled: bytes) -> tuple[Any, int] | None:

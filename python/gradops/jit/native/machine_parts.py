@@ -5,7 +5,10 @@ At its end the functions that the machine calls: SciPy's, ``logaddexp`` and NumP
 
 from __future__ import annotations
 
-from .instructions import ROUTINE_NUMBERS
+from .instructions import FUNCTION_NUMBERS, ROUTINE_NUMBERS
+
+FUNCTIONS_USED = ("exp", "log1p", "log")
+"""The C library's functions that the machine's own call."""
 
 # The interpreter is one function: each operation is a block that ends in a jump by table to the next one's, so that
 # the processor predicts each jump by the operation it comes from. What NumPy's results hang on must not be undone by
@@ -56,6 +59,7 @@ vector.op:
   switch i32 %number, label %unknown [
 {vector_cases}
     i32 {gather}, label %gather
+    i32 {pick}, label %pick
     i32 {load}, label %load
     i32 {store}, label %store
     i32 {product}, label %product
@@ -90,6 +94,21 @@ gather.loop:
 gather.done:
   %next.gather = getelementptr i32, ptr %g.at, i64 %n
   br label %dispatch
+
+pick:
+  br label %pick.loop
+pick.loop:
+  %ki = phi i64 [0, %pick], [%ki1, %pick.loop]
+  %kb.p = getelementptr i64, ptr %vb.p, i64 %ki
+  %kb = load i64, ptr %kb.p
+  %ka.i = mul i64 %kb, %sa
+  %ka.p = getelementptr double, ptr %va.p, i64 %ka.i
+  %kv = load double, ptr %ka.p
+  %ko.p = getelementptr double, ptr %vout.p, i64 %ki
+  store double %kv, ptr %ko.p
+  %ki1 = add i64 %ki, 1
+  %kmore = icmp slt i64 %ki1, %n
+  br i1 %kmore, label %pick.loop, label %vector.done
 
 load:
   %load.n = load i64, ptr %vb.p
@@ -229,10 +248,19 @@ vector.{name}:
   br label %{name}.loop
 """
 
-SUM = """
-vector.sum:
-  %sum.s = call double @pairwise(ptr %va.p, i64 %n, i64 %sa)
+CALLED = """
+vector.{name}:
+  %{name}.s = call double @{name}(ptr %va.p, i64 %n, i64 %sa, ptr %functions)
   br label %one
+"""
+
+SORT = """
+vector.{name}:
+  call void @{name}(ptr %va.p, ptr %vout.p, i64 %n, i64 %sa)
+  br label %vector.done
+"""
+
+DOT = """
 vector.dot:
   br label %dot.loop
 dot.loop:
@@ -293,7 +321,61 @@ defined:
   ret double %r
 }}
 
+define internal double @logsumexp(ptr %a, i64 %n, i64 %stride, ptr %functions) noinline {{
+entry:
+  %exp.at = getelementptr ptr, ptr %functions, i64 {exp}
+  %exp = load ptr, ptr %exp.at
+  %first = load double, ptr %a
+  br label %top
+top:
+  %i = phi i64 [1, %entry], [%i1, %top.body]
+  %m = phi double [%first, %entry], [%m1, %top.body]
+  %top.more = icmp slt i64 %i, %n
+  br i1 %top.more, label %top.body, label %topped
+top.body:
+  %o = mul i64 %i, %stride
+  %p = getelementptr double, ptr %a, i64 %o
+  %x = load double, ptr %p
+  %larger = fcmp ogt double %m, %x
+  %nan = fcmp uno double %m, %m
+  %keep = or i1 %larger, %nan
+  %m1 = select i1 %keep, double %m, double %x
+  %i1 = add i64 %i, 1
+  br label %top
+topped:
+  %size = call double @llvm.fabs.f64(double %m)
+  %finite = fcmp olt double %size, 0x7FF0000000000000
+  br i1 %finite, label %add, label %infinite
+infinite:
+  ret double %m
+add:
+  %j = phi i64 [0, %topped], [%j1, %add.body]
+  %s = phi double [0.0, %topped], [%s1, %add.body]
+  %add.more = icmp slt i64 %j, %n
+  br i1 %add.more, label %add.body, label %added
+add.body:
+  %q.o = mul i64 %j, %stride
+  %q = getelementptr double, ptr %a, i64 %q.o
+  %y = load double, ptr %q
+  %less = fsub double %y, %m
+  %e = call double %exp(double %less)
+  %s1 = fadd double %s, %e
+  %j1 = add i64 %j, 1
+  br label %add
+added:
+  %log.at = getelementptr ptr, ptr %functions, i64 {log}
+  %log = load ptr, ptr %log.at
+  %l = call double %log(double %s)
+  %r = fadd double %l, %m
+  ret double %r
+}}
+
+{positions}
 {product}
+define internal double @sum(ptr %a, i64 %n, i64 %stride, ptr %functions) alwaysinline {{
+  %r = call double @pairwise(ptr %a, i64 %n, i64 %stride)
+  ret double %r
+}}
 ; NumPy's pairwise summation: halves above 128 numbers, then eight partial sums.
 define internal double @pairwise(ptr %a, i64 %n, i64 %stride) {{
   %short = icmp slt i64 %n, 8
@@ -357,6 +439,87 @@ _ONE_BY_ONE = """
   ret double %{name}.s
 """
 
+
+_EXTREME = """
+; The position of the first extreme, or of the first NaN.
+define internal double @{name}(ptr %a, i64 %n, i64 %stride, ptr %functions) noinline {{
+entry:
+  %first = load {type}, ptr %a
+  br label %loop
+loop:
+  %i = phi i64 [1, %entry], [%i1, %body]
+  %m = phi {type} [%first, %entry], [%m1, %body]
+  %at = phi i64 [0, %entry], [%at1, %body]
+  %more = icmp slt i64 %i, %n
+  br i1 %more, label %body, label %end
+body:
+  %o = mul i64 %i, %stride
+  %p = getelementptr double, ptr %a, i64 %o
+  %x = load {type}, ptr %p
+{better}
+  %m1 = select i1 %better, {type} %x, {type} %m
+  %at1 = select i1 %better, i64 %i, i64 %at
+  %i1 = add i64 %i, 1
+  br label %loop
+end:
+  %r = bitcast i64 %at to double
+  ret double %r
+}}
+"""
+
+_FIRST = """
+  %beyond = fcmp u{than} double %x, %m
+  %known = fcmp ord double %m, %m
+  %better = and i1 %beyond, %known
+"""
+
+# By insertion: stable, and quick for the few numbers of a row.
+_ARGSORT = """
+define internal void @{name}(ptr %a, ptr %out, i64 %n, i64 %stride) noinline {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%i1, %placed]
+  %more = icmp slt i64 %i, %n
+  br i1 %more, label %body, label %end
+body:
+  %o = mul i64 %i, %stride
+  %p = getelementptr double, ptr %a, i64 %o
+  %x = load {type}, ptr %p
+  br label %back
+back:
+  %j = phi i64 [%i, %body], [%j1, %shift]
+  %left = icmp sgt i64 %j, 0
+  br i1 %left, label %compare, label %placed
+compare:
+  %j1 = sub i64 %j, 1
+  %b.p = getelementptr i64, ptr %out, i64 %j1
+  %b = load i64, ptr %b.p
+  %y.o = mul i64 %b, %stride
+  %y.p = getelementptr double, ptr %a, i64 %y.o
+  %y = load {type}, ptr %y.p
+{after}
+  br i1 %after, label %shift, label %placed
+shift:
+  %s.p = getelementptr i64, ptr %out, i64 %j
+  store i64 %b, ptr %s.p
+  br label %back
+placed:
+  %k = phi i64 [%j, %compare], [0, %back]
+  %k.p = getelementptr i64, ptr %out, i64 %k
+  store i64 %i, ptr %k.p
+  %i1 = add i64 %i, 1
+  br label %loop
+end:
+  ret void
+}}
+"""
+
+_AFTER_NUMBER = """
+  %greater = fcmp ugt double %y, %x
+  %number = fcmp ord double %x, %x
+  %after = and i1 %greater, %number
+"""
 
 _OF_SCIPY = """; SciPy's ufuncs warn of nothing: what floating-point exceptions a function raises is taken back.
 define internal double @scipy{count}({parameters}, ptr %f, ptr %functions) noinline {{
@@ -487,7 +650,20 @@ _SIDE = """
 """
 
 
-def text(exceptions: int, exp: int, log1p: int) -> str:
+def _positions() -> str:
+    """The functions that give positions, of doubles and of whole numbers."""
+    found = []
+    for kind, prefix in (("double", ""), ("i64", "whole_")):
+        whole = bool(prefix)
+        for name, than in (("argmax", "gt"), ("argmin", "lt")):
+            better = f"  %better = icmp s{than} i64 %x, %m" if whole else _FIRST.format(than=than)
+            found.append(_EXTREME.format(name=prefix + name, type=kind, better=better))
+        after = "  %after = icmp sgt i64 %y, %x" if whole else _AFTER_NUMBER
+        found.append(_ARGSORT.format(name=f"{prefix}argsort", type=kind, after=after))
+    return "".join(found)
+
+
+def text(exceptions: int) -> str:
     """The functions, with arguments as of :func:`.machine_source.source`."""
     before, after = _BEFORE.format(exceptions=exceptions), _AFTER.format(exceptions=exceptions)
     scipys = {
@@ -499,7 +675,8 @@ def text(exceptions: int, exp: int, log1p: int) -> str:
     for name, template, letters in (("getrf", _FACTOR, "n"), ("getrs", _SOLVED, "nk"), ("getri", _INVERSE, "n")):
         routine = _ROUTINE.format(number=ROUTINE_NUMBERS[f"d{name}"])
         product += template.format(sizes="".join(map(_SIZE.format, letters)), before=routine + before, after=after)
-    return _HELPERS.format(exceptions=exceptions, exp=exp, log1p=log1p, product=product, **scipys, **_summation())
+    known = {"exceptions": exceptions, **{name: FUNCTION_NUMBERS[name] for name in FUNCTIONS_USED}}
+    return _HELPERS.format(product=product, positions=_positions(), **known, **scipys, **_summation())
 
 
 def _summation() -> dict[str, str]:

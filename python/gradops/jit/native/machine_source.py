@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import machine_parts
 from .instructions import (
+    CALLED,
     CALLS,
     END,
     FAILED,
@@ -16,6 +17,7 @@ from .instructions import (
     ROWS,
     SHORT,
     SIDE_BY_SIDE,
+    SORTS,
     VECTOR,
 )
 
@@ -24,12 +26,11 @@ _WORDS = {"op": 0, "out": 1, "a": 2, "b": 3, "c": 4, "n": 5, "sa": 6, "sb": 7, "
 """The places of the words of an instruction."""
 
 
-def source(exceptions: int, exp: int, log1p: int) -> str:
+def source(exceptions: int) -> str:
     """The machine's text.
 
     Args:
         exceptions: the platform's mask of the floating-point exceptions that NumPy warns of.
-        exp, log1p: the numbers of these functions in the table.
     """
     elementwise = [*OPERATIONS, *CALLS]
     rows = [name for name in ROWS if name not in ("load", "store")]
@@ -52,7 +53,7 @@ def source(exceptions: int, exp: int, log1p: int) -> str:
         numbers=VECTOR - 1,
         scalar_blocks="\n".join(map(_scalar_block, elementwise)),
         vector_words="\n".join(_word(f"%{word}", word) for word in ("out", "a", "b", "c", "n", "sa", "sb", "sc")),
-        vector_cases=_cases([*of_vectors, *REDUCTIONS, "dot"], "vector"),
+        vector_cases=_cases([*of_vectors, *REDUCTIONS, *SORTS, "dot"], "vector"),
         others="\n".join(
             [
                 machine_parts.OTHERS.format(**{name: _words(_PREFIXES.get(name, name)) for name in short}),
@@ -61,12 +62,12 @@ def source(exceptions: int, exp: int, log1p: int) -> str:
         ),
         short=SHORT,
         failed=FAILED,
-        **{name: NUMBERS[name] for name in ("gather", "load", "store", *MATRICES)},
-        vector_blocks="\n".join([*blocks, *_folds(), machine_parts.SUM]),
+        **{name: NUMBERS[name] for name in ("gather", "pick", "load", "store", *MATRICES)},
+        vector_blocks="\n".join([*blocks, *_folds(), *_called(), machine_parts.DOT]),
         reduced=", ".join(f"[%{name}.s, %{_last_block(name)}]" for name in (*REDUCTIONS, "dot")),
         metadata=loops.metadata(),
     )
-    return machine_parts.text(exceptions, exp, log1p) + main
+    return machine_parts.text(exceptions) + main
 
 
 def _row_block(name: str) -> str:
@@ -110,7 +111,7 @@ def _cases(names, kind: str) -> str:
 
 
 def _last_block(name: str) -> str:
-    return "vector.sum" if name == "sum" else f"{name}.loop"
+    return f"vector.{name}" if name in CALLED else f"{name}.loop"
 
 
 def _count(name: str) -> int:
@@ -211,6 +212,11 @@ class _Loops:
         for i in range(1, self.count + 1):
             lines += [f"!{2 * i} = distinct !{{!{2 * i}, !1}}"]
         return "\n".join([*lines, '!1 = !{!"llvm.loop.parallel_accesses", !0}'])
+
+
+def _called() -> list[str]:
+    calls = [machine_parts.CALLED.format(name=name) for name in CALLED]
+    return calls + [machine_parts.SORT.format(name=name) for name in SORTS]
 
 
 def _folds() -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from .instructions import CALLS, FUSED, LONG, NUMBERS, OF_TWO, OPERATIONS, REDUCTIONS, ROWS, SHORT, VECTOR
+from .instructions import CALLS, FUSED, LONG, NUMBERS, OF_TWO, OPERATIONS, REDUCTIONS, ROWS, SHORT, SORTS, VECTOR
 
 # Straight code.
 
@@ -205,7 +205,10 @@ class _Instruction:
                 for i in range(rows if far > 0 else width)
                 for j in range(width if far > 0 else rows)
             ]
-        count = 2 if self.name == "dot" else 1 if self.name in REDUCTIONS else len(_OPERANDS[self.name])
+        if self.name == "pick":
+            return [*range(b, b + n)]
+        is_of_one = self.name in REDUCTIONS or self.name in SORTS
+        count = 2 if self.name == "dot" else 1 if is_of_one else len(_OPERANDS[self.name])
         return [start + stride * i for start, stride in zip((a, b, c)[:count], strides) for i in range(n)]
 
     @property

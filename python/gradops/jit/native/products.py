@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -59,12 +60,105 @@ def _reduced_one_by_one(lowering: Lowering, instruction: str, rows: np.ndarray, 
 
 
 MOST_WHOLES = 64
-"""Whole numbers that are summed one after the other."""
+"""Whole numbers that are summed one after the other, and numbers that are sorted."""
 
 _reduction("sum", "sum")
 _reduction("prod", "prod")
 _reduction("max", "max")
 _reduction("min", "min")
+
+
+@rule("logsumexp")
+def _logsumexp(lowering: Lowering, step, x, axis=None, keepdims=False):
+    rows, _ = _along(lowering, x, axis, lowering.value(step).dtype)
+    if not rows.shape[-1]:
+        return np.full(lowering.value(step).shape, lowering.code.constant(-np.inf))
+    return _reduced(lowering, step, "logsumexp", rows)
+
+
+@rule("softmax")
+def _softmax(lowering: Lowering, step, x, axis=-1):
+    def of_row(less, sizes):
+        return lowering.operation("divide", [sizes, lowering.code.reduced("sum", sizes, FLOATS[0])], step, sizes.shape)
+
+    return _normalized(lowering, step, x, axis, of_row)
+
+
+@rule("log_softmax")
+def _log_softmax(lowering: Lowering, step, x, axis=-1):
+    def of_row(less, sizes):
+        total = lowering.operation("log", [lowering.code.reduced("sum", sizes, FLOATS[0])], step, ())
+        return lowering.operation("subtract", [less, total], step, less.shape)
+
+    return _normalized(lowering, step, x, axis, of_row)
+
+
+def _normalized(lowering: Lowering, step, x, axis, of_row: Callable):
+    """A result for each row, by its elements less the largest, and the exponentials of these."""
+    rows, axes = _along(lowering, x, axis, lowering.value(step).dtype)
+    out = np.empty(rows.shape, np.int64)
+    for i in np.ndindex(out.shape[:-1]) if out.size else ():
+        top = lowering.code.reduced("max", rows[i], FLOATS[0])
+        less = lowering.operation("subtract", [rows[i], top], step, rows[i].shape)
+        out[i] = of_row(less, lowering.operation("exp", [less], step, less.shape))
+    return _put_back(lowering, step, out, axes)
+
+
+def _put_back(lowering: Lowering, step, rows: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """The cells of a result of an argument's shape, of which :func:`_along` made rows."""
+    shape = np.shape(lowering.value(step))
+    others = [i for i in range(len(shape)) if i not in axes]
+    order = [*others, *axes]
+    return rows.reshape([shape[i] for i in order]).transpose(np.argsort(order))
+
+
+def _extreme(name: str) -> None:
+    @rule(name)
+    def of_extreme(lowering: Lowering, step, x, axis=None, keepdims=False):
+        rows, prefix = _ordered(lowering, x, axis)
+        refuse_unless(rows.shape[-1] > 0, "the extreme of nothing")
+        out = np.empty(rows.shape[:-1], np.int64)
+        for i in np.ndindex(out.shape):
+            alone = rows.shape[-1] == 1
+            out[i] = lowering.code.whole(0) if alone else lowering.code.reduced(prefix + name, rows[i], None)
+        return out.reshape(np.shape(lowering.value(step)))
+
+
+_extreme("argmax")
+_extreme("argmin")
+
+
+def _ordered(lowering: Lowering, x, axis) -> tuple[np.ndarray, str]:
+    """The cells of rows whose order is asked for, and the prefix of the instructions for them."""
+    rows, _ = _along(lowering, x, axis, None)
+    return rows, "whole_" if np.asarray(lowering.example(x)).dtype in WHOLES else ""
+
+
+def _by_row(lowering: Lowering, step, x, axis, of_row: Callable):
+    """The result of a function of each row's cells and the instructions' prefix, where rows are along one axis."""
+    rows, prefix = _ordered(lowering, x, axis)
+    refuse_unless(rows.shape[-1] <= MOST_WHOLES, "many numbers to sort")
+    out = np.empty(rows.shape, np.int64)
+    for i in np.ndindex(out.shape[:-1]) if out.size else ():
+        out[i] = of_row(rows[i], prefix)
+    value = lowering.value(step)
+    return out.reshape(value.shape) if axis is None or not value.ndim else np.moveaxis(out, -1, axis)
+
+
+@rule("argsort")
+def _argsort(lowering: Lowering, step, x, axis=-1):
+    def of_row(row, prefix):
+        return lowering.code.sorting(f"{prefix}argsort", row)
+
+    return _by_row(lowering, step, x, axis, of_row)
+
+
+@rule("sort")
+def _sort(lowering: Lowering, step, x, axis=-1):
+    def of_row(row, prefix):
+        return lowering.code.picked(row, lowering.code.sorting(f"{prefix}argsort", row))
+
+    return _by_row(lowering, step, x, axis, of_row)
 
 
 def _truth(name: str, instruction: str) -> None:

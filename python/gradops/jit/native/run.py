@@ -31,6 +31,7 @@ from .instructions import (
     REDUCTIONS,
     ROWS,
     SHORT,
+    SORTS,
     VECTOR,
     WHOLES,
 )
@@ -65,6 +66,9 @@ def replay(words: np.ndarray, memory: np.ndarray, checks: Sequence[Checked]) -> 
         if name == "gather":
             memory[out : out + count] = memory[code[at : at + count]]
             at += count
+            continue
+        if name == "pick":
+            memory[out : out + count] = memory[a + sa * whole[b : b + count]]
             continue
         if name == "product":
             x, y = _matrix(memory, a, count, c, sa), _matrix(memory, b, c, sc, sb)
@@ -118,7 +122,7 @@ def _meaning(name: str, b: int, c: int):
     if name in CALLS:
         function = _FUNCTIONS[(c if name.endswith("2") else b) - FIRST_FUNCTION]
         return function.meaning, function.operands
-    return (np.dot, 2) if name == "dot" else (REDUCTIONS[name], 1)
+    return (np.dot, 2) if name == "dot" else ((SORTS if name in SORTS else REDUCTIONS)[name], 1)
 
 
 def _operand(memory: np.ndarray, start: int, stride: int, count: int, single: bool):
