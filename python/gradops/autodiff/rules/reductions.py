@@ -19,6 +19,7 @@ from ...ops import (
     multiply,
     reshape,
     sliding_product,
+    softmax,
     split,
     subtract,
     sum,
@@ -68,12 +69,18 @@ derivative("sum", x=lambda g, shape, axis: spread(g, shape, axis))
 derivative("mean", x=_mean)
 derivative("max", x=_extreme)
 derivative("min", x=_extreme)
-derivative(
-    "logsumexp",
-    x=lambda g, x, y, shape, axis: multiply(
-        spread(g, shape, axis), exp(subtract(x, reshape(y, keepdims_shape(shape, axis))))
-    ),
-)
+
+
+def _logsumexp(g, x, y, shape, axis):
+    if dtype(x)[0] == "c":
+        slope = exp(subtract(x, reshape(y, keepdims_shape(shape, axis))))
+    else:
+        # Not by `y`: a loop's derivative, which goes through its steps again, then needs no logarithm.
+        slope = softmax(x, tuple(range(len(shape))) if axis is None else axis)
+    return multiply(spread(g, shape, axis), slope)
+
+
+derivative("logsumexp", x=_logsumexp)
 derivative("cumsum", x=_cumsum)
 
 

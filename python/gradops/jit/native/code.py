@@ -202,11 +202,12 @@ class Code:
         self._round(out, 0, dtype)
         return out
 
-    def sorting(self, name: str, cells: np.ndarray) -> np.ndarray:
-        """The cells of whole numbers: the positions of a vector's elements by one of :data:`SORTS`."""
+    def of_row(self, name: str, cells: np.ndarray, dtype=None) -> np.ndarray:
+        """The cells of a vector's image by one of :data:`OF_ROWS`."""
         out = self.new((len(cells),))
         start, stride = self._progression(cells)
         self._write_vector(NUMBERS[name], int(out[0]), [start], len(cells), (stride,))
+        self._round(int(out[0]), len(cells), dtype)
         return out
 
     def picked(self, cells: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -214,7 +215,9 @@ class Code:
         out = self.new(positions.shape)
         start, stride = self._progression(cells)
         self.by_position.append(range(start, start + stride * len(cells)))
-        self._write_vector(NUMBERS["pick"], int(out.flat[0]), [start, self.side_by_side(positions)], out.size, (stride,))
+        self._write_vector(
+            NUMBERS["pick"], int(out.flat[0]), [start, self.side_by_side(positions)], out.size, (stride,)
+        )
         return out
 
     def dot(self, x: np.ndarray, y: np.ndarray, dtype) -> int:

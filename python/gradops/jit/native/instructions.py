@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ... import _scipy
+from ...backends.numpy.nn import log_softmax, softmax
 from ...backends.numpy.reductions import logsumexp
 
 # Instructions on whole numbers, which stand in memory as the 64 bits of an int64.
@@ -288,11 +289,13 @@ REDUCTIONS: dict[str, Callable] = {
 }
 """The operations on one vector that give a number."""
 
-SORTS: dict[str, Callable] = {
+OF_ROWS: dict[str, Callable] = {
+    "softmax": softmax,
+    "log_softmax": log_softmax,
     "argsort": lambda x: _bits(np.argsort(x, kind="stable")),
     "whole_argsort": lambda x: _bits(np.argsort(whole(x), kind="stable")),
 }
-"""The operations that give the positions of a vector's elements in rising order, of NaN as the last."""
+"""The operations on one vector that give one: the last the positions of its elements in rising order."""
 
 
 class Function(NamedTuple):
@@ -339,7 +342,7 @@ ROWS: dict[str, tuple[str, int]] = {
 """Loads and stores of few numbers that lie side by side: which of the two, and how many."""
 
 MATRICES = ("product", "factor", "solved", "inverse")
-OTHERS = ("dot", *SORTS, "pick", *MATRICES, "gather", *ROWS, "again", "unless", "index", "checked", "require")
+OTHERS = ("dot", *OF_ROWS, "pick", *MATRICES, "gather", *ROWS, "again", "unless", "index", "checked", "require")
 """``dot`` of two vectors; ``gather``: ``n`` words with the positions of its operands follow it; ``pick``: of a vector
 at ``a`` the elements at the ``n`` positions, whole numbers from ``b`` on.
 

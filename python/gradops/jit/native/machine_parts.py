@@ -254,9 +254,9 @@ vector.{name}:
   br label %one
 """
 
-SORT = """
+OF_ROW = """
 vector.{name}:
-  call void @{name}(ptr %va.p, ptr %vout.p, i64 %n, i64 %sa)
+  call void @{name}(ptr %va.p, ptr %vout.p, i64 %n, i64 %sa, ptr %functions)
   br label %vector.done
 """
 
@@ -321,18 +321,16 @@ defined:
   ret double %r
 }}
 
-define internal double @logsumexp(ptr %a, i64 %n, i64 %stride, ptr %functions) noinline {{
+define internal double @top(ptr %a, i64 %n, i64 %stride) alwaysinline {{
 entry:
-  %exp.at = getelementptr ptr, ptr %functions, i64 {exp}
-  %exp = load ptr, ptr %exp.at
   %first = load double, ptr %a
-  br label %top
-top:
-  %i = phi i64 [1, %entry], [%i1, %top.body]
-  %m = phi double [%first, %entry], [%m1, %top.body]
-  %top.more = icmp slt i64 %i, %n
-  br i1 %top.more, label %top.body, label %topped
-top.body:
+  br label %loop
+loop:
+  %i = phi i64 [1, %entry], [%i1, %body]
+  %m = phi double [%first, %entry], [%m1, %body]
+  %more = icmp slt i64 %i, %n
+  br i1 %more, label %body, label %end
+body:
   %o = mul i64 %i, %stride
   %p = getelementptr double, ptr %a, i64 %o
   %x = load double, ptr %p
@@ -341,33 +339,96 @@ top.body:
   %keep = or i1 %larger, %nan
   %m1 = select i1 %keep, double %m, double %x
   %i1 = add i64 %i, 1
-  br label %top
-topped:
+  br label %loop
+end:
+  ret double %m
+}}
+; The sum of the exponentials of numbers less the largest; they are stored unless there is nowhere to.
+define internal double @exponentials(ptr %a, i64 %n, i64 %stride, double %m, ptr %out, ptr %functions) alwaysinline {{
+entry:
+  %exp.at = getelementptr ptr, ptr %functions, i64 {exp}
+  %exp = load ptr, ptr %exp.at
+  %stored = icmp ne ptr %out, null
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%i1, %next]
+  %s = phi double [0.0, %entry], [%s1, %next]
+  %more = icmp slt i64 %i, %n
+  br i1 %more, label %body, label %end
+body:
+  %o = mul i64 %i, %stride
+  %p = getelementptr double, ptr %a, i64 %o
+  %x = load double, ptr %p
+  %less = fsub double %x, %m
+  %e = call double %exp(double %less)
+  %s1 = fadd double %s, %e
+  br i1 %stored, label %store, label %next
+store:
+  %q = getelementptr double, ptr %out, i64 %i
+  store double %e, ptr %q
+  br label %next
+next:
+  %i1 = add i64 %i, 1
+  br label %loop
+end:
+  ret double %s
+}}
+define internal double @log(double %x, ptr %functions) alwaysinline {{
+  %log.at = getelementptr ptr, ptr %functions, i64 {log}
+  %log = load ptr, ptr %log.at
+  %r = call double %log(double %x)
+  ret double %r
+}}
+define internal double @logsumexp(ptr %a, i64 %n, i64 %stride, ptr %functions) noinline {{
+  %m = call double @top(ptr %a, i64 %n, i64 %stride)
   %size = call double @llvm.fabs.f64(double %m)
   %finite = fcmp olt double %size, 0x7FF0000000000000
   br i1 %finite, label %add, label %infinite
 infinite:
   ret double %m
 add:
-  %j = phi i64 [0, %topped], [%j1, %add.body]
-  %s = phi double [0.0, %topped], [%s1, %add.body]
-  %add.more = icmp slt i64 %j, %n
-  br i1 %add.more, label %add.body, label %added
-add.body:
-  %q.o = mul i64 %j, %stride
-  %q = getelementptr double, ptr %a, i64 %q.o
-  %y = load double, ptr %q
-  %less = fsub double %y, %m
-  %e = call double %exp(double %less)
-  %s1 = fadd double %s, %e
-  %j1 = add i64 %j, 1
-  br label %add
-added:
-  %log.at = getelementptr ptr, ptr %functions, i64 {log}
-  %log = load ptr, ptr %log.at
-  %l = call double %log(double %s)
+  %s = call double @exponentials(ptr %a, i64 %n, i64 %stride, double %m, ptr null, ptr %functions)
+  %l = call double @log(double %s, ptr %functions)
   %r = fadd double %l, %m
   ret double %r
+}}
+define internal void @softmax(ptr %a, ptr %out, i64 %n, i64 %stride, ptr %functions) noinline {{
+entry:
+  %m = call double @top(ptr %a, i64 %n, i64 %stride)
+  %s = call double @exponentials(ptr %a, i64 %n, i64 %stride, double %m, ptr %out, ptr %functions)
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%i1, %loop]
+  %p = getelementptr double, ptr %out, i64 %i
+  %x = load double, ptr %p
+  %y = fdiv double %x, %s
+  store double %y, ptr %p
+  %i1 = add i64 %i, 1
+  %more = icmp slt i64 %i1, %n
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}}
+define internal void @log_softmax(ptr %a, ptr %out, i64 %n, i64 %stride, ptr %functions) noinline {{
+entry:
+  %m = call double @top(ptr %a, i64 %n, i64 %stride)
+  %s = call double @exponentials(ptr %a, i64 %n, i64 %stride, double %m, ptr null, ptr %functions)
+  %l = call double @log(double %s, ptr %functions)
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%i1, %loop]
+  %o = mul i64 %i, %stride
+  %p = getelementptr double, ptr %a, i64 %o
+  %x = load double, ptr %p
+  %less = fsub double %x, %m
+  %y = fsub double %less, %l
+  %q = getelementptr double, ptr %out, i64 %i
+  store double %y, ptr %q
+  %i1 = add i64 %i, 1
+  %more = icmp slt i64 %i1, %n
+  br i1 %more, label %loop, label %end
+end:
+  ret void
 }}
 
 {positions}
@@ -475,7 +536,7 @@ _FIRST = """
 
 # By insertion: stable, and quick for the few numbers of a row.
 _ARGSORT = """
-define internal void @{name}(ptr %a, ptr %out, i64 %n, i64 %stride) noinline {{
+define internal void @{name}(ptr %a, ptr %out, i64 %n, i64 %stride, ptr %functions) noinline {{
 entry:
   br label %loop
 loop:

@@ -12,12 +12,12 @@ from .instructions import (
     LONG,
     MATRICES,
     NUMBERS,
+    OF_ROWS,
     OPERATIONS,
     REDUCTIONS,
     ROWS,
     SHORT,
     SIDE_BY_SIDE,
-    SORTS,
     VECTOR,
 )
 
@@ -53,7 +53,7 @@ def source(exceptions: int) -> str:
         numbers=VECTOR - 1,
         scalar_blocks="\n".join(map(_scalar_block, elementwise)),
         vector_words="\n".join(_word(f"%{word}", word) for word in ("out", "a", "b", "c", "n", "sa", "sb", "sc")),
-        vector_cases=_cases([*of_vectors, *REDUCTIONS, *SORTS, "dot"], "vector"),
+        vector_cases=_cases([*of_vectors, *REDUCTIONS, *OF_ROWS, "dot"], "vector"),
         others="\n".join(
             [
                 machine_parts.OTHERS.format(**{name: _words(_PREFIXES.get(name, name)) for name in short}),
@@ -216,7 +216,7 @@ class _Loops:
 
 def _called() -> list[str]:
     calls = [machine_parts.CALLED.format(name=name) for name in CALLED]
-    return calls + [machine_parts.SORT.format(name=name) for name in SORTS]
+    return calls + [machine_parts.OF_ROW.format(name=name) for name in OF_ROWS]
 
 
 def _folds() -> list[str]:

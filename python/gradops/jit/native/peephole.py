@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from .instructions import CALLS, FUSED, LONG, NUMBERS, OF_TWO, OPERATIONS, REDUCTIONS, ROWS, SHORT, SORTS, VECTOR
+from .instructions import CALLS, FUSED, LONG, NUMBERS, OF_ROWS, OF_TWO, OPERATIONS, REDUCTIONS, ROWS, SHORT, VECTOR
 
 # Straight code.
 
@@ -207,7 +207,7 @@ class _Instruction:
             ]
         if self.name == "pick":
             return [*range(b, b + n)]
-        is_of_one = self.name in REDUCTIONS or self.name in SORTS
+        is_of_one = self.name in REDUCTIONS or self.name in OF_ROWS
         count = 2 if self.name == "dot" else 1 if is_of_one else len(_OPERANDS[self.name])
         return [start + stride * i for start, stride in zip((a, b, c)[:count], strides) for i in range(n)]
 

@@ -76,40 +76,20 @@ def _logsumexp(lowering: Lowering, step, x, axis=None, keepdims=False):
     return _reduced(lowering, step, "logsumexp", rows)
 
 
-@rule("softmax")
-def _softmax(lowering: Lowering, step, x, axis=-1):
-    def of_row(less, sizes):
-        return lowering.operation("divide", [sizes, lowering.code.reduced("sum", sizes, FLOATS[0])], step, sizes.shape)
-
-    return _normalized(lowering, step, x, axis, of_row)
-
-
-@rule("log_softmax")
-def _log_softmax(lowering: Lowering, step, x, axis=-1):
-    def of_row(less, sizes):
-        total = lowering.operation("log", [lowering.code.reduced("sum", sizes, FLOATS[0])], step, ())
-        return lowering.operation("subtract", [less, total], step, less.shape)
-
-    return _normalized(lowering, step, x, axis, of_row)
+def _of_rows(name: str) -> None:
+    @rule(name)
+    def of_rows(lowering: Lowering, step, x, axis=-1):
+        value = lowering.value(step)
+        rows, axes = _along(lowering, x, axis, value.dtype)
+        out = np.empty(rows.shape, np.int64)
+        for i in np.ndindex(out.shape[:-1]) if out.size else ():
+            out[i] = lowering.code.of_row(name, rows[i], value.dtype)
+        order = [*(i for i in range(value.ndim) if i not in axes), *axes]
+        return out.reshape([value.shape[i] for i in order]).transpose(np.argsort(order))
 
 
-def _normalized(lowering: Lowering, step, x, axis, of_row: Callable):
-    """A result for each row, by its elements less the largest, and the exponentials of these."""
-    rows, axes = _along(lowering, x, axis, lowering.value(step).dtype)
-    out = np.empty(rows.shape, np.int64)
-    for i in np.ndindex(out.shape[:-1]) if out.size else ():
-        top = lowering.code.reduced("max", rows[i], FLOATS[0])
-        less = lowering.operation("subtract", [rows[i], top], step, rows[i].shape)
-        out[i] = of_row(less, lowering.operation("exp", [less], step, less.shape))
-    return _put_back(lowering, step, out, axes)
-
-
-def _put_back(lowering: Lowering, step, rows: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    """The cells of a result of an argument's shape, of which :func:`_along` made rows."""
-    shape = np.shape(lowering.value(step))
-    others = [i for i in range(len(shape)) if i not in axes]
-    order = [*others, *axes]
-    return rows.reshape([shape[i] for i in order]).transpose(np.argsort(order))
+_of_rows("softmax")
+_of_rows("log_softmax")
 
 
 def _extreme(name: str) -> None:
@@ -148,7 +128,7 @@ def _by_row(lowering: Lowering, step, x, axis, of_row: Callable):
 @rule("argsort")
 def _argsort(lowering: Lowering, step, x, axis=-1):
     def of_row(row, prefix):
-        return lowering.code.sorting(f"{prefix}argsort", row)
+        return lowering.code.of_row(f"{prefix}argsort", row)
 
     return _by_row(lowering, step, x, axis, of_row)
 
@@ -156,7 +136,7 @@ def _argsort(lowering: Lowering, step, x, axis=-1):
 @rule("sort")
 def _sort(lowering: Lowering, step, x, axis=-1):
     def of_row(row, prefix):
-        return lowering.code.picked(row, lowering.code.sorting(f"{prefix}argsort", row))
+        return lowering.code.picked(row, lowering.code.of_row(f"{prefix}argsort", row))
 
     return _by_row(lowering, step, x, axis, of_row)
 

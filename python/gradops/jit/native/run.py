@@ -27,11 +27,11 @@ from .instructions import (
     FUNCTIONS,
     LONG,
     NUMBERS,
+    OF_ROWS,
     OPERATIONS,
     REDUCTIONS,
     ROWS,
     SHORT,
-    SORTS,
     VECTOR,
     WHOLES,
 )
@@ -122,7 +122,7 @@ def _meaning(name: str, b: int, c: int):
     if name in CALLS:
         function = _FUNCTIONS[(c if name.endswith("2") else b) - FIRST_FUNCTION]
         return function.meaning, function.operands
-    return (np.dot, 2) if name == "dot" else ((SORTS if name in SORTS else REDUCTIONS)[name], 1)
+    return (np.dot, 2) if name == "dot" else ((OF_ROWS if name in OF_ROWS else REDUCTIONS)[name], 1)
 
 
 def _operand(memory: np.ndarray, start: int, stride: int, count: int, single: bool):
