@@ -276,8 +276,10 @@ SIDE_BY_SIDE = ("add", "subtract", "multiply", "divide", "negative", "absolute",
 CALLED: dict[str, Callable] = {
     "sum": np.add.reduce,
     "logsumexp": logsumexp,
-    **{name: lambda x, f=getattr(np, name): _bits(f(x)) for name in ("argmax", "argmin")},
-    **{f"whole_{name}": lambda x, f=getattr(np, name): _bits(f(whole(x))) for name in ("argmax", "argmin")},
+    "argmax": lambda x: _bits(np.argmax(x)),
+    "argmin": lambda x: _bits(np.argmin(x)),
+    "whole_argmax": _of_wholes(np.argmax, True),
+    "whole_argmin": _of_wholes(np.argmin, True),
 }
 """Those of :data:`REDUCTIONS` that are functions of the machine's, with the same names there."""
 
