@@ -82,7 +82,7 @@ def reuse(program: Program, steps: list[Step], last: dict[int, int], wanted: set
         # constant, an output. So only what a ufunc or native code returned counts, which is new memory always, and
         # only until another kind of step has taken it, as its result may be a view, and only at its last use. A ufunc
         # that reads an operand twice may write over it: it reads each element before it writes it.
-        if isinstance(step.function, native.Run):
+        if isinstance(step.function, (native.Run, native.Tiles)):
             own.update(step.places)
             continue
         if not isinstance(step.function, np.ufunc) or step.several:

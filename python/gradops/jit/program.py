@@ -212,6 +212,11 @@ class Program:
         self._folded.add(traced.place)
         return traced
 
+    @property
+    def folded(self) -> list[tuple[int, Any]]:
+        """The places of the values that are the same for all arguments, with the values."""
+        return [(place, self.constants[place]) for place in self._folded]
+
     def is_folded(self, traced) -> bool:
         """True if its value is the same for all arguments."""
         return traced.place in self._folded

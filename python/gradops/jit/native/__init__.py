@@ -21,8 +21,10 @@ from . import rules as _rules  # noqa: F401
 from . import systems as _systems  # noqa: F401
 from .lowering import lowered as _lowered
 from .run import Explained, Run
+from .tile_run import Tiles
+from .tiles import tiled as _tiled
 
-__all__ = ["Explained", "Run", "alone", "lowered"]
+__all__ = ["Explained", "Run", "Tiles", "alone", "lowered"]
 
 
 def lowered(program: Program, steps: list[Step], wanted: set[int]) -> tuple[list[Step], Explained]:
@@ -30,8 +32,8 @@ def lowered(program: Program, steps: list[Step], wanted: set[int]) -> tuple[list
     found = machine.machine()
     if found is None:
         return steps, Explained(steps, [], {})
-    new, refused = _lowered(program, steps, wanted, found)
-    return new, Explained(steps, [s.function for s in new if isinstance(s.function, Run)], refused)
+    new, refused = _lowered(program, _tiled(program, steps, wanted, found), wanted, found)
+    return new, Explained(steps, [s.function for s in new if isinstance(s.function, (Run, Tiles))], refused)
 
 
 def alone(name: str, kernel: Callable, groups: Sequence[Sequence], examples: Sequence) -> Callable | None:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from . import cache, instructions, machine_parts, machine_source
+from . import cache, instructions, machine_parts, machine_source, tile_source
 from .instructions import FUNCTION_NUMBERS, FUNCTIONS, ROUTINE_NUMBERS, ROUTINES
 
 _X86 = {"divide": 4, "over": 8, "under": 16, "invalid": 1}
@@ -42,6 +42,7 @@ class Machine:
 
     Attributes:
         run: ``run(code, memory, functions)`` of addresses; returns the floating-point exceptions raised.
+        tiles: ``tiles(plan, operands, room, next, functions)`` of addresses, of :mod:`.tiles`; returns the same.
     """
 
     def __init__(self, binding):
@@ -56,7 +57,12 @@ class Machine:
         self.functions = self._functions.ctypes.data
         self._engine, address = _compiled(binding)
         self.run = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 3)(address)
+        self.tiles = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 5)(self.address("tiles"))
         _check(self)
+
+    def address(self, name: str) -> int:
+        """The address of a compiled function."""
+        return self._engine.get_function_address(name)
 
     def needs(self, name: str) -> int:
         """The number of a function, whose address is then in the table."""
@@ -98,6 +104,13 @@ def machine() -> Machine | None:
     except Exception as error:
         _warn(error)
         return None
+
+
+@functools.cache
+def has_fused() -> bool:
+    """True if the processor multiplies and adds in one instruction."""
+    binding = importlib.import_module("llvmlite.binding")
+    return platform.machine() in ("aarch64", "arm64") or bool(binding.get_host_cpu_features().get("fma"))
 
 
 def why_not() -> str:
@@ -151,7 +164,8 @@ def _compiled(binding) -> tuple[Any, int]:
 
 
 def machine_text() -> str:
-    return machine_source.source(sum(exceptions().values()))
+    mask = sum(exceptions().values())
+    return machine_source.source(mask) + tile_source.source(mask)
 
 
 def _loaded(binding, target, processor: str, features: str, compiled: bytes) -> tuple[Any, int] | None:
@@ -169,7 +183,7 @@ def _version(processor: str, features: str) -> str:
     import llvmlite
 
     known = hashlib.sha256()
-    for module in (instructions, machine_parts, machine_source):
+    for module in (instructions, machine_parts, machine_source, tile_source):
         known.update(pathlib.Path(module.__file__ or "").read_bytes())
     for text in (llvmlite.__version__, sys.platform, platform.machine(), processor, features):
         known.update(text.encode() + b"\0")

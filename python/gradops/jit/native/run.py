@@ -199,7 +199,7 @@ class Run:
                 memory[at].reshape(shape)[...] = x
         machine = self._machine
         raised = machine.run(self._code, address, machine.functions)
-        if raised and (raised == FAILED or _is_warned_of(raised)):
+        if raised and (raised == FAILED or is_warned_of(raised)):
             replay(self._words, views[0], self._checks)
         results: list[Any] = []
         for at, shape, kind, dtype, is_number in self._outputs:
@@ -226,7 +226,7 @@ def _slot(start: int, value) -> tuple:
     return slice(start, start + value.size), value.shape, is_whole
 
 
-def _is_warned_of(raised: int) -> bool:
+def is_warned_of(raised: int) -> bool:
     """True if NumPy does anything about one of the floating-point exceptions."""
     handled = dict(np.geterr())
     return any(raised & flag and handled[name] != "ignore" for name, flag in exceptions().items())
@@ -243,7 +243,7 @@ class Explained:
         bytes: the size of the native code with its memory.
     """
 
-    def __init__(self, steps: list[Step], runs: list[Run], refused: Mapping[tuple[str, str], int]):
+    def __init__(self, steps: list[Step], runs: Sequence[Any], refused: Mapping[tuple[str, str], int]):
         self.steps = count(steps)
         self.native = sum(sum(run.names.values()) for run in runs)
         self.runs = len(runs)

@@ -1,0 +1,190 @@
+"""A group of steps on large arrays as one call, on as many processors as are there, and its replay by NumPy."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import functools
+import os
+from collections import Counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...autodiff.diagnostics import profiler
+from ..array import Place
+from ..steps import Step
+from .machine import Machine
+from .run import is_warned_of
+from .ufuncs import address
+
+PARALLEL = 100_000
+"""Elements from which on threads share the tiles."""
+
+
+class Result(NamedTuple):
+    """A result of a group: its row in the table of operands, its example, and how the tiles' parts become one."""
+
+    row: int
+    value: Any
+    ufunc: np.ufunc | None = None
+    parts: tuple[int, ...] = ()
+    divisor: float = 1.0
+
+
+class Plan(NamedTuple):
+    """What :class:`Tiles` runs.
+
+    Attributes:
+        words: for the machine.
+        table: the operands: address, 1 if within a thread's room, bytes from row to row and from tile to tile.
+        arrays: of the arguments that are arrays the number and the row in the table.
+        numbers: single numbers: an argument's number or the number itself, its row and dtype.
+        results: in order of their places.
+        room: bytes that each thread needs.
+    """
+
+    words: np.ndarray
+    table: np.ndarray
+    arrays: list[tuple[int, int]]
+    numbers: list[tuple[Any, int, np.dtype]]
+    results: list[Result]
+    room: int
+    elements: int
+
+
+class Tiles:
+    """The function of a group's step.
+
+    Attributes:
+        names: the ops whose steps are in it, with their number.
+        __name__: its name in profiles.
+    """
+
+    def __init__(self, machine: Machine, plan: Plan, steps: list[Step], inputs: list[int], outputs: list[int]):
+        self.names: Counter[str] = Counter()
+        self.__name__ = "native"
+        self._machine, self._plan = machine, plan
+        self._steps, self._inputs, self._outputs = steps, inputs, outputs
+        self._free: list[_State] = []
+
+    @property
+    def bytes(self) -> int:
+        """The size of the code and of its memory."""
+        return self._plan.words.nbytes + self._plan.table.nbytes + self._plan.room
+
+    def __call__(self, *arrays) -> list:
+        """The results, which are the caller's; a profile has them under a label.
+
+        Warns:
+            RuntimeWarning: as NumPy does.
+        """
+        if profiler.running():
+            with profiler.record_function(f"native code, {sum(self.names.values())} steps"):
+                return self._computed(arrays)
+        return self._computed(arrays)
+
+    def _computed(self, arrays) -> list:
+        plan = self._plan
+        try:
+            state = self._free.pop()
+        except IndexError:
+            state = _State(plan)
+        table, held = state.table, []
+        for number, row in plan.arrays:
+            x = arrays[number]
+            flags = x.flags
+            if not (flags.c_contiguous and flags.aligned):
+                x = np.require(x, requirements=["C", "A"])
+                held.append(x)
+            table[row, 0] = address(x)
+        for number, room in state.numbers:
+            room[...] = arrays[number]
+        results: list[Any] = []
+        for result in plan.results:
+            if result.ufunc is None:
+                results.append(np.empty(result.value.shape, result.value.dtype))
+                table[result.row, 0] = address(results[-1])
+            else:
+                results.append(None)
+        raised = state.run(self._machine)
+        if raised and is_warned_of(raised):
+            results = self._replayed(arrays)
+        else:
+            for i, part in state.parts:
+                results[i] = plan.results[i].ufunc.reduce(part, 0)  # type: ignore[union-attr]
+                if plan.results[i].divisor != 1.0:
+                    results[i] = results[i] / results[i].dtype.type(plan.results[i].divisor)
+                results[i] = np.reshape(results[i], np.shape(plan.results[i].value))[()]
+        self._free.append(state)
+        return results
+
+    def _replayed(self, arrays) -> list:
+        values = dict(zip(self._inputs, arrays))
+        for step in self._steps:
+            (values[step.places[0]],) = [step.function(*step.given(values.__getitem__))]
+        return [values[place] for place in self._outputs]
+
+
+class _State:
+    """The memory of one call."""
+
+    def __init__(self, plan: Plan):
+        self.plan = plan
+        self.table = plan.table.copy()
+        self._held = []
+        self.numbers = []
+        for value, row, dtype in plan.numbers:
+            room = np.zeros(1, dtype)
+            self._held.append(room)
+            self.table[row, 0] = address(room)
+            if isinstance(value, Place):
+                self.numbers.append((int(value), room))
+            else:
+                room[0] = value
+        self.parts = []
+        for i, result in enumerate(plan.results):
+            if result.ufunc is not None:
+                part = np.empty(result.parts, result.value.dtype)
+                self.table[result.row, 0] = address(part)
+                self.parts.append((i, part))
+        self.next = np.zeros(1, np.int64)
+        self._rooms: list[np.ndarray] = []
+        self._addresses = [address(x) for x in (plan.words, self.table, self.next)]
+
+    def run(self, machine: Machine) -> int:
+        """Run all tiles; the floating-point exceptions raised."""
+        self.next[0] = 0
+        others = threads() - 1 if self.plan.elements >= PARALLEL else 0
+        while len(self._rooms) <= others:
+            self._rooms.append(np.empty(self.plan.room + 64, np.uint8))
+        waiting = [_pool().submit(self._run, machine, i) for i in range(1, others + 1)]
+        raised = self._run(machine, 0)
+        for one in waiting:
+            raised |= one.result()
+        return raised
+
+    def _run(self, machine: Machine, number: int) -> int:
+        room = -(-address(self._rooms[number]) // 64) * 64
+        code, table, following = self._addresses
+        return machine.tiles(code, table, room, following, machine.functions)
+
+
+# Threads. Each takes the next tile until none is left, so that one that is interrupted holds up no other.
+
+
+@functools.cache
+def threads() -> int:
+    """The number of threads: ``OMP_NUM_THREADS`` where that is set, else that of the processors."""
+    named = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    if named.isdigit() and int(named):
+        return int(named)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@functools.cache
+def _pool() -> concurrent.futures.ThreadPoolExecutor:
+    return concurrent.futures.ThreadPoolExecutor(threads() - 1, "gradops")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)

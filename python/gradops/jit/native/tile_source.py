@@ -1,0 +1,367 @@
+"""The second function of the native machine as LLVM's text: steps on large arrays, tile by tile.
+
+An instruction is a call of a ufunc's own inner loop, NumPy's or SciPy's, so that each element has the bits and the
+floating-point exceptions that it has eagerly. The sine and the cosine, whose loops compute one element at a time, have
+loops of their own.
+"""
+
+from __future__ import annotations
+
+import struct
+
+OPERANDS = 4
+"""The most operands of an instruction, its result among them."""
+
+WORDS = 7 + 3 * OPERANDS
+"""Words of an instruction: loop and its data, number of operands, counts, then operands, inner and outer strides.
+
+Counts are of outer and inner passes, each as a constant and as a multiple of the rows of a tile.
+"""
+
+_TILES = """
+define i32 @tiles(ptr %plan, ptr %operands, ptr %room, ptr %next, ptr %functions) {{
+entry:
+  %arguments = alloca [{most} x ptr]
+  %count = alloca i64
+  %clear = load ptr, ptr %functions
+  call i32 %clear(i32 {exceptions})
+  %test.at = getelementptr ptr, ptr %functions, i64 1
+  %test = load ptr, ptr %test.at
+  %rows = load i64, ptr %plan
+  %per.at = getelementptr i64, ptr %plan, i64 1
+  %per = load i64, ptr %per.at
+  %places.at = getelementptr i64, ptr %plan, i64 2
+  %places = load i64, ptr %places.at
+  %code.at = getelementptr i64, ptr %plan, i64 3
+  %code.count = load i64, ptr %code.at
+  %code = getelementptr i64, ptr %plan, i64 4
+  %code.words = mul i64 %code.count, {words}
+  %code.end = getelementptr i64, ptr %code, i64 %code.words
+  %room.i = ptrtoint ptr %room to i64
+  br label %tile
+tile:
+  %raised = phi i32 [0, %entry], [%raised.now, %instructions]
+  %number = atomicrmw add ptr %next, i64 1 monotonic
+  %start = mul i64 %number, %per
+  %left = sub i64 %rows, %start
+  %over = icmp sle i64 %left, 0
+  br i1 %over, label %done, label %place
+done:
+  ret i32 %raised
+place: ; the addresses of the operands of this tile
+  %j = phi i64 [0, %tile], [%j1, %place]
+  %p.at = mul i64 %j, 4
+  %p = getelementptr i64, ptr %operands, i64 %p.at
+  %p.base = load i64, ptr %p
+  %p1 = getelementptr i64, ptr %p, i64 1
+  %in.room = load i64, ptr %p1
+  %p2 = getelementptr i64, ptr %p, i64 2
+  %p.row = load i64, ptr %p2
+  %p3 = getelementptr i64, ptr %p, i64 3
+  %p.tile = load i64, ptr %p3
+  %of.room = mul i64 %in.room, %room.i
+  %of.row = mul i64 %start, %p.row
+  %of.tile = mul i64 %number, %p.tile
+  %a1 = add i64 %p.base, %of.room
+  %a2 = add i64 %a1, %of.row
+  %a3 = add i64 %a2, %of.tile
+  %p.to = getelementptr i64, ptr %room, i64 %j
+  store i64 %a3, ptr %p.to
+  %j1 = add i64 %j, 1
+  %j.more = icmp slt i64 %j1, %places
+  br i1 %j.more, label %place, label %begin
+begin:
+  %short = icmp slt i64 %left, %per
+  %here = select i1 %short, i64 %left, i64 %per
+  br label %instructions
+instructions:
+  %at = phi ptr [%code, %begin], [%at1, %after]
+  %raised.now = phi i32 [%raised, %begin], [%raised.next, %after]
+  %is.end = icmp eq ptr %at, %code.end
+  br i1 %is.end, label %tile, label %instruction
+instruction:
+  %loop = load ptr, ptr %at
+{loads}
+  %data = inttoptr i64 %data.i to ptr
+  %outer.rows = mul i64 %outer.each, %here
+  %outer = add i64 %outer.rows, %outer.fixed
+  %inner.rows = mul i64 %inner.each, %here
+  %inner = add i64 %inner.rows, %inner.fixed
+  %own = getelementptr i64, ptr %at, i64 {own}
+  %steps = getelementptr i64, ptr %at, i64 {steps}
+  %far = getelementptr i64, ptr %at, i64 {far}
+  br label %pass
+pass:
+  %o = phi i64 [0, %instruction], [%o1, %call]
+  br label %argument
+argument: ; a loop may write over its arguments and its count
+  %k = phi i64 [0, %pass], [%k1, %argument]
+  %k.own = getelementptr i64, ptr %own, i64 %k
+  %k.number = load i64, ptr %k.own
+  %k.from = getelementptr i64, ptr %room, i64 %k.number
+  %k.base = load i64, ptr %k.from
+  %k.far = getelementptr i64, ptr %far, i64 %k
+  %k.step = load i64, ptr %k.far
+  %k.off = mul i64 %k.step, %o
+  %k.address = add i64 %k.base, %k.off
+  %k.to = getelementptr i64, ptr %arguments, i64 %k
+  store i64 %k.address, ptr %k.to
+  %k1 = add i64 %k, 1
+  %k.more = icmp slt i64 %k1, %used
+  br i1 %k.more, label %argument, label %call
+call:
+  store i64 %inner, ptr %count
+  call void %loop(ptr %arguments, ptr %count, ptr %steps, ptr %data)
+  %o1 = add i64 %o, 1
+  %o.more = icmp slt i64 %o1, %outer
+  br i1 %o.more, label %pass, label %after
+after: ; each loop may clear the flags of those before it
+  %new = call i32 %test(i32 {exceptions})
+  %raised.next = or i32 %raised.now, %new
+  %at1 = getelementptr i64, ptr %at, i64 {words}
+  br label %instructions
+}}
+"""
+
+_LOADED = ("data.i", "used", "outer.fixed", "outer.each", "inner.fixed", "inner.each")
+
+# A choice of elements: a loop for each of the two operands that may be one number.
+_WHERE = """
+define void @where{size}(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{
+  %c = load ptr, ptr %arguments
+  %x.at = getelementptr ptr, ptr %arguments, i64 1
+  %x = load ptr, ptr %x.at
+  %y.at = getelementptr ptr, ptr %arguments, i64 2
+  %y = load ptr, ptr %y.at
+  %out.at = getelementptr ptr, ptr %arguments, i64 3
+  %out = load ptr, ptr %out.at
+  %n = load i64, ptr %count
+  %sc = load i64, ptr %steps
+  %sx.at = getelementptr i64, ptr %steps, i64 1
+  %sx = load i64, ptr %sx.at
+  %sy.at = getelementptr i64, ptr %steps, i64 2
+  %sy = load i64, ptr %sy.at
+  %so.at = getelementptr i64, ptr %steps, i64 3
+  %so = load i64, ptr %so.at
+  %c.near = icmp eq i64 %sc, 1
+  %o.near = icmp eq i64 %so, {size}
+  %near = and i1 %c.near, %o.near
+  %x.near = icmp eq i64 %sx, {size}
+  %y.near = icmp eq i64 %sy, {size}
+  %x.one = icmp eq i64 %sx, 0
+  %y.one = icmp eq i64 %sy, 0
+  br i1 %near, label %x.any, label %far
+x.any:
+  br i1 %x.near, label %xa, label %x.same
+x.same:
+  br i1 %x.one, label %xo, label %far
+xa:
+  br i1 %y.near, label %aa, label %xa.same
+xa.same:
+  br i1 %y.one, label %ao, label %far
+xo:
+  br i1 %y.near, label %oa, label %xo.same
+xo.same:
+  br i1 %y.one, label %oo, label %far
+{loops}
+end:
+  ret void
+}}
+"""
+
+_WHERE_LOOP = """
+{name}:
+  %{name}.i = phi i64 [0, %{before}], [%{name}.i1, %{name}]
+  %{name}.c.o = mul i64 %{name}.i, {sc}
+  %{name}.c.p = getelementptr i8, ptr %c, i64 %{name}.c.o
+  %{name}.c = load i8, ptr %{name}.c.p
+  %{name}.is = icmp ne i8 %{name}.c, 0
+  %{name}.x.o = mul i64 %{name}.i, {sx}
+  %{name}.x.p = getelementptr i8, ptr %x, i64 %{name}.x.o
+  %{name}.x = load {kind}, ptr %{name}.x.p
+  %{name}.y.o = mul i64 %{name}.i, {sy}
+  %{name}.y.p = getelementptr i8, ptr %y, i64 %{name}.y.o
+  %{name}.y = load {kind}, ptr %{name}.y.p
+  %{name}.r = select i1 %{name}.is, {kind} %{name}.x, {kind} %{name}.y
+  %{name}.o.o = mul i64 %{name}.i, {so}
+  %{name}.o.p = getelementptr i8, ptr %out, i64 %{name}.o.o
+  store {kind} %{name}.r, ptr %{name}.o.p
+  %{name}.i1 = add i64 %{name}.i, 1
+  %{name}.more = icmp slt i64 %{name}.i1, %n
+  br i1 %{name}.more, label %{name}, label %end
+"""
+
+# The nearest multiple of pi/2 is taken away in three parts, of which the first two have 33 bits, so that their products
+# are exact up to LARGEST; then the sine and the cosine of what is left, with its rounding error, of which each element
+# takes one. The data is the loop for a tile in which an element is larger, or none.
+_WAVE = """
+define void @{name}.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{
+  %x = load ptr, ptr %arguments
+  %out.at = getelementptr ptr, ptr %arguments, i64 1
+  %out = load ptr, ptr %out.at
+  %n = load i64, ptr %count
+  %sx = load i64, ptr %steps
+  %so.at = getelementptr i64, ptr %steps, i64 1
+  %so = load i64, ptr %so.at
+  %x.near = icmp eq i64 %sx, 8
+  %o.near = icmp eq i64 %so, 8
+  %near = and i1 %x.near, %o.near
+  br i1 %near, label %look, label %other
+look:
+  %l = phi i64 [0, %0], [%l1, %look]
+  %bad = phi i64 [0, %0], [%bad1, %look]
+  %l.p = getelementptr double, ptr %x, i64 %l
+  %l.x = load double, ptr %l.p
+  %l.size = call double @llvm.fabs.f64(double %l.x)
+  %l.small = fcmp ult double %l.size, {largest}
+  %l.number = fcmp ord double %l.x, 0.0
+  %l.good = and i1 %l.small, %l.number
+  %l.bad = select i1 %l.good, i64 0, i64 1
+  %bad1 = or i64 %bad, %l.bad
+  %l1 = add i64 %l, 1
+  %l.more = icmp slt i64 %l1, %n
+  br i1 %l.more, label %look, label %looked
+looked:
+  %any = icmp ne i64 %bad1, 0
+  br i1 %any, label %other, label %each
+other:
+  call void %data(ptr %arguments, ptr %count, ptr %steps, ptr null)
+  ret void
+each:
+  %i = phi i64 [0, %looked], [%i1, %each]
+  %i.p = getelementptr double, ptr %x, i64 %i
+  %v = load double, ptr %i.p
+  %turned = fmul double %v, {over}
+  %shifted = fadd double %turned, {magic}
+  %f = fsub double %shifted, {magic}
+  %quarter.i = bitcast double %shifted to i64
+  %quarter = add i64 %quarter.i, {first}
+  %f1 = fmul double %f, {p1}
+  %t = fsub double %v, %f1
+  %w = fmul double %f, {p2}
+  %r = fsub double %t, %w
+  %e1 = fsub double %t, %r
+  %e2 = fsub double %e1, %w
+  %minus = fneg double %f
+  %low = call double @llvm.fma.f64(double %minus, double {p3}, double %e2)
+  %y0 = fadd double %r, %low
+  %y1.a = fsub double %r, %y0
+  %y1 = fadd double %y1.a, %low
+  %z = fmul double %y0, %y0
+{sine}
+{cosine}
+  ; y0 + (z * y0 * s + y1 * (1 - z / 2))
+  %s.v = fmul double %z, %y0
+  %half = fmul double %z, 0.5
+  %s.m = fneg double %half
+  %s.y = call double @llvm.fma.f64(double %s.m, double %y1, double %y1)
+  %s.c = call double @llvm.fma.f64(double %s.v, double %s.p, double %s.y)
+  %s = fadd double %y0, %s.c
+  ; 1 - z / 2 with its rounding error, then the rest
+  %w1 = fsub double 1.0, %half
+  %c.e = fsub double 1.0, %w1
+  %c.e1 = fsub double %c.e, %half
+  %zz = fmul double %z, %z
+  %y.m = fneg double %y0
+  %c.y = call double @llvm.fma.f64(double %y.m, double %y1, double %c.e1)
+  %c.c = call double @llvm.fma.f64(double %zz, double %c.p, double %c.y)
+  %c = fadd double %w1, %c.c
+  %odd.i = and i64 %quarter, 1
+  %odd = icmp ne i64 %odd.i, 0
+  %chosen = select i1 %odd, double %c, double %s
+  %sign = shl i64 %quarter, 62
+  %sign.top = and i64 %sign, -9223372036854775808
+  %bits = bitcast double %chosen to i64
+  %signed = xor i64 %bits, %sign.top
+  %signed.d = bitcast i64 %signed to double
+{end}
+  %i.o = getelementptr double, ptr %out, i64 %i
+  store double %result, ptr %i.o
+  %i1 = add i64 %i, 1
+  %i.more = icmp slt i64 %i1, %n
+  br i1 %i.more, label %each, label %end
+end:
+  ret void
+}}
+"""
+
+LARGEST = 1e6
+"""The largest operand of the sine and cosine here."""
+
+_SINE = (
+    -0.16666666666666666, 0.008333333333333331, -0.0001984126984126457, 2.755731921895673e-06,
+    -2.5052106100926675e-08, 1.605851097953535e-10, -7.58549250782124e-13,
+)  # fmt: skip
+"""Of ``(sin(x) / x - 1) / x^2`` as a polynomial of ``x^2``, nearest on ``|x| <= pi / 4`` (Chebyshev)."""
+
+_COSINE = (
+    0.041666666666666664, -0.0013888888888887241, 2.4801587298533456e-05, -2.755731715246704e-07,
+    2.087612165887116e-09, -1.1380876948169717e-11,
+)  # fmt: skip
+"""Of ``(cos(x) - 1 + x^2 / 2) / x^4``."""
+
+
+def source(exceptions: int) -> str:
+    """The text.
+
+    Args:
+        exceptions: the platform's mask of the floating-point exceptions that NumPy warns of.
+    """
+    loads = [
+        f"  %{name}.at = getelementptr i64, ptr %at, i64 {i}\n  %{name} = load i64, ptr %{name}.at"
+        for i, name in enumerate(_LOADED, 1)
+    ]
+    at = {"own": 7, "steps": 7 + OPERANDS, "far": 7 + 2 * OPERANDS}
+    tiles = _TILES.format(most=OPERANDS, words=WORDS, exceptions=exceptions, loads="\n".join(loads), **at)
+    unsigned = (
+        "  %same = fcmp oeq double %v, 0.0\n  %result = select i1 %same, double %v, double %signed.d"  # the sign of -0
+    )
+    waves = [
+        _WAVE.format(
+            name=name,
+            first=first,
+            end=end,
+            sine=_polynomial("s", _SINE),
+            cosine=_polynomial("c", _COSINE),
+            **{key: _bits(value) for key, value in _REDUCTION.items()},
+        )
+        for name, first, end in (("sin", 0, unsigned), ("cos", 1, "  %result = fadd double %signed.d, 0.0"))
+    ]
+    return "\n".join(
+        ["declare double @llvm.fma.f64(double, double, double)", tiles, _where(8, "i64"), _where(4, "i32"), *waves]
+    )
+
+
+_REDUCTION = {
+    "over": 0.6366197723675814,
+    "magic": 1.5 * 2.0**52,
+    "p1": 1.5707963267341256,
+    "p2": 6.077100506303966e-11,
+    "p3": 2.0222662487959506e-21,
+    "largest": LARGEST,
+}
+"""``2 / pi``, the number to which a sum rounds to whole numbers, and ``pi / 2`` in three parts."""
+
+
+def _polynomial(name: str, coefficients: tuple[float, ...]) -> str:
+    first, *rest = map(_bits, coefficients[::-1])
+    lines, last = [], first
+    for i, c in enumerate(rest):
+        out = f"%{name}.p" if i == len(rest) - 1 else f"%{name}.p{i}"
+        lines.append(f"  {out} = call double @llvm.fma.f64(double %z, double {last}, double {c})")
+        last = out
+    return "\n".join(lines)
+
+
+def _bits(number: float) -> str:
+    return f"0x{struct.pack('>d', number).hex()}"
+
+
+def _where(size: int, kind: str) -> str:
+    strides = {"o": "0", "a": str(size)}
+    loops = [
+        _WHERE_LOOP.format(name=x + y, kind=kind, sc=1, sx=strides[x], sy=strides[y], so=size, before=before)
+        for x, y, before in (("a", "a", "xa"), ("a", "o", "xa.same"), ("o", "a", "xo"), ("o", "o", "xo.same"))
+    ]
+    far = _WHERE_LOOP.format(name="each", kind=kind, sc="%sc", sx="%sx", sy="%sy", so="%so", before="far")
+    return _WHERE.format(size=size, loops="\n".join([*loops, "far:\n  br label %each", far]))

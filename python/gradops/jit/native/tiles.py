@@ -1,0 +1,620 @@
+"""Steps on large arrays that go together, as one pass over tiles that stay in the cache.
+
+A group has a domain of so many rows of so many elements, one where nothing asks for rows. In it an array is
+``FULL``, a number for each row (``COLUMN``), one row (``ROW``) or a number (``ONE``): steps that are elementwise
+between these are instructions, and so are reductions, whose result is a number for each row of the tile, or a part for
+each tile. What a group makes and only it reads never is an array.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ... import _scipy, backends
+from ...backends.numpy.base import function_of
+from ..array import Place
+from ..program import Program
+from ..scalar_blocks import Block
+from ..steps import Step
+from . import machine as machines
+from . import tile_source, ufuncs
+from .code import BOOL, FLOATS
+from .plan import LARGEST, LARGEST_CALL, Plan
+from .registry import limits_of
+from .tile_run import Plan as TilePlan
+from .tile_run import Result, Tiles
+
+TILE = 1024
+"""Elements of a tile."""
+
+FEWEST = 2
+"""Instructions of a group: fewer are no faster than NumPy's call."""
+
+FULL, COLUMN, ROW, ONE = "full", "column", "row", "one"
+
+_WAVES = {np.sin: "sin", np.cos: "cos"}
+
+_ALIASES = frozenset(("reshape", "expand_dims", "squeeze", "ravel", "flatten", "broadcast_to", "real", "conj"))
+"""Ops whose result is their operand seen otherwise, which is not computed."""
+
+_REDUCTIONS = {"sum": np.add, "mean": np.add, "max": np.maximum, "min": np.minimum}
+_IDENTITIES = {np.add: 0.0, np.maximum: -np.inf, np.minimum: np.inf}
+
+
+class Domain(NamedTuple):
+    rows: int
+    width: int
+
+
+class Operand(NamedTuple):
+    """An operand of an instruction: a place, or a number; how it lies in the domain; its dtype."""
+
+    value: Any
+    kind: str
+    dtype: np.dtype
+
+
+class Instruction(NamedTuple):
+    """A loop, and its operands, of which the last is the result.
+
+    Attributes:
+        over: ``FULL``, or what it is done for alone: each row (``COLUMN``), a row's elements (``ROW``), once (``ONE``).
+    """
+
+    loop: tuple[int, int]
+    operands: tuple[Operand, ...]
+    over: str
+
+
+class Work(NamedTuple):
+    """A step as instructions; ``part`` where its result is put together of the tiles' parts."""
+
+    domain: Domain
+    instructions: list[Instruction]
+    result: Operand
+    part: np.ufunc | None = None
+    divisor: float = 1.0
+
+
+def tiled(program: Program, steps: list, wanted: set[int], machine: machines.Machine) -> list:
+    """The steps, with groups of those on large arrays as one step each."""
+    if not ufuncs.are_known() or not any(_is_large(program, step) for step in steps):
+        return steps
+    return _Grouping(program, steps, wanted, machine).steps()
+
+
+def _is_large(program: Program, step) -> bool:
+    return not isinstance(step, Block) and any(np.size(program.value(p)) > LARGEST_CALL for p in step.places)
+
+
+class _Grouping:
+    """The steps of a program while groups are found."""
+
+    def __init__(self, program: Program, steps: list, wanted: set[int], machine: machines.Machine):
+        self.program, self.given, self.wanted, self.machine = program, steps, wanted, machine
+        self.alias: dict[int, int] = {}
+        """The place of which another is a view, by the latter."""
+        self.local: dict[int, tuple[Domain, str]] = {}
+        """How a result lies in its group's domain."""
+        self.domains = self._domains()
+
+    # Domains.
+
+    def _domains(self) -> dict[int, Domain]:
+        """The domain of arrays, by their size."""
+        plan = Plan(self.program, [step.uses for step in self.given])
+        found: dict[int, Domain] = {}
+        for step in self.given:
+            if isinstance(step, Block) or step.several:
+                continue
+            value = self.program.value(step.places[0])
+            size = max([np.size(value), *(np.size(self.example(x)) for x in step.arguments if isinstance(x, Place))])
+            if size > LARGEST or size > LARGEST_CALL and plan.why_not(step, step.uses) is not None:
+                found.setdefault(size, Domain(size, 1))
+                rows = self._rows(step, size)
+                if rows and found[size].width == 1:
+                    found[size] = Domain(rows, size // rows)
+        return found
+
+    def _rows(self, step: Step, size: int) -> int | None:
+        """The number of rows that a step asks for."""
+        value = self.program.value(step.places[0])
+        if step.name in _REDUCTIONS and isinstance(step.arguments[0], Place):
+            shape = self.shape(step.arguments[0])
+            for k in range(1, len(shape)):
+                axes = _axes(step, len(shape))
+                if axes in (tuple(range(k)), tuple(range(k, len(shape)))):
+                    return self._checked(math.prod(shape[:k]), size)
+            return None
+        if np.size(value) != size:
+            return None
+        for x in step.arguments:
+            shape = np.shape(self.example(x)) if isinstance(x, Place) else ()
+            if 1 < math.prod(shape) < size:
+                shape = _aligned(shape, value.shape)
+                for k in range(1, len(shape)):
+                    ones = math.prod(shape[:k]) == 1, math.prod(shape[k:]) == 1
+                    if ones[0] and shape[k:] == value.shape[k:] or ones[1] and shape[:k] == value.shape[:k]:
+                        return self._checked(math.prod(value.shape[:k]), size)
+        return None
+
+    def _checked(self, rows: int, size: int) -> int | None:
+        """``rows`` where a row fits into a tile, more or less."""
+        return rows if 1 < size // rows <= 4 * TILE and rows > 1 else None
+
+    # Facts.
+
+    def example(self, x):
+        return self.program.value(x) if isinstance(x, Place) else x
+
+    def shape(self, x) -> tuple[int, ...]:
+        return np.shape(self.example(x))
+
+    def root(self, place: int) -> int:
+        while place in self.alias:
+            place = self.alias[place]
+        return place
+
+    def kind(self, x, shape: tuple[int, ...], domain: Domain) -> str | None:
+        """How an operand of an operation with a result of ``shape`` lies in the domain; None if it does not."""
+        own = self.shape(x)
+        size = math.prod(own)
+        if size == 1:
+            return ONE
+        if size == math.prod(shape) and _squeezed(own) == _squeezed(shape):
+            found = FULL if size == domain.rows * domain.width else COLUMN
+        else:
+            own, found = _aligned(own, shape), None
+            for k in range(1, len(shape)):
+                if math.prod(shape[:k]) == domain.rows and math.prod(shape[k:]) == domain.width:
+                    if own[:k] == shape[:k] and math.prod(own[k:]) == 1:
+                        found = COLUMN
+                    elif own[k:] == shape[k:] and math.prod(own[:k]) == 1:
+                        found = ROW
+        return found
+
+    def operand(self, x, shape: tuple[int, ...], domain: Domain, dtype: np.dtype) -> Operand | None:
+        kind = self.kind(x, shape, domain)
+        if kind is None:
+            return None
+        if not isinstance(x, Place):
+            return Operand(x, kind, dtype)
+        root = Place(self.root(x))
+        if root in self.folded:
+            return Operand(self.folded[root], ONE, dtype)
+        if kind != ONE:
+            if self.program.value(x).dtype != dtype:
+                return None
+            seen = self.kind(root, shape, domain) if root != x else kind
+            if np.size(self.example(root)) != np.size(self.example(x)):  # of broadcast_to()
+                kind = seen if np.size(self.example(root)) != 1 else ONE
+                if kind is None:
+                    return None
+        return Operand(root, kind, dtype)
+
+    @functools.cached_property
+    def folded(self) -> dict[int, Any]:
+        """The numbers that arrays are full of which are the same for all arguments, as a gradient begins with."""
+        known = {p: x for p, x in self.program.folded if np.ndim(x) and np.size(x) and x.dtype in FLOATS}
+        return {p: x.flat[0] for p, x in known.items() if x.tobytes() == x.flat[0].tobytes() * x.size}
+
+    # Steps as instructions.
+
+    def work(self, step) -> Work | None:
+        """A step as instructions of a group; None where it cannot be in one."""
+        if isinstance(step, Block) or step.several:
+            return None
+        value = self.program.value(step.places[0])
+        if not isinstance(value, (np.ndarray, np.generic)) or value.dtype not in (*FLOATS, BOOL):
+            return None
+        if step.name in _REDUCTIONS:
+            return self._reduction(step, value)
+        domain = self._domain(value, step)
+        if domain is None or step.name in _ALIASES:
+            return None
+        operation = _operation(self, step)
+        if operation is None:
+            return None
+        over = FULL if value.size == domain.rows * domain.width else COLUMN
+        instructions: list[Instruction] = []
+        for name, arguments, out in operation:
+            made = self._instruction(name, arguments, out, value, domain, over)
+            if made is None:
+                return None
+            instructions.append(made)
+        return Work(domain, instructions, instructions[-1].operands[-1])
+
+    def _domain(self, value, step: Step) -> Domain | None:
+        size = np.size(value)
+        for x in step.arguments:  # numbers for each row, of a group whose arrays are larger
+            made = self.local.get(self.root(x)) if isinstance(x, Place) else None
+            if made and made[1] == COLUMN and made[0].width > 1 and made[0].rows == size:
+                return made[0]
+        return self.domains.get(size)
+
+    def _instruction(self, ufunc, arguments, out, value, domain: Domain, over: str) -> Instruction | None:
+        """The instruction of a ufunc, or of ``where``."""
+        given = [x.dtype if isinstance(x, _Inner) else _dtype_of(self.example(x)) for x in arguments]
+        if ufunc is np.where:
+            dtypes = (BOOL, value.dtype, value.dtype, value.dtype)
+            if given[0] not in (BOOL, bool) or value.dtype not in FLOATS:
+                return None
+            loop = (self.machine.address(f"where{value.dtype.itemsize}"), 0)
+        else:
+            try:
+                dtypes = ufunc.resolve_dtypes((*given, None))
+            except TypeError:
+                return None
+            if any(d not in (*FLOATS, BOOL) for d in dtypes):
+                return None
+            found = ufuncs.loop(ufunc, *dtypes)
+            if found is None:
+                return None
+            loop = found
+            if ufunc in _WAVES and dtypes[0] == FLOATS[0] and not loop[1] and machines.has_fused():
+                loop = (self.machine.address(f"{_WAVES[ufunc]}.tile"), loop[0])
+        operands = []
+        for x, dtype in zip(arguments, dtypes):
+            if isinstance(x, _Inner):
+                operand = Operand(x, over, dtype) if x.dtype == dtype else None
+            else:
+                operand = self.operand(x, value.shape, domain, dtype)
+            if operand is None:
+                return None
+            operands.append(operand)
+        if isinstance(out, _Inner):
+            out.dtype = dtypes[-1]
+        elif dtypes[-1] != value.dtype:
+            return None
+        return Instruction(loop, (*operands, Operand(out, over, dtypes[-1])), over)
+
+    def _reduction(self, step: Step, value) -> Work | None:
+        x, *rest = step.arguments
+        if not isinstance(x, Place) or any(r is not None for r in rest[2:]):
+            return None
+        shape = self.shape(x)
+        size = math.prod(shape)
+        domain = self._domain(self.example(x), step)
+        if domain is None or value.dtype not in FLOATS or self.example(x).dtype != value.dtype:
+            return None
+        ufunc, axes = _REDUCTIONS[step.name], _axes(step, len(shape))
+        of_columns = size != domain.rows * domain.width
+        kind = None
+        if len(axes) == len(shape):
+            kind = ONE
+        elif not of_columns:
+            for k in range(1, len(shape)):
+                if math.prod(shape[:k]) == domain.rows and domain.width > 1:
+                    kind = {tuple(range(k)): ROW, tuple(range(k, len(shape))): COLUMN}.get(axes, kind)
+        if kind is None:
+            return None
+        operand = self.operand(x, shape, domain, value.dtype)
+        add, copy = (ufuncs.loop(f, *[value.dtype] * (f.nin + 1)) for f in (ufunc, np.positive))
+        if operand is None or add is None or copy is None:
+            return None
+        out = Operand(step.places[0], kind, value.dtype)
+        begin = Instruction(copy, (Operand(_IDENTITIES[ufunc], ONE, value.dtype), out), kind)
+        instructions = [begin, Instruction(add, (out, operand, out), COLUMN if of_columns else FULL)]
+        divisor = float(size / max(np.size(value), 1)) if step.name == "mean" else 1.0
+        if kind != COLUMN:
+            return Work(domain, instructions, out, ufunc, divisor)
+        if divisor != 1.0:
+            divide = ufuncs.loop(np.divide, *[value.dtype] * 3)
+            if divide is None:
+                return None
+            instructions.append(Instruction(divide, (out, Operand(divisor, ONE, value.dtype), out), COLUMN))
+        return Work(domain, instructions, out)
+
+    # Groups.
+
+    def steps(self) -> list:
+        """All steps in an order in which groups stand together, as one step each."""
+        works: list[Work | None] = []
+        level: dict[int, int] = {}
+        maker: dict[int, Domain | None] = {}  # of a value within a group's tiles
+        levels = []
+        for step in self.given:
+            work = self.work(step)
+            works.append(work)
+            at = 0
+            for place in step.uses:
+                if place in level:
+                    within = work is not None and maker.get(self.root(place)) == work.domain
+                    at = max(at, level[place] + (work is not None and not within))
+            levels.append(at)
+            for place in step.places:
+                level[place] = at
+            if work is not None:
+                if work.part is None:
+                    maker[step.places[0]] = work.domain
+                    self.local[step.places[0]] = work.domain, work.result.kind
+            elif not isinstance(step, Block) and step.name in _ALIASES and isinstance(step.arguments[0], Place):
+                if step.places[0] not in self.program.inputs:
+                    self.alias[step.places[0]] = step.arguments[0]
+        return self._ordered(works, levels)
+
+    def _ordered(self, works: list[Work | None], levels: list[int]) -> list:
+        groups: dict[tuple[int, Domain], list[int]] = {}
+        for i, work in enumerate(works):
+            if work is not None:
+                groups.setdefault((levels[i], work.domain), []).append(i)
+        groups = {key: members for key, members in groups.items() if self._is_worth(works, members)}
+        within = {i for members in groups.values() for i in members}
+        needed = self._needed(groups, works, within)
+        found: list = []
+        for at in range(max(levels, default=0) + 1):
+            for (_, domain), members in (x for x in groups.items() if x[0][0] == at):
+                found.append(self._group(domain, [(self.given[i], works[i]) for i in members], needed))  # type: ignore[misc]
+            for i, step in enumerate(self.given):
+                if levels[i] == at and i not in within:
+                    if not self._is_idle(step, needed):
+                        found.append(step)
+        return found
+
+    def _is_worth(self, works, members: list[int]) -> bool:
+        instructions = [x for i in members for x in works[i].instructions]
+        return len(instructions) >= FEWEST
+
+    def _is_idle(self, step, needed: set[int]) -> bool:
+        return not isinstance(step, Block) and step.places[0] in self.alias and step.places[0] not in needed
+
+    def _needed(self, groups, works, within: set[int]) -> set[int]:
+        """The places that must be arrays: those that others than their group read."""
+        needed = set(self.wanted)
+        group_of = {self.given[i].places[0]: key for key, members in groups.items() for i in members}
+        for key, members in groups.items():
+            for i in members:
+                for x in works[i].instructions:
+                    for operand in x.operands[:-1]:
+                        if isinstance(operand.value, Place) and group_of.get(operand.value) != key:
+                            needed.add(operand.value)
+        for i in range(len(self.given) - 1, -1, -1):
+            step = self.given[i]
+            if i not in within and not self._is_idle(step, needed):
+                needed.update(step.uses)
+        return needed
+
+    def _group(self, domain: Domain, members: list[tuple[Step, Work]], needed: set[int]) -> Step:
+        outputs = [step.places[0] for step, _ in members if step.places[0] in needed]
+        writing = _Writing(self.program, domain, members, outputs)
+        plan, inputs = writing.plan()
+        function = Tiles(self.machine, plan, self._redone(inputs, [step for step, _ in members]), inputs, outputs)
+        function.names = Counter(step.name for step, _ in members)
+        return Step("native", function, tuple(map(Place, inputs)), tuple(outputs), True)
+
+    def _redone(self, inputs: list[int], members: list[Step]) -> list[Step]:
+        """The steps of NumPy's that do the same, with those by which they see arrays otherwise."""
+        known, found, own = set(inputs), [], set(map(id, members))
+        for step in self.given:
+            seen = not isinstance(step, Block) and step.places[0] in self.alias
+            if id(step) in own or seen and self.alias[step.places[0]] in known:
+                known.update(step.places)
+                found.append(step)
+        return found
+
+
+class _Inner:
+    """A value between the instructions of one step."""
+
+    dtype: np.dtype
+
+
+_SHORT = 16
+"""Elements of a row from which on loops go along rows, not from row to row."""
+
+
+class _Writing:
+    """The plan of one group while it is written."""
+
+    def __init__(self, program: Program, domain: Domain, members: list[tuple[Step, Work]], outputs: list[int]):
+        self.program, self.domain, self.members, self.outputs = program, domain, members, outputs
+        self.per = max(1, TILE // domain.width)
+        self.tiles = -(-domain.rows // self.per)
+        self.made = {step.places[0]: work for step, work in members}
+        self.table: list[list[int]] = []
+        self.rows: dict[Any, int] = {}
+        self.inputs: dict[int, None] = {}
+        self.arrays: list[tuple[int, int]] = []
+        self.numbers: list[tuple[Any, int, np.dtype]] = []
+        self.size = 0
+        self.free: dict[tuple[str, int], list[int]] = {}
+
+    def plan(self) -> tuple[TilePlan, list[int]]:
+        """The plan, and the places of its arguments."""
+        instructions = [x for _, work in self.members for x in work.instructions]
+        last = {o.value: i for i, x in enumerate(instructions) for o in x.operands if self._is_local(o.value)}
+        for place in self.outputs:
+            last.pop(place, None)
+        words: list[int] = []
+        for i, instruction in enumerate(instructions):
+            rows = [self._row(o) for o in instruction.operands[:-1]]
+            out = instruction.operands[-1]
+            dying = [o for o in dict.fromkeys(instruction.operands[:-1]) if last.get(o.value) == i and o != out]
+            if out not in self.rows:
+                for o in dying:
+                    if self._is_room(out) and (o.kind, o.dtype.itemsize) == (out.kind, out.dtype.itemsize):
+                        self.rows[out] = self.rows[o]
+                        dying.remove(o)
+                        break
+            rows.append(self._row(out))
+            for o in (*dying, *[out] * (last.get(out.value) == i)):
+                self.free.setdefault((o.kind, o.dtype.itemsize), []).append(self.rows[o])
+            words += self._words(instruction, rows)
+        results = [self._result(place) for place in self.outputs]
+        head = [self.domain.rows, self.per, len(self.table), len(instructions)]
+        inputs = list(self.inputs)
+        number = {place: i for i, place in enumerate(inputs)}
+        # The addresses of a tile's operands stand at the beginning of the room.
+        start = -(-8 * len(self.table) // 64) * 64
+        for row in self.table:
+            row[0] += start * row[1]
+        plan = TilePlan(
+            np.array([*head, *words], np.int64),
+            np.array(self.table, np.int64),
+            [(number[place], row) for place, row in self.arrays],
+            [(Place(number[x]) if isinstance(x, Place) else x, row, dtype) for x, row, dtype in self.numbers],
+            results,
+            start + self.size,
+            self.domain.rows * self.domain.width,
+        )
+        return plan, inputs
+
+    def _is_local(self, value) -> bool:
+        if isinstance(value, Place):
+            return value in self.made and self.made[value].part is None
+        return isinstance(value, _Inner)
+
+    def _is_room(self, o: Operand) -> bool:
+        return self._is_local(o.value) and o.value not in self.outputs
+
+    def _row(self, o: Operand) -> int:
+        found = self.rows.get(o)
+        if found is None:
+            found = self.rows[o] = self._placed(o)
+        return found
+
+    def _placed(self, o: Operand) -> int:
+        """The row of the table for an operand that is new."""
+        size = o.dtype.itemsize
+        across = {FULL: size * self.domain.width, COLUMN: size, ROW: 0, ONE: 0}[o.kind]
+        if self._is_room(o):
+            free = self.free.get((o.kind, size))
+            if free:
+                return free.pop()
+            start, bytes_ = self.size, self.per * (self.domain.width if o.kind == FULL else 1) * size
+            self.size += -(-bytes_ // 64) * 64
+            return self._new([start, 1, 0, 0])
+        if isinstance(o.value, Place) and o.value in self.made:
+            if self.made[o.value].part:
+                return self._new([0, 0, 0, size * (self.domain.width if o.kind == ROW else 1)])
+            return self._new([0, 0, across, 0])
+        row = self._new([0, 0, across, 0])
+        if isinstance(o.value, Place):
+            self.inputs[o.value] = None
+        if o.kind == ONE:
+            self.numbers.append((o.value, row, o.dtype))
+        else:
+            self.arrays.append((o.value, row))
+        return row
+
+    def _new(self, row: list[int]) -> int:
+        self.table.append(row)
+        return len(self.table) - 1
+
+    def _words(self, instruction: Instruction, rows: list[int]) -> list[int]:
+        operands, width = instruction.operands, self.domain.width
+        along, across = [], []
+        for o in operands:
+            size = o.dtype.itemsize
+            along.append(size if o.kind in (FULL, ROW) else 0)
+            across.append({FULL: size * width, COLUMN: size}.get(o.kind, 0))
+        nothing = [0] * len(operands)
+        if instruction.over == ONE:
+            counts, inner, outer = (1, 0, 1, 0), nothing, nothing
+        elif instruction.over == ROW:
+            counts, inner, outer = (1, 0, width, 0), along, nothing
+        elif instruction.over == COLUMN:
+            counts, inner, outer = (1, 0, 0, 1), across, nothing
+        elif all(o.kind in (FULL, ONE) for o in operands):
+            counts, inner, outer = (1, 0, 0, width), along, nothing
+        elif width >= _SHORT:
+            counts, inner, outer = (0, 1, width, 0), along, across
+        else:
+            counts, inner, outer = (width, 0, 0, 1), across, along
+        pad = [0] * (tile_source.OPERANDS - len(operands))
+        head = [*instruction.loop, len(operands), *counts]
+        return [*head, *rows, *pad, *inner, *pad, *outer, *pad]
+
+    def _result(self, place: int) -> Result:
+        work, value = self.made[place], self.program.value(place)
+        row = self._row(work.result)
+        if work.part is None:
+            return Result(row, value)
+        parts = (self.tiles, self.domain.width) if work.result.kind == ROW else (self.tiles,)
+        return Result(row, value, work.part, parts, work.divisor)
+
+
+# Operations.
+
+
+def _operation(grouping: _Grouping, step: Step) -> list[tuple[Any, tuple, Any]] | None:
+    """An elementwise step as ufuncs, or ``np.where``, with their arguments and results; None where it is not that."""
+    out, arguments = step.places[0], step.arguments
+    if step.name in _COMPOSED:
+        return _COMPOSED[step.name](grouping, out, *arguments)
+    kernel = backends.embedded().kernel(step.name)
+    ufunc = step.function if isinstance(step.function, np.ufunc) else function_of(kernel)
+    if isinstance(ufunc, str):
+        ufunc = getattr(_scipy.special, ufunc, None)
+    if not isinstance(ufunc, np.ufunc) or ufunc.nout != 1 or ufunc.signature or limits_of(step.name):
+        return None
+    if len(arguments) != ufunc.nin or ufunc.nin >= tile_source.OPERANDS:
+        return None
+    return [(ufunc, arguments, Place(out))]
+
+
+def _power(grouping: _Grouping, out, x, exponent):
+    known = grouping.program.constants.get(exponent) if isinstance(exponent, Place) else exponent
+    if known is not None and not np.ndim(known) and known == 2:
+        return [(np.multiply, (x, x), Place(out))]
+    return [(np.power, (x, exponent), Place(out))]
+
+
+def _softplus(grouping: _Grouping, out, x):
+    """NumPy's ``logaddexp(x, 0)``, whose loop computes one element at a time."""
+    size, less, small, rest, top = (_Inner() for _ in range(5))
+    return [
+        (np.absolute, (x,), size),
+        (np.negative, (size,), less),
+        (np.exp, (less,), small),
+        (np.log1p, (small,), rest),
+        (np.maximum, (x, 0.0), top),
+        (np.add, (top, rest), Place(out)),
+    ]
+
+
+def _cast(grouping: _Grouping, out, x, dtype):
+    if _dtype_of(grouping.example(x)) != BOOL or grouping.program.value(out).dtype not in FLOATS:
+        return None
+    return [(np.where, (x, 1.0, 0.0), Place(out))]
+
+
+def _where(grouping: _Grouping, out, condition, x1=None, x2=None):
+    return None if x1 is None or x2 is None else [(np.where, (condition, x1, x2), Place(out))]
+
+
+_COMPOSED: dict[str, Callable] = {
+    "power": _power,
+    "softplus": _softplus,
+    "cast": _cast,
+    "where": _where,
+    "relu": lambda grouping, out, x: [(np.maximum, (x, 0.0), Place(out))],
+    "matmul": lambda *arguments: None,
+}
+"""Ops whose kernels are several functions of NumPy's, or are quicker as others."""
+
+
+def _dtype_of(value) -> Any:
+    """The dtype of an array; the type of a number of Python's, which takes another's."""
+    return value.dtype if isinstance(value, (np.ndarray, np.generic)) else type(value)
+
+
+def _axes(step: Step, ndim: int) -> tuple[int, ...]:
+    axis = step.arguments[1] if len(step.arguments) > 1 else None
+    if axis is None:
+        return tuple(range(ndim))
+    return tuple(sorted(a % ndim for a in (axis if isinstance(axis, (tuple, list)) else (axis,))))
+
+
+def _squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(n for n in shape if n != 1)
+
+
+def _aligned(shape: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    return (1,) * (len(other) - len(shape)) + shape
