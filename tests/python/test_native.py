@@ -410,8 +410,8 @@ def test_explain_says_what_is_native_and_why_not():
     compiled = jit(padding)
     compiled(X.astype(complex))
     assert "add (8 times): dtype complex128" in compiled.explain()
-    compiled = jit(lambda x: ops.sum(x * 2))
-    compiled(np.ones(5000))
+    compiled = jit(lambda x: ops.sum(ops.flip(x)[:3]))
+    compiled(np.ones(50000))
     assert "0 native" in compiled.explain() and "NumPy's own loops are as fast" in compiled.explain()
 
 

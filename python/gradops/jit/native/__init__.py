@@ -5,10 +5,14 @@
 ``peephole`` makes it fewer instructions. ``machine`` is the loop (its text in ``machine_source``, the meaning of its
 instructions in ``instructions``), compiled by LLVM once and stored by ``cache``. A ``run`` calls it, replays it with
 NumPy where that would warn, and says which steps are native and why the rest are not.
+
+Steps on large arrays go another way: ``tiles`` finds the groups of them and writes their instructions, which are calls
+of the loops of ``ufuncs``, ``tile_source`` is the function that runs these, and ``tile_run`` calls it, in threads.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from ..program import Program
@@ -22,6 +26,7 @@ from . import systems as _systems  # noqa: F401
 from .lowering import lowered as _lowered
 from .run import Explained, Run
 from .tile_run import Tiles
+from .tiles import NATIVE
 from .tiles import tiled as _tiled
 
 __all__ = ["Explained", "Run", "Tiles", "alone", "lowered"]
@@ -33,6 +38,7 @@ def lowered(program: Program, steps: list[Step], wanted: set[int]) -> tuple[list
     if found is None:
         return steps, Explained(steps, [], {})
     new, refused = _lowered(program, _tiled(program, steps, wanted, found), wanted, found)
+    refused = Counter({key: times for key, times in refused.items() if key[0] != NATIVE})
     return new, Explained(steps, [s.function for s in new if isinstance(s.function, (Run, Tiles))], refused)
 
 

@@ -27,14 +27,17 @@ from . import tile_source, ufuncs
 from .code import BOOL, FLOATS
 from .plan import LARGEST, LARGEST_CALL, Plan
 from .registry import limits_of
+from .tile_run import PARALLEL, Result, Tiles
 from .tile_run import Plan as TilePlan
-from .tile_run import Result, Tiles
 
 TILE = 1024
 """Elements of a tile."""
 
 FEWEST = 2
-"""Instructions of a group: fewer are no faster than NumPy's call."""
+"""Instructions of a group: one alone is no faster than NumPy's call, unless its loop is, or threads share it."""
+
+NATIVE = "native"
+"""The name of a group's step."""
 
 FULL, COLUMN, ROW, ONE = "full", "column", "row", "one"
 
@@ -358,8 +361,10 @@ class _Grouping:
         return found
 
     def _is_worth(self, works, members: list[int]) -> bool:
-        instructions = [x for i in members for x in works[i].instructions]
-        return len(instructions) >= FEWEST
+        """True if a group is faster than NumPy's calls."""
+        if sum(len(works[i].instructions) for i in members) >= FEWEST:
+            return True
+        return any(self.given[i].function in _WAVES or works[i].domain.rows >= PARALLEL for i in members)
 
     def _is_idle(self, step, needed: set[int]) -> bool:
         return not isinstance(step, Block) and step.places[0] in self.alias and step.places[0] not in needed
@@ -386,7 +391,7 @@ class _Grouping:
         plan, inputs = writing.plan()
         function = Tiles(self.machine, plan, self._redone(inputs, [step for step, _ in members]), inputs, outputs)
         function.names = Counter(step.name for step, _ in members)
-        return Step("native", function, tuple(map(Place, inputs)), tuple(outputs), True)
+        return Step(NATIVE, function, tuple(map(Place, inputs)), tuple(outputs), True)
 
     def _redone(self, inputs: list[int], members: list[Step]) -> list[Step]:
         """The steps of NumPy's that do the same, with those by which they see arrays otherwise."""

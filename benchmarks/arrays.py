@@ -1,0 +1,121 @@
+"""Value and gradient of functions of large arrays: gradops' compiled programs beside ``jax.jit``.
+
+python benchmarks/arrays.py              # with all processors
+OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/arrays.py [chain softmax ...]
+
+Beside each the time in which the memory gives the arguments and takes the gradient, by a copy of as many bytes.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from timing import compare, table
+
+from gradops import jit, ops, value_and_grad
+
+jax.config.update("jax_enable_x64", True)
+rng = np.random.default_rng(0)
+
+
+class Names:
+    """Functions of both libraries by the same names."""
+
+    def __init__(self, of, softmax, logsumexp):
+        self.of, self.softmax, self.logsumexp = of, softmax, logsumexp
+
+    def __getattr__(self, name):
+        return getattr(self.of, name)
+
+
+def chain(np, x):
+    return np.sum(np.log1p(np.exp(-x * x)) * np.sin(x) + np.tanh(x) / 2)
+
+
+def squares(np, x):
+    return np.sum(x * x)
+
+
+def softmax(np, x):
+    return np.sum(np.softmax(x, axis=-1) * x)
+
+
+def entropy(np, x):
+    return np.sum(np.logsumexp(x, axis=-1)) - np.sum(x[:, 0])
+
+
+def standardised(np, x):
+    z = (x - np.mean(x, axis=0)) / np.sqrt(np.mean(x * x, axis=0))
+    return np.sum(z**4)
+
+
+def least_squares(np, b, X, y):
+    return np.sum((np.matmul(X, b) - y) ** 2)
+
+
+def logistic(np, b, X, y):
+    eta = np.matmul(X, b)
+    return np.sum(np.log1p(np.exp(-np.abs(eta))) + np.maximum(eta, 0.0) - y * eta)
+
+
+def vectors(*sizes):
+    return [(rng.normal(size=n),) for n in sizes]
+
+
+def tables(*shapes):
+    return [(rng.normal(size=shape),) for shape in shapes]
+
+
+def regressions(*shapes):
+    return [(rng.normal(size=k), rng.normal(size=(n, k)), rng.normal(size=n)) for n, k in shapes]
+
+
+CASES = {
+    "chain": (chain, vectors(10, 1000, 4000, 10_000, 100_000, 1_000_000)),
+    "squares": (squares, vectors(10, 1000, 10_000, 100_000, 1_000_000)),
+    "softmax": (softmax, tables((100, 10), (1000, 10), (1000, 100), (10_000, 100))),
+    "entropy": (entropy, tables((1000, 10), (1000, 100), (10_000, 100))),
+    "standardised": (standardised, tables((1000, 10), (10_000, 10), (100_000, 10))),
+    "least_squares": (least_squares, regressions((1000, 10), (10_000, 10), (100_000, 10), (10_000, 100))),
+    "logistic": (logistic, regressions((1000, 10), (10_000, 10), (100_000, 10))),
+}
+
+
+def row(name: str, function, x, *data) -> list[str]:
+    """A line of the table."""
+    compiled = jit(value_and_grad(lambda x: function(Names(ops, ops.softmax, ops.logsumexp), x, *data)))
+    there, *placed = map(jnp.asarray, (x, *data))
+    theirs = Names(jnp, jax.nn.softmax, jax.scipy.special.logsumexp)
+    jitted = jax.jit(jax.value_and_grad(lambda x: function(theirs, x, *placed)))
+    for a, b in zip(compiled(x), jitted(there)):
+        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8 * np.abs(a).max())
+    moved = np.concatenate([np.ravel(a) for a in (x, *data)])
+    room = np.empty_like(moved)
+    best = compare(
+        {
+            "gradops": lambda: compiled(x),
+            "jax": lambda: jax.block_until_ready(jitted(there)),
+            "copy": lambda: np.copyto(room, moved),
+        },
+        repeats=25,
+    )
+    us = [f"{1e6 * best[key]:.1f}" for key in best]
+    size = " x ".join(map(str, (data or [x])[0].shape))
+    return [
+        f"{name}, {size}",
+        *[f"{1e6 * best[key]:.1f}" for key in ("gradops", "jax")],
+        ratio,
+        f"{1e6 * best['copy']:.1f}",
+    ]
+
+
+def main() -> None:
+    rows = [row(name, CASES[name][0], *case) for name in sys.argv[1:] or CASES for case in CASES[name][1]]
+    table(["value and gradient", "gradops, us", "jax.jit, us", "ratio", "a copy of the data, us"], rows)
+
+
+if __name__ == "__main__":
+    main()

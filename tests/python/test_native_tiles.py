@@ -1,0 +1,183 @@
+"""Steps on large arrays as one pass over tiles, beside NumPy's calls: numbers, shapes, warnings, threads."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+
+import numpy as np
+import pytest
+
+from gradops import jit, ops, value_and_grad
+from gradops._tree import items
+from gradops.jit.native import machine, tile_run, ufuncs
+
+mpmath = pytest.importorskip("mpmath")
+
+needs_machine = pytest.mark.skipif(machine.machine() is None, reason="llvmlite is not installed")
+rng = np.random.default_rng(0)
+
+
+def chain(x):
+    return ops.sum(ops.log1p(ops.exp(-x * x)) * ops.sin(x) + ops.tanh(x) / 2)
+
+
+def groups(compiled) -> int:
+    return sum(program.native.runs for program in compiled.programs.values())
+
+
+def compare(f, *arguments, rtol=1e-12, grad=True, least=1):
+    """A function compiled beside itself, with its gradient: shapes, dtypes and numbers; how many groups it has."""
+    of_all = value_and_grad(f, argnums=tuple(range(len(arguments)))) if grad else f
+    wanted, compiled = of_all(*arguments), jit(of_all)
+    for _ in range(2):
+        for a, b in zip(items(compiled(*arguments)), items(wanted), strict=True):
+            assert a.shape == b.shape and a.dtype == b.dtype and type(a) is type(b)
+            np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol * np.max(np.abs(b), initial=0, where=np.isfinite(b)))
+    assert groups(compiled) >= least
+    return compiled
+
+
+@needs_machine
+@pytest.mark.parametrize("size", [513, 1024, 4096, 5000, 20_001])
+def test_a_chain_with_its_gradient_is_one_pass(size):
+    compiled = compare(chain, rng.normal(size=size))
+    assert compiled.explain().splitlines()[-1].endswith(")") and "in 1 run" in compiled.explain()
+    compare(chain, rng.normal(size=size).astype("float32"), rtol=3e-5)
+
+
+SHAPES = {
+    "rows": lambda x: ops.sum(ops.exp(x - ops.max(x, axis=1, keepdims=True)) * ops.sum(x, axis=1, keepdims=True)),
+    "columns": lambda x: ops.sum(((x - ops.mean(x, axis=0)) * ops.sum(x * x, axis=0, keepdims=True)) ** 2),
+    "numbers of rows": lambda x: ops.sum(ops.log(ops.sum(ops.exp(x), axis=1)) * ops.mean(x, axis=-1)),
+    "masks": lambda x: ops.sum(ops.where(x > 0, ops.sqrt(ops.abs(x)), x**3)) + ops.sum(ops.relu(x) * ops.sigmoid(x)),
+    "another shape": lambda x: ops.sum(ops.exp(ops.reshape(x, (-1,))) * ops.reshape(x * 2, (-1,))),
+    "softplus": lambda x: ops.sum(ops.softplus(x * 3) * ops.broadcast_to(ops.sum(x), x.shape)),
+    "extremes": lambda x: ops.max(ops.exp(x) * x) + ops.min(x * x - x),
+    "outputs of outputs": lambda x: ops.sum(ops.transpose(ops.exp(x) * 2) @ (x * 3)),
+}
+
+
+@needs_machine
+@pytest.mark.parametrize("f", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("width", [2, 10, 100, 1500])
+def test_shapes(f, width):
+    compare(f, rng.normal(size=(6000 // width + 1, width)))
+
+
+@needs_machine
+def test_operands():
+    def f(x, row, column, number):
+        return ops.sum(ops.tanh(x * row + ops.expand_dims(column, 1)) * (x - number))
+
+    x = rng.normal(size=(90, 70))
+    compare(f, x, rng.normal(size=70), rng.normal(size=90), np.array([[0.3]]))
+    compare(lambda x, b: ops.sum(ops.exp(x * b) - ops.mean(x, axis=(1, 2), keepdims=True) * x),
+            rng.normal(size=(40, 20, 15)), rng.normal(size=(20, 15)))  # fmt: skip
+    compare(lambda x, y: ops.sum(ops.exp(x) * y), rng.normal(size=(70, 90)).T, rng.normal(size=(180, 70))[::-2])
+    compare(lambda x, k: ops.sum(ops.exp(x * x) * x) + ops.sum(x * k), x / 9, np.arange(70.0))
+    compare(lambda x: (ops.exp(x) * 2, ops.reshape(ops.exp(x) * 2, (90, 70)), ops.sin(x) * x), x.ravel(), grad=False)
+    compare(lambda x: ops.sum(ops.exp(x) * x), np.ones((0, 9)), least=0)
+
+
+@needs_machine
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_waves_are_within_one_unit_of_numpys(name):
+    quarters = np.arange(1, 3000) * (np.pi / 2)
+    hard = [0.0, -0.0, 5e-324, -5e-324, 1e-310, 1e-8, np.pi, 355.0, 999_999.5, -1e6]
+    x = np.concatenate([hard, quarters, np.nextafter(quarters, 0), rng.uniform(-1e6, 1e6, 3000), rng.normal(size=3000)])
+    ours = jit(lambda x: getattr(ops, name)(x) * 1.0)
+    got, wanted = ours(x), getattr(np, name)(x)
+    assert groups(ours) == 1
+    assert (np.abs(got - wanted) <= np.spacing(np.abs(wanted))).all()
+    assert (np.signbit(got) == np.signbit(wanted)).all()
+    with mpmath.workprec(200):
+        exact = [getattr(mpmath, name)(mpmath.mpf(v)) for v in x[:: len(x) // 500].tolist()]
+        error = [abs(mpmath.mpf(v) - e) for v, e in zip(got[:: len(x) // 500].tolist(), exact)]
+    assert (np.array(error, float) <= 0.75 * np.spacing(np.abs(wanted[:: len(x) // 500]))).all()
+    assert not np.array_equal(got, wanted)  # by the loop here, then
+    x[5:8] = np.nan, np.inf, 1e22
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(ours(x), getattr(np, name)(x), rtol=3e-16)
+
+
+@needs_machine
+def test_sums_are_as_good_as_numpys():
+    x = rng.normal(size=300_000) * 10.0 ** rng.integers(-6, 6, 300_000)
+    exact = math.fsum((x * 3.0).tolist())
+    compiled = jit(lambda x: ops.sum(x * 3.0))
+    assert abs(compiled(x) - exact) <= 4 * abs(np.sum(x * 3.0) - exact) + np.spacing(np.abs(x).max()) * 64
+    assert groups(compiled) == 1
+
+
+def test_warnings_are_numpys():
+    def f(x):
+        return ops.log(x) * 2.0 + 1.0 / x, ops.exp(x * 1e4) * ops.cos(x)
+
+    compiled, x = jit(f), np.resize([0.0, 1.0, -1.0, np.inf], 6000)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        compiled(x), found.clear()
+        natively = compiled(x)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for a, b, c in zip(natively, compiled(x), f(x)):
+            np.testing.assert_allclose(a, c, rtol=1e-15)
+            np.testing.assert_allclose(b, c, rtol=1e-15)
+    messages = {str(w.message) for w in found}
+    assert {"divide by zero encountered in log", "invalid value encountered in log"} <= messages
+    assert {"divide by zero encountered in divide", "overflow encountered in exp"} <= messages
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
+        compiled(x)
+    with np.errstate(all="raise"):
+        compiled(np.full_like(x, 1e-3))
+
+
+@needs_machine
+def test_threads_give_the_same_bits_and_a_fork_has_its_own(monkeypatch):
+    x = rng.normal(size=tile_run.PARALLEL + 77)
+    compiled = jit(value_and_grad(chain))
+    results = []
+    for count in (1, 3):
+        monkeypatch.setattr(tile_run, "threads", lambda count=count: count)
+        tile_run._pool.cache_clear()
+        results.append(compiled(x))
+    for a, b in zip(items(results[0]), items(results[1])):
+        np.testing.assert_array_equal(a, b)
+    if hasattr(os, "fork"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a fork beside threads
+            child = os.fork()
+        if not child:
+            os._exit(0 if compiled(x)[0] == results[0][0] else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@needs_machine
+def test_threads_are_as_many_as_openmp_is_told(monkeypatch):
+    for named, count in (("1", 1), ("3,2", 3)):
+        monkeypatch.setenv("OMP_NUM_THREADS", named)
+        assert tile_run.threads.__wrapped__() == count
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    assert 1 <= tile_run.threads.__wrapped__() <= os.cpu_count()
+
+
+@needs_machine
+def test_calls_at_once_and_results_are_the_callers():
+    from concurrent.futures import ThreadPoolExecutor
+
+    compiled = jit(value_and_grad(chain))
+    xs = [rng.normal(size=6000) for _ in range(8)]
+    wanted = [compiled(x)[1].copy() for x in xs]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(compiled, xs * 4))
+    for (_, got), x in zip(found, wanted * 4):
+        np.testing.assert_array_equal(got, x)
+        got[...] = 0.0
+    np.testing.assert_array_equal(compiled(xs[0])[1], wanted[0])
+
+
+def test_numpys_objects_are_laid_out_as_they_are_read():
+    assert ufuncs.are_known()
+    assert ufuncs.loop(np.exp, np.dtype("int64"), np.dtype("int64")) is None
