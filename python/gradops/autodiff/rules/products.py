@@ -40,7 +40,8 @@ def _matmul2(g, x1, x2):
     return matmul(swapaxes(x1, -1, -2), g)
 
 
-def _axes(axes, rank1, rank2):
+def axes_of_product(axes, rank1, rank2):
+    """The dimensions of both operands over which ``tensordot`` sums."""
     if isinstance(axes, int):
         return list(range(rank1 - axes, rank1)), list(range(axes))
     first, second = ([a] if isinstance(a, int) else list(a) for a in axes)
@@ -48,7 +49,7 @@ def _axes(axes, rank1, rank2):
 
 
 def _tensordot1(g, x1, x2, axes):
-    used1, used2 = _axes(axes, len(x1.shape), len(x2.shape))
+    used1, used2 = axes_of_product(axes, len(x1.shape), len(x2.shape))
     free1 = [i for i in range(len(x1.shape)) if i not in used1]
     free2 = [i for i in range(len(x2.shape)) if i not in used2]
     out = tensordot(g, x2, (list(range(len(free1), len(free1) + len(free2))), free2))
@@ -57,7 +58,7 @@ def _tensordot1(g, x1, x2, axes):
 
 
 def _tensordot2(g, x1, x2, axes):
-    used1, used2 = _axes(axes, len(x1.shape), len(x2.shape))
+    used1, used2 = axes_of_product(axes, len(x1.shape), len(x2.shape))
     free1 = [i for i in range(len(x1.shape)) if i not in used1]
     free2 = [i for i in range(len(x2.shape)) if i not in used2]
     out = tensordot(x1, g, (free1, list(range(len(free1)))))

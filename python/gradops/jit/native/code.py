@@ -50,9 +50,10 @@ class Checked:
 
     def redo(self, memory: np.ndarray) -> None:
         """Run the kernel on the memory."""
-        found = self._kernel(*[memory[cells].astype(dtype) for cells, dtype in self._given])
+        whole = memory.view(np.int64)
+        found = self._kernel(*[(whole if t in WHOLES else memory)[cells].astype(t) for cells, t in self._given])
         for cells, x in zip(self._results, found if isinstance(found, tuple) else [found]):
-            memory[cells] = x
+            (whole if x.dtype in WHOLES else memory)[cells] = x
 
 
 class Factor(NamedTuple):

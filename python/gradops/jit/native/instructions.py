@@ -39,7 +39,26 @@ _LIKE: dict[str, tuple[Callable, str]] = {
     ),
     "maximum": (np.maximum, "{t}c = icmp sgt i64 {t}x, {t}y\n{t}r = select i1 {t}c, i64 {t}x, i64 {t}y"),
     "minimum": (np.minimum, "{t}c = icmp slt i64 {t}x, {t}y\n{t}r = select i1 {t}c, i64 {t}x, i64 {t}y"),
+    "fmax": (np.fmax, "{t}c = icmp sgt i64 {t}x, {t}y\n{t}r = select i1 {t}c, i64 {t}x, i64 {t}y"),
+    "fmin": (np.fmin, "{t}c = icmp slt i64 {t}x, {t}y\n{t}r = select i1 {t}c, i64 {t}x, i64 {t}y"),
+    **{
+        f"bitwise_{name}": (getattr(np, f"bitwise_{name}"), f"{{t}}r = {name} i64 {{t}}x, {{t}}y")
+        for name in ("and", "or", "xor")
+    },
+    "bitwise_not": (np.invert, "{t}r = xor i64 {t}x, -1"),
+    "left_shift": (
+        np.left_shift,
+        """{t}c = icmp ult i64 {t}y, 64
+{t}n = and i64 {t}y, 63
+{t}s = shl i64 {t}x, {t}n
+{t}r = select i1 {t}c, i64 {t}s, i64 0""",
+    ),
+    "right_shift": (
+        np.right_shift,
+        "{t}c = icmp ult i64 {t}y, 64\n{t}n = select i1 {t}c, i64 {t}y, i64 63\n{t}r = ashr i64 {t}x, {t}n",
+    ),
     # by divisors other than 0 and -1, which the rules see to
+    "fmod": (np.fmod, "{t}r = srem i64 {t}x, {t}y"),
     "floor_divide": (
         np.floor_divide,
         """{t}q = sdiv i64 {t}x, {t}y
@@ -175,6 +194,15 @@ def _larger(predicate: str) -> str:
 {{r}} = select i1 {{t}}k, double {{x}}, double {{y}}"""
 
 
+def _known(predicate: str) -> str:
+    """The one of two for which ``predicate`` holds, the first where the second is NaN."""
+    return f"""
+{{t}}g = fcmp {predicate} double {{x}}, {{y}}
+{{t}}n = fcmp uno double {{y}}, {{y}}
+{{t}}k = or i1 {{t}}g, {{t}}n
+{{r}} = select i1 {{t}}k, double {{x}}, double {{y}}"""
+
+
 def _logical(operator: str) -> str:
     return f"""
 {{t}}x = fcmp une double {{x}}, 0.0
@@ -248,6 +276,13 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "maximum": Operation(np.maximum, _larger("ogt")),
     "minimum": Operation(np.minimum, _larger("olt")),
+    "fmax": Operation(np.fmax, _known("oge")),
+    "fmin": Operation(np.fmin, _known("ole")),
+    "mod": Operation(np.mod, "{r} = call double @remainder(double {x}, double {y}, ptr %functions)"),
+    "floor_divide": Operation(
+        np.floor_divide, "{r} = call double @floor_divided(double {x}, double {y}, ptr %functions)"
+    ),
+    "signbit": Operation(np.signbit, "{t}x = bitcast double {x} to i64\n" + _truth("icmp slt i64 {t}x, 0"), 1),
     "equal": Operation(np.equal, _compare("oeq")),
     "not_equal": Operation(np.not_equal, _compare("une")),
     "less": Operation(np.less, _compare("olt")),
@@ -332,6 +367,8 @@ FUNCTIONS: dict[str, Function] = {
     "power": Function(np.power, "pow", 2),
     "arctan2": Function(np.arctan2, "atan2", 2),
     "hypot": Function(np.hypot, "hypot", 2),
+    "fmod": Function(np.fmod, "fmod", 2),
+    "nextafter": Function(np.nextafter, "nextafter", 2),
     **{name: _of_scipy(name, operands) for name, operands in OF_SCIPY.items()},
 }
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .instructions import FUNCTION_NUMBERS, ROUTINE_NUMBERS
 
-FUNCTIONS_USED = ("exp", "log1p", "log")
+FUNCTIONS_USED = ("exp", "log1p", "log", "fmod")
 """The C library's functions that the machine's own call."""
 
 # The interpreter is one function: each operation is a block that ends in a jump by table to the next one's, so that
@@ -289,6 +289,7 @@ declare double @llvm.floor.f64(double)
 declare double @llvm.ceil.f64(double)
 declare double @llvm.trunc.f64(double)
 declare double @llvm.rint.f64(double)
+declare double @llvm.copysign.f64(double, double)
 
 {scipy1}
 
@@ -318,6 +319,55 @@ defined:
   %log1p = load ptr, ptr %log1p.at
   %l = call double %log1p(double %e)
   %r = fadd double %top, %l
+  ret double %r
+}}
+
+define internal double @fmod(double %x, double %y, ptr %functions) alwaysinline {{
+  %f.at = getelementptr ptr, ptr %functions, i64 {fmod}
+  %f = load ptr, ptr %f.at
+  %r = call double %f(double %x, double %y)
+  ret double %r
+}}
+; True if a remainder that C gives is on the other side of 0 than the divisor.
+define internal i1 @differs(double %m, double %y) alwaysinline {{
+  %negative.m = fcmp olt double %m, 0.0
+  %negative.y = fcmp olt double %y, 0.0
+  %other = xor i1 %negative.m, %negative.y
+  %some = fcmp une double %m, 0.0
+  %r = and i1 %other, %some
+  ret i1 %r
+}}
+define internal double @remainder(double %x, double %y, ptr %functions) noinline {{
+  %m = call double @fmod(double %x, double %y, ptr %functions)
+  %zero = fcmp oeq double %m, 0.0
+  %signed = call double @llvm.copysign.f64(double 0.0, double %y)
+  %differs = call i1 @differs(double %m, double %y)
+  %added = fadd double %m, %y
+  %nonzero = select i1 %differs, double %added, double %m
+  %r = select i1 %zero, double %signed, double %nonzero
+  ret double %r
+}}
+define internal double @floor_divided(double %x, double %y, ptr %functions) noinline {{
+  %none = fcmp oeq double %y, 0.0
+  %quotient = fdiv double %x, %y
+  br i1 %none, label %plain, label %divide
+plain:
+  ret double %quotient
+divide:
+  %m = call double @fmod(double %x, double %y, ptr %functions)
+  %less = fsub double %x, %m
+  %d = fdiv double %less, %y
+  %differs = call i1 @differs(double %m, double %y)
+  %d1 = fsub double %d, 1.0
+  %exact = select i1 %differs, double %d1, double %d
+  %floor = call double @llvm.floor.f64(double %exact)
+  %rest = fsub double %exact, %floor
+  %up = fcmp ogt double %rest, 0.5
+  %floor1 = fadd double %floor, 1.0
+  %whole = select i1 %up, double %floor1, double %floor
+  %zero = fcmp oeq double %exact, 0.0
+  %signed = call double @llvm.copysign.f64(double 0.0, double %quotient)
+  %r = select i1 %zero, double %signed, double %whole
   ret double %r
 }}
 

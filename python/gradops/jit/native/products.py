@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...autodiff.rules.products import axes_of_product, explicit
 from .code import BOOL, FLOATS
 from .instructions import WHOLES
 from .lowering import Lowering
@@ -26,17 +27,33 @@ def _along(lowering: Lowering, x, axis, dtype) -> tuple[np.ndarray, tuple[int, .
 
 
 def _reduction(name: str, instruction: str) -> None:
-    def rule(lowering: Lowering, step, x, axis=None, keepdims=False, *rest):
-        refuse_unless(not any(r is not None for r in rest), "an initial value or a dtype")
-        rows, axes = _along(lowering, x, axis, lowering.value(step).dtype)
-        return _reduced(lowering, step, instruction, rows)
+    def rule(lowering: Lowering, step, x, axis=None, keepdims=False, more=None):
+        value = lowering.value(step)
+        rows, _ = _along(lowering, x, axis, value.dtype)
+        initial = more if name in ("max", "min") else None  # the others have a dtype there, which the result is of
+        if rows.shape[-1]:
+            found = _reduced(lowering, step, instruction, rows)
+        else:
+            refuse_unless(name in OF_NOTHING or initial is not None, "a reduction of nothing")
+            found = _constants(lowering, value.shape, OF_NOTHING.get(name, initial), value.dtype)
+        if initial is None:
+            return found
+        return lowering.operation(_OF_TWO[name], [_cells(found), lowering.cells(initial, value.dtype)], step)
 
     RULES[name] = rule
 
 
+OF_NOTHING = {"sum": 0, "prod": 1, "any": 0, "all": 1}
+"""Reductions of no elements."""
+
+
+def _constants(lowering: Lowering, shape: tuple[int, ...], number, dtype) -> np.ndarray:
+    code = lowering.code
+    return np.full(shape, code.whole(number) if dtype in WHOLES else code.constant(float(number)))
+
+
 def _reduced(lowering: Lowering, step, instruction: str, rows: np.ndarray):
     value = lowering.value(step)
-    refuse_unless(value.dtype != BOOL and rows.shape[-1] > 0, "a reduction of truth values or of nothing")
     # The machine's reductions read doubles, and whole numbers stand in memory as the bits of an int64.
     if value.dtype in WHOLES:
         return _reduced_one_by_one(lowering, instruction, rows, value)
@@ -143,12 +160,13 @@ def _sort(lowering: Lowering, step, x, axis=-1):
 
 def _truth(name: str, instruction: str) -> None:
     def rule(lowering: Lowering, step, x, axis=None, keepdims=False):
-        refuse_unless(np.asarray(lowering.example(x)).dtype == BOOL, "a truth value of numbers")
-        rows, _ = _along(lowering, x, axis, None)
-        refuse_unless(rows.shape[-1] > 0, "a truth value of nothing")
-        out = np.empty(rows.shape[:-1], np.int64)
-        for i in np.ndindex(out.shape):
-            out[i] = lowering.code.reduced(instruction, rows[i], FLOATS[0])
+        code = lowering.code
+        rows, _ = _along(lowering, x, axis, FLOATS[0])
+        if np.asarray(lowering.example(x)).dtype != BOOL:
+            rows = np.asarray(code.elementwise("not_equal", [rows, code.constant(0.0)], rows.shape, BOOL))
+        out = np.full(rows.shape[:-1], code.constant(float(OF_NOTHING[name])))
+        for i in np.ndindex(out.shape) if rows.size else ():
+            out[i] = code.reduced(instruction, rows[i], FLOATS[0])
         return out.reshape(np.shape(lowering.value(step)))
 
     RULES[name] = rule
@@ -165,14 +183,48 @@ def _mean(lowering: Lowering, step, x, axis=None, keepdims=False):
     return lowering.operation("divide", [_cells(total), lowering.code.constant(float(rows.shape[-1]))], step)
 
 
-@rule("cumsum")
-def _cumsum(lowering: Lowering, step, x, axis=None, dtype=None):
-    cells = lowering.array(x, lowering.value(step).dtype)
-    cells = cells.reshape(-1) if axis is None else np.moveaxis(np.atleast_1d(cells), axis, 0)
-    out, kind = np.empty(cells.shape, np.int64), lowering.value(step).dtype
-    for i, row in enumerate(cells):
-        out[i] = row if i == 0 else lowering.code.elementwise("add", [_cells(out[i - 1]), _cells(row)], row.shape, kind)
-    return (out if axis is None else np.moveaxis(out, 0, axis)).reshape(lowering.value(step).shape)
+def _accumulation(name: str, instruction: str) -> None:
+    @rule(name)
+    def accumulated(lowering: Lowering, step, x, axis=None, dtype=None):
+        code, value = lowering.code, lowering.value(step)
+        cells = lowering.array(x, value.dtype)
+        cells = cells.reshape(-1) if axis is None else np.moveaxis(np.atleast_1d(cells), axis, 0)
+        out = np.array(cells)
+        for i in range(1, len(cells)):
+            out[i] = code.elementwise(instruction, [_cells(out[i - 1]), _cells(cells[i])], out[i].shape, value.dtype)
+        return (out if axis is None else np.moveaxis(out, 0, axis)).reshape(value.shape)
+
+
+_accumulation("cumsum", "add")
+_accumulation("cumprod", "multiply")
+
+
+@rule("searchsorted")
+def _searchsorted(lowering: Lowering, step, sorted_sequence, values, side="left"):
+    """The number of elements that stand before a value, NaN being the largest."""
+    code, at = lowering.code, lowering.array(values, FLOATS[0])
+    known = lowering.array(sorted_sequence, FLOATS[0])
+    refuse_unless(known.ndim == 1 and known.size * at.size <= MOST_COMPARED, "a search in many numbers")
+    is_left, shape = side == "left", (*at.shape, known.size)
+    if not known.size or not at.size:
+        return np.full(at.shape, code.whole(0))
+    first, second = (known, at[..., None]) if is_left else (at[..., None], known)
+
+    def written(name, *cells):
+        return code.elementwise(name, [np.broadcast_to(x, shape) for x in cells], shape, BOOL)
+
+    less = written("less", first, second)
+    is_last = written("logical_and", written("isnan", second), written("equal", first, first))
+    before = written("logical_or", less, is_last)
+    before = before if is_left else written("logical_not", before)
+    counts = np.empty(at.shape, np.int64)
+    for i in np.ndindex(at.shape):
+        counts[i] = code.reduced("sum", np.asarray(before)[i], FLOATS[0])
+    return code.written("int64_of_float", [_cells(counts)], at.shape, None)
+
+
+MOST_COMPARED = 4096
+"""Comparisons of a search."""
 
 
 def _cells(at):
@@ -181,43 +233,131 @@ def _cells(at):
 
 @rule("matmul")
 def _matmul(lowering: Lowering, step, x1, x2):
-    return _product(lowering, step, x1, x2)
+    value = lowering.value(step)
+    a, b = (lowering.array(x, value.dtype) for x in (x1, x2))
+    rows = a.reshape(1, -1) if a.ndim == 1 else a
+    columns = b.reshape(1, -1) if b.ndim == 1 else np.swapaxes(b, -1, -2)
+    stack = np.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
+    rows, columns = (np.broadcast_to(x, (*stack, *x.shape[-2:])) for x in (rows, columns))
+    return _products(lowering, rows, columns, value.dtype).reshape(value.shape)
 
 
 @rule("dot")
 def _dot(lowering: Lowering, step, x1, x2):
     if not lowering.shape(x1) or not lowering.shape(x2):
         return lowering.elementwise("multiply", (x1, x2), step)
-    return _product(lowering, step, x1, x2)
+    return _contracted(lowering, step, x1, x2, ([len(lowering.shape(x1)) - 1], [max(len(lowering.shape(x2)) - 2, 0)]))
 
 
-def _product(lowering: Lowering, step, x1, x2):
+@rule("tensordot")
+def _tensordot(lowering: Lowering, step, x1, x2, axes=2):
+    return _contracted(lowering, step, x1, x2, axes_of_product(axes, *(len(lowering.shape(x)) for x in (x1, x2))))
+
+
+def _contracted(lowering: Lowering, step, x1, x2, axes):
     value = lowering.value(step)
-    a, b = lowering.array(x1, value.dtype), lowering.array(x2, value.dtype)
-    rows, columns = np.atleast_2d(a), (b.reshape(-1, 1) if b.ndim == 1 else b).T
-    if rows.size * len(columns) > LARGEST_PRODUCT:
-        refuse_unless(lowering.code.machine.has("dgemm"), "a product for BLAS")
-        return lowering.code.product(rows, columns.T).reshape(np.shape(value))
+    sides = []
+    for x, used in zip((x1, x2), axes):
+        cells = lowering.array(x, value.dtype)
+        free = [i for i in range(cells.ndim) if i not in used]
+        width = math.prod(cells.shape[i] for i in used)
+        sides.append(cells.transpose(*free, *used).reshape(math.prod(cells.shape[i] for i in free), width))
+    return _products(lowering, *sides, value.dtype).reshape(value.shape)
+
+
+@rule("einsum")
+def _einsum(lowering: Lowering, step, subscripts, operands):
+    value = lowering.value(step)
+    names, output = explicit(subscripts, [len(lowering.shape(x)) for x in operands])
+    parts = [lowering.array(x, value.dtype) for x in operands]
+    sizes: dict[str, int] = {}
+    for name, cells in zip(names, parts):
+        for c, n in zip(name, cells.shape):
+            sizes[c] = max(n, sizes.get(c, n))
+    known, cells = "", _constants(lowering, (), 1, value.dtype)
+    for i, (name, part) in enumerate(zip(names, parts)):
+        distinct = "".join(dict.fromkeys(name))
+        part = np.einsum(f"{name}->{distinct}", part)  # a diagonal, of cells
+        part = np.broadcast_to(part, [sizes[c] for c in distinct])
+        later = set(output).union(*names[i + 1 :])
+        if i == 0:
+            known, cells = distinct, part
+            if len(names) > 1:
+                continue
+            distinct, part = "", _constants(lowering, (), 1, value.dtype)
+        both = [c for c in known if c in distinct]
+        together = [c for c in both if c in later]
+        summed = [c for c in (*known, *distinct) if c not in later]
+        summed = list(dict.fromkeys(summed))
+        left = [c for c in known if c in later and c not in both]
+        right = [c for c in distinct if c in later and c not in both]
+        if not summed:
+            shape = [sizes[c] for c in (*together, *left, *right)]
+            both_sides = [
+                _as_named(x, of, [*together, *left, *right], sizes) for x, of in ((cells, known), (part, distinct))
+            ]
+            made = lowering.code.elementwise("multiply", both_sides, tuple(shape), value.dtype)
+        else:
+            sides = [
+                _as_named(x, of, [*together, *own, *summed], sizes).reshape(
+                    [*(sizes[c] for c in together), math.prod(sizes[c] for c in own), -1]
+                )
+                for x, of, own in ((cells, known, left), (part, distinct, right))
+            ]
+            made = _products(lowering, *sides, value.dtype)
+        known = "".join([*together, *left, *right])
+        cells = np.asarray(made).reshape([sizes[c] for c in known])
+    return _as_named(cells, known, list(output), sizes).reshape(value.shape)
+
+
+def _as_named(cells: np.ndarray, letters: str, wanted: list[str], sizes: dict[str, int]) -> np.ndarray:
+    """Cells with a dimension for each letter that is wanted, along which they are the same where it is not theirs."""
+    present = [c for c in wanted if c in letters]
+    moved = cells.transpose([letters.index(c) for c in present])
+    moved = moved.reshape([sizes[c] if c in letters else 1 for c in wanted])
+    return np.broadcast_to(moved, [sizes[c] for c in wanted])
+
+
+def _products(lowering: Lowering, rows: np.ndarray, columns: np.ndarray, dtype) -> np.ndarray:
+    """The cells of products of all rows with all columns, the last dimension of both; of each pair in two stacks."""
+    out = np.empty((*rows.shape[:-1], columns.shape[-2]), np.int64)
+    refuse_unless(out.size <= MOST_PRODUCTS, "products of many rows")
+    for i in np.ndindex(out.shape[:-2]) if out.size else ():
+        out[i] = _product(lowering, rows[i], columns[i], dtype)
+    return out
+
+
+MOST_PRODUCTS = 4096
+"""Elements of a stack of products."""
+
+
+def _product(lowering: Lowering, rows: np.ndarray, columns: np.ndarray, dtype) -> np.ndarray:
+    code, shape = lowering.code, (len(rows), len(columns))
+    if not rows.shape[1]:
+        return _constants(lowering, shape, 0, dtype)
+    if dtype in WHOLES:
+        shape = (*shape, rows.shape[1])
+        pairs = [np.broadcast_to(x, shape) for x in (rows[:, None], columns)]
+        terms = np.asarray(code.elementwise("multiply", pairs, shape, dtype))
+        return _reduced_one_by_one(lowering, "sum", terms, np.empty(shape[:-1], dtype))
+    if rows.size * len(columns) > LARGEST_PRODUCT and code.machine.has("dgemm") and dtype == FLOATS[0]:
+        return code.product(rows, columns.T)
     if rows.shape[1] == 1 and columns.size > 1:
-        found = [lowering.operation("multiply", [int(row[0]), columns[:, 0]], step, columns.shape[:1]) for row in rows]
-        return np.concatenate(found).reshape(np.shape(value))
-    dot = lowering.code.dot
-    out = [dot(row, column, value.dtype) for row in rows for column in columns]
-    return np.array(out, np.int64).reshape(np.shape(value))
+        return np.stack(
+            [code.elementwise("multiply", [int(row[0]), columns[:, 0]], columns.shape[:1], dtype) for row in rows]
+        )
+    return np.array([[code.dot(row, column, dtype) for column in columns] for row in rows], np.int64)
 
 
 @limit("matmul")
 @limit("dot")
 def _why_no_product(value, x1, x2) -> str | None:
-    first, second = np.shape(x1), np.shape(x2)
-    if value.dtype not in FLOATS:
+    if value.dtype not in (*FLOATS, *WHOLES):
         return f"dtype {value.dtype}"
-    if len(first) > 2 or len(second) > 2:
-        return "a product of stacks of matrices"
-    if 0 in first[-1:]:
-        return "a product over nothing"
-    multiplications = np.prod(first, dtype=int) * (second[1] if len(second) == 2 else 1)
-    return "a product for BLAS" if multiplications > LARGEST_PRODUCT and value.dtype != FLOATS[0] else None
+    columns = np.shape(x2)[-1] if np.ndim(x2) > 1 else 1
+    if math.prod(np.shape(x1)[-2:]) * columns > LARGEST_PRODUCT and value.dtype != FLOATS[0]:
+        return "a product for BLAS"
+    return None
 
 
 @rule("outer")

@@ -16,15 +16,26 @@ from .lowering import Lowering
 from .registry import RULES, move, refuse_unless, rule
 
 
-def _of_truth_values(name: str, meaning: str) -> None:
-    @rule(name)
-    def of_truth_values(lowering: Lowering, step, *operands):
-        refuse_unless(lowering.value(step).dtype == BOOL, f"{name} of whole numbers")
-        return lowering.elementwise(meaning, operands, step)
+def _bitwise(name: str) -> None:
+    @rule(f"bitwise_{name}")
+    def of_bits(lowering: Lowering, step, *operands):
+        kind = "logical" if lowering.value(step).dtype == BOOL else "bitwise"
+        return lowering.elementwise(f"{kind}_{name}", operands, step)
 
 
 for _name in ("and", "or", "xor", "not"):
-    _of_truth_values(f"bitwise_{_name}", f"logical_{_name}")
+    _bitwise(_name)
+
+
+def _of_wholes(name: str) -> None:
+    @rule(name)
+    def of_wholes(lowering: Lowering, step, *operands):
+        refuse_unless(lowering.value(step).dtype in WHOLES, "no whole numbers")
+        return lowering.elementwise(name, operands, step)
+
+
+for _name in ("left_shift", "right_shift"):
+    _of_wholes(_name)
 
 
 # Elementwise ops that are several instructions.
@@ -42,7 +53,38 @@ def _reciprocal(lowering: Lowering, step, x):
 
 @rule("relu")
 def _relu(lowering: Lowering, step, x):
-    return lowering.elementwise("maximum", (x, 0.0), step)
+    return lowering.elementwise("maximum", (x, 0), step)
+
+
+@rule("signbit")
+def _signbit(lowering: Lowering, step, x):
+    if lowering.example(x).dtype in WHOLES:
+        return lowering.elementwise("less", (x, 0), step)
+    return lowering.elementwise("signbit", (x,), step)
+
+
+@rule("nextafter")
+def _nextafter(lowering: Lowering, step, x1, x2):
+    refuse_unless(lowering.value(step).dtype == FLOATS[0], "dtype float32")
+    return lowering.elementwise("nextafter", (x1, x2), step)
+
+
+@rule("imag")
+def _imag(lowering: Lowering, step, x):
+    return np.full(lowering.shape(x), lowering.code.constant(0.0))  # whose bits are those of the whole number
+
+
+@rule("angle")
+def _angle(lowering: Lowering, step, x):
+    return lowering.elementwise("arctan2", (0.0, x), step)
+
+
+@rule("view")
+def _view(lowering: Lowering, step, x, dtype):
+    """Cells are eight bytes each."""
+    kinds = {np.dtype(x.dtype) for x in (lowering.example(x), lowering.value(step))}
+    refuse_unless(kinds <= {FLOATS[0], WHOLES[0]}, "numbers of other sizes")
+    return lowering.array(x)
 
 
 @rule("softplus")
@@ -93,21 +135,27 @@ def _cast(lowering: Lowering, step, x, dtype):
     return lowering.cast(x, lowering.value(step).dtype)
 
 
-@rule("floor_divide")
-def _floor_divide(lowering: Lowering, step, x1, x2):
-    return _divided(lowering, "floor_divide", step, x1, x2)
+def _division(name: str) -> None:
+    @rule(name)
+    def divided(lowering: Lowering, step, x1, x2):
+        code, dtype = lowering.code, lowering.value(step).dtype
+        if dtype not in WHOLES:
+            refuse_unless(dtype == FLOATS[0] or name != "floor_divide", "dtype float32")
+            return lowering.elementwise(name, (x1, x2), step)
+        if lowering.is_constant(x2) and not np.isin(lowering.example(x2), (0, -1)).any():
+            return lowering.elementwise(name, (x1, x2), step)
+        given = [lowering.array(x, dtype) for x in (x1, x2)]
+        checked = code.checked(step.function, [(x, dtype) for x in given])
+        for cell in given[1].flat:
+            for divisor in (0, -1):  # an error, and the one where the processor may stop
+                code.require(code.number("whole_not_equal", [int(cell), code.whole(divisor)]))
+        found = code.written("copy", [lowering.operation(name, given, step)], lowering.value(step).shape, None)
+        checked.ends(code, [found])
+        return found
 
 
-@rule("mod")
-def _mod(lowering: Lowering, step, x1, x2):
-    return _divided(lowering, "mod", step, x1, x2)
-
-
-def _divided(lowering: Lowering, name: str, step, x1, x2):
-    refuse_unless(lowering.value(step).dtype in WHOLES, "floats")
-    divisors = np.asarray(lowering.example(x2)) if lowering.is_constant(x2) else np.asarray(0)
-    refuse_unless(not np.isin(divisors, (0, -1)).any(), "a divisor that may be zero")
-    return lowering.elementwise(name, (x1, x2), step)
+for _name in ("floor_divide", "mod", "fmod"):
+    _division(_name)
 
 
 # Ops that move elements.
