@@ -90,6 +90,98 @@ def test_arithmetic_and_comparisons_are_the_same_bits(dtype):
 
 
 @needs_machine
+@pytest.mark.parametrize("name", ["mod", "floor_divide", "fmod", "fmax", "fmin", "nextafter", "signbit", "angle"])
+def test_remainders_and_signs_are_the_same_bits(name):
+    function = getattr(ops, name)
+    values = np.array([*HARD, -0.3, 7.0, -7.0, 2.0, 1e16])
+    a, b = (m.ravel() for m in np.meshgrid(values, values))
+    one = name in ("signbit", "angle")
+    with np.errstate(all="ignore"):
+        got, wanted, explained = both(lambda a, b: (padding(a), function(a) if one else function(a, b)), a, b)
+    assert explained.native == explained.steps, str(explained)
+    assert_same_bits(got, wanted)
+
+
+@needs_machine
+@pytest.mark.parametrize("dtype", ["int64", "int32"])
+def test_bits_of_whole_numbers(dtype):
+    """Also shifts beyond the number of bits, and divisors that only the arguments know."""
+    info = np.iinfo(dtype)
+    a, b = (
+        m.ravel()
+        for m in np.meshgrid(
+            np.array([0, 1, -1, 7, -13, 31, 32, 63, 64, 90, info.max, info.min], dtype),
+            np.array([5, 3, -4, 31, 33, 63, 64, 100, -2, info.max, info.min, 1], dtype),
+        )
+    )
+
+    def f(a, b):
+        bits = [a & b, a | b, a ^ b, ~a, ops.left_shift(a, b), ops.right_shift(a, b), ops.signbit(a)]
+        return (
+            padding(a),
+            *bits,
+            a // b,
+            a % b,
+            ops.fmod(a, b),
+            ops.cumprod(a),
+            ops.argmax(a),
+            ops.argsort(b),
+            ops.sort(a[:40]),
+        )
+
+    with np.errstate(all="ignore"):
+        got, wanted, explained = both(f, a[:60], b[:60])
+        assert explained.native == explained.steps, str(explained)
+        assert_same_bits(got, wanted)
+        for x in (a[60:120], a[60:120] * 0 + info.min):
+            assert_same_bits(jit(f)(x, b[60:120]), f(x, b[60:120]))
+        compiled = jit(f)
+        compiled(a[:60], b[:60])
+        assert_same_bits(compiled(a[:60], -np.ones_like(b[:60])), f(a[:60], -np.ones_like(b[:60])))
+    with pytest.raises(Exception, match="0"):
+        compiled(a[:60], 0 * b[:60])
+
+
+@needs_machine
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+def test_order_of_ties_and_of_what_is_no_number(dtype):
+    x = np.array([[3, 1, 2, 1, 3, 0], [0, 0, 0, 0, 0, 0], [5, -1, 5, -1, 2, 2]], dtype)
+    if dtype != "int64":
+        x = np.array([*x, [np.nan, 1, -np.inf, np.nan, np.inf, -0.0], [0.0, -0.0, 0.0, -0.0, 1, -1]], dtype)
+    v = np.array([2, -1, 0, 5, 9], dtype) if dtype == "int64" else np.array([2, np.nan, -np.inf, 0.0, np.inf], dtype)
+
+    def f(x, v):
+        axes = [g(x, axis=k) for k in (0, 1, None) for g in (ops.sort, ops.argsort, ops.argmax, ops.argmin)]
+        rows = ops.sort(x, axis=1)
+        return padding(x), *axes, *[ops.searchsorted(rows[i], v, side=s) for i in (0, -1) for s in ("left", "right")]
+
+    got, wanted, explained = both(f, x, v)
+    assert explained.native == explained.steps, str(explained)
+    assert_same_bits(got, wanted)
+
+
+@needs_machine
+@pytest.mark.parametrize(
+    "x", [[1.0, 2.0, -1e9], [-np.inf, -np.inf], [np.inf, 1.0], [np.nan, 0.0], [1e308, -1e308], [700.0, 720.0] * 9]
+)
+def test_sums_of_exponentials_warn_and_end_as_numpys(x):
+    def f(x):
+        of_rows = [g(x, 0) for g in (ops.logsumexp, ops.softmax, ops.log_softmax)]
+        return padding(x), *of_rows, value_and_grad(ops.logsumexp)(x), ops.logsumexp(ops.stack([x, x]), 1, True)
+
+    def caught(g):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            return g(), {str(w.message) for w in found}
+
+    x = np.array(x)
+    got, of_native = caught(lambda: jit(f)(x))
+    wanted, of_numpy = caught(lambda: f(x))
+    assert_close(got, wanted, rtol=1e-14)
+    assert of_native == of_numpy
+
+
+@needs_machine
 @pytest.mark.parametrize("name", sorted(filter(registry.instruction, {*instructions.FUNCTIONS} & {*dir(ops)})))
 def test_functions_to_rounding(name):
     function = getattr(ops, name)

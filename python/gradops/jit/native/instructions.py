@@ -276,8 +276,8 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "maximum": Operation(np.maximum, _larger("ogt")),
     "minimum": Operation(np.minimum, _larger("olt")),
-    "fmax": Operation(np.fmax, _known("oge")),
-    "fmin": Operation(np.fmin, _known("ole")),
+    "fmax": Operation(np.fmax, _known("ogt")),
+    "fmin": Operation(np.fmin, _known("olt")),
     "mod": Operation(np.mod, "{r} = call double @remainder(double {x}, double {y}, ptr %functions)"),
     "floor_divide": Operation(
         np.floor_divide, "{r} = call double @floor_divided(double {x}, double {y}, ptr %functions)"
