@@ -256,13 +256,15 @@ def _tensordot(lowering: Lowering, step, x1, x2, axes=2):
 
 def _contracted(lowering: Lowering, step, x1, x2, axes):
     value = lowering.value(step)
-    sides = []
-    for x, used in zip((x1, x2), axes):
-        cells = lowering.array(x, value.dtype)
-        free = [i for i in range(cells.ndim) if i not in used]
-        width = math.prod(cells.shape[i] for i in used)
-        sides.append(cells.transpose(*free, *used).reshape(math.prod(cells.shape[i] for i in free), width))
-    return _products(lowering, *sides, value.dtype).reshape(value.shape)
+    rows, columns = (_as_rows(lowering.array(x, value.dtype), used) for x, used in zip((x1, x2), axes))
+    return _products(lowering, rows, columns, value.dtype).reshape(value.shape)
+
+
+def _as_rows(cells: np.ndarray, used: list[int]) -> np.ndarray:
+    """Cells as a matrix, whose second dimension are those that are ``used``."""
+    free = [i for i in range(cells.ndim) if i not in used]
+    sizes = [math.prod(cells.shape[i] for i in part) for part in (free, used)]
+    return cells.transpose(*free, *used).reshape(sizes)
 
 
 @rule("einsum")
@@ -279,34 +281,30 @@ def _einsum(lowering: Lowering, step, subscripts, operands):
         distinct = "".join(dict.fromkeys(name))
         part = np.einsum(f"{name}->{distinct}", part)  # a diagonal, of cells
         part = np.broadcast_to(part, [sizes[c] for c in distinct])
-        later = set(output).union(*names[i + 1 :])
-        if i == 0:
+        if i == 0 and len(names) > 1:
             known, cells = distinct, part
-            if len(names) > 1:
-                continue
-            distinct, part = "", _constants(lowering, (), 1, value.dtype)
+            continue
+        later = set(output).union(*names[i + 1 :])
         both = [c for c in known if c in distinct]
         together = [c for c in both if c in later]
-        summed = [c for c in (*known, *distinct) if c not in later]
-        summed = list(dict.fromkeys(summed))
+        summed = [c for c in dict.fromkeys(known + distinct) if c not in later]
         left = [c for c in known if c in later and c not in both]
         right = [c for c in distinct if c in later and c not in both]
-        if not summed:
-            shape = [sizes[c] for c in (*together, *left, *right)]
-            both_sides = [
-                _as_named(x, of, [*together, *left, *right], sizes) for x, of in ((cells, known), (part, distinct))
-            ]
-            made = lowering.code.elementwise("multiply", both_sides, tuple(shape), value.dtype)
-        else:
-            sides = [
+        kept = [*together, *left, *right]
+        shape = tuple(sizes[c] for c in kept)
+        if summed:
+            width = math.prod(sizes[c] for c in summed)
+            rows, columns = (
                 _as_named(x, of, [*together, *own, *summed], sizes).reshape(
-                    [*(sizes[c] for c in together), math.prod(sizes[c] for c in own), -1]
+                    [*(sizes[c] for c in together), math.prod(sizes[c] for c in own), width]
                 )
                 for x, of, own in ((cells, known, left), (part, distinct, right))
-            ]
-            made = _products(lowering, *sides, value.dtype)
-        known = "".join([*together, *left, *right])
-        cells = np.asarray(made).reshape([sizes[c] for c in known])
+            )
+            cells = _products(lowering, rows, columns, value.dtype).reshape(shape)
+        else:
+            sides = [_as_named(x, of, kept, sizes) for x, of in ((cells, known), (part, distinct))]
+            cells = np.asarray(lowering.code.elementwise("multiply", sides, shape, value.dtype)).reshape(shape)
+        known = "".join(kept)
     return _as_named(cells, known, list(output), sizes).reshape(value.shape)
 
 
@@ -336,10 +334,10 @@ def _product(lowering: Lowering, rows: np.ndarray, columns: np.ndarray, dtype) -
     if not rows.shape[1]:
         return _constants(lowering, shape, 0, dtype)
     if dtype in WHOLES:
-        shape = (*shape, rows.shape[1])
-        pairs = [np.broadcast_to(x, shape) for x in (rows[:, None], columns)]
-        terms = np.asarray(code.elementwise("multiply", pairs, shape, dtype))
-        return _reduced_one_by_one(lowering, "sum", terms, np.empty(shape[:-1], dtype))
+        each = (*shape, rows.shape[1])
+        pairs = [np.broadcast_to(x, each) for x in (rows[:, None], columns)]
+        terms = np.asarray(code.elementwise("multiply", pairs, each, dtype))
+        return _reduced_one_by_one(lowering, "sum", terms, np.empty(shape, dtype))
     if rows.size * len(columns) > LARGEST_PRODUCT and code.machine.has("dgemm") and dtype == FLOATS[0]:
         return code.product(rows, columns.T)
     if rows.shape[1] == 1 and columns.size > 1:
