@@ -318,6 +318,14 @@ def test_errors_leave_the_mode_alone():
     assert (x * 1).requires_grad
 
 
+@pytest.mark.parametrize("key", [(), (0,), (0, 1)])
+def test_a_place_that_is_read_twice_has_a_second_derivative(key):
+    x = Variable(np.ones((2,) * len(key)) * 3.0, requires_grad=True)
+    (g,) = grad(x[key] * x[key], x, create_graph=True)
+    (g,) = grad(g.sum(), x)
+    assert g.data.sum() == g.data[key] == 2.0
+
+
 def test_torch_tensors_go_to_torch():
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     y = (x * x).sum()

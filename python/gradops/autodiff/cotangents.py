@@ -203,7 +203,7 @@ def _together(parts: list):
     positions: dict[int, list] = {}
     for key, g in parts:
         whole = key if isinstance(key, tuple) else (key,)
-        if all(isinstance(k, (int, np.integer)) and not isinstance(k, bool) for k in whole):
+        if whole and all(isinstance(k, (int, np.integer)) and not isinstance(k, bool) for k in whole):
             positions.setdefault(len(whole), []).append((whole, g))
         else:
             yield key, g
