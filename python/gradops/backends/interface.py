@@ -322,6 +322,10 @@ class Derivatives(_Contract):
         """The same of one value and one input, whose gradient is ``pull(upstream, residuals)``."""
         raise NotImplementedError
 
+    def attach_to(self, value, pull: Callable, residuals, inputs):
+        """The same of one value and several inputs, whose gradients are ``pull(upstream, residuals)``."""
+        raise NotImplementedError
+
     def apply(self, function, args: tuple):
         """``function.apply(*args)`` of the library's own class of functions, where it has one.
 

@@ -135,20 +135,25 @@ class _Custom(Generic[P, R]):
         backend = None if kwargs or not args else owner(type(args[0]))
         if backend is None:
             return self._of_any(args, kwargs)
-        derivatives, form = backend.derivatives, self._form
-        if not derivatives.eager() or len(args) > 1 and _owner(args) is None:
+        derivatives, form, inputs, places = backend.derivatives, self._form, args, None
+        if len(args) > 1 and not _NUMBERS.isdisjoint(map(type, args)):
+            places = [i for i, x in enumerate(args) if type(x) not in _NUMBERS]
+            inputs = tuple([args[i] for i in places])
+        if not derivatives.eager() or len(inputs) > 1 and _owner(inputs) is None:
             return self._of_any(args, kwargs)
         returned = self.f(*args)
         if form is not None or type(returned) is not tuple or len(returned) != 2 or not callable(returned[1]):
             returned = self._pair(returned)
         value, gradient = returned
-        if (form or self._form_of(gradient)).alone and owner(type(value)) is backend:
-            if len(args) == 1:
-                (x,) = args
-                return derivatives.attach_one(value, _of_one, (gradient, read_by(gradient), x, self), x)
-            return derivatives.attach([value], self._alone(gradient, args), args)[0]
-        values, structure, pull = self._rule(backend, args, returned, args, {})
-        values = derivatives.attach(values, pull, args)
+        if owner(type(value)) is backend:
+            form = form or self._form_of(gradient)
+            read = read_by(gradient, args if form.takes_inputs(1) else ())
+            residuals = form, gradient, read, args, places, self
+            if len(inputs) == 1:
+                return derivatives.attach_one(value, _of_one, residuals, inputs[0])
+            return derivatives.attach_to(value, _of_some, residuals, inputs)
+        values, structure, pull = self._rule(backend, inputs, returned, args, {}, places)
+        values = derivatives.attach(values, pull, inputs)
         return values[0] if structure is _tree.LEAF else _tree.unflatten(structure, values)
 
     def _of_any(self, args, kwargs):
@@ -286,15 +291,31 @@ def _take_names(custom: _Custom, f: Callable) -> None:
     functools.update_wrapper(custom, f)
 
 
+_NUMBERS = frozenset((int, float, bool, complex))
+
+
 def _of_one(upstream, residuals):
-    """The gradient of a function's one argument, a tensor."""
-    gradient, read, x, function = residuals
+    """The gradient of a function's one tensor, its first argument, beside which there may be numbers."""
+    form, gradient, read, args, _, function = residuals
     if read:
         check_unwritten(read)
-    result = gradient(upstream)
-    if result.__class__ is x.__class__ and result.dtype is x.dtype and result.shape == x.shape:
-        return result
-    return fit(result if is_tensor(result) else function._by_leaf(gradient, result, (x,), {})[0], x)
+    result = gradient(upstream) if form.alone else form.call(gradient, upstream, args, {})
+    x = args[0]
+    g = result[0] if type(result) is tuple and len(result) == len(args) else result
+    if g.__class__ is x.__class__ and g.dtype is x.dtype and g.shape == x.shape:
+        return g
+    return fit(g if is_tensor(g) else function._by_leaf(gradient, result, args, {})[0], x)
+
+
+def _of_some(upstream, residuals):
+    """The gradients of a function's tensors, those of its arguments at ``places``; None for all."""
+    form, gradient, read, args, places, function = residuals
+    if read:
+        check_unwritten(read)
+    result = gradient(upstream) if form.alone else form.call(gradient, upstream, args, {})
+    if type(result) is not tuple or len(result) != len(args):
+        result = function._by_leaf(gradient, result, args, {})
+    return map(fit, result, args) if places is None else [fit(result[i], args[i]) for i in places]
 
 
 def _owner(args: tuple) -> tuple[Any, Any] | None:

@@ -67,7 +67,6 @@ def _by_order(result, args: tuple, kwargs: dict, names: list[str], own_order: bo
     """A gradient for each argument: from a list in their order, or in that of the tensors in them, or one alone."""
     values = [*args, *kwargs.values()]
     total, count = len(args), len(values)
-    differentiable = [i for i, value in enumerate(values) if _has_tensor(value)]
     if result is None:
         raise GradientError(
             "the gradient function returned nothing.",
@@ -83,6 +82,7 @@ def _by_order(result, args: tuple, kwargs: dict, names: list[str], own_order: bo
             return parts
     if not kwargs and len(parts) == len(names) > total:
         return parts[:total]  # the others were left to their defaults
+    differentiable = [i for i, value in enumerate(values) if _has_tensor(value)]
     if len(parts) == len(differentiable) < count:
         spread = dict(zip(differentiable, parts))
         return [spread.get(i) for i in range(count)]

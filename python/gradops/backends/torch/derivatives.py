@@ -94,13 +94,29 @@ class _CustomOfOne(torch.autograd.Function):
         return None, pull(_given(upstream), residuals)
 
 
+class _CustomOfSome(torch.autograd.Function):
+    """The same of one value and several inputs."""
+
+    @staticmethod
+    def forward(ctx, state, *inputs):
+        ctx.rule, value = state
+        return value.detach()
+
+    @staticmethod
+    def backward(ctx, upstream):
+        pull, residuals = ctx.rule
+        return None, *pull(_given(upstream), residuals)
+
+
 def _given(g):
     """A gradient as a user's function gets it, which may write to it."""
     return _lazy_clone(g) if g.__class__ is torch.Tensor and g.layout is torch.strided else g.clone()
 
 
 _lazy_clone = _private.lazy_clone
-_custom, _custom_of_one = map(_private.outside_of_transforms, (_Custom, _CustomOfOne))
+_custom, _custom_of_one, _custom_of_some = map(
+    _private.outside_of_transforms, (_Custom, _CustomOfOne, _CustomOfSome)
+)
 
 
 class _Compiled(torch.autograd.Function):
@@ -178,6 +194,20 @@ def attach_one(value, pull, residuals, x):
     try:
         return _custom_of_one(((pull, residuals), value), without_dead(x))
     except RuntimeError:  # of `torch.jit.trace`, which is not asked for before: that takes time
+        _check_kept("custom and scaled gradients")
+        raise
+
+
+def attach_to(value, pull, residuals, inputs):
+    if not _recording() or _base(value) is not None or any([value is x for x in inputs]):
+        return attach([value], lambda upstreams: pull(*upstreams, residuals), inputs)[0]
+    if reaches_others((value,), inputs):
+        raise transforms.closure_error()
+    if not any([x.requires_grad for x in inputs]):
+        return value
+    try:
+        return _custom_of_some(((pull, residuals), value), *map(without_dead, inputs))
+    except RuntimeError:  # see `attach_one`
         _check_kept("custom and scaled gradients")
         raise
 
