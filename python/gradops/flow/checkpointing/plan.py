@@ -335,12 +335,14 @@ class Drawn:
     @contextlib.contextmanager
     def again(self):
         now = Drawn(self.generators)
-        self._put()
+        self._put(now.states)
         try:
             yield
         finally:
-            now._put()
+            now._put(Drawn(self.generators).states)
 
-    def _put(self) -> None:
-        for (_, put), before in zip(self.generators, self.states):
-            put(before)
+    def _put(self, states: list) -> None:
+        """Put back the states that are not among those of now: one that is costs less to compare than to set."""
+        for (_, put), before, state in zip(self.generators, self.states, states):
+            if state is not before:
+                put(before)

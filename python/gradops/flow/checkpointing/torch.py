@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import threading
 import weakref
+from typing import NamedTuple
 
 import torch
 from torch.autograd.graph import saved_tensors_hooks
@@ -37,30 +38,29 @@ class Noting(_private.DispatchMode):
         kwargs = kwargs or {}
         if busy or torch.is_inference_mode_enabled():
             return func(*args, **kwargs)
-        plan, tensors, name = self.plan, _tensors(args, kwargs), func.overloadpacket.__name__
-        drawn = Drawn([_generator(args, kwargs)]) if torch.Tag.nondeterministic_seeded in func.tags else None
-        written, counted = _written_by(func, args, kwargs), name not in _UNCOUNTED
-        reads = not _is_view(func)
-        overwritten = written if _overwrites(func) else ()
+        plan, tensors, facts = self.plan, _tensors(args, kwargs), _facts(func)
+        drawn = Drawn([_generator(args, kwargs)]) if facts.draws else None
+        written = _written_by(func, args, kwargs) if facts.writes else ()
+        overwritten = written if facts.overwrites else ()
 
         def source(x):
             if not isinstance(x, torch.Tensor):
                 return x
-            return plan.source(x, reads and not any(x is t for t in overwritten))
+            return plan.source(x, facts.reads and not any([x is t for t in overwritten]))
 
-        sources = map_items(source, (*args, *kwargs.values()))
+        sources = map_items(source, (*args, *kwargs.values()) if kwargs else args)
         for t in written:
-            plan.before_write(t, counted)
+            plan.before_write(t, facts.counted)
         result = func(*args, **kwargs)
-        if plan.policy.products and name in _PRODUCTS:
+        if plan.policy.products and facts.name in _PRODUCTS:
             return result
         step = Step(plan, _of_positions(func, tuple(kwargs)) if kwargs else func, sources, drawn)
         plan.noted(step, (*args, *kwargs.values()))
         for t in written:
-            plan.after_write(t, step, counted)
+            plan.after_write(t, step, facts.counted)
         for i, out in enumerate(items(result)):
-            if isinstance(out, torch.Tensor) and not any(out is t for t in tensors):
-                plan.remember(out, step, i, tensors, name in _BLANK)
+            if isinstance(out, torch.Tensor) and not any([out is t for t in tensors]):
+                plan.remember(out, step, i, tensors, facts.name in _BLANK)
         return result
 
 
@@ -74,19 +74,20 @@ class Watched(_private.DispatchMode):
         self.written: set[int] = set()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        self.written.update(map(id, _written_by(func, args, kwargs)))
+        inputs, made = self.inputs, self.made
+        if _facts(func).writes:
+            self.written.update(map(id, _written_by(func, args, kwargs or {})))
         for t in _tensors(args, kwargs):
             # A tensor that an operation in here made is no input, but its `id` may be one of a tensor from outside
             # that was freed: the reference tells.
-            if id(t) not in self.inputs and not t.is_inference():
-                made = self.made.get(id(t))
-                if made is None or made() is not t:
-                    self.inputs[id(t)] = outside_input(t)
-        result = func(*args, **kwargs)
-        for out in items(result):
-            if isinstance(out, torch.Tensor) and id(out) not in self.inputs:
-                self.made[id(out)] = weakref.ref(out)
+            if id(t) not in inputs and not t.is_inference():
+                known = made.get(id(t))
+                if known is None or known() is not t:
+                    inputs[id(t)] = outside_input(t)
+        result = func(*args, **(kwargs or {}))
+        for out in (result,) if isinstance(result, torch.Tensor) else items(result):
+            if isinstance(out, torch.Tensor) and id(out) not in inputs:
+                made[id(out)] = weakref.ref(out)
         return result
 
     def check(self) -> None:
@@ -107,7 +108,14 @@ def _of_positions(func, names: tuple):
 
 
 def _tensors(args, kwargs) -> list:
-    return [x for x in items((args, *kwargs.values())) if isinstance(x, torch.Tensor)]
+    """The tensors among the arguments, which are mostly flat."""
+    found = []
+    for x in (*args, *kwargs.values()) if kwargs else args:
+        if isinstance(x, torch.Tensor):
+            found.append(x)
+        elif isinstance(x, (list, tuple)):
+            found += [y for y in items(x) if isinstance(y, torch.Tensor)]
+    return found
 
 
 _RUNNING = dict.fromkeys(
@@ -142,6 +150,26 @@ def _overwrites(func) -> bool:
 
 _UNCOUNTED = {*_RUNNING, "rrelu_with_noise", "rrelu_with_noise_"}
 """Operations whose writes torch does not count: they write the tensor that was saved just before."""
+
+
+class _Facts(NamedTuple):
+    """An operation's name; whether it draws random numbers, may write to an argument, overwrites it, reads values, and
+    whether PyTorch counts its writes."""
+
+    name: str
+    draws: bool
+    writes: bool
+    overwrites: bool
+    reads: bool
+    counted: bool
+
+
+@functools.cache
+def _facts(func) -> _Facts:
+    name = func.overloadpacket.__name__
+    writes = _private.schema(func).is_mutable or name in _RUNNING
+    draws = torch.Tag.nondeterministic_seeded in func.tags
+    return _Facts(name, draws, writes, _overwrites(func), not _is_view(func), name not in _UNCOUNTED)
 
 
 def _written_by(func, args, kwargs) -> list:
