@@ -170,21 +170,14 @@ def test_mixed_precision(flow):
     )  # bfloat16 rounds g(x) + (f(x) - g(x)) otherwise than f(x)
 
 
-@pytest.mark.engine(
-    "PyTorch: `torch.compile(fullgraph=True)`",
-    refused={"checkpoint scope": "a scope breaks the graph; without `fullgraph` it works"},
-)
+@pytest.mark.engine("PyTorch: `torch.compile(fullgraph=True)`")
 @pytest.mark.long
 @each_flow
 def test_compiled_training(flow):
-    """A compiled model, in training and at inference. A scope breaks the graph."""
+    """A compiled model, in training and at inference."""
     mine, other = models(flow)
     torch._dynamo.reset()
     compiled = torch.compile(mine, fullgraph=True, backend="aot_eager")
-    if flow == "checkpoint scope":
-        with pytest.raises(torch._dynamo.exc.Unsupported, match="__enter__|context manager|disable"):
-            compiled(X)
-        compiled = torch.compile(mine, backend="aot_eager")
     with torch.no_grad():
         torch.testing.assert_close(compiled(X), other(X))
     for model in (compiled, other):

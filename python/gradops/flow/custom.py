@@ -135,7 +135,9 @@ class _Custom(Generic[P, R]):
         backend = None if kwargs or not args else owner(type(args[0]))
         if backend is None:
             return self._of_any(args, kwargs)
-        derivatives, form, inputs, places = backend.derivatives, self._form, args, None
+        derivatives, form = backend.derivatives, self._form
+        inputs: tuple = args
+        places = None
         if len(args) > 1 and not _NUMBERS.isdisjoint(map(type, args)):
             places = [i for i, x in enumerate(args) if type(x) not in _NUMBERS]
             inputs = tuple([args[i] for i in places])

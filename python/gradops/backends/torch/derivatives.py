@@ -114,9 +114,7 @@ def _given(g):
 
 
 _lazy_clone = _private.lazy_clone
-_custom, _custom_of_one, _custom_of_some = map(
-    _private.outside_of_transforms, (_Custom, _CustomOfOne, _CustomOfSome)
-)
+_custom, _custom_of_one, _custom_of_some = map(_private.outside_of_transforms, (_Custom, _CustomOfOne, _CustomOfSome))
 
 
 class _Compiled(torch.autograd.Function):
@@ -199,11 +197,11 @@ def attach_one(value, pull, residuals, x):
 
 
 def attach_to(value, pull, residuals, inputs):
-    if not _recording() or _base(value) is not None or any([value is x for x in inputs]):
+    if not _recording() or _base(value) is not None or any(value is x for x in inputs):
         return attach([value], lambda upstreams: pull(*upstreams, residuals), inputs)[0]
     if reaches_others((value,), inputs):
         raise transforms.closure_error()
-    if not any([x.requires_grad for x in inputs]):
+    if not any(x.requires_grad for x in inputs):
         return value
     try:
         return _custom_of_some(((pull, residuals), value), *map(without_dead, inputs))

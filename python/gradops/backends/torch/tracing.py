@@ -22,8 +22,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...errors import BackendError
-
 F = TypeVar("F", bound=Callable)
 
 
@@ -113,15 +111,3 @@ def stop(scope: Any):
 def go_on(scope: Any, *_) -> None:
     """Its end."""
     sys.modules["torch"].set_grad_enabled(scope.before)
-
-
-def refuse_checkpoints(_) -> None:
-    """The start of a scope that stores nothing; without ``fullgraph=True`` PyTorch leaves the function to Python then.
-
-    Raises:
-        BackendError: always.
-    """
-    raise BackendError(
-        "gradient_checkpoint_scope does not work in a graph of torch.compile, which decides itself what it stores.",
-        hint="use `gradops.checkpoint(f)`",
-    )

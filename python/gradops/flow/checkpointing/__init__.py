@@ -46,7 +46,8 @@ class gradient_checkpoint_scope(_Scope):
     Coverage:
 
     - PyTorch: every operation, below autograd and autocast. Consumers in the scope's thread; under the
-      caller's own ``saved_tensors_hooks`` that were entered before, consumers inside the scope only;
+      caller's own ``saved_tensors_hooks`` that were entered before, consumers inside the scope only. In a graph of
+      ``torch.compile`` nothing changes, as that decides itself what it stores: there use :func:`checkpoint`;
     - variables over NumPy, JAX and TensorFlow arrays: every operation of gradops;
     - JAX: every operation, under ``gradops.grad``, which then traces the function, or under
       ``jax.checkpoint(f, policy=gradops.checkpoint_policy)``. Without one of them nothing changes;
@@ -78,9 +79,14 @@ class gradient_checkpoint_scope(_Scope):
 
     _ends = Ends("gradops_checkpoint_scopes")
 
-    @tracing.read_as(tracing.refuse_checkpoints)
+    # A graph decides itself what it stores, and has the scope's operations as they are.
+    @tracing.read_as(lambda self: self)
     def __enter__(self):
         return super().__enter__()
+
+    @tracing.left_out
+    def __exit__(self, *error):
+        super().__exit__(*error)
 
     def _begin(self) -> contextlib.ExitStack:
         with contextlib.ExitStack() as stack:
@@ -271,7 +277,7 @@ class _NumpyState:
         self._state: dict[str, Any] = {}
 
     def get(self) -> dict[str, Any]:
-        generator = np.random.get_bit_generator()
+        generator = np.random.get_bit_generator()  # type: ignore[attr-defined]
         if type(generator) is not np.random.MT19937 or sys.implementation.name != "cpython":
             return np.random.get_state(legacy=False)
         if self._generator is not generator:

@@ -343,6 +343,6 @@ class Drawn:
 
     def _put(self, states: list) -> None:
         """Put back the states that are not among those of now: one that is costs less to compare than to set."""
-        for (_, put), before, state in zip(self.generators, self.states, states):
-            if state is not before:
+        for (_, put), before, now in zip(self.generators, self.states, states):
+            if now is not before:
                 put(before)

@@ -46,7 +46,7 @@ class Noting(_private.DispatchMode):
         def source(x):
             if not isinstance(x, torch.Tensor):
                 return x
-            return plan.source(x, facts.reads and not any([x is t for t in overwritten]))
+            return plan.source(x, facts.reads and not any(x is t for t in overwritten))
 
         sources = map_items(source, (*args, *kwargs.values()) if kwargs else args)
         for t in written:
@@ -59,7 +59,7 @@ class Noting(_private.DispatchMode):
         for t in written:
             plan.after_write(t, step, facts.counted)
         for i, out in enumerate(items(result)):
-            if isinstance(out, torch.Tensor) and not any([out is t for t in tensors]):
+            if isinstance(out, torch.Tensor) and not any(out is t for t in tensors):
                 plan.remember(out, step, i, tensors, facts.name in _BLANK)
         return result
 
