@@ -8,8 +8,8 @@ import pytest
 from scipy.optimize import approx_fprime, least_squares, minimize
 
 import gradops.numpy
-from gradops import grad, jacobian, jit
-from gradops.scipy.stats import norm
+from gradops import grad, hessian, jacobian, jit
+from gradops.scipy.stats import nbinom, norm
 
 rng = numpy.random.default_rng(0)
 NOISE = rng.normal(size=60)
@@ -160,6 +160,49 @@ def test_its_derivative_as_it_stands_and_compiled(program):
     scale = max(1.0, abs(wanted).max())
     numpy.testing.assert_allclose(slope(at), wanted, rtol=1e-4, atol=1e-4 * scale)
     numpy.testing.assert_allclose(jit(slope)(at), slope(at), rtol=1e-9, atol=1e-11 * scale)
+
+
+class GenericLikelihoodModel:
+    """A model of statsmodels by its likelihood, as far as a fit asks it; its derivatives are finite differences."""
+
+    def __init__(self, endog, exog):
+        self.endog, self.exog = endog, exog
+
+    def loglike(self, params):
+        return -self.nloglikeobs(params).sum(0)
+
+    def score(self, params):
+        return approx_fprime(params, self.loglike, 1e-7)
+
+    def hessian(self, params):
+        return approx_fprime(params, self.score, 1e-5)
+
+    def fit(self, start_params):
+        f, slope = (lambda p: -self.loglike(p)), (lambda p: -self.score(p))
+        found = minimize(f, start_params, jac=slope, hess=lambda p: -self.hessian(p), method="trust-exact", tol=1e-9)
+        return found.x, numpy.sqrt(numpy.diag(numpy.linalg.inv(-self.hessian(found.x))))
+
+
+class NegativeBinomial(GenericLikelihoodModel):
+    """statsmodels' page on generic models, whose size is the whole number 2 where its fit begins."""
+
+    def nloglikeobs(self, params):
+        mu, size = gradops.numpy.exp(gradops.numpy.dot(self.exog, params[:-1])), 1 / params[-1]
+        return -nbinom.logpmf(self.endog, size, size / (size + mu))
+
+
+def test_a_model_of_statsmodels_takes_the_derivatives():
+    rng = numpy.random.default_rng(1)
+    exog = numpy.column_stack([numpy.ones(200), rng.normal(size=200)])
+    mu, start = numpy.exp(exog @ [0.5, 0.3]), numpy.array([0.0, 0.0, 0.5])
+    endog = rng.negative_binomial(1 / 0.7, 1 / (1 + 0.7 * mu))
+    plain, model = NegativeBinomial(endog, exog), NegativeBinomial(endog, exog)
+    model.score, model.hessian = grad(model.loglike), jit(hessian(model.loglike))
+    numpy.testing.assert_allclose(model.score(start), plain.score(start), rtol=1e-5)
+    numpy.testing.assert_allclose(model.hessian(start), approx_fprime(start, model.score, 1e-7), rtol=1e-5)
+    for found, wanted in zip(model.fit(start), plain.fit(start)):
+        numpy.testing.assert_allclose(found, wanted, rtol=1e-3)
+    numpy.testing.assert_allclose(model.score(model.fit(start)[0]), 0, atol=1e-6)
 
 
 def test_scipys_solvers_take_the_derivatives():

@@ -38,6 +38,16 @@ def test_no_digits_are_lost_by_size(name):
     np.testing.assert_allclose(found, slope, 1e-9, 1e-15)
 
 
+@pytest.mark.parametrize("name", EXACT)
+def test_equal_arguments_have_second_derivatives(name):
+    f = getattr(_formulas, name)
+    for at in (2.0, 30.0):
+        found = gradops.hessian(lambda p: f(p[0], p[1]))(np.array([at, at]))
+        orders = ((2, 0), (1, 1)), ((1, 1), (0, 2))
+        exact = [[float(mpmath.diff(EXACT[name], (at, at), order)) for order in row] for row in orders]
+        np.testing.assert_allclose(found, exact, 1e-6, 1e-7)
+
+
 def test_hard_points():
     f = gradops.grad(lambda a, x: gradops.ops.sum(_formulas.times_log(a, x)), argnums=(0, 1))
     np.testing.assert_array_equal(f(np.array([0.0, 2.0]), np.array([0.0, 1.0])), [[0, 0], [0, 2]])

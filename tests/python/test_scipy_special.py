@@ -320,6 +320,12 @@ def test_third_derivatives_by_shapes():
 # More than elementwise ------------------------------------------------------------------------------------------------
 
 
+def test_students_probability_at_0_has_second_derivatives():
+    found = gradops.hessian(lambda p: special.stdtr(p[0], p[1]))(np.array([2.5, 0.0]))
+    middle = mpmath.diff(lambda v: mpmath.gamma((v + 1) / 2) / mpmath.gamma(v / 2) / mpmath.sqrt(v * mpmath.pi), 2.5)
+    np.testing.assert_allclose(found, float(middle) * np.array([[0, 1], [1, 0]]), rtol=1e-12, atol=1e-15)
+
+
 def test_sums_of_exponentials():
     a, b = rng.normal(size=(2, 3)), np.array([[1.0, 0.0, -0.5], [2.0, 0.3, 1.0]])
     agree(lambda a: special.logsumexp(a, axis=1), lambda a: scipys.logsumexp(a, axis=1), a)

@@ -260,7 +260,8 @@ def log_rising(a, x, mu=0.0):
 
 def log_beta(a, b):
     """``log(beta(a, b))``, with its digits where one of both is large."""
-    small, other = minimum(a, b), maximum(a, b)
+    first = a <= b  # of `minimum` and `maximum` a tie would have no second derivative
+    small, other = where(first, a, b), where(first, b, a)
     return lgamma(small) - log_rising(other, small) - small * log(other)
 
 

@@ -402,8 +402,9 @@ def t_density(df, t):
 def t_slope(df, t):
     """The derivative of :func:`stdtr` by ``df``."""
     df, t = floating(df, t)
-    inside = (df > 0) & (df < math.inf) & (t != 0) & (ops.abs(t) < math.inf)
-    df, t = where(inside, df, 1.0), where(inside, t, 1.0)
+    positive, zero = (df > 0) & (df < math.inf), where(t == 0, t, 0.0)
+    inside = positive & (t != 0) & (ops.abs(t) < math.inf)
+    df, t = where(positive, df, 1.0), where(inside, t, 1.0)
     square = ops.square(t)
     half, part, rest = df / 2, square / (df + square), df / (df + square)
     far = square > 1
@@ -416,7 +417,8 @@ def t_slope(df, t):
     by_shape = size * where(far, own, beside) / 2
     by_place = exp(_tails.log_beta_density(first, second, place, other)) * part * rest / df
     slope = (by_shape + where(far, by_place, -by_place)) / 2
-    return where(inside, where(far, -ops.sign(t), ops.sign(t)) * slope, 0.0)
+    at_0 = zero * t_density(df, 0.0 * df) * (_tails.psi_rise(half, 0.5) - 1 / df) / 2  # 0, with a derivative
+    return where(inside, where(far, -ops.sign(t), ops.sign(t)) * slope, where(positive, at_0, 0.0))
 
 
 derivative(stdtr, df=lambda g, df, t: g * t_slope(df, t), t=lambda g, df, t: g * t_density(df, t))
