@@ -2,7 +2,7 @@
 
 An instruction is a call of a ufunc's own inner loop, NumPy's or SciPy's, so that each element has the bits and the
 floating-point exceptions that it has eagerly. The sine and the cosine, whose loops compute one element at a time, have
-loops of their own.
+loops of their own, and so have powers of whole numbers.
 """
 
 from __future__ import annotations
@@ -285,6 +285,48 @@ end:
 }}
 """
 
+# A product of doubles with its rounding error, by which a power has the rounding of its last sum alone.
+_POWER = """
+define void @power{exponent}.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{
+  %x = load ptr, ptr %arguments
+  %out.at = getelementptr ptr, ptr %arguments, i64 1
+  %out = load ptr, ptr %out.at
+  %n = load i64, ptr %count
+  %sx = load i64, ptr %steps
+  %so.at = getelementptr i64, ptr %steps, i64 1
+  %so = load i64, ptr %so.at
+  %x.near = icmp eq i64 %sx, 8
+  %o.near = icmp eq i64 %so, 8
+  %near = and i1 %x.near, %o.near
+  br i1 %near, label %near.each, label %far.each
+{loops}
+end:
+  ret void
+}}
+"""
+
+_POWER_LOOP = """
+{name}.each:
+  %{name}.i = phi i64 [0, %0], [%{name}.i1, %{name}.each]
+  %{name}.x.o = mul i64 %{name}.i, {sx}
+  %{name}.x.p = getelementptr i8, ptr %x, i64 %{name}.x.o
+  %{name}.h0 = load double, ptr %{name}.x.p
+{body}
+  %{name}.sum = fadd double %{name}.h{last}, %{name}.l{last}
+  %{name}.size = call double @llvm.fabs.f64(double %{name}.l{last})
+  %{name}.finite = fcmp olt double %{name}.size, 0x7FF0000000000000
+  %{name}.r = select i1 %{name}.finite, double %{name}.sum, double %{name}.h{last}
+  %{name}.o.o = mul i64 %{name}.i, {so}
+  %{name}.o.p = getelementptr i8, ptr %out, i64 %{name}.o.o
+  store double %{name}.r, ptr %{name}.o.p
+  %{name}.i1 = add i64 %{name}.i, 1
+  %{name}.more = icmp slt i64 %{name}.i1, %n
+  br i1 %{name}.more, label %{name}.each, label %end
+"""
+
+POWERS = range(3, 9)
+"""Exponents of which there are loops."""
+
 LARGEST = 1e6
 """The largest operand of the sine and cosine here."""
 
@@ -327,9 +369,8 @@ def source(exceptions: int) -> str:
         )
         for name, first, end in (("sin", 0, unsigned), ("cos", 1, "  %result = fadd double %signed.d, 0.0"))
     ]
-    return "\n".join(
-        ["declare double @llvm.fma.f64(double, double, double)", tiles, _where(8, "i64"), _where(4, "i32"), *waves]
-    )
+    fused = "declare double @llvm.fma.f64(double, double, double)"
+    return "\n".join([fused, tiles, _where(8, "i64"), _where(4, "i32"), *waves, *map(_power, POWERS)])
 
 
 _REDUCTION = {
@@ -355,6 +396,31 @@ def _polynomial(name: str, coefficients: tuple[float, ...]) -> str:
 
 def _bits(number: float) -> str:
     return f"0x{struct.pack('>d', number).hex()}"
+
+
+def _power(exponent: int) -> str:
+    return _POWER.format(
+        exponent=exponent,
+        loops="\n".join(_power_loop(exponent, *of) for of in (("near", 8, 8), ("far", "%sx", "%so"))),
+    )
+
+
+def _power_loop(exponent: int, name: str, sx, so) -> str:
+    lines, last = [], 0
+    for digit in bin(exponent)[3:]:
+        for factor in ("h{last}", "h0")[: 1 + int(digit)]:
+            h, low, other = f"%{name}.h{last}", f"%{name}.l{last}", f"%{name}.{factor.format(last=last)}"
+            is_square, last = h == other, last + 1
+            p, q = f"%{name}.h{last}", f"%{name}.q{last}"
+            lines += [f"{p} = fmul double {h}, {other}", f"{q}.n = fneg double {p}"]
+            lines.append(f"{q} = call double @llvm.fma.f64(double {h}, double {other}, double {q}.n)")
+            if last == 1:
+                lines.append(f"%{name}.l{last} = fadd double {q}, 0.0")
+            else:
+                lines.append(f"{q}.c = fmul double {other}, {'2.0' if is_square else '1.0'}")
+                lines.append(f"%{name}.l{last} = call double @llvm.fma.f64(double {low}, double {q}.c, double {q})")
+    body = "\n".join(f"  {line}" for line in lines)
+    return _POWER_LOOP.format(name=name, sx=sx, so=so, body=body, last=last)
 
 
 def _where(size: int, kind: str) -> str:

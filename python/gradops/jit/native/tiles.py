@@ -50,6 +50,9 @@ _REDUCTIONS = {"sum": np.add, "mean": np.add, "max": np.maximum, "min": np.minim
 _IDENTITIES = {np.add: 0.0, np.maximum: -np.inf, np.minimum: np.inf}
 
 
+_OF_ROWS = frozenset(("softmax", "log_softmax", "logsumexp"))
+
+
 class Domain(NamedTuple):
     rows: int
     width: int
@@ -68,11 +71,21 @@ class Instruction(NamedTuple):
 
     Attributes:
         over: ``FULL``, or what it is done for alone: each row (``COLUMN``), a row's elements (``ROW``), once (``ONE``).
+        initial: of a reduction, whose result is an operand, too, the loop that copies and the number it begins with.
     """
 
     loop: tuple[int, int]
     operands: tuple[Operand, ...]
     over: str
+    initial: tuple[tuple[int, int], float] | None = None
+
+    def begun(self) -> list[Instruction]:
+        """It, after the one that it begins with."""
+        if self.initial is None:
+            return [self]
+        copy, number = self.initial
+        out = self.operands[-1]
+        return [Instruction(copy, (Operand(number, ONE, out.dtype), out), out.kind), self]
 
 
 class Work(NamedTuple):
@@ -128,7 +141,7 @@ class _Grouping:
     def _rows(self, step: Step, size: int) -> int | None:
         """The number of rows that a step asks for."""
         value = self.program.value(step.places[0])
-        if step.name in _REDUCTIONS and isinstance(step.arguments[0], Place):
+        if step.name in (*_REDUCTIONS, *_OF_ROWS) and isinstance(step.arguments[0], Place):
             shape = self.shape(step.arguments[0])
             for k in range(1, len(shape)):
                 axes = _axes(step, len(shape))
@@ -159,6 +172,9 @@ class _Grouping:
     def shape(self, x) -> tuple[int, ...]:
         return np.shape(self.example(x))
 
+    def size(self, place: int) -> int:
+        return np.size(self.program.value(place))
+
     def root(self, place: int) -> int:
         while place in self.alias:
             place = self.alias[place]
@@ -182,6 +198,15 @@ class _Grouping:
                         found = ROW
         return found
 
+    def seen(self, x: int, kind: str | None, domain: Domain) -> str | None:
+        """How what an array is a view of lies in the domain, where the array is of that kind."""
+        while x in self.alias:
+            source = self.alias[x]
+            if self.size(source) != self.size(x):  # by broadcast_to()
+                kind = self.kind(Place(source), self.shape(Place(x)), domain) if kind == FULL else None
+            x = source
+        return kind
+
     def operand(self, x, shape: tuple[int, ...], domain: Domain, dtype: np.dtype) -> Operand | None:
         kind = self.kind(x, shape, domain)
         if kind is None:
@@ -192,13 +217,9 @@ class _Grouping:
         if root in self.folded:
             return Operand(self.folded[root], ONE, dtype)
         if kind != ONE:
-            if self.program.value(x).dtype != dtype:
+            kind = self.seen(x, kind, domain) if self.program.value(x).dtype == dtype else None
+            if kind is None:
                 return None
-            seen = self.kind(root, shape, domain) if root != x else kind
-            if np.size(self.example(root)) != np.size(self.example(x)):  # of broadcast_to()
-                kind = seen if np.size(self.example(root)) != 1 else ONE
-                if kind is None:
-                    return None
         return Operand(root, kind, dtype)
 
     @functools.cached_property
@@ -218,6 +239,8 @@ class _Grouping:
             return None
         if step.name in _REDUCTIONS:
             return self._reduction(step, value)
+        if step.name in _OF_ROWS:
+            return self._of_rows(step, value)
         domain = self._domain(value, step)
         if domain is None or step.name in _ALIASES:
             return None
@@ -242,13 +265,15 @@ class _Grouping:
         return self.domains.get(size)
 
     def _instruction(self, ufunc, arguments, out, value, domain: Domain, over: str) -> Instruction | None:
-        """The instruction of a ufunc, or of ``where``."""
+        """The instruction of a ufunc, of ``where``, or of a power by a whole number."""
         given = [x.dtype if isinstance(x, _Inner) else _dtype_of(self.example(x)) for x in arguments]
         if ufunc is np.where:
-            dtypes = (BOOL, value.dtype, value.dtype, value.dtype)
+            dtypes: tuple[Any, ...] = (BOOL, value.dtype, value.dtype, value.dtype)
             if given[0] not in (BOOL, bool) or value.dtype not in FLOATS:
                 return None
             loop = (self.machine.address(f"where{value.dtype.itemsize}"), 0)
+        elif isinstance(ufunc, int):
+            dtypes, loop = (FLOATS[0], FLOATS[0]), (self.machine.address(f"power{ufunc}.tile"), 0)
         else:
             try:
                 dtypes = ufunc.resolve_dtypes((*given, None))
@@ -302,8 +327,8 @@ class _Grouping:
         if operand is None or add is None or copy is None:
             return None
         out = Operand(step.places[0], kind, value.dtype)
-        begin = Instruction(copy, (Operand(_IDENTITIES[ufunc], ONE, value.dtype), out), kind)
-        instructions = [begin, Instruction(add, (out, operand, out), COLUMN if of_columns else FULL)]
+        initial = copy, _IDENTITIES[ufunc]
+        instructions = [Instruction(add, (out, operand, out), COLUMN if of_columns else FULL, initial)]
         divisor = float(size / max(np.size(value), 1)) if step.name == "mean" else 1.0
         if kind != COLUMN:
             return Work(domain, instructions, out, ufunc, divisor)
@@ -313,6 +338,50 @@ class _Grouping:
                 return None
             instructions.append(Instruction(divide, (out, Operand(divisor, ONE, value.dtype), out), COLUMN))
         return Work(domain, instructions, out)
+
+    def _of_rows(self, step: Step, value) -> Work | None:
+        """``softmax`` and its like, of which each row is a distribution."""
+        x, domain = step.arguments[0], self._domain(self.example(step.arguments[0]), step)
+        shape, dtype = self.shape(x), value.dtype
+        if domain is None or dtype not in FLOATS or math.prod(shape) != domain.rows * domain.width:
+            return None
+        ndim, axes = len(shape), _axes(step, len(shape))
+        k = ndim - len(axes)
+        if axes != tuple(range(k, ndim)) or math.prod(shape[:k]) != domain.rows or domain.width == 1:
+            return None
+        operand = self.operand(x, shape, domain, dtype)
+        if operand is None:
+            return None
+        instructions: list[Instruction] = []
+
+        def call(ufunc, *operands: Operand, kind: str = FULL, out: Operand | None = None) -> Operand:
+            of_rows = all(o.kind in (COLUMN, ONE) for o in operands)
+            found = ufuncs.loop(ufunc, *[dtype] * (len(operands) + 1))
+            out = out or Operand(_Inner(), kind, dtype)
+            assert found is not None
+            instructions.append(Instruction(found, (*operands, out), COLUMN if of_rows else FULL))
+            return out
+
+        def over_row(ufunc, x: Operand) -> Operand:
+            out = Operand(_Inner(), COLUMN, dtype)
+            add, copy = (ufuncs.loop(f, *[dtype] * (f.nin + 1)) for f in (ufunc, np.positive))
+            assert add is not None and copy is not None
+            instructions.append(Instruction(add, (out, x, out), FULL, (copy, _IDENTITIES[ufunc])))
+            return out
+
+        top = over_row(np.maximum, operand)
+        less = call(np.subtract, operand, top)
+        powers = call(np.exp, less)
+        total = over_row(np.add, powers)
+        result = Operand(Place(step.places[0]), COLUMN if step.name == "logsumexp" else FULL, dtype)
+        if step.name == "softmax":
+            call(np.divide, powers, total, out=result)
+        elif step.name == "log_softmax":
+            call(np.subtract, less, call(np.log, total, kind=COLUMN), out=result)
+        else:  # the largest where that is infinite
+            found = call(np.add, call(np.log, total, kind=COLUMN), top, kind=COLUMN)
+            call(np.fmax, found, top, out=result)
+        return Work(domain, instructions, result)
 
     # Groups.
 
@@ -432,7 +501,7 @@ class _Writing:
 
     def plan(self) -> tuple[TilePlan, list[int]]:
         """The plan, and the places of its arguments."""
-        instructions = [x for _, work in self.members for x in work.instructions]
+        instructions = [x for one in self._distinct() for x in one.begun()]
         last = {o.value: i for i, x in enumerate(instructions) for o in x.operands if self._is_local(o.value)}
         for place in self.outputs:
             last.pop(place, None)
@@ -469,6 +538,23 @@ class _Writing:
             self.domain.rows * self.domain.width,
         )
         return plan, inputs
+
+    def _distinct(self) -> list[Instruction]:
+        """The instructions, each once: of two that are equal the first one's result is both's."""
+        found: list[Instruction] = []
+        known: dict[Any, Any] = {}
+        same: dict[Any, Any] = {}
+        for _, work in self.members:
+            for x in work.instructions:
+                *given, out = [o._replace(value=same.get(o.value, o.value)) for o in x.operands]
+                key = x.loop, x.over, x.initial, out.kind, out.dtype, *[o for o in given if o != out]
+                if key in known and self._is_room(out):
+                    same[out.value] = known[key]
+                    continue
+                if self._is_room(out):
+                    known[key] = out.value
+                found.append(x._replace(operands=(*given, out)))
+        return found
 
     def _is_local(self, value) -> bool:
         if isinstance(value, Place):
@@ -566,8 +652,12 @@ def _operation(grouping: _Grouping, step: Step) -> list[tuple[Any, tuple, Any]] 
 
 def _power(grouping: _Grouping, out, x, exponent):
     known = grouping.program.constants.get(exponent) if isinstance(exponent, Place) else exponent
-    if known is not None and not np.ndim(known) and known == 2:
+    if known is None or np.ndim(known):
+        known = np.nan
+    if known == 2:
         return [(np.multiply, (x, x), Place(out))]
+    if known in tile_source.POWERS and _dtype_of(grouping.example(x)) == FLOATS[0] and machines.has_fused():
+        return [(int(known), (x,), Place(out))]
     return [(np.power, (x, exponent), Place(out))]
 
 
