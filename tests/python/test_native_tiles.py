@@ -55,6 +55,8 @@ SHAPES = {
     "another shape": lambda x: ops.sum(ops.exp(ops.reshape(x, (-1,))) * ops.reshape(x * 2, (-1,))),
     "softplus": lambda x: ops.sum(ops.softplus(x * 3) * ops.broadcast_to(ops.sum(x), x.shape)),
     "extremes": lambda x: ops.max(ops.exp(x) * x) + ops.min(x * x - x),
+    "distributions": lambda x: ops.sum(ops.softmax(x) * x) + ops.sum(ops.log_softmax(x, -1) ** 3),
+    "evidence": lambda x: ops.sum(ops.logsumexp(x, axis=1) * ops.sum(x, axis=1)),
     "outputs of outputs": lambda x: ops.sum(ops.transpose(ops.exp(x) * 2) @ (x * 3)),
 }
 
@@ -82,6 +84,43 @@ def test_operands():
 
 
 @needs_machine
+@pytest.mark.parametrize("shape", [(700, 10), (2000, 3), (90, 100), (71, 37), (3, 2000)])
+def test_products_with_vectors(shape):
+    X, y, b = rng.normal(size=shape), rng.normal(size=shape[0]), rng.normal(size=shape[1])
+    for f in (
+        lambda b, X, y: ops.sum((ops.matmul(X, b) - y) ** 2) / len(y),
+        lambda b, X, y: ops.sum(ops.softplus(X @ b) - y * (X @ b)),
+        lambda b, X, y: ops.sum((y @ X) * b) + ops.sum((X @ ops.reshape(b, (-1, 1))) ** 2),
+        lambda b, X, y: ops.sum(ops.transpose(X) @ ops.tanh(X @ b)) + ops.dot(y, ops.dot(X, b)),
+    ):
+        compare(f, b, X, y, rtol=1e-10)
+        compare(lambda b, f=f: f(b, X, y), b, rtol=1e-10, least=0)
+        compare(lambda b, f=f: f(b, np.asfortranarray(X), y), b, rtol=1e-10, least=0)
+    single = [x.astype("float32") for x in (b, X, y)]
+    compare(lambda b, X, y: ops.sum((ops.matmul(X, b) - y) ** 2), *single, rtol=2e-3)
+
+
+@needs_machine
+def test_a_product_that_both_passes_take_is_one_pass():
+    X, y = rng.normal(size=(2000, 10)), rng.normal(size=2000)
+    compiled = compare(lambda b: ops.sum((ops.matmul(X, b) - y) ** 2), rng.normal(size=10), rtol=1e-10)
+    assert groups(compiled) == 1 and "matmul" not in compiled.explain()
+
+
+@needs_machine
+def test_powers_of_whole_numbers_are_within_one_unit_of_numpys():
+    x = np.concatenate(
+        [rng.normal(size=3000) * 10.0 ** rng.integers(-30, 30, 3000), [0.0, -0.0, np.inf, -np.inf, np.nan]]
+    )
+    for n in range(3, 10):
+        compiled = jit(lambda x, n=n: x**n * 1.0 + 0.0)
+        got, wanted = compiled(x), x.astype(float) ** n
+        assert groups(compiled) == 1
+        near = np.abs(got - wanted) <= np.spacing(np.abs(wanted))
+        assert (near | (got == wanted) | np.isnan(wanted) & np.isnan(got)).all()
+
+
+@needs_machine
 @pytest.mark.parametrize("name", ["sin", "cos"])
 def test_waves_are_within_one_unit_of_numpys(name):
     quarters = np.arange(1, 3000) * (np.pi / 2)
@@ -106,6 +145,8 @@ def test_waves_are_within_one_unit_of_numpys(name):
 def test_sums_are_as_good_as_numpys():
     x = rng.normal(size=300_000) * 10.0 ** rng.integers(-6, 6, 300_000)
     exact = math.fsum((x * 3.0).tolist())
+    for n in (600, 1000, 1024):  # to the bit, as they are one tile
+        assert jit(lambda x: ops.sum(x * 3.0))(x[:n]) == np.sum(x[:n] * 3.0)
     compiled = jit(lambda x: ops.sum(x * 3.0))
     assert abs(compiled(x) - exact) <= 4 * abs(np.sum(x * 3.0) - exact) + np.spacing(np.abs(x).max()) * 64
     assert groups(compiled) == 1

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from . import cache, instructions, machine_parts, machine_source, tile_source
+from . import cache, instructions, machine_parts, machine_source, tile_source, tile_sums
 from .instructions import FUNCTION_NUMBERS, FUNCTIONS, ROUTINE_NUMBERS, ROUTINES
 
 _X86 = {"divide": 4, "over": 8, "under": 16, "invalid": 1}
@@ -183,7 +183,7 @@ def _version(processor: str, features: str) -> str:
     import llvmlite
 
     known = hashlib.sha256()
-    for module in (instructions, machine_parts, machine_source, tile_source):
+    for module in (instructions, machine_parts, machine_source, tile_source, tile_sums):
         known.update(pathlib.Path(module.__file__ or "").read_bytes())
     for text in (llvmlite.__version__, sys.platform, platform.machine(), processor, features):
         known.update(text.encode() + b"\0")

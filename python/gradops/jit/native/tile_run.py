@@ -30,6 +30,14 @@ class Result(NamedTuple):
     parts: tuple[int, ...] = ()
     divisor: float = 1.0
 
+    def joined(self, part: np.ndarray) -> Any:
+        """The tiles' parts as one."""
+        found = part[0] if len(part) == 1 else self.ufunc.reduce(part, 0)  # type: ignore[union-attr]
+        if self.divisor != 1.0:
+            found = found / found.dtype.type(self.divisor)
+        shape = self.value.shape
+        return found.reshape(shape).copy() if shape else found
+
 
 class Plan(NamedTuple):
     """What :class:`Tiles` runs.
@@ -95,7 +103,7 @@ class Tiles:
             flags = x.flags
             if not (flags.c_contiguous and flags.aligned):
                 x = np.require(x, requirements=["C", "A"])
-                held.append(x)
+            held.append(x)
             table[row, 0] = address(x)
         for number, room in state.numbers:
             room[...] = arrays[number]
@@ -111,10 +119,7 @@ class Tiles:
             results = self._replayed(arrays)
         else:
             for i, part in state.parts:
-                results[i] = plan.results[i].ufunc.reduce(part, 0)  # type: ignore[union-attr]
-                if plan.results[i].divisor != 1.0:
-                    results[i] = results[i] / results[i].dtype.type(plan.results[i].divisor)
-                results[i] = np.reshape(results[i], np.shape(plan.results[i].value))[()]
+                results[i] = plan.results[i].joined(part)
         self._free.append(state)
         return results
 

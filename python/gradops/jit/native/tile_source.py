@@ -9,20 +9,26 @@ from __future__ import annotations
 
 import struct
 
+from . import tile_sums
+
 OPERANDS = 4
 """The most operands of an instruction, its result among them."""
 
-WORDS = 7 + 3 * OPERANDS
-"""Words of an instruction: loop and its data, number of operands, counts, then operands, inner and outer strides.
+COUNTS, STEPS = 4, 9
+"""The counts and strides that a loop takes at most: those of ``np.matmul``."""
 
-Counts are of outer and inner passes, each as a constant and as a multiple of the rows of a tile.
+WORDS = 5 + 2 * COUNTS + OPERANDS + STEPS + OPERANDS
+"""Words of an instruction.
+
+Loop and its data, the number of operands, the number of calls and the counts of a call, each as a constant and as a
+multiple of the rows of a tile, then the operands, the loop's strides, and strides from call to call.
 """
 
 _TILES = """
 define i32 @tiles(ptr %plan, ptr %operands, ptr %room, ptr %next, ptr %functions) {{
 entry:
   %arguments = alloca [{most} x ptr]
-  %count = alloca i64
+  %count = alloca [{counts} x i64]
   %clear = load ptr, ptr %functions
   call i32 %clear(i32 {exceptions})
   %test.at = getelementptr ptr, ptr %functions, i64 1
@@ -85,8 +91,7 @@ instruction:
   %data = inttoptr i64 %data.i to ptr
   %outer.rows = mul i64 %outer.each, %here
   %outer = add i64 %outer.rows, %outer.fixed
-  %inner.rows = mul i64 %inner.each, %here
-  %inner = add i64 %inner.rows, %inner.fixed
+{products}
   %own = getelementptr i64, ptr %at, i64 {own}
   %steps = getelementptr i64, ptr %at, i64 {steps}
   %far = getelementptr i64, ptr %at, i64 {far}
@@ -110,7 +115,7 @@ argument: ; a loop may write over its arguments and its count
   %k.more = icmp slt i64 %k1, %used
   br i1 %k.more, label %argument, label %call
 call:
-  store i64 %inner, ptr %count
+{stores}
   call void %loop(ptr %arguments, ptr %count, ptr %steps, ptr %data)
   %o1 = add i64 %o, 1
   %o.more = icmp slt i64 %o1, %outer
@@ -123,7 +128,17 @@ after: ; each loop may clear the flags of those before it
 }}
 """
 
-_LOADED = ("data.i", "used", "outer.fixed", "outer.each", "inner.fixed", "inner.each")
+_LOADED = ("data.i", "used", "outer.fixed", "outer.each")
+
+_COUNT = """
+  %count{i}.fixed.at = getelementptr i64, ptr %at, i64 {fixed}
+  %count{i}.fixed = load i64, ptr %count{i}.fixed.at
+  %count{i}.each.at = getelementptr i64, ptr %at, i64 {each}
+  %count{i}.each = load i64, ptr %count{i}.each.at
+  %count{i}.rows = mul i64 %count{i}.each, %here
+  %count{i} = add i64 %count{i}.rows, %count{i}.fixed"""
+
+_STORE = "  %count{i}.to = getelementptr i64, ptr %count, i64 {i}\n  store i64 %count{i}, ptr %count{i}.to"
 
 # A choice of elements: a loop for each of the two operands that may be one number.
 _WHERE = """
@@ -353,8 +368,19 @@ def source(exceptions: int) -> str:
         f"  %{name}.at = getelementptr i64, ptr %at, i64 {i}\n  %{name} = load i64, ptr %{name}.at"
         for i, name in enumerate(_LOADED, 1)
     ]
-    at = {"own": 7, "steps": 7 + OPERANDS, "far": 7 + 2 * OPERANDS}
-    tiles = _TILES.format(most=OPERANDS, words=WORDS, exceptions=exceptions, loads="\n".join(loads), **at)
+    own = 5 + 2 * COUNTS
+    tiles = _TILES.format(
+        most=OPERANDS,
+        counts=COUNTS,
+        words=WORDS,
+        exceptions=exceptions,
+        loads="\n".join(loads),
+        products="".join(_COUNT.format(i=i, fixed=5 + 2 * i, each=6 + 2 * i) for i in range(COUNTS)),
+        stores="\n".join(_STORE.format(i=i) for i in range(COUNTS)),
+        own=own,
+        steps=own + OPERANDS,
+        far=own + OPERANDS + STEPS,
+    )
     unsigned = (
         "  %same = fcmp oeq double %v, 0.0\n  %result = select i1 %same, double %v, double %signed.d"  # the sign of -0
     )
@@ -370,7 +396,9 @@ def source(exceptions: int) -> str:
         for name, first, end in (("sin", 0, unsigned), ("cos", 1, "  %result = fadd double %signed.d, 0.0"))
     ]
     fused = "declare double @llvm.fma.f64(double, double, double)"
-    return "\n".join([fused, tiles, _where(8, "i64"), _where(4, "i32"), *waves, *map(_power, POWERS)])
+    return "\n".join(
+        [fused, tiles, _where(8, "i64"), _where(4, "i32"), *waves, *map(_power, POWERS), tile_sums.source()]
+    )
 
 
 _REDUCTION = {

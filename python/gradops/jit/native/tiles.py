@@ -33,13 +33,16 @@ from .tile_run import Plan as TilePlan
 TILE = 1024
 """Elements of a tile."""
 
+LARGE_TILE = 8192
+"""The same where rows are multiplied by BLAS, whose calls take longer."""
+
 FEWEST = 2
 """Instructions of a group: one alone is no faster than NumPy's call, unless its loop is, or threads share it."""
 
 NATIVE = "native"
 """The name of a group's step."""
 
-FULL, COLUMN, ROW, ONE = "full", "column", "row", "one"
+FULL, COLUMN, ROW, ONE, PRODUCT = "full", "column", "row", "one", "product"
 
 _WAVES = {np.sin: "sin", np.cos: "cos"}
 
@@ -47,15 +50,25 @@ _ALIASES = frozenset(("reshape", "expand_dims", "squeeze", "ravel", "flatten", "
 """Ops whose result is their operand seen otherwise, which is not computed."""
 
 _REDUCTIONS = {"sum": np.add, "mean": np.add, "max": np.maximum, "min": np.minimum}
+_TURNS = frozenset(("transpose", "swapaxes", "moveaxis", "matrix_transpose"))
 _IDENTITIES = {np.add: 0.0, np.maximum: -np.inf, np.minimum: np.inf}
 
 
+_PRODUCTS = frozenset(("matmul", "dot"))
 _OF_ROWS = frozenset(("softmax", "log_softmax", "logsumexp"))
 
 
 class Domain(NamedTuple):
     rows: int
     width: int
+
+
+class Factors(NamedTuple):
+    """Of a product of a matrix, or of its transpose, and a vector."""
+
+    matrix: Place
+    is_turned: bool
+    vector: Place
 
 
 class Operand(NamedTuple):
@@ -70,7 +83,8 @@ class Instruction(NamedTuple):
     """A loop, and its operands, of which the last is the result.
 
     Attributes:
-        over: ``FULL``, or what it is done for alone: each row (``COLUMN``), a row's elements (``ROW``), once (``ONE``).
+        over: ``FULL``, or what it is done for alone: each row (``COLUMN``), a row's elements (``ROW``), once (``ONE``);
+            a ``PRODUCT`` is of all at once.
         initial: of a reduction, whose result is an operand, too, the loop that copies and the number it begins with.
     """
 
@@ -118,7 +132,21 @@ class _Grouping:
         """The place of which another is a view, by the latter."""
         self.local: dict[int, tuple[Domain, str]] = {}
         """How a result lies in its group's domain."""
+        self.turned: dict[int, Place] = {
+            step.places[0]: step.arguments[0]
+            for step in steps
+            if not isinstance(step, Block) and step.name in _TURNS and self._is_turned(step)
+        }
+        """The matrix of which another is the transpose, by the latter."""
+        self.upright: list[Place] = []
         self.domains = self._domains()
+
+    def _is_turned(self, step: Step) -> bool:
+        source = step.arguments[0]
+        if not isinstance(source, Place) or len(self.shape(source)) != 2:
+            return False
+        x = np.empty(self.shape(source))
+        return step.function(x, *step.arguments[1:]).strides == x.T.strides
 
     # Domains.
 
@@ -148,6 +176,9 @@ class _Grouping:
                 if axes in (tuple(range(k)), tuple(range(k, len(shape)))):
                     return self._checked(math.prod(shape[:k]), size)
             return None
+        if step.name in _PRODUCTS:
+            factors = self._factors(step)
+            return factors and self._checked(self.shape(factors.matrix)[0], size)
         if np.size(value) != size:
             return None
         for x in step.arguments:
@@ -241,6 +272,8 @@ class _Grouping:
             return self._reduction(step, value)
         if step.name in _OF_ROWS:
             return self._of_rows(step, value)
+        if step.name in _PRODUCTS:
+            return self._product(step, value)
         domain = self._domain(value, step)
         if domain is None or step.name in _ALIASES:
             return None
@@ -262,7 +295,18 @@ class _Grouping:
             made = self.local.get(self.root(x)) if isinstance(x, Place) else None
             if made and made[1] == COLUMN and made[0].width > 1 and made[0].rows == size:
                 return made[0]
-        return self.domains.get(size)
+        return self.of_rows.get(size) or self.domains.get(size)
+
+    @functools.cached_property
+    def of_rows(self) -> dict[int, Domain]:
+        """The domains of products with vectors, by the numbers of rows: vectors go with them."""
+        found = {}
+        for step in self.given:
+            if not isinstance(step, Block) and step.name in _PRODUCTS:
+                work = self._product(step, self.program.value(step.places[0]))
+                if work is not None:
+                    found[work.domain.rows] = work.domain
+        return found
 
     def _instruction(self, ufunc, arguments, out, value, domain: Domain, over: str) -> Instruction | None:
         """The instruction of a ufunc, of ``where``, or of a power by a whole number."""
@@ -323,7 +367,7 @@ class _Grouping:
         if kind is None:
             return None
         operand = self.operand(x, shape, domain, value.dtype)
-        add, copy = (ufuncs.loop(f, *[value.dtype] * (f.nin + 1)) for f in (ufunc, np.positive))
+        add, copy = self._reducing(ufunc, value.dtype), ufuncs.loop(np.positive, value.dtype, value.dtype)
         if operand is None or add is None or copy is None:
             return None
         out = Operand(step.places[0], kind, value.dtype)
@@ -338,6 +382,73 @@ class _Grouping:
                 return None
             instructions.append(Instruction(divide, (out, Operand(divisor, ONE, value.dtype), out), COLUMN))
         return Work(domain, instructions, out)
+
+    def _factors(self, step: Step) -> Factors | None:
+        """The factors of a product of a matrix and a vector; None where it is something else."""
+        first, second = step.arguments
+        if not isinstance(first, Place) or not isinstance(second, Place):
+            return None
+        a, b = self.shape(first), self.shape(second)
+        if len(a) == 1 and len(b) == 2:
+            found = Factors(second, True, first)
+        elif len(a) == 2 and (len(b) == 1 or len(b) == 2 and b[1] == 1):
+            source = self._turned(first)
+            found = Factors(first, False, second) if source is None else Factors(source, True, second)
+        else:
+            return None
+        return found if self.example(found.matrix).flags.c_contiguous else None
+
+    def _turned(self, matrix: Place) -> Place | None:
+        """The matrix of which this one is the transpose: of constants the one that is multiplied first."""
+        if matrix in self.program.constants and matrix not in self.turned and matrix not in self.upright:
+            value = self.example(matrix)
+            for place in self.upright:
+                x = self.program.value(place)
+                if x.shape == value.shape[::-1] and x.dtype == value.dtype and np.array_equal(x.T, value):
+                    self.turned[matrix] = place
+                    break
+            else:
+                self.upright.append(matrix)
+        return self.turned.get(matrix)
+
+    def _product(self, step: Step, value) -> Work | None:
+        """A product of a matrix and a vector: a number for each row, or of the transpose a sum over rows."""
+        factors = self._factors(step)
+        if factors is None or value.dtype not in FLOATS:
+            return None
+        matrix, is_turned, vector = factors
+        domain = self.domains.get(self.size(matrix))
+        if domain != self.shape(matrix) or any(self.example(x).dtype != value.dtype for x in (matrix, vector)):
+            return None
+        loop, copy = (ufuncs.loop(f, *[value.dtype] * (f.nin + 1)) for f in (np.matmul, np.positive))
+        if loop is None or copy is None:
+            return None
+        if value.dtype == FLOATS[0] and machines.has_fused():
+            loop = self.machine.address("vecmat.tile" if is_turned else "matvec.tile"), 0
+        kind = self.seen(vector, COLUMN if is_turned else ROW, domain)
+        source = Place(self.root(vector))
+        instructions: list[Instruction] = []
+        if source in self.folded or self.size(source) == 1:
+            one = Operand(self.folded.get(source, source), ONE, value.dtype)
+            if not is_turned:
+                return None
+            operand = Operand(_Inner(), COLUMN, value.dtype)
+            instructions.append(Instruction(copy, (one, operand), COLUMN))
+        elif kind is None or self.size(source) != self.size(vector):
+            return None
+        else:
+            operand = Operand(source, kind, value.dtype)
+        out = Operand(Place(step.places[0]), ROW if is_turned else COLUMN, value.dtype)
+        of_all = Operand(Place(self.root(matrix)), FULL, value.dtype)
+        instructions.append(Instruction(loop, (of_all, operand, out), PRODUCT))
+        return Work(domain, instructions, out, np.add if is_turned else None)
+
+    def _reducing(self, ufunc: np.ufunc, dtype: np.dtype) -> tuple[int, int] | None:
+        """The loop of a reduction."""
+        found = ufuncs.loop(ufunc, dtype, dtype, dtype)
+        if found and ufunc is np.add and dtype == FLOATS[0]:
+            return self.machine.address("sum.tile"), found[0]
+        return found
 
     def _of_rows(self, step: Step, value) -> Work | None:
         """``softmax`` and its like, of which each row is a distribution."""
@@ -364,7 +475,7 @@ class _Grouping:
 
         def over_row(ufunc, x: Operand) -> Operand:
             out = Operand(_Inner(), COLUMN, dtype)
-            add, copy = (ufuncs.loop(f, *[dtype] * (f.nin + 1)) for f in (ufunc, np.positive))
+            add, copy = self._reducing(ufunc, dtype), ufuncs.loop(np.positive, dtype, dtype)
             assert add is not None and copy is not None
             instructions.append(Instruction(add, (out, x, out), FULL, (copy, _IDENTITIES[ufunc])))
             return out
@@ -488,7 +599,8 @@ class _Writing:
 
     def __init__(self, program: Program, domain: Domain, members: list[tuple[Step, Work]], outputs: list[int]):
         self.program, self.domain, self.members, self.outputs = program, domain, members, outputs
-        self.per = max(1, TILE // domain.width)
+        is_product = any(x.over == PRODUCT for _, work in members for x in work.instructions)
+        self.per = max(1, (LARGE_TILE if is_product else TILE) // domain.width)
         self.tiles = -(-domain.rows // self.per)
         self.made = {step.places[0]: work for step, work in members}
         self.table: list[list[int]] = []
@@ -573,7 +685,7 @@ class _Writing:
     def _placed(self, o: Operand) -> int:
         """The row of the table for an operand that is new."""
         size = o.dtype.itemsize
-        across = {FULL: size * self.domain.width, COLUMN: size, ROW: 0, ONE: 0}[o.kind]
+        across = {COLUMN: size, ROW: 0, ONE: 0}.get(o.kind, size * self.domain.width)
         if self._is_room(o):
             free = self.free.get((o.kind, size))
             if free:
@@ -606,21 +718,39 @@ class _Writing:
             along.append(size if o.kind in (FULL, ROW) else 0)
             across.append({FULL: size * width, COLUMN: size}.get(o.kind, 0))
         nothing = [0] * len(operands)
+        calls, counts, outer = (1, 0), [(0, width)], nothing
+        inner = along
         if instruction.over == ONE:
-            counts, inner, outer = (1, 0, 1, 0), nothing, nothing
+            counts, inner = [(1, 0)], nothing
         elif instruction.over == ROW:
-            counts, inner, outer = (1, 0, width, 0), along, nothing
+            counts = [(width, 0)]
         elif instruction.over == COLUMN:
-            counts, inner, outer = (1, 0, 0, 1), across, nothing
-        elif all(o.kind in (FULL, ONE) for o in operands):
-            counts, inner, outer = (1, 0, 0, width), along, nothing
-        elif width >= _SHORT:
-            counts, inner, outer = (0, 1, width, 0), along, across
-        else:
-            counts, inner, outer = (width, 0, 0, 1), across, along
-        pad = [0] * (tile_source.OPERANDS - len(operands))
-        head = [*instruction.loop, len(operands), *counts]
-        return [*head, *rows, *pad, *inner, *pad, *outer, *pad]
+            counts, inner = [(0, 1)], across
+        elif instruction.over == PRODUCT:
+            counts, inner = self._product(operands)
+        elif any(o.kind not in (FULL, ONE) for o in operands):
+            if width >= _SHORT:
+                calls, counts, outer = (0, 1), [(width, 0)], across
+            else:
+                calls, counts, inner, outer = (width, 0), [(0, 1)], across, along
+        words = [*instruction.loop, len(operands), *calls]
+        for part, most in (
+            ([n for pair in counts for n in pair], 2 * tile_source.COUNTS),
+            (rows, tile_source.OPERANDS),
+            (inner, tile_source.STEPS),
+            (outer, tile_source.OPERANDS),
+        ):
+            words += [*part, *[0] * (most - len(part))]
+        return words
+
+    def _product(self, operands: tuple[Operand, ...]) -> tuple[list[tuple[int, int]], list[int]]:
+        """Counts and strides of a tile's product with a vector, or of the product of its transpose."""
+        size, width = operands[0].dtype.itemsize, self.domain.width
+        near, far = (size, size), (size * width, size)
+        rows, columns = (0, 1), (width, 0)
+        if operands[-1].kind == COLUMN:
+            return [(1, 0), rows, columns, (1, 0)], [0, 0, 0, *far, *near, *near]
+        return [(1, 0), columns, rows, (1, 0)], [0, 0, 0, *far[::-1], *near, *near]
 
     def _result(self, place: int) -> Result:
         work, value = self.made[place], self.program.value(place)
@@ -690,7 +820,6 @@ _COMPOSED: dict[str, Callable] = {
     "cast": _cast,
     "where": _where,
     "relu": lambda grouping, out, x: [(np.maximum, (x, 0.0), Place(out))],
-    "matmul": lambda *arguments: None,
 }
 """Ops whose kernels are several functions of NumPy's, or are quicker as others."""
 
