@@ -31,7 +31,7 @@ def cross(x1, x2, **axes):
     return y[..., 2] if flat else np.moveaxis(y, -1, axes.get("axisc", -1))
 
 
-def einsum(subscripts, *shapes):
+def contraction(subscripts, *shapes):
     """A case of ``einsum``, whose operands are not named arguments."""
     from gradops import ops
 
@@ -83,9 +83,9 @@ CASES = [
     two("cross", (3, 4), (3, 1), "axis", reference=cross, axis=0),
     two("cross", (3,), (3,), "complex", reference=lambda x1, x2: np.cross(x1, x2), dtype="complex128"),
     two("cross", (3,), (3,), "integers", gradients=(), dtype="int64"),
-    einsum("ij,jk->ik", (2, 3), (3, 2)),
-    einsum("...i,i", (2, 2, 3), (3,)),
-    einsum("ii->i", (3, 3)),
-    einsum("ij->", (2, 3)),
-    einsum("iij,jk,k->i", (2, 2, 3), (3, 2), (2,)),
+    contraction("ij,jk->ik", (2, 3), (3, 2)),
+    contraction("...i,i", (2, 2, 3), (3,)),
+    contraction("ii->i", (3, 3)),
+    contraction("ij->", (2, 3)),
+    contraction("iij,jk,k->i", (2, 2, 3), (3, 2), (2,)),
 ]
