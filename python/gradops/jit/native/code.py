@@ -32,6 +32,14 @@ class NotNative(Exception):
     """The reason why a step stays a call of NumPy."""
 
 
+class Outside(NotNative):
+    """The same of a step in a loop, whose own kernel can run there between two stretches of native code."""
+
+    def __init__(self, step, reason: object):
+        super().__init__(reason)
+        self.step = step
+
+
 class Checked:
     """Instructions that replace a kernel where they reach their end; where not, and in a replay, the kernel runs.
 
@@ -52,7 +60,7 @@ class Checked:
         """Run the kernel on the memory."""
         whole = memory.view(np.int64)
         found = self._kernel(*[(whole if t in WHOLES else memory)[cells].astype(t) for cells, t in self._given])
-        for cells, x in zip(self._results, found if isinstance(found, tuple) else [found]):
+        for cells, x in zip(self._results, found if isinstance(found, (tuple, list)) else [found]):
             (whole if x.dtype in WHOLES else memory)[cells] = x
 
 
@@ -75,10 +83,12 @@ class Code:
         size: the size of the memory in numbers.
         few: the largest size of an array that is computed by an instruction for each number.
         initial: its first contents: positions and values.
+        outside: the steps whose own kernels run, by ``id``.
     """
 
-    def __init__(self, machine: Machine):
+    def __init__(self, machine: Machine, outside: set[int] | None = None):
         self.machine = machine
+        self.outside = set() if outside is None else outside
         self.words = words_of("i")
         self.size = 0
         self.few = 1
@@ -349,6 +359,12 @@ class Code:
         self.words.extend((NUMBERS["checked"], len(self.checks), 0, 0, 0))
         self.checks.append(Checked(kernel, given))
         return self.checks[-1]
+
+    def call(self, kernel: Callable, given: list[tuple[np.ndarray, np.dtype]], results: list) -> None:
+        """Run ``kernel`` on arrays, by their cells and dtypes, which gives those with the cells of ``results``."""
+        self.words.extend((NUMBERS["outside"], len(self.checks), 0, 0, 0))
+        self.checks.append(Checked(kernel, given))
+        self.checks[-1].ends(self, results)
 
     def require(self, cell: int) -> None:
         """End the program where ``cell`` is 0; only within :meth:`checked` instructions."""

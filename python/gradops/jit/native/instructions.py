@@ -153,10 +153,10 @@ def operations(make: Callable) -> dict:
 
 # All instructions.
 
-VECTOR = 128
+VECTOR = 256
 """Added to an operation: it is one on vectors."""
 
-END = 127
+END = 255
 """The word after the last instruction."""
 
 SHORT, LONG = 5, 10
@@ -381,7 +381,10 @@ ROWS: dict[str, tuple[str, int]] = {
 """Loads and stores of few numbers that lie side by side: which of the two, and how many."""
 
 MATRICES = ("product", "factor", "solved", "inverse")
-OTHERS = ("dot", *OF_ROWS, "pick", *MATRICES, "gather", *ROWS, "again", "unless", "index", "checked", "require")
+OTHERS = (
+    "dot", *OF_ROWS, "pick", *MATRICES, "gather", *ROWS,
+    "again", "unless", "index", "checked", "require", "outside",
+)  # fmt: skip
 """``dot`` of two vectors; ``gather``: ``n`` words with the positions of its operands follow it; ``pick``: of a vector
 at ``a`` the elements at the ``n`` positions, whole numbers from ``b`` on.
 
@@ -400,8 +403,11 @@ counted from the end where it is negative, as a position among ``b``; the progra
 axis). Of loops: ``again`` goes back by ``a`` words unless the whole number at ``result`` is ``c``, and adds ``b`` to
 it. Of branches: ``unless`` goes on by ``a`` words where the number at ``result`` is 0. ``checked`` begins the
 instructions that a kernel may replace, whose number is ``result``, and ``require`` ends the program where the number
-there is 0.
+there is 0. ``outside`` ends it for the time in which the kernel of that number runs.
 """
+
+WAITING = 1 << 29
+"""Part of the machine's result where a kernel should run: beside it its number from bit 8 on, and exceptions."""
 
 FAILED = 1 << 30
 """The machine's result, instead of exceptions, if it ended before its time: NumPy raises an error there."""

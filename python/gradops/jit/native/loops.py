@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from .code import BOOL, FLOATS, Code, NotNative
+from ..program import Program
+from ..steps import Step
+from .code import BOOL, FLOATS, Code, NotNative, Outside
 from .instructions import WHOLES
 from .lowering import Lowering
 from .peephole import tightened
-from .plan import Plan
-from .registry import rule
+from .plan import LARGEST, Plan, is_known
+from .registry import LOOPS, rule
 
 LONGEST = 10_000_000
 """Steps of a loop that runs to its end, whatever a user presses."""
@@ -151,14 +153,23 @@ def _inside(lowering: Lowering, body) -> Inner:
     plan.given(body.program.inputs)
     for step in body.steps:
         reason = plan.why_not(step, step.uses)
-        if reason is not None:
-            raise NotNative(f"`{step.name}` in the loop: {reason}")
+        if reason is not None and id(step) not in lowering.code.outside:
+            _refuse(body.program, step, reason)
         plan.take(step)
     for place in body.program.inputs:
         dtype = np.asarray(body.program.value(place)).dtype
         if dtype not in FLOATS and dtype not in WHOLES and dtype != BOOL:
             raise NotNative(f"a state or rows of dtype {dtype}")
     return Inner(body.program, lowering.code)
+
+
+def _refuse(program: Program, step: Step, reason: object) -> None:
+    """Raise the reason why a step of a body is not native, as one for which its kernel can run where that is so."""
+    message = f"`{step.name}` in the loop: {reason}"
+    values = [np.asarray(program.value(p)) for p in (*step.places, *step.uses) if p not in program.constants]
+    if step.name in LOOPS or not all(is_known(x.dtype) and x.size <= LARGEST for x in values):
+        raise NotNative(message)
+    raise Outside(step, message)
 
 
 class Inner(Lowering):
@@ -172,7 +183,12 @@ class Inner(Lowering):
     def lowered(self, body) -> list[list]:
         """Write the code of its steps; the cells of its results."""
         for step in body.steps:
-            self.lower(step)
+            try:
+                self.lower(step)
+            except Outside:
+                raise
+            except NotNative as reason:
+                _refuse(self.program, step, reason)
         return [[self.cells(p, np.asarray(self.example(p)).dtype) for p in group] for group in body.outputs]
 
 

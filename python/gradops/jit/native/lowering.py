@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from ... import config
+from ..._tree import map_items
 from ..array import Place
 from ..program import Program
 from ..scalar_blocks import Block, Operation, among, expanded, names, steps_of
 from ..steps import Step
-from .code import BOOL, FLOATS, Code, NotNative
+from .code import BOOL, FLOATS, Code, NotNative, Outside
 from .instructions import WHOLES, named
 from .machine import Machine
 from .peephole import Shortened
@@ -48,10 +49,11 @@ def lowered(
     # Which steps are native decides the phases, and whether a rule can write a step is known only when it is tried. If
     # one refuses, all code is thrown away, and the phases are found again without that step. Each round refuses one
     # more at least, so this ends.
+    outside: set[int] = set()
     while len(runs) == 0:
         order = by_phase(phases(program, steps, reads, refused)) if refused else [range(len(steps))]
         refuse_short(steps, order, refused)
-        runs = _written(program, steps, order, refused, once, machine)
+        runs = _written(program, steps, order, refused, outside, once, machine)
     found: list[Step] = []
     is_needed = needed_outside(program, steps, reads, order, refused, wanted)
     for run, phase in zip(runs, order):
@@ -80,21 +82,30 @@ def _is_native(what: Operation, machine: Machine) -> bool:
 
 
 def _written(
-    program: Program, steps: list[Step], order: Sequence[Sequence[int]], refused: dict, once: np.ndarray, machine
+    program: Program,
+    steps: list[Step],
+    order: Sequence[Sequence[int]],
+    refused: dict,
+    outside: set[int],
+    once: np.ndarray,
+    machine: Machine,
 ) -> list[Lowering]:
     """The code of each phase's run; none where a rule refused a step, which is then noted."""
     found = []
-    before = len(refused)
+    before = len(refused) + len(outside)
     for phase in order:
-        lowering = Lowering(program, Code(machine), once)
+        lowering = Lowering(program, Code(machine, outside), once)
         for i in phase:
             if i not in refused:
                 try:
                     lowering.lower(steps[i])
+                except Outside as reason:
+                    outside.add(id(reason.step))
+                    break
                 except NotNative as reason:
                     refused[i] = str(reason)
         found.append(lowering)
-    return found if len(refused) == before else []
+    return found if len(refused) + len(outside) == before else []
 
 
 FEW = 12
@@ -135,6 +146,9 @@ class Lowering:
         self._names += names(step)
 
     def _lower_step(self, step: Step) -> None:
+        if id(step) in self.code.outside:
+            self._call(step)
+            return
         write: Any = rule_of(step.name)
         result = write(self, step, *step.arguments)
         if result.__class__ is int and self.program.values.is_number(step.places[0]):
@@ -142,6 +156,25 @@ class Lowering:
             return
         for place, cells in zip(step.places, result if step.several else [result]):
             self.take(place, cells)
+
+    def _call(self, step: Step) -> None:
+        """Write a call of a step's own kernel."""
+        given = [p for p in step.uses if p not in self.program.constants]
+        dtypes = [self.example(Place(p)).dtype for p in given]
+
+        def kernel(*arrays):
+            known = dict(zip(given, arrays))
+
+            def value(x):
+                return x if x.__class__ is not Place else known[x.index] if x.index in known else self.example(x)
+
+            return step.function(*map_items(value, step.arguments))
+
+        cells = [(self.array(Place(p), dtype), dtype) for p, dtype in zip(given, dtypes)]
+        results = [self.code.new(np.shape(self.program.value(place))) for place in step.places]
+        self.code.call(kernel, cells, results)
+        for place, result in zip(step.places, results):
+            self.take(place, result)
 
     def _lower_block(self, block: Block) -> None:
         """Write operations that are one instruction each, as most are, many at a time; the others as steps."""

@@ -192,6 +192,15 @@ scalar.require:
   %require.x = load double, ptr %require.p
   %require.true = fcmp une double %require.x, 0.0
   br i1 %require.true, label %short.done, label %failed
+scalar.outside:
+{outside}
+  %outside.test.at = getelementptr ptr, ptr %functions, i64 1
+  %outside.test = load ptr, ptr %outside.test.at
+  %outside.raised = call i32 %outside.test(i32 {exceptions})
+  %outside.number = shl i32 %outside.out.i, 8
+  %outside.both = or i32 %outside.raised, %outside.number
+  %outside.r = or i32 %outside.both, {waiting}
+  ret i32 %outside.r
 scalar.again:
 {again}
   %again.p = getelementptr double, ptr %memory, i64 %again.out

@@ -19,6 +19,7 @@ from .instructions import (
     SHORT,
     SIDE_BY_SIDE,
     VECTOR,
+    WAITING,
 )
 
 _OPERANDS = "xyz"
@@ -34,7 +35,7 @@ def source(exceptions: int) -> str:
     """
     elementwise = [*OPERATIONS, *CALLS]
     rows = [name for name in ROWS if name not in ("load", "store")]
-    short = ("load", "store", "index", "again", "unless", "checked", "require", *rows)
+    short = ("load", "store", "index", "again", "unless", "checked", "require", "outside", *rows)
     loops = _Loops()
     of_vectors = [name for name in elementwise if name not in FUSED]
     blocks = [loops.of(name) for name in of_vectors]
@@ -56,7 +57,11 @@ def source(exceptions: int) -> str:
         vector_cases=_cases([*of_vectors, *REDUCTIONS, *OF_ROWS, "dot"], "vector"),
         others="\n".join(
             [
-                machine_parts.OTHERS.format(**{name: _words(_PREFIXES.get(name, name)) for name in short}),
+                machine_parts.OTHERS.format(
+                    exceptions=exceptions,
+                    waiting=WAITING,
+                    **{name: _words(_PREFIXES.get(name, name)) for name in short},
+                ),
                 *map(_row_block, rows),
             ]
         ),

@@ -80,7 +80,7 @@ class Plan:
             value = self.value(place)
             if value.__class__ is np.float64:
                 continue
-            if not _is_known(value.dtype):
+            if not is_known(value.dtype):
                 return f"dtype {value.dtype}"
             if value.dtype == BOOL and step.name in _ALWAYS_FLOATING:
                 return "truth values"
@@ -93,7 +93,7 @@ class Plan:
             if place in self.constants:
                 if value.size > LARGEST_CONSTANT:
                     return "a constant too large to be copied"
-            elif not _is_known(value.dtype):
+            elif not is_known(value.dtype):
                 return f"dtype {value.dtype}"
             elif value.size > largest and not (moves and self._may_be_taken_from(place, value)):
                 return _LARGE
@@ -127,7 +127,8 @@ class Plan:
 _LARGE = "an array on which NumPy's own loops are as fast"
 
 
-def _is_known(dtype) -> bool:
+def is_known(dtype) -> bool:
+    """True if native code has numbers of a dtype."""
     return dtype in FLOATS or dtype == BOOL or dtype in WHOLES
 
 

@@ -33,6 +33,7 @@ from .instructions import (
     ROWS,
     SHORT,
     VECTOR,
+    WAITING,
     WHOLES,
 )
 from .machine import exceptions
@@ -85,7 +86,7 @@ def replay(words: np.ndarray, memory: np.ndarray, checks: Sequence[Checked]) -> 
                 raise IndexError(f"index {position} is out of bounds for axis {c} with size {b}")
             whole[out] = position % b
             continue
-        if name == "checked":
+        if name in ("checked", "outside"):
             checks[out].redo(memory)
             at = checks[out].end
             continue
@@ -199,6 +200,8 @@ class Run:
                 memory[at].reshape(shape)[...] = x
         machine = self._machine
         raised = machine.run(self._code, address, machine.functions)
+        if raised > 0 and raised & WAITING:
+            raised = self._with_kernels(raised, address, views[0])
         if raised and (raised == FAILED or is_warned_of(raised)):
             replay(self._words, views[0], self._checks)
         results: list[Any] = []
@@ -216,6 +219,26 @@ class Run:
                 results.append(result)
         self._free.append(taken)
         return results
+
+    def _with_kernels(self, raised: int, address: int, memory: np.ndarray) -> int:
+        """Run the kernels that native code waits for, and the rest of it; the exceptions of all, or FAILED."""
+        machine, seen = self._machine, 0
+        flags = list(exceptions().values())  # as NumPy numbers them, by their order
+
+        def note(kind: str, raised: int) -> None:
+            nonlocal seen
+            seen |= sum(flag for i, flag in enumerate(flags) if raised >> i & 1)
+
+        with np.errstate(all="call", call=note):
+            while raised > 0 and raised & WAITING:
+                seen |= raised & 0xFF
+                check = self._checks[(raised & ~WAITING) >> 8]
+                try:
+                    check.redo(memory)
+                except Exception:  # which the replay raises, after the warnings of what was before
+                    return FAILED
+                raised = machine.run(self._code + check.end * self._words.itemsize, address, machine.functions)
+        return raised if raised == FAILED or raised < 0 else raised | seen
 
 
 def _slot(start: int, value) -> tuple:
