@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from array import array as words_of
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -36,8 +37,8 @@ class Outside(NotNative):
     """The same of a step in a loop, whose own kernel can run there between two stretches of native code."""
 
     def __init__(self, step, reason: object):
-        super().__init__(reason)
-        self.step = step
+        super().__init__(f"`{step.name}` in the loop: {reason}")
+        self.step, self.reason = step, str(reason)
 
 
 class Checked:
@@ -83,12 +84,14 @@ class Code:
         size: the size of the memory in numbers.
         few: the largest size of an array that is computed by an instruction for each number.
         initial: its first contents: positions and values.
-        outside: the steps whose own kernels run, by ``id``.
+        outside: by their ``id`` the steps whose own kernels run, and why.
+        called: the number of these that there are, by op and reason.
     """
 
-    def __init__(self, machine: Machine, outside: set[int] | None = None):
+    def __init__(self, machine: Machine, outside: dict[int, str]):
         self.machine = machine
-        self.outside = set() if outside is None else outside
+        self.outside = outside
+        self.called: Counter[tuple[str, str]] = Counter()
         self.words = words_of("i")
         self.size = 0
         self.few = 1

@@ -165,11 +165,10 @@ def _inside(lowering: Lowering, body) -> Inner:
 
 def _refuse(program: Program, step: Step, reason: object) -> None:
     """Raise the reason why a step of a body is not native, as one for which its kernel can run where that is so."""
-    message = f"`{step.name}` in the loop: {reason}"
     values = [np.asarray(program.value(p)) for p in (*step.places, *step.uses) if p not in program.constants]
     if step.name in LOOPS or not all(is_known(x.dtype) and x.size <= LARGEST for x in values):
-        raise NotNative(message)
-    raise Outside(step, message)
+        raise NotNative(f"`{step.name}` in the loop: {reason}")
+    raise Outside(step, reason)
 
 
 class Inner(Lowering):

@@ -49,7 +49,7 @@ def lowered(
     # Which steps are native decides the phases, and whether a rule can write a step is known only when it is tried. If
     # one refuses, all code is thrown away, and the phases are found again without that step. Each round refuses one
     # more at least, so this ends.
-    outside: set[int] = set()
+    outside: dict[int, str] = {}
     while len(runs) == 0:
         order = by_phase(phases(program, steps, reads, refused)) if refused else [range(len(steps))]
         refuse_short(steps, order, refused)
@@ -75,7 +75,7 @@ def _is_native(what: Operation, machine: Machine) -> bool:
     if rule_of(what.name) is None or limits_of(what.name):  # by their values
         return False
     try:
-        Lowering(program, Code(machine)).lower(step)
+        Lowering(program, Code(machine, {})).lower(step)
     except NotNative:
         return False
     return True
@@ -86,7 +86,7 @@ def _written(
     steps: list[Step],
     order: Sequence[Sequence[int]],
     refused: dict,
-    outside: set[int],
+    outside: dict[int, str],
     once: np.ndarray,
     machine: Machine,
 ) -> list[Lowering]:
@@ -100,7 +100,7 @@ def _written(
                 try:
                     lowering.lower(steps[i])
                 except Outside as reason:
-                    outside.add(id(reason.step))
+                    outside[id(reason.step)] = reason.reason
                     break
                 except NotNative as reason:
                     refused[i] = str(reason)
@@ -159,6 +159,7 @@ class Lowering:
 
     def _call(self, step: Step) -> None:
         """Write a call of a step's own kernel."""
+        self.code.called[step.name, self.code.outside[id(step)]] += 1
         given = [p for p in step.uses if p not in self.program.constants]
         dtypes = [self.example(Place(p)).dtype for p in given]
 

@@ -142,12 +142,13 @@ class Run:
 
     Attributes:
         names: the ops whose steps are in it, with their number.
+        called: those of them in loops that are NumPy's own, by op and reason.
         instructions: the number of its words of code.
         __name__: its name in profiles.
     """
 
     def __init__(self, code: Code, inputs: list[tuple[int, Any]], outputs: list[tuple[int, Any]], names: Counter[str]):
-        self.names = names
+        self.names, self.called = names, code.called
         self.__name__ = "native"
         self._machine = code.machine
         self._checks = code.checks
@@ -263,6 +264,7 @@ class Explained:
         native: the number of them that run natively.
         runs: the number of their runs.
         refused: the numbers of those that do not, by op and reason.
+        called: the numbers of those in native loops that are NumPy's own, by op and reason.
         bytes: the size of the native code with its memory.
     """
 
@@ -271,6 +273,7 @@ class Explained:
         self.native = sum(sum(run.names.values()) for run in runs)
         self.runs = len(runs)
         self.refused = dict(refused)
+        self.called = sum((getattr(run, "called", Counter()) for run in runs), Counter())
         self.bytes = sum(run.bytes for run in runs)
 
     def __str__(self) -> str:
@@ -281,6 +284,8 @@ class Explained:
             lines[0] += f" in {self.runs} run{'s' if self.runs > 1 else ''} ({self.bytes / 1024:.0f} KiB)"
         for (name, reason), times in sorted(self.refused.items(), key=lambda item: -item[1]):
             lines.append(f"  {name}{f' ({times} times)' if times > 1 else ''}: {reason}")
+        for name, reason in self.called:
+            lines.append(f"  {name} in a native loop is NumPy's own: {reason}")
         return "\n".join(lines)
 
 

@@ -1,0 +1,80 @@
+"""Every op in a loop that is compiled on NumPy: whether it is native there, and where it is not, why.
+
+`test_native_loops.py` holds the reasons against what happens, and `tools/ops_table.py` puts them into docs/ops.md.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from parity import flat, loss, weights
+
+from gradops import backends, ops, value_and_grad
+from gradops.errors import GradopsError
+from gradops.jit import jit
+
+_LAPACK = "LAPACK's, through NumPy"
+_WINDOWS = "NumPy's own, window by window"
+_SEGMENTS = "NumPy's own, segment by segment"
+
+CALLED = {
+}
+"""Ops that are NumPy's in native loops, and the reason: of all their calls, or of those that it names."""
+
+LEFT = {
+}
+"""Ops for which a loop leaves native code, and the reason."""
+
+
+def rows_of(value):
+    """The same array in four rows, also in lists."""
+    return [rows_of(x) for x in value] if isinstance(value, list) else np.stack([value] * 4)
+
+
+def is_given(value, kinds: str) -> bool:
+    items = value if isinstance(value, list) else [value]
+    return all(isinstance(x, np.ndarray) and x.dtype.kind in kinds for x in items) and bool(items)
+
+
+def explained(function, arguments: dict, gradients=()):
+    """The explanation of a loop that calls a function on each row, with its derivative; None where it has no program.
+
+    Arrays of whole numbers and truth values are known where a loop over them is refused.
+    """
+    for kinds in ("biuf", "f"):
+        given = {name: rows_of(value) for name, value in arguments.items() if is_given(value, kinds)}
+        known = {name: value for name, value in arguments.items() if name not in given}
+        active = {name: value for name, value in given.items() if name in gradients}
+
+        def total(active, others, known=known):
+            def step(state, row):
+                results = flat(function(**{name: {**known, **row}[name] for name in arguments}))
+                value = loss(results, weights(results))
+                rows = [ops.cast(y, "float64") for y in results if is_number(y)]
+                return (state if value is None else state + value), rows
+
+            return ops.scan(step, np.float64(0.0), {**active, **others})
+
+        f = value_and_grad(total, has_aux=True) if active else total
+        compiled = jit(lambda active, others, f=f: f(active, others))
+        try:
+            compiled(active, {name: value for name, value in given.items() if name not in active})
+        except (GradopsError, TypeError, ValueError):
+            continue
+        return next(iter(compiled.programs.values())).native
+    return None
+
+
+def is_number(x) -> bool:
+    return backends.of(getattr(x, "data", x)) is not None and "complex" not in ops.dtype(x)
+
+
+def met(explanation) -> tuple[dict[str, str], dict[str, str]]:
+    """The ops that are NumPy's in native loops, and those for which a loop leaves native code, with the reasons."""
+    left = {}
+    for name, reason in explanation.refused:
+        found = re.findall(r"`([^`]+)` in the loop: (.*)", f"`{name}` in the loop: {reason}")
+        if name in ("scan", "while_loop", "cond"):
+            left[found[-1][0]] = found[-1][1]
+    return dict(explanation.called), left
