@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 from parity import flat, loss, weights
 
@@ -14,17 +12,35 @@ from gradops import backends, ops, value_and_grad
 from gradops.errors import GradopsError
 from gradops.jit import jit
 
-_LAPACK = "LAPACK's, through NumPy"
-_WINDOWS = "NumPy's own, window by window"
-_SEGMENTS = "NumPy's own, segment by segment"
-
 CALLED = {
+    "attention_forward": "NumPy's own, in blocks, for its fused form alone",
+    "column_sums": "NumPy's own, window by window",
+    "conv_to_inputs": "products of matrices that NumPy puts together",
+    "conv_to_kernel": "products of matrices that NumPy puts together",
+    "conv_to_output": "products of matrices that NumPy puts together",
+    "countable": "a check of whole numbers with an error of its own",
+    "ctc_beams": "a search in Python",
+    "eigh": "LAPACK's, by NumPy",
+    "expm": "SciPy's own",
+    "gcd": "NumPy's own",
+    "lcm": "NumPy's own",
+    "ldexp": "NumPy's own",
+    "lu_factor": "LAPACK's, by SciPy",
+    "nextafter": "native of float64",
+    "polygamma": "native of order 0",
+    "qr": "LAPACK's, by NumPy",
+    "segment_max": "NumPy's own, segment by segment",
+    "segment_min": "NumPy's own, segment by segment",
+    "sliding_product": "NumPy's own, window by window",
+    "svd": "LAPACK's, by NumPy",
+    "view": "native between float64 and int64",
+    "window_columns": "NumPy's own, window by window",
+    "window_max": "NumPy's own, window by window",
+    "window_positions": "NumPy's own, window by window",
+    "window_spread": "NumPy's own, window by window",
+    "window_sum": "NumPy's own, window by window",
 }
-"""Ops that are NumPy's in native loops, and the reason: of all their calls, or of those that it names."""
-
-LEFT = {
-}
-"""Ops for which a loop leaves native code, and the reason."""
+"""Ops whose kernels are called from within a native loop, and why; those of `gradops.scipy` without a rule besides."""
 
 
 def rows_of(value):
@@ -70,11 +86,6 @@ def is_number(x) -> bool:
     return backends.of(getattr(x, "data", x)) is not None and "complex" not in ops.dtype(x)
 
 
-def met(explanation) -> tuple[dict[str, str], dict[str, str]]:
-    """The ops that are NumPy's in native loops, and those for which a loop leaves native code, with the reasons."""
-    left = {}
-    for name, reason in explanation.refused:
-        found = re.findall(r"`([^`]+)` in the loop: (.*)", f"`{name}` in the loop: {reason}")
-        if name in ("scan", "while_loop", "cond"):
-            left[found[-1][0]] = found[-1][1]
-    return dict(explanation.called), left
+def met(explanation) -> tuple[set[str], list[str]]:
+    """The ops that are NumPy's in native loops, and the reasons why loops leave native code."""
+    return {name for name, _ in explanation.called}, [reason for name, reason in explanation.refused if name == "scan"]

@@ -1,15 +1,53 @@
-"""No op leaves native code in a loop, but for the reasons that are told: the walk over all ops of :mod:`native_loops`."""
+"""A loop around any op is native, but for dtypes that native code has not: the walk over all ops of `native_loops`."""
 
 from __future__ import annotations
-
-import warnings
 
 import numpy as np
 import pytest
 from hypothesis import given
-from native_loops import CALLED, LEFT, explained, met
-from test_facts import CASES_OF, few
+from native_loops import CALLED, explained, met
+from test_facts import CASES_OF
 from test_native import needs_machine
-from test_rules import PUBLIC, examples, quietly
+from test_parity import once
+from test_rules import PUBLIC, quietly
 
+from gradops.jit.native import registry as rules
 from gradops.ops._dispatch import registry
+
+WALKED = sorted({*filter(CASES_OF.get, registry), *(name for name in PUBLIC if name.startswith("scipy.special."))})
+
+OF_OTHERS = {"attention_forward": "dot_product_attention"}
+"""Ops that only calls of others bring into a loop."""
+
+
+def explanations(name: str) -> list:
+    """Those of loops around each case of an op."""
+    entry, calls = registry[name], []
+    if name.startswith("scipy."):
+        arguments = {p: np.array([0.3, 0.6, 0.45]) + 0.01 * i for i, p in enumerate(entry.parameters)}
+        calls = [(entry.call, arguments, ()), (entry.call, arguments, tuple(arguments))]
+    for case in CASES_OF[name]:
+        drawn: list[dict] = []
+        once(given(case.inputs)(lambda arguments: drawn.append(arguments)))()  # noqa: B023
+        calls.append((case.function(), drawn[0], case.gradients))
+    return [x for x in (explained(*call) for call in calls) if x is not None]
+
+
+@needs_machine
+@pytest.mark.parametrize("name", WALKED)
+@quietly
+def test_a_loop_around_an_op_is_native(name):
+    for explanation in explanations(name):
+        called, left = met(explanation)
+        of_scipy = {n for n in called if n.startswith("scipy.")}
+        assert called - of_scipy <= {*CALLED}, str(explanation)
+        assert all(rules.rule_of(n) is None or rules.limits_of(n) for n in of_scipy), str(explanation)
+        assert all("dtype" in reason for reason in left), str(explanation)
+
+
+@needs_machine
+@pytest.mark.parametrize("name", sorted(CALLED))
+@quietly
+def test_an_op_that_is_told_to_be_numpys_is(name):
+    found = explanations(OF_OTHERS.get(name, name))
+    assert any(name in met(explanation)[0] for explanation in found), "it is native: take it off the list"

@@ -166,8 +166,9 @@ def _inside(lowering: Lowering, body) -> Inner:
 def _refuse(program: Program, step: Step, reason: object) -> None:
     """Raise the reason why a step of a body is not native, as one for which its kernel can run where that is so."""
     values = [np.asarray(program.value(p)) for p in (*step.places, *step.uses) if p not in program.constants]
-    if step.name in LOOPS or not all(is_known(x.dtype) and x.size <= LARGEST for x in values):
-        raise NotNative(f"`{step.name}` in the loop: {reason}")
+    unknown = [f"dtype {x.dtype}" for x in values if not is_known(x.dtype)]
+    if unknown or step.name in LOOPS or any(x.size > LARGEST for x in values):
+        raise NotNative(f"`{step.name}` in the loop: {(*unknown, reason)[0]}")
     raise Outside(step, reason)
 
 

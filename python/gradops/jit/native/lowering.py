@@ -162,14 +162,12 @@ class Lowering:
         self.code.called[step.name, self.code.outside[id(step)]] += 1
         given = [p for p in step.uses if p not in self.program.constants]
         dtypes = [self.example(Place(p)).dtype for p in given]
+        constants = {p: self.program.constants[p] for p in step.uses if p in self.program.constants}
 
         def kernel(*arrays):
-            known = dict(zip(given, arrays))
-
-            def value(x):
-                return x if x.__class__ is not Place else known[x.index] if x.index in known else self.example(x)
-
-            return step.function(*map_items(value, step.arguments))
+            values = {**constants, **dict(zip(given, arrays))}
+            arguments = map_items(lambda x: values[x.index] if x.__class__ is Place else x, step.arguments)
+            return step.function(*arguments)
 
         cells = [(self.array(Place(p), dtype), dtype) for p, dtype in zip(given, dtypes)]
         results = [self.code.new(np.shape(self.program.value(place))) for place in step.places]

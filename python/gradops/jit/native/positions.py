@@ -38,6 +38,18 @@ def _take(lowering: Lowering, step, x, indices, axis=None):
     return _read(lowering, cells, (slice(None),) * (axis % cells.ndim) + (indices,))
 
 
+@move("take_along_axis")
+def _take_along_axis(lowering: Lowering, step, x, indices, axis=-1):
+    cells = lowering.array(x)
+    if not _is_value(lowering, indices):
+        return np.take_along_axis(cells, lowering.constants(indices), axis)
+    if axis is None:
+        return _read(lowering, cells.reshape(-1), (indices,))
+    axis %= cells.ndim
+    grids = np.ogrid[tuple(slice(n) for n in cells.shape)]
+    return _read(lowering, cells, tuple(indices if i == axis else grid for i, grid in enumerate(grids)))
+
+
 def _read(lowering: Lowering, cells: np.ndarray, key):
     if not _has_values(lowering, key):
         return cells[_keys.plain(lowering.constants(key))]

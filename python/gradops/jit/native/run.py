@@ -273,7 +273,9 @@ class Explained:
         self.native = sum(sum(run.names.values()) for run in runs)
         self.runs = len(runs)
         self.refused = dict(refused)
-        self.called = sum((getattr(run, "called", Counter()) for run in runs), Counter())
+        self.called: Counter[tuple[str, str]] = Counter()
+        for run in runs:
+            self.called.update(getattr(run, "called", {}))
         self.bytes = sum(run.bytes for run in runs)
 
     def __str__(self) -> str:
