@@ -631,3 +631,43 @@ def test_truth_values_of_small_arrays(axis):
         natively, by_numpy, explained = both(f, x)
         assert_same_bits(natively, by_numpy)
         assert not explained.refused
+
+
+@needs_machine
+def test_kernels_within_native_loops_warn_and_end_as_numpys():
+    """A loop stays native around NumPy's own kernels: their values, warnings and errors, and those of what is around."""
+
+    def f(x):
+        def step(state, row):
+            w, v = ops.eigh(ops.outer(row, row) + ops.diag(state))
+            state = state * 0.5 + ops.log(w[::-1]) + v[0] * 0.0 + ops.gcd(ops.argmax(row), 2)
+            return state, ops.sum(ops.sort(state)[:2]) / state[1]
+
+        return ops.scan(step, ops.abs(x[0]), x)
+
+    def caught(g, x):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            return g(x), [str(w.message) for w in found]
+
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(6, 3))
+    compiled = jit(value_and_grad(lambda x: ops.sum(f(x)[1])))
+    assert_close(compiled(x), value_and_grad(lambda x: ops.sum(f(x)[1]))(x), rtol=1e-9)
+    explained = next(iter(compiled.programs.values())).native
+    assert explained.native == explained.steps
+    assert {name for name, _ in explained.called} == {"eigh", "gcd"}
+    assert "eigh in a native loop is NumPy's own" in str(explained)
+
+    def warned_of(x):
+        return ops.scan(lambda state, row: (state / row[0], ops.ldexp(row, 2000)), ops.sum(x), x)
+
+    x[2, 0] = 0.0
+    (got, of_native), (wanted, of_numpy) = caught(jit(warned_of), x), caught(warned_of, x)
+    assert_close(got, wanted)
+    kinds = [{text.split(" encountered")[0] for text in texts} for texts in (of_native, of_numpy)]
+    assert kinds == [{"overflow", "divide by zero"}] * 2
+    compiled = jit(f)
+    with pytest.raises(Exception, match="finite"):
+        compiled(np.full((6, 3), np.nan))
+    assert_close(compiled(x), f(x), rtol=1e-9)

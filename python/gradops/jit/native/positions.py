@@ -116,6 +116,8 @@ def _written(lowering: Lowering, x, key, updates, of_both: Callable | None = Non
     code, cells = lowering.code, lowering.array(x)
     rows = _Rows(lowering, cells.shape, key)
     out = code.new(cells.shape)
+    if not out.size:
+        return out
     code.move(cells.ravel(), out.ravel())
     start = int(out.flat[0])
     # Where an element is written is known to the machine alone, so these cells are noted: `tightened` cannot see which
@@ -187,7 +189,7 @@ class _Rows:
     def _note(self, part: Place, shape: tuple[int, ...], axis: int):
         """Zeros that stand for positions while the others are looked up: the first."""
         value = np.asarray(self._lowering.example(part))
-        if value.dtype not in WHOLES or not shape[axis]:
+        if value.dtype not in WHOLES or value.size and not shape[axis]:
             raise NotNative(f"positions of dtype {value.dtype}")
         stride = int(np.prod(shape[axis + 1 :], dtype=int))
         self._values.append((self._lowering.array(part), shape[axis], axis, stride))
