@@ -50,6 +50,22 @@ Written by `tools/ops_table.py` from the code; do not edit.
 """
 
 
+LOOPS = """\
+`gradops.jit` on NumPy runs loops (`scan`, `fori_loop`, `while_loop`, `cond`) and their derivatives as native code, whatever
+ops are in them, of float64, float32, int64, int32 and truth values; complex numbers, other dtypes and arrays of more than
+4,096 numbers leave it. Most ops
+are native there themselves. These are NumPy's own, called from within the loop (`f.explain()` names them), which costs
+some microseconds each, as are the functions of `gradops.scipy.special` that are no single function of SciPy's:
+"""
+
+
+def loops() -> list[str]:
+    """The ops that are NumPy's own in native loops, and why."""
+    import native_loops
+
+    return [f"- `{op}`: {why}." for op, why in native_loops.CALLED.items()]
+
+
 def rows() -> list[dict[str, str]]:
     with open(TABLE, newline="") as file:
         return list(csv.DictReader(file))
@@ -165,7 +181,7 @@ def table() -> tuple[str, list[str]]:
     summary = ", ".join(f"{count} {what}" for what, count in counts.items())
     head = ["R", "Python", *backends.NAMES, "gradient", "second gradient", *COMPILERS]
     page = [HEAD, f"{len(lines)} ops: {summary}.", "", f"| {' | '.join(head)} |", "|" + " --- |" * len(head), *lines]
-    page += ["", "What is not compiled:", "", *reasons]
+    page += ["", "What is not compiled:", "", *reasons, "", LOOPS, *loops()]
     return "\n".join(page) + "\n", lacking
 
 
