@@ -52,10 +52,10 @@ Written by `tools/ops_table.py` from the code; do not edit.
 
 LOOPS = """\
 `gradops.jit` on NumPy runs loops (`scan`, `fori_loop`, `while_loop`, `cond`) and their derivatives as native code,
-whatever ops are in them, of float64, float32, int64, int32 and truth values; complex numbers, other dtypes and arrays of
-more than 4,096 numbers leave it. Most ops are native there themselves. These are NumPy's own, called from within the
-loop (`f.explain()` names them), which costs some microseconds each, as are the functions of `gradops.scipy.special` that
-are no single function of SciPy's:
+whatever ops are in them, of float64, float32, int64, int32 and truth values; complex numbers, other dtypes and
+arrays of more than 4,096 numbers leave it. Most ops are native there themselves. These are NumPy's own, called from
+within the loop (`f.explain()` names them), which costs some microseconds each, as are the functions of
+`gradops.scipy.special` that are no single function of SciPy's:
 """
 
 

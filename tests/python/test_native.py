@@ -635,7 +635,7 @@ def test_truth_values_of_small_arrays(axis):
 
 @needs_machine
 def test_kernels_within_native_loops_warn_and_end_as_numpys():
-    """A loop stays native around NumPy's own kernels: their values, warnings and errors, and those of what is around."""
+    """A loop stays native around NumPy's own kernels, with their values, warnings and errors."""
 
     def f(x):
         def step(state, row):
