@@ -82,6 +82,7 @@ class Code:
         checks: those among them that may end the program, by number.
         by_position: cells of arrays that are read or written where values say.
         size: the size of the memory in numbers.
+        passes: the number of instructions that loops run in a call, at most.
         few: the largest size of an array that is computed by an instruction for each number.
         initial: its first contents: positions and values.
         outside: by their ``id`` the steps whose own kernels run, and why.
@@ -94,6 +95,7 @@ class Code:
         self.called: Counter[tuple[str, str]] = Counter()
         self.words = words_of("i")
         self.size = 0
+        self.passes = 0
         self.few = 1
         self.initial: list[tuple[int, np.ndarray | np.float64]] = []
         self.checks: list[Checked] = []
@@ -386,6 +388,7 @@ class Code:
 
     def again(self, top: int, counter: int, order: range) -> None:
         """Go back to the instruction at ``top`` with the next number, after the last go on."""
+        self.passes += len(order) * (self.here() - top) // SHORT
         self.words.extend((NUMBERS["again"], counter, self.here() - top, order.step, order[-1]))
 
     def side_by_side(self, cells) -> int:

@@ -60,6 +60,17 @@ class Machine:
         self.tiles = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 5)(self.address("tiles"))
         _check(self)
 
+    def compiled(self, text: str, name: str) -> tuple[Any, int]:
+        """The owner of the code of LLVM's text, and the address of a function in it."""
+        binding = importlib.import_module("llvmlite.binding")
+        target, processor = binding.Target.from_default_triple(), binding.get_host_cpu_name()
+        features = binding.get_host_cpu_features().flatten()
+        made = _object(binding, text, target, processor, features)
+        found = _loaded(binding, target, processor, features, made, name)
+        if found is None:
+            raise OSError("LLVM does not load what it compiled")
+        return found
+
     def address(self, name: str) -> int:
         """The address of a compiled function."""
         return self._engine.get_function_address(name)
@@ -147,15 +158,7 @@ def _compiled(binding) -> tuple[Any, int]:
     found = None if stored is None else _loaded(binding, target, processor, features, stored)
     if found is not None:
         return found
-    builder = target.create_target_machine(cpu=processor, features=features, opt=3, jit=True)
-    module = binding.parse_assembly(machine_text())
-    module.triple = target.triple
-    module.data_layout = str(builder.target_data)
-    options = binding.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = True
-    passes = binding.create_pass_builder(builder, options)
-    passes.getModulePassManager().run(module, passes)
-    compiled = builder.emit_object(module)
+    compiled = _object(binding, machine_text(), target, processor, features)
     cache.write(name, compiled)
     found = _loaded(binding, target, processor, features, compiled)
     if found is None:
@@ -163,18 +166,33 @@ def _compiled(binding) -> tuple[Any, int]:
     return found
 
 
+def _object(binding, text: str, target, processor: str, features: str) -> bytes:
+    """LLVM's text as the processor's code."""
+    builder = target.create_target_machine(cpu=processor, features=features, opt=3, jit=True)
+    module = binding.parse_assembly(text)
+    module.triple = target.triple
+    module.data_layout = str(builder.target_data)
+    options = binding.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = True
+    passes = binding.create_pass_builder(builder, options)
+    passes.getModulePassManager().run(module, passes)
+    return builder.emit_object(module)
+
+
 def machine_text() -> str:
     mask = sum(exceptions().values())
     return machine_source.source(mask) + tile_source.source(mask)
 
 
-def _loaded(binding, target, processor: str, features: str, compiled: bytes) -> tuple[Any, int] | None:
+def _loaded(
+    binding, target, processor: str, features: str, compiled: bytes, name: str = "run"
+) -> tuple[Any, int] | None:
     builder = target.create_target_machine(cpu=processor, features=features, opt=3, jit=True)
     empty = binding.parse_assembly("")
     engine = binding.create_mcjit_compiler(empty, builder)
     engine.add_object_file(binding.ObjectFileRef.from_data(compiled))
     engine.finalize_object()
-    address = engine.get_function_address("run")
+    address = engine.get_function_address(name)
     return (engine, address) if address else None
 
 

@@ -292,12 +292,7 @@ dot.body:
 
 
 _HELPERS = """
-declare double @llvm.fabs.f64(double)
-declare double @llvm.sqrt.f64(double)
-declare double @llvm.floor.f64(double)
-declare double @llvm.ceil.f64(double)
-declare double @llvm.trunc.f64(double)
-declare double @llvm.rint.f64(double)
+{intrinsics}
 declare double @llvm.copysign.f64(double, double)
 
 {scipy1}
@@ -783,6 +778,9 @@ def _positions() -> str:
     return "".join(found)
 
 
+INTRINSICS = [f"declare double @llvm.{name}.f64(double)" for name in ("fabs", "sqrt", "floor", "ceil", "trunc", "rint")]
+
+
 def text(exceptions: int) -> str:
     """The functions, with arguments as of :func:`.machine_source.source`."""
     before, after = _BEFORE.format(exceptions=exceptions), _AFTER.format(exceptions=exceptions)
@@ -795,7 +793,11 @@ def text(exceptions: int) -> str:
     for name, template, letters in (("getrf", _FACTOR, "n"), ("getrs", _SOLVED, "nk"), ("getri", _INVERSE, "n")):
         routine = _ROUTINE.format(number=ROUTINE_NUMBERS[f"d{name}"])
         product += template.format(sizes="".join(map(_SIZE.format, letters)), before=routine + before, after=after)
-    known = {"exceptions": exceptions, **{name: FUNCTION_NUMBERS[name] for name in FUNCTIONS_USED}}
+    known = {
+        "exceptions": exceptions,
+        "intrinsics": "\n".join(INTRINSICS),
+        **{name: FUNCTION_NUMBERS[name] for name in FUNCTIONS_USED},
+    }
     return _HELPERS.format(product=product, positions=_positions(), **known, **scipys, **_summation())
 
 

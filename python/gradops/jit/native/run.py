@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from ...autodiff.diagnostics import profiler
 from ..scalar_blocks import count
 from ..steps import Step
-from . import machine
+from . import loop_compiler, machine
 from .code import Checked, Code
 from .instructions import (
     CALLS,
@@ -161,6 +161,8 @@ class Run:
         ]
         self._code = self._words.ctypes.data
         self._free: list[tuple[tuple[np.ndarray, np.ndarray], int]] = []
+        self._passes, self._until_compiled = code.passes, loop_compiler.WORTH
+        self._compiled: Callable[[int], int] | None = None
 
     @property
     def bytes(self) -> int:
@@ -200,9 +202,18 @@ class Run:
             else:
                 memory[at].reshape(shape)[...] = x
         machine = self._machine
+<<<<<<< HEAD
         raised = machine.run(self._code, address, machine.functions)
         if raised > 0 and raised & WAITING:
             raised = self._with_kernels(raised, address, views[0])
+=======
+        if self._compiled is None:
+            raised = machine.run(self._code, address, machine.functions)
+            if self._passes:
+                self._count_passes()
+        else:
+            raised = self._compiled(address)
+>>>>>>> 3913270 (Loops that have run for long are compiled by LLVM)
         if raised and (raised == FAILED or is_warned_of(raised)):
             replay(self._words, views[0], self._checks)
         results: list[Any] = []
@@ -221,6 +232,7 @@ class Run:
         self._free.append(taken)
         return results
 
+<<<<<<< HEAD
     def _with_kernels(self, raised: int, address: int, memory: np.ndarray) -> int:
         """Run the kernels that native code waits for, and the rest of it; the exceptions of all, or FAILED."""
         machine, seen = self._machine, 0
@@ -240,6 +252,14 @@ class Run:
                     return FAILED
                 raised = machine.run(self._code + check.end * self._words.itemsize, address, machine.functions)
         return raised if raised == FAILED or raised < 0 else raised | seen
+=======
+    def _count_passes(self) -> None:
+        """Compile the loops where they have run for long."""
+        self._until_compiled -= self._passes
+        if self._until_compiled <= 0:
+            self._passes = 0
+            self._compiled = loop_compiler.compiled(self._words, self._template, self._machine)
+>>>>>>> 3913270 (Loops that have run for long are compiled by LLVM)
 
 
 def _slot(start: int, value) -> tuple:
