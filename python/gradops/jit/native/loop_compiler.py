@@ -8,6 +8,7 @@ operations are those of the machine to the bit, and where it would end or NumPy 
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -25,6 +26,10 @@ _NAMES = list(NUMBERS)
 
 LONGEST = 32
 """Numbers of a vector whose operations are written one by one."""
+
+
+MOST = 2000
+"""Instructions of a loop that is compiled: LLVM takes a second for some ten thousand."""
 
 
 class Instruction(NamedTuple):
@@ -88,6 +93,7 @@ def _by_machine(words: np.ndarray, machine: Machine) -> Callable[[int], int]:
     return run
 
 
+@functools.lru_cache(maxsize=256)
 def _by_llvm(text: str, machine: Machine) -> Callable[[int], int]:
     engine, address = machine.compiled(text, "loop")
     function = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 2)(address)
@@ -218,6 +224,8 @@ class _Writing:
 
 def _text(loop: Loop, extents: list[tuple[int, int]] | None) -> str | None:
     writing = _Writing(extents)
+    if sum(x.size or 1 for x in loop.body) > MOST:
+        return None
     for x in loop.body:
         writing.lines.append(f"at{x.at}:")
         if x.size > LONGEST or not _write(writing, x):
