@@ -58,7 +58,7 @@ def compiled(words: np.ndarray, template: np.ndarray, machine: Machine) -> Calla
     """The code as a function of the memory's address; None where it has no loop that can be compiled."""
     code = _decoded(words)
     found = _loops(code)
-    if not found:
+    if not found or any(x.name == "outside" for x in code):  # for which the machine waits for a kernel
         return None
     parts: list[Callable[[int], int]] = []
     before = 0

@@ -202,18 +202,14 @@ class Run:
             else:
                 memory[at].reshape(shape)[...] = x
         machine = self._machine
-<<<<<<< HEAD
-        raised = machine.run(self._code, address, machine.functions)
-        if raised > 0 and raised & WAITING:
-            raised = self._with_kernels(raised, address, views[0])
-=======
-        if self._compiled is None:
-            raised = machine.run(self._code, address, machine.functions)
-            if self._passes:
-                self._count_passes()
-        else:
+        if self._compiled is not None:
             raised = self._compiled(address)
->>>>>>> 3913270 (Loops that have run for long are compiled by LLVM)
+        else:
+            raised = machine.run(self._code, address, machine.functions)
+            if raised > 0 and raised & WAITING:
+                raised = self._with_kernels(raised, address, views[0])
+            elif self._passes:
+                self._count_passes()
         if raised and (raised == FAILED or is_warned_of(raised)):
             replay(self._words, views[0], self._checks)
         results: list[Any] = []
@@ -232,7 +228,6 @@ class Run:
         self._free.append(taken)
         return results
 
-<<<<<<< HEAD
     def _with_kernels(self, raised: int, address: int, memory: np.ndarray) -> int:
         """Run the kernels that native code waits for, and the rest of it; the exceptions of all, or FAILED."""
         machine, seen = self._machine, 0
@@ -252,14 +247,13 @@ class Run:
                     return FAILED
                 raised = machine.run(self._code + check.end * self._words.itemsize, address, machine.functions)
         return raised if raised == FAILED or raised < 0 else raised | seen
-=======
+
     def _count_passes(self) -> None:
         """Compile the loops where they have run for long."""
         self._until_compiled -= self._passes
         if self._until_compiled <= 0:
             self._passes = 0
             self._compiled = loop_compiler.compiled(self._words, self._template, self._machine)
->>>>>>> 3913270 (Loops that have run for long are compiled by LLVM)
 
 
 def _slot(start: int, value) -> tuple:
