@@ -69,11 +69,16 @@ is_named <- function(f, home) {
   getNamespaceName(home) != "stats" || recently(
     named,
     function(known) identical(known$f, f),
-    function() list(f = f, is = any(vapply(names(home), function(name) identical(home[[name]], f), NA)))
+    function() list(f = f, is = any(vapply(names(home), is_function_of, NA, f, home)))
   )$is
 }
 
 named <- new.env(parent = emptyenv())
+
+# TRUE if a namespace of R's, or gradops for it (methods-quick.R), has the function under a name.
+is_function_of <- function(name, f, home) {
+  identical(home[[name]], f) || identical(get0(name, topenv(), inherits = FALSE), f)
+}
 
 # TRUE if an environment is, or is below, one in front of another: what is made in an adapted function is adapted.
 is_in_front <- function(env) {
@@ -218,14 +223,14 @@ own_name <- function(found, name) {
     as.character(attr(found, "generic"))
   } else if (is.null(home)) {
     primitive_name(found)
-  } else if (nzchar(name) && identical(home[[name]], found)) {
+  } else if (nzchar(name) && is_function_of(name, found, home)) {
     name
   } else {
     recently(
       renamed,
       function(known) identical(known$f, found),
       function() {
-        own <- Filter(function(own) identical(home[[own]], found), names(overloads()))
+        own <- Filter(function(own) is_function_of(own, found, home), names(overloads()))
         list(f = found, name = if (length(own) > 0) own[1] else name)
       }
     )$name

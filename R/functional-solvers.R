@@ -46,7 +46,7 @@ uniroot <- function(f, interval, ..., lower = min(interval), upper = max(interva
                     f.upper = f(upper, ...), extendInt = c("no", "yes", "downX", "upX"), check.conv = FALSE,
                     tol = .Machine$double.eps^0.25, maxiter = 1000, trace = 0) {
   noted <- new.env()
-  found <- on_numbers({
+  found <- on_numbers(noted, {
     plain <- numbers_of(f, noted)
     if (!missing(interval) && length(interval) != 2L) interval_of_two(interval)
     lower <- number_of(lower, noted)
@@ -81,7 +81,7 @@ optimize <- function(f, interval, ..., lower = min(interval), upper = max(interv
                      tol = .Machine$double.eps^0.25) {
   noted <- new.env()
   bounds <- if (missing(lower) && missing(upper)) NULL else list(lower, upper)
-  found <- on_numbers({
+  found <- on_numbers(noted, {
     low <- number_of(lower, noted)
     high <- number_of(upper, noted)
     stats::optimize(numbers_of(f, noted), ..., lower = low, upper = high, maximum = maximum, tol = tol)
@@ -104,7 +104,7 @@ optim <- function(par, fn, gr = NULL, ..., method = c("Nelder-Mead", "BFGS", "CG
                   lower = -Inf, upper = Inf, control = list(), hessian = FALSE) {
   noted <- new.env()
   method <- if (missing(method) && any(lower > -Inf, upper < Inf)) "L-BFGS-B" else match.arg(method)
-  found <- on_numbers({
+  found <- on_numbers(noted, {
     start <- number_of(par, noted)
     stats::optim(
       start, numbers_of(fn, noted), if (!is.null(gr)) numbers_of(gr, noted), ..., method = method,
@@ -132,7 +132,7 @@ nlm <- function(f, p, ..., hessian = FALSE, typsize = rep(1, length(p)), fscale 
                 gradtol = 1e-6, stepmax = max(1000 * sqrt(sum((p / typsize)^2)), 1000), steptol = 1e-6, iterlim = 100,
                 check.analyticals = TRUE) {
   noted <- new.env()
-  found <- on_numbers({
+  found <- on_numbers(noted, {
     start <- p
     p <- number_of(p, noted) # also in the default of `stepmax`
     stats::nlm(
@@ -158,7 +158,7 @@ nlm <- function(f, p, ..., hessian = FALSE, typsize = rep(1, length(p)), fscale 
 nlminb <- function(start, objective, gradient = NULL, hessian = NULL, ..., scale = 1, control = list(), lower = -Inf,
                    upper = Inf) {
   noted <- new.env()
-  found <- on_numbers({
+  found <- on_numbers(noted, {
     stats::nlminb(
       number_of(start, noted), numbers_of(objective, noted), if (!is.null(gradient)) numbers_of(gradient, noted),
       if (is.function(hessian)) numbers_of(hessian, noted) else hessian, ..., scale = scale, control = control,
@@ -183,7 +183,7 @@ integrate <- function(f, lower, upper, ..., subdivisions = 100L, rel.tol = .Mach
                       abs.tol = rel.tol, stop.on.error = TRUE, keep.xy = FALSE, aux = NULL) {
   f <- match.fun(f)
   noted <- new.env()
-  found <- on_numbers(stats::integrate(
+  found <- on_numbers(noted, stats::integrate(
     numbers_of(f, noted), number_of(lower, noted), number_of(upper, noted), ..., subdivisions = subdivisions,
     rel.tol = rel.tol, abs.tol = abs.tol, stop.on.error = stop.on.error, keep.xy = keep.xy, aux = aux
   ))
@@ -221,14 +221,19 @@ hessian_at <- function(f, x) {
 }
 
 # The value of `code`, or NULL where it needed values that a trace does not know.
-on_numbers <- function(code) {
-  tryCatch(code, gradops_unknown = function(condition) NULL)
+on_numbers <- function(noted, code) {
+  delayedAssign("left", return(NULL)) # as callCC() does: handlers take longer than the search for a root
+  noted$leave <- function() left
+  code
 }
 
 # `f` with numbers for its tensors, of which one stays in `noted`.
 numbers_of <- function(f, noted) {
   force(f)
-  function(...) number_of(f(...), noted)
+  function(...) {
+    value <- f(...)
+    if (is.environment(value)) number_of(value, noted) else value
+  }
 }
 
 number_of <- function(x, noted) {
@@ -236,5 +241,5 @@ number_of <- function(x, noted) {
     return(x)
   }
   noted$tensor <- x
-  plain(x) %||% rlang::abort("values are not known", class = "gradops_unknown")
+  plain(x) %||% noted$leave()
 }

@@ -136,12 +136,11 @@ observed_method <- function(generic, family) {
   taken <- lapply(setdiff(names(formals(generic)), base::c("x", "log")), function(name) {
     bquote(if (!missing(.(as.name(name)))) given[[.(name)]] <- .(as.name(name)))
   })
-  body(generic) <- bquote({
+  with_own_body(generic, bquote({
     given <- list()
     ..(taken)
     attr(x, "scope")$density(x, .(family), given, isTRUE(log))
-  }, splice = TRUE)
-  generic
+  }, splice = TRUE))
 }
 
 refuse_observed <- function(name, message) {

@@ -93,13 +93,15 @@ load_operator <- function(name) {
 #' @usage NULL
 #' @rawNamespace if (getRversion() < "4.3.0") export("%*%")
 `%*%` <- function(...) { # in these terms, since as a superset of base R's primitive conflicted knows no other
-  known <- function(x) is.object(x) && (is_any_tensor(x) || is_sparse_tensor(x))
-  if (known(..1) || known(..2)) {
+  known <- function(x) is_any_tensor(x) || is_sparse_tensor(x)
+  if (is.object(..1) && known(..1) || is.object(..2) && known(..2)) {
     matmul_tensor(..1, ..2, sys.call())
   } else {
-    base::`%*%`(..1, ..2)
+    base_matmul(..1, ..2)
   }
 }
+
+base_matmul <- base::`%*%`
 
 matmul_tensor <- function(x, y, call = parent.frame()) {
   if (isS4(x) || isS4(y) || is_sparse_tensor(x) || is_sparse_tensor(y)) {

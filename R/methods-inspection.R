@@ -30,13 +30,21 @@ NULL
 #' @rdname tensor_values
 #' @export
 isTRUE <- function(x) {
-  base::isTRUE(if (is.object(x) && is_tensor(x)) values_of(x) else x)
+  UseMethod("isTRUE", among(x))
+}
+
+is_true_tensor <- function(x) {
+  base::isTRUE(values_of(x))
 }
 
 #' @rdname tensor_values
 #' @export
 isFALSE <- function(x) {
-  base::isFALSE(if (is.object(x) && is_tensor(x)) values_of(x) else x)
+  UseMethod("isFALSE", among(x))
+}
+
+is_false_tensor <- function(x) {
+  base::isFALSE(values_of(x))
 }
 
 is_na_tensor <- function(x) {

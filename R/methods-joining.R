@@ -27,13 +27,18 @@ NULL
 #' @rdname tensor_parts
 #' @export
 c <- function(...) {
-  for (x in list(...)) {
-    if (is.object(x) && is.environment(x) && is_tensor(x)) {
-      return(c_tensor(...))
+  value <- base_c(...) # of a tensor that is not the first a list
+  if (!is.double(value) && is.list(value)) {
+    for (x in list(...)) {
+      if (is.object(x) && is.environment(x) && is_tensor(x)) {
+        return(c_tensor(...))
+      }
     }
   }
-  base::c(...)
+  value
 }
+
+base_c <- base::c # which `::` would look for at each call
 
 c_tensor <- function(..., recursive = FALSE, use.names = TRUE) {
   parts <- lapply(Filter(Negate(is.null), list(...)), adopted)
@@ -89,7 +94,7 @@ names_of_parts <- function(parts) {
 #' @rdname tensor_parts
 #' @export
 unlist <- function(x, recursive = TRUE, use.names = TRUE) {
-  value <- base::unlist(x, recursive, use.names)
+  value <- base_unlist(x, recursive, use.names)
   if (is.list(value) && holds_tensors(value)) {
     names <- if (use.names && !is.null(names(value))) names_of_parts(value)
     value <- joined(lapply(value, adopted))

@@ -99,7 +99,12 @@ whole_shape <- function(dim, size) {
   if (is.environment(object) && is_tensor(object)) {
     at_tensor(object, as.character(substitute(name)))
   } else {
-    eval(as.call(list(base::`@`, quote(object), substitute(name))))
+    value <- if (isS4(object)) attr(object, as.character(substitute(name)), TRUE) # a slot, most often
+    if (is.null(value) || is.symbol(value)) {
+      eval(as.call(list(base::`@`, quote(object), substitute(name))))
+    } else {
+      value
+    }
   }
 }
 

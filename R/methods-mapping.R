@@ -109,6 +109,9 @@ sapply <- function(X, FUN, ..., simplify = TRUE, USE.NAMES = TRUE) {
 #' @export
 vapply <- function(X, FUN, FUN.VALUE, ..., USE.NAMES = TRUE) {
   FUN <- match.fun(FUN)
+  if (is.primitive(FUN) && are_atomic(X) && !has_class(...)) { # no tensor comes of it
+    return(base::vapply(X, FUN, FUN.VALUE, ..., USE.NAMES = USE.NAMES))
+  }
   tensors <- NULL
   count <- 0L
   call <- environment()
@@ -136,6 +139,14 @@ vapply <- function(X, FUN, FUN.VALUE, ..., USE.NAMES = TRUE) {
   for (i in which(base::vapply(tensors, is.null, NA))) tensors[[i]] <- flat_value[, i]
   names(tensors) <- if (is.matrix(value)) colnames(value) else if (is.null(dim(value))) names(value)
   put_together(tensors, length(tensors), higher = TRUE)
+}
+
+are_atomic <- function(x) {
+  if (is.object(x) || !is.list(x)) {
+    return(!is.object(x) && is.atomic(x))
+  }
+  for (part in x) if (is.object(part) || !is.atomic(part)) return(FALSE)
+  TRUE
 }
 
 #' @rdname tensor_mapping
@@ -168,13 +179,15 @@ sweep_tensor <- function(x, MARGIN, STATS, FUN = "-", check.margin = TRUE, ...) 
 #' @rdname tensor_mapping
 #' @export
 ifelse <- function(test, yes, no) {
-  if (is_tensor(test)) {
+  if (is.object(test) && is_tensor(test)) {
     return(choose_by(test, yes, no))
   }
   # As base R, `yes` and `no` are looked at only where they are needed.
   if (is.atomic(test) && !is.character(test)) {
     truth <- as.logical(test)
-    if (any(truth, na.rm = TRUE) && is_tensor(yes) || !all(truth, na.rm = TRUE) && is_tensor(no)) {
+    found <- any(truth, na.rm = TRUE) && is.object(yes) && is_tensor(yes) ||
+      !all(truth, na.rm = TRUE) && is.object(no) && is_tensor(no)
+    if (found) {
       return(choose_by(test, yes, no))
     }
   }

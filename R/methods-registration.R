@@ -2,9 +2,10 @@
 #
 # Where base R's function is a generic, tensors have methods, registered at load time (reticulate has some of its own,
 # which these replace quietly). Where it is none, gradops exports a namesake with the same arguments. It looks
-# whether an argument is a tensor; if none is, the arguments go to base R's function as they came, unevaluated and
-# missing ones included, for that function is the namesake's default method. S4 objects go to the S4 generic of the
-# same name, which packages such as Matrix define.
+# whether an argument has a class; if none has, R's own code runs, in the namesake's frame (methods-quick.R). If one is a
+# tensor, its method does; of other classes the default method is base R's function, to which the arguments go as they
+# came, unevaluated and missing ones included. S4 objects go to the S4 generic of the same name, which packages such as
+# Matrix define.
 
 # Methods for the generics of base R, utils and stats.
 methods_of_tensors <- function() {
@@ -54,7 +55,7 @@ namesakes <- function() {
       rowSums = row_sums_tensor, colSums = col_sums_tensor, rowMeans = row_means_tensor, colMeans = col_means_tensor,
       pmax = pmax_tensor, pmin = pmin_tensor,
       paste = paste_tensor, paste0 = paste0_tensor, sprintf = sprintf_tensor, sub = sub_tensor, gsub = gsub_tensor,
-      toupper = toupper_tensor, tolower = tolower_tensor, trimws = trimws_tensor, substr = substr_tensor,
+      isTRUE = is_true_tensor, isFALSE = is_false_tensor, toupper = toupper_tensor, tolower = tolower_tensor, trimws = trimws_tensor, substr = substr_tensor,
       substring = substring_tensor, chartr = chartr_tensor, casefold = casefold_tensor, strsplit = strsplit_tensor,
       nchar = nchar_tensor, startsWith = startsWith_tensor, endsWith = endsWith_tensor, cat = cat_tensor,
       which.max = which_max_tensor, which.min = which_min_tensor,
@@ -72,6 +73,9 @@ namesakes <- function() {
     ))
   )
 }
+
+# Where the default method is not base R's function.
+own_defaults <- list(outer = outer_default)
 
 # Those of them that go element by element.
 elementwise_names <- function() {
@@ -105,13 +109,13 @@ register_namesakes <- function() {
       original <- get(name, envir = asNamespace(package), mode = "function")
       method <- methods[[package]][[name]]
       if (name %in% by_element) method <- elementwise_past_missing(method)
+      if (!name %in% names(own_defaults)) assign(name, quick(get(name, here), name, original), here)
       register(name, "gradops_tensor", method, here)
       register(name, "gradops_mixed", adopting(method), here)
       register(name, "gradops_s4", to_s4(name, package, original), here)
-      register(name, "default", original, here)
+      register(name, "default", own_defaults[[name]] %||% original, here)
     }
   }
-  register("outer", "default", outer_default, here)
   observed <- observed_methods()
   for (name in names(observed)) register(name, "gradops_observed", observed[[name]], here)
   register("Ops", "gradops_observed", Ops_tensor, baseenv())

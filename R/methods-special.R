@@ -34,8 +34,7 @@ special_methods <- function() {
     operands <- lapply(names(formals(method))[1:2], as.name)
     scaled <- bquote(if (expon.scaled) .(base::paste("scaled", name)) else .(name))
     name <- if ("expon.scaled" %in% names(formals(method))) scaled else name
-    body(method) <- bquote(special(.(name), ..(operands)), splice = TRUE)
-    method
+    with_own_body(method, bquote(special(.(name), ..(operands)), splice = TRUE))
   }, simplify = FALSE)
 }
 

@@ -92,7 +92,7 @@ distribution_method <- function(generic, name) {
 of_family <- function(generic, name, call_of) {
   family <- base::substring(name, 2L)
   given <- lapply(family_parameters(generic), as.name)
-  body(generic) <- if ("ncp" %in% names(formals(generic))) {
+  with_own_body(generic, if ("ncp" %in% names(formals(generic))) {
     noncentral <- call_of(base::paste0("n", family), base::c(given, quote(ncp)))
     bquote(if (is_central(ncp)) .(call_of(family, given)) else .(noncentral))
   } else if ("mu" %in% names(formals(generic))) {
@@ -102,8 +102,7 @@ of_family <- function(generic, name, call_of) {
     })
   } else {
     call_of(family, given)
-  }
-  generic
+  })
 }
 
 is_central <- function(ncp) {

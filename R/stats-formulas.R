@@ -45,10 +45,10 @@ of_tensors <- function(made) {
 with_columns <- function(code) {
   for (i in seq_along(code)) {
     step <- code[[i]]
-    if (rlang::is_call(step, "<-") && rlang::is_call(step[[3]], "array")) {
+    if (is_call_of(step, "<-") && rlang::is_call(step[[3]], "array")) {
       step[[3]][[1]] <- columns_here
       code[[i]][[3]] <- as.call(c(as.list(step[[3]]), quote(environment())))
-    } else if (rlang::is_call(step, "<-") && rlang::is_call(step[[2]], "attr")) {
+    } else if (is_call_of(step, "<-") && rlang::is_call(step[[2]], "attr")) {
       code[[i]][[3]] <- call("(", as.call(list(filled_columns, step[[3]])))
     }
   }
@@ -91,7 +91,8 @@ model_of_tensors <- function(name) {
   model <- getExportedValue("stats", name)
   arguments <- lapply(names(formals(model)), as.name)
   values <- lapply(arguments, function(argument) call("(", argument))
-  body(model) <- bquote(if (.(as.call(c(quote(any_tensor), arguments)))) {
+  has_class <- Reduce(function(x, y) call("||", x, y), lapply(arguments, function(x) call("is.object", x)))
+  body(model) <- bquote(if ((.(has_class)) && .(as.call(c(quote(any_tensor), arguments)))) {
     .(as.call(c(call("::", quote(stats), as.name(name)), values)))
   } else {
     .(body(model))

@@ -73,9 +73,7 @@ refused_methods <- function() {
     pwilcox = ranks, ptukey = range, qtukey = range
   )
   Map(function(name, why) {
-    method <- get(name, topenv())
-    body(method) <- bquote(refuse_tensor(environment(), .(why)))
-    method
+    with_own_body(get(name, topenv()), bquote(refuse_tensor(environment(), .(why))))
   }, names(reasons), reasons)
 }
 
