@@ -49,6 +49,12 @@
 jacobian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Richardson", side = NULL,
                      method.args = list(), sparse = FALSE) {
   check_numderiv(method, side, method.args, length(x))
+  known <- if (is.null(strategy) && !flag(strict) && !flag(sparse)) {
+    matrix_again("jacobian", func, x, numderiv_extra(...))
+  }
+  if (!is.null(known)) {
+    return(known)
+  }
   at <- point(func, x, numderiv_extra(...))
   if (flag(sparse)) {
     rows <- sparse_at(at, "jacobian", strict = flag(strict), strategy = strategy)
@@ -74,6 +80,12 @@ jacobian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Ri
 hessian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Richardson",
                     method.args = list(), sparse = FALSE) {
   check_numderiv(method, NULL, method.args, length(x))
+  known <- if (is.null(strategy) && !flag(strict) && !flag(sparse)) {
+    matrix_again("hessian", func, x, numderiv_extra(...))
+  }
+  if (!is.null(known)) {
+    return(known)
+  }
   at <- point(func, x, numderiv_extra(...))
   if (flag(sparse)) {
     rows <- Map(
@@ -82,7 +94,11 @@ hessian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Ric
     )
     return(if (at$several) in_form(lapply(rows, in_form, at), at) else rows[[1]][[1]])
   }
-  result <- evaluate_at(at, "hessian", list(FALSE, flag(strict), FALSE, strategy %||% "reverse-mode"))
+  hessian_by(at, flag(strict), strategy %||% "reverse-mode")
+}
+
+hessian_by <- function(at, strict = FALSE, strategy = "reverse-mode") {
+  result <- evaluate_at(at, "hessian", list(FALSE, strict, FALSE, strategy))
   if (!at$several) {
     result <- list(list(result))
   }

@@ -6,33 +6,52 @@
 # it would say otherwise than the function itself (an error, a warning, a refusal to compile) is dropped, and the
 # function runs as it stands, which says it in its own words.
 
-# The value and gradient of `f` at a list of arguments, as interop.r.objective() gives them, by a program; NULL where `f`
-# is to run as it stands.
-repeated <- function(f) {
+# Derivatives of `f` at a list of arguments by a program: its value and gradient, as interop.r.objective() gives them, or
+# its `hessian` or `jacobian` by the first argument, a vector or an array; NULL where `f` is to run as it stands. More
+# arguments are part of the program, and others than the last time are a new start. `users` is the code of `f` that is
+# the user's.
+repeated <- function(f, of = "gradient", users = f) {
   calls <- traces <- 0L
-  run <- NULL
-  left <- is.primitive(f)
-  make <- function(traced, here, compiled) {
+  run <- extra <- here <- NULL
+  left <- is.primitive(users)
+  is_gradient <- of == "gradient"
+  computes <- function() all(vapply(c(list(users), Filter(is.function, extra)), does_nothing_else, NA))
+  make <- function(traced, found_here, compiled) {
     traces <<- traces + 1L
     # A program for each call is slower than none.
-    if (!compiled || traces > 2L && 4L * traces > calls || !does_nothing_else(f)) stop("as it stands")
-    call_core("interop.r.objective", callback(differentiated(traced, here, joined = TRUE), owner = here), TRUE)
+    if (!compiled || traces > 2L && 4L * traces > calls || !computes()) stop("as it stands")
+    here <<- found_here
+    in_python <- callback(differentiated(traced, here, joined = TRUE), owner = here)
+    switch(of,
+      gradient = call_core("interop.r.objective", in_python, TRUE),
+      hessian = call_core("interop.r.compiled", of, in_python, FALSE, FALSE, FALSE, "reverse-mode"),
+      jacobian = call_core("interop.r.compiled", of, in_python, FALSE, FALSE, FALSE, NULL)
+    )
   }
   function(arguments) {
-    if (left || length(arguments) != 1L || !is_vector_of_doubles(arguments[[1L]])) {
+    if (left || !is_vector_of_doubles(arguments[[1L]])) {
       return(NULL)
     }
     calls <<- calls + 1L
-    if (calls == 1L || is.null(run) && isdebugged(f) || !py_to_r(call_core("interop.r.in_no_scope"))) {
+    given <- arguments[-1L]
+    if (!identical(given, extra)) {
+      extra <<- given
+      run <<- NULL
       return(NULL)
     }
-    if (is.null(run)) run <<- compiled_calls(f, make, pair_caller)
+    if (is.null(run) && isdebugged(users) || !py_to_r(call_core("interop.r.in_no_scope"))) {
+      return(NULL)
+    }
+    if (is.null(run)) {
+      left <<- !is_ordinary(extra)
+      run <<- compiled_calls(with_extra(f, extra), make, if (is_gradient) pair_caller else direct_caller)
+    }
     before <- traces
     warned <- state$warned
-    found <- tryCatch(run(list(as_doubles(arguments[[1L]]))), error = identity, warning = identity)
+    found <- if (!left) tryCatch(run(list(as_doubles(arguments[[1L]]))), error = identity, warning = identity)
     is_said <- inherits(found, "condition")
-    if (!is_said && length(found$value) == 1L) {
-      return(found)
+    if (!is_said && (!is_gradient || length(found$value) == 1L)) {
+      return(if (is_gradient || left) found else list(value = found, rows = here$rows))
     }
     state$warned <- warned # the function itself warns
     refused <- inherits(found, c("gradops_error_jit", "gradops_warning_jit"))
@@ -41,29 +60,46 @@ repeated <- function(f) {
   }
 }
 
+# The same of parameters that may be a list.
+repeated_of_lists <- function(f) {
+  of_lists(f, repeated(f), function(of_vector) repeated(of_vector, users = f))
+}
+
 # `evaluate`, an evaluator of `f`, with a program from the second call on.
 or_again <- function(evaluate, f) {
-  again <- repeated(f)
+  again <- repeated_of_lists(f)
   function(arguments) again(arguments) %||% evaluate(arguments)
 }
 
 is_vector_of_doubles <- function(x) gives_numbers(x) && !is.object(x) && !is.list(x) && !is.complex(x) && length(x) > 0L
 
-# value_and_grad_fn(f), the same one for the same `f` while the environment of `f` lives.
+# The derivatives of `f` that are asked for again, the same ones for the same `f` while its environment lives.
 derivatives_of <- function(f) {
   home <- environment(f)
+  make <- function() {
+    known <- list2env(list(f = f, gradient = repeated_of_lists(f)))
+    known$both <- value_and_grad_by(f, known$gradient)
+    for (of in c("hessian", "jacobian")) known[[of]] <- repeated(f, of)
+    known
+  }
   if (is.null(home)) {
-    return(value_and_grad_fn(f))
+    return(make())
   }
   is_of_f <- function(reference) {
     identical(rlang::wref_key(reference), home) && identical(rlang::wref_value(reference)$f, f)
   }
-  reference <- recently(
-    differentiated_lately, is_of_f, function() rlang::new_weakref(home, list(f = f, both = value_and_grad_fn(f))),
-    most = 20L
-  )
+  reference <- recently(differentiated_lately, is_of_f, function() rlang::new_weakref(home, make()), most = 20L)
   if (inside() == 0) state$warned <- FALSE # as a new one would
-  rlang::wref_value(reference)$both
+  rlang::wref_value(reference)
+}
+
+# The `hessian` or `jacobian` of `f` at a vector, by a program; NULL where there is none.
+matrix_again <- function(of, f, x, extra) {
+  if (rlang::is_closure(f) && is_vector_of_doubles(x)) as_matrix_of(derivatives_of(f)[[of]](c(list(x), extra)), x, of)
+}
+
+as_matrix_of <- function(found, x, of) {
+  if (!is.null(found)) flat_matrix(found$value, x, if (of == "hessian") names(x) else found$rows)
 }
 
 differentiated_lately <- new.env(parent = emptyenv())

@@ -78,6 +78,10 @@ grad <- function(func, x, ..., method = "Richardson", side = NULL, method.args =
   if (!gives_numbers(x) || is.list(x)) {
     return(grad_fn(f)(x))
   }
+  known <- if (rlang::is_closure(func)) derivatives_of(func)$gradient(c(list(x), numderiv_extra(...)))
+  if (!is.null(known)) {
+    return(like(known$derivative, x))
+  }
   like(py_to_r(call_core("interop.r.gradient", vector_callback(f, x), operand(as_doubles(x)))), x)
 }
 
@@ -87,7 +91,12 @@ gradient <- function(f_or_y, x, ...) {
   if (is_r_function(f_or_y) || missing(x) || is_r_function(x)) {
     check_function_at(f_or_y, x, "`grad_fn(f)` is the gradient as a function.")
     check_differentiable(x, "x")
-    if (...length() == 0L) derivatives_of(f_or_y)(x)$gradient else grad_fn(with_extra(f_or_y, list(...)))(x)
+    both <- derivatives_of(f_or_y)
+    if (...length() == 0L) {
+      return(both$both(x)$gradient)
+    }
+    known <- if (rlang::is_closure(f_or_y)) both$gradient(list(x, ...))
+    if (is.null(known)) grad_fn(with_extra(f_or_y, list(...)))(x) else like(known$derivative, x)
   } else {
     if (is.null(f_or_y) || is.atomic(f_or_y)) {
       abort(
@@ -117,16 +126,20 @@ grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
 value_and_grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
   check_function(f)
   argnums <- argument_positions(argnums)
+  flag(has_aux)
+  value_and_grad_by(f, if (!has_aux && identical(argnums, 1L)) repeated_of_lists(f), argnums, has_aux)
+}
+
+# By `again`, where it knows them.
+value_and_grad_by <- function(f, again, argnums = 1L, has_aux = FALSE) {
   positions <- if (length(argnums) == 1) argnums - 1L else as.list(argnums - 1L)
   here <- new.env()
-  flag(has_aux)
   derivative <- in_each_session(function() {
     call_core("value_and_grad", callback(differentiated(f, here), owner = here), positions, has_aux)
   })
-  again <- if (!has_aux && identical(argnums, 1L)) repeated(f)
   function(...) {
     arguments <- positional(f, list(...), max(argnums))
-    if (!is.null(again) && !is.null(known <- again(arguments))) {
+    if (!is.null(again) && length(arguments) > 0L && !is.null(known <- again(arguments))) {
       return(list(value = as.vector(known$value), gradient = like(known$derivative, arguments[[1L]])))
     }
     chosen <- intersect(argnums, seq_along(arguments))
@@ -153,8 +166,14 @@ value_and_grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
 hessian_fn <- function(f, argnums = 1L) {
   check_function(f)
   argnums <- argument_positions(argnums)
+  again <- if (identical(argnums, 1L)) repeated(f, "hessian")
   function(...) {
     arguments <- positional(f, list(...), argnums)
-    hessian(function(x) do.call(tensor_aware(f), replace(arguments, argnums, list(x))), arguments[[argnums]])
+    known <- if (!is.null(again) && length(arguments) > 0L) again(arguments)
+    if (!is.null(known)) {
+      return(as_matrix_of(known, arguments[[1L]], "hessian"))
+    }
+    at <- arguments[[argnums]]
+    hessian_by(point(function(x) do.call(tensor_aware(f), replace(arguments, argnums, list(x))), at, list()))
   }
 }

@@ -95,6 +95,10 @@ objective <- function(
   both <- evaluators$both
   if (is.null(data)) both <- if (jit) of_lists(f, evaluators$both) else or_again(evaluators$both, f)
   second <- evaluators$second
+  if (is.null(data) && !jit) {
+    again <- repeated(f, "hessian")
+    second <- function(arguments) again(arguments)$value %||% evaluators$second(arguments)
+  }
   evaluations <- 0
   last <- new.env()
   evaluate <- function(arguments) {
@@ -194,8 +198,8 @@ evaluator <- function(.name, f, compiled, caller = direct_caller) {
 }
 
 # The evaluator of a compiled `f`: parameters that are lists of vectors and arrays go as one vector, as only vectors
-# have the short way into Python; `general` does all else.
-of_lists <- function(f, general) {
+# have the short way into Python; `general` does all else. `make` gives an evaluator of a function of one vector.
+of_lists <- function(f, general, make = function(f) evaluator("interop.r.objective", f, TRUE, pair_caller)) {
   layout <- joined <- NULL
   several <- FALSE # values of `f`
   evaluate <- function(arguments) {
@@ -219,11 +223,14 @@ of_lists <- function(f, general) {
     )
     if (!identical(new, layout)) {
       layout <<- new
-      joined <<- evaluator("interop.r.objective", of_vector(f, new), TRUE, pair_caller)
+      joined <<- make(of_vector(f, new))
     }
     given <- arguments[1L]
     arguments[[1L]] <- as.double(unlist(x, use.names = FALSE))
     result <- joined(arguments)
+    if (is.null(result)) {
+      return(NULL)
+    }
     if (length(result$value) != 1L) {
       several <<- TRUE
       layout <<- NULL

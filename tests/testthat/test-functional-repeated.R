@@ -153,6 +153,66 @@ test_once("gradient(f, x) knows a function again", {
   for (i in 1:3) expect_error(gradient(function(x) if (x > 0) stop("mine") else x, 1), "mine")
 })
 
+test_each("all forms know a function again: more arguments, lists, matrices of derivatives", {
+  y <- c(1, 3, 2)
+  curve <- function(p, t, scale = 1) scale * p[1] * exp(-p[[2]] * t)
+  loss <- function(p, t, y) sum((curve(p, t) - y)^2)
+  in_list <- function(p, t) sum((p$a * exp(-p$b * t) - y)^2)
+  p <- c(a = 2, b = 0.5)
+  parts <- list(a = 2, b = c(k = 0.5))
+  t <- c(0, 1, 2)
+  calls <- expression(
+    gradient(loss, p, t, y), gradient(loss, p, y = y, t = t), gradient(in_list, parts, t), grad(loss, p, t, y),
+    grad(loss, p, "simple", t = t, y = y), grad_fn(loss)(p, t, y), value_and_grad_fn(in_list)(parts, t = t),
+    hessian(loss, p, t, y), hessian_fn(loss)(p, t, y), hessian(loss, p, t, y, strict = TRUE), jacobian(curve, p, t),
+    jacobian(curve, p, t, scale = 3), jacobian(function(p) c(u = p[[1]]^2, v = p[[2]]), p),
+    jacobian(function(p) list(u = p^2, v = 1), p), hessian(function(p) p^3, 2), jacobian(function(p) p^3, 2),
+    hessian(function(m) sum(m^3), matrix(c(1, 2, 3, 4), 2)), grad(function(x) x^2, c(1, 2)), objective(loss)$he(p, t, y)
+  )
+  for (call in calls) {
+    once <- eval(call)
+    for (i in 1:3) expect_equal(eval(call), once, tolerance = 1e-10, info = deparse1(call))
+  }
+  made <- list(grad_fn(loss), hessian_fn(loss), objective(loss)$he, function(...) jacobian(curve, ..1, ..2))
+  first <- lapply(made, function(f) f(p, t, y))
+  for (i in 1:3) expect_equal(lapply(made, function(f) f(p, t, y)), first, tolerance = 1e-10)
+  y <- y + 1 # which the program of in_list() holds
+  slope <- function(t) 2 * sum((2 * exp(-0.5 * t) - y) * exp(-0.5 * t))
+  for (t in list(t, t + 1, t, t + 2, c(t, 5)[-4])) expect_equal(gradient(in_list, parts, t)$a, slope(t))
+})
+
+test_once("effects and arguments of functions with more arguments", {
+  local_backend("numpy")
+  count <- 0
+  counted <- function(p, k) {
+    count <<- count + 1
+    sum(k * p^2)
+  }
+  for (i in 1:4) gradient(counted, c(1, 2), 3)
+  expect_identical(count, 4)
+  said <- function(p, tell) {
+    tell()
+    sum(p^2)
+  }
+  for (of in list(gradient, hessian, jacobian, grad)) {
+    for (i in 1:3) expect_output(of(said, c(1, 2), function() cat("told")), "told")
+    expect_silent(for (i in 1:3) of(said, c(1, 2), function() NULL))
+  }
+  box <- new.env()
+  box$k <- 1
+  held <- function(p, box) sum(box$k * p^2)
+  for (k in 1:4) {
+    box$k <- k
+    expect_equal(gradient(held, c(1, 2), box), 2 * k * c(1, 2))
+  }
+  batch <- function(p, x) sum(x * p^2)
+  for (k in 1:6) expect_equal(gradient(batch, c(1, 2), k + 0), 2 * k * c(1, 2))
+  again <- getFromNamespace("repeated", "gradops")(batch, "hessian")
+  expect_null(again(list(c(1, 2), 3)))
+  expect_equal(again(list(c(1, 2), 3))$value, diag(6, 2), ignore_attr = TRUE)
+  expect_null(again(list(c(1, 2), 4)))
+})
+
 test_once("scopes and other backends see the function itself", {
   local_backend("numpy")
   f <- function(x) sum(log(x))

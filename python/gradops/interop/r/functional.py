@@ -21,6 +21,11 @@ def derivative(name: str, f: Callable, inputs, *arguments):
     return in_r(getattr(functional, name)(f, inputs, *arguments))
 
 
+def compiled(name: str, f: Callable, *arguments) -> Callable:
+    """A program for a function of :mod:`gradops.functional`, by its name, of ``f`` of one argument."""
+    return jit(lambda x: getattr(functional, name)(f, x, *arguments))
+
+
 def sparse(name: str, f: Callable, inputs, **arguments) -> list[list[dict]]:
     """A sparse Jacobian or Hessian, by output and input: the fields of a column-compressed matrix of R's.
 
