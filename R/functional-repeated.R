@@ -1,4 +1,5 @@
-# Derivatives that are asked for again: from the second time on, a function is compiled as objective(jit = TRUE) does.
+# Derivatives that are asked for again: from the second time on, with a loop from the first, a function is compiled as
+# objective(jit = TRUE) does.
 #
 # A program does not do again what `f` does besides computing its value: print, count, draw random numbers, read files.
 # So a function is compiled only where all the code that it can reach is known to compute (`does_nothing_else()`, a
@@ -37,7 +38,9 @@ repeated <- function(f, of = "gradient", users = f) {
     if (!identical(given, extra)) {
       extra <<- given
       run <<- NULL
-      return(NULL)
+      if (calls > 1L || !has_loop(users)) {
+        return(NULL)
+      }
     }
     if (is.null(run) && isdebugged(users) || !py_to_r(call_core("interop.r.in_no_scope"))) {
       return(NULL)
@@ -59,6 +62,9 @@ repeated <- function(f, of = "gradient", users = f) {
     NULL
   }
 }
+
+# A loop is recorded in the time in which the tape runs it, or less, so that its program is made at the first call.
+has_loop <- function(f) any(c("for", "while", "repeat") %in% all.names(body(f)))
 
 # The same of parameters that may be a list.
 repeated_of_lists <- function(f) {

@@ -10,7 +10,7 @@ called_twice <- function(f, x) {
   again(list(x))
 }
 
-test_once("the second call has a program, the first and what has effects has none", {
+test_once("the second call has a program, the first only of a loop, what has effects has none", {
   local_backend("numpy")
   power <- 3
   cases <- list(
@@ -32,7 +32,7 @@ test_once("the second call has a program, the first and what has effects has non
   for (f in cases) {
     again <- repeated(f)
     x <- c(a = 1, b = 2)
-    expect_null(again(list(x)))
+    expect_identical(is.null(again(list(x))), !"for" %in% all.names(body(f)))
     found <- again(list(x))
     expect_equal(lapply(found, as.vector), list(value = 9, derivative = c(3, 12)))
     derivative <- value_and_grad_fn(f)
