@@ -7,11 +7,11 @@
 # it would say otherwise than the function itself (an error, a warning, a refusal to compile) is dropped, and the
 # function runs as it stands, which says it in its own words.
 
-# Derivatives of `f` at a list of arguments by a program: its value and gradient, as interop.r.objective() gives them, or
-# its `hessian` or `jacobian` by the first argument, a vector or an array; NULL where `f` is to run as it stands. More
-# arguments are part of the program, and others than the last time are a new start. `users` is the code of `f` that is
-# the user's.
-repeated <- function(f, of = "gradient", users = f) {
+# Derivatives of `f` at a list of arguments by a program: its value and gradient, as interop.r.objective() gives them,
+# or its `hessian` or `jacobian` by the first argument, a vector or an array; NULL where `f` is to run as it stands.
+# More arguments are part of the program, and others than the last time are a new start. `users` is the code of `f`
+# that is the user's.
+repeated <- function(f, of = "gradient", users = f) { # nolint: cyclocomp_linter. Its functions count as one.
   calls <- traces <- 0L
   run <- extra <- here <- NULL
   left <- is.primitive(users)
@@ -22,12 +22,7 @@ repeated <- function(f, of = "gradient", users = f) {
     # A program for each call is slower than none.
     if (!compiled || traces > 2L && 4L * traces > calls || !computes()) stop("as it stands")
     here <<- found_here
-    in_python <- callback(differentiated(traced, here, joined = TRUE), owner = here)
-    switch(of,
-      gradient = call_core("interop.r.objective", in_python, TRUE),
-      hessian = call_core("interop.r.compiled", of, in_python, FALSE, FALSE, FALSE, "reverse-mode"),
-      jacobian = call_core("interop.r.compiled", of, in_python, FALSE, FALSE, FALSE, NULL)
-    )
+    program_of(of, callback(differentiated(traced, here, joined = TRUE), owner = here))
   }
   function(arguments) {
     if (left || !is_vector_of_doubles(arguments[[1L]])) {
@@ -61,6 +56,14 @@ repeated <- function(f, of = "gradient", users = f) {
     if (!is_said || refused || traces > before) left <<- TRUE
     NULL
   }
+}
+
+program_of <- function(of, in_python) {
+  switch(of,
+    gradient = call_core("interop.r.objective", in_python, TRUE),
+    hessian = call_core("interop.r.compiled", of, in_python, FALSE, FALSE, FALSE, "reverse-mode"),
+    jacobian = call_core("interop.r.compiled", of, in_python, FALSE, FALSE, FALSE, NULL)
+  )
 }
 
 # A loop is recorded in the time in which the tape runs it, or less, so that its program is made at the first call.

@@ -2,8 +2,8 @@
 #'
 #' After `library(gradops)` the functions of base R and stats below are gradops' namesakes, which take tensors and
 #' variables too. For ordinary R vectors R's own code runs, with the arguments as they came: it answers, warns and fails
-#' as ever, and takes no longer to speak of. The name of the package in front reaches R's function at once: `base::diag()`,
-#' `stats::sd()`. Each link leads to what the function does with tensors.
+#' as ever, after a look whether an argument has a class. The name of the package in front reaches R's function at once:
+#' `base::diag()`, `stats::sd()`. Each link leads to what the function does with tensors.
 #'
 #' R's own list of what a package masks is long, so gradops says one line instead, and a line for each other package or
 #' attached object whose functions it masks, or that mask its own. `suppressPackageStartupMessages(library(gradops))`

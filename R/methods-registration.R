@@ -2,10 +2,10 @@
 #
 # Where base R's function is a generic, tensors have methods, registered at load time (reticulate has some of its own,
 # which these replace quietly). Where it is none, gradops exports a namesake with the same arguments. It looks
-# whether an argument has a class; if none has, R's own code runs, in the namesake's frame (methods-quick.R). If one is a
-# tensor, its method does; of other classes the default method is base R's function, to which the arguments go as they
-# came, unevaluated and missing ones included. S4 objects go to the S4 generic of the same name, which packages such as
-# Matrix define.
+# whether an argument has a class; if none has, R's own code runs, in the namesake's frame (methods-quick.R). If one is
+# a tensor, its method does; of other classes the default method is base R's function, to which the arguments go as
+# they came, unevaluated and missing ones included. S4 objects go to the S4 generic of the same name, which packages
+# such as Matrix define.
 
 # Methods for the generics of base R, utils and stats.
 methods_of_tensors <- function() {
@@ -55,7 +55,8 @@ namesakes <- function() {
       rowSums = row_sums_tensor, colSums = col_sums_tensor, rowMeans = row_means_tensor, colMeans = col_means_tensor,
       pmax = pmax_tensor, pmin = pmin_tensor,
       paste = paste_tensor, paste0 = paste0_tensor, sprintf = sprintf_tensor, sub = sub_tensor, gsub = gsub_tensor,
-      isTRUE = is_true_tensor, isFALSE = is_false_tensor, toupper = toupper_tensor, tolower = tolower_tensor, trimws = trimws_tensor, substr = substr_tensor,
+      isTRUE = is_true_tensor, isFALSE = is_false_tensor,
+      toupper = toupper_tensor, tolower = tolower_tensor, trimws = trimws_tensor, substr = substr_tensor,
       substring = substring_tensor, chartr = chartr_tensor, casefold = casefold_tensor, strsplit = strsplit_tensor,
       nchar = nchar_tensor, startsWith = startsWith_tensor, endsWith = endsWith_tensor, cat = cat_tensor,
       which.max = which_max_tensor, which.min = which_min_tensor,

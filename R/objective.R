@@ -84,21 +84,9 @@ objective <- function(
     return(started(f, start, random, map, data, environment()))
   }
   check_has_data(data, cluster)
-  evaluators <- if (is.null(data)) {
-    list(
-      both = evaluator("interop.r.objective", f, jit, pair_caller),
-      second = evaluator("interop.r.curvature", f, jit)
-    )
-  } else {
-    sharded_evaluators(f, data, jit, cluster)
-  }
+  evaluators <- if (is.null(data)) evaluators_of(f, jit) else sharded_evaluators(f, data, jit, cluster)
   both <- evaluators$both
-  if (is.null(data)) both <- if (jit) of_lists(f, evaluators$both) else or_again(evaluators$both, f)
   second <- evaluators$second
-  if (is.null(data) && !jit) {
-    again <- repeated(f, "hessian")
-    second <- function(arguments) again(arguments)$value %||% evaluators$second(arguments)
-  }
   evaluations <- 0
   last <- new.env()
   evaluate <- function(arguments) {
@@ -169,6 +157,17 @@ warn_nan_gradient <- function(value) {
     ),
     class = c("gradops_warning_gradient", "gradops_warning"), call = NULL
   )
+}
+
+# Of value and gradient, `both`, and of the Hessian.
+evaluators_of <- function(f, jit) {
+  both <- evaluator("interop.r.objective", f, jit, pair_caller)
+  second <- evaluator("interop.r.curvature", f, jit)
+  if (jit) {
+    return(list(both = of_lists(f, both), second = second))
+  }
+  again <- repeated(f, "hessian")
+  list(both = or_again(both, f), second = function(arguments) again(arguments)$value %||% second(arguments))
 }
 
 # A function of a list of arguments: what a function of gradops.interop.r makes of `f`, as R numbers.

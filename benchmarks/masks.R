@@ -18,7 +18,10 @@ of_family <- function(kind, first) {
 }
 counts <- c("dbinom", "dpois", "dgeom", "dhyper", "dnbinom")
 calls <- c(
-  lapply(of_family("d", quote(u)), function(call) if (deparse(call[[1]]) %in% counts) `[[<-`(call, 2, quote(k)) else call),
+  lapply(of_family("d", quote(u)), function(call) {
+    if (deparse(call[[1]]) %in% counts) call[[2]] <- quote(k)
+    call
+  }),
   of_family("p", quote(u)), of_family("q", quote(u)), of_family("r", quote(n)),
   as.list(expression(
     ptukey(u, 3, 5), qtukey(v, 3, 5), psignrank(k, 9), pwilcox(k, 5, 6), dmultinom(k, prob = u),
@@ -86,4 +89,6 @@ if (length(chosen) == 0) chosen <- names(home)
 found <- t(vapply(chosen, function(name) suppressWarnings(c(ratio(name, 100), ratio(name, 4))), numeric(4)))
 colnames(found) <- c("us of 100", "ratio", "us of 4", "ratio of 4")
 print(round(found[order(-found[, 2]), , drop = FALSE], 2))
-cat("\nratios of 100: median", round(stats::median(found[, 2]), 2), " above 1.5:", sum(found[, 2] > 1.5), "of", nrow(found), "\n")
+cat(sprintf(
+  "\nratios of 100: median %.2f, above 1.5: %d of %d\n", stats::median(found[, 2]), sum(found[, 2] > 1.5), nrow(found)
+))
