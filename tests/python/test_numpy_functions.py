@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-from gradops import Variable, autodiff, grad, jit, ops
+from gradops import Variable, autodiff, grad, jit, ops, value_and_grad
 from gradops.autodiff import gradcheck
 from gradops.errors import ArgumentError, ArgumentTypeError, GradientError, GradopsError, JitError
 from gradops.ops.numpy_functions import ROWS
@@ -65,7 +65,7 @@ REQUIRED = {
 SPECIAL: dict = {
     "numpy.where": (np.array([True, False, True]), VECTOR, VECTOR * 2),
     "numpy.einsum": ("ij,jk", MATRIX, MATRIX),
-    "numpy.interp": (np.array([0.7, 1.4]), np.array([0.1, 1.0, 2.0]), VECTOR),
+    "numpy.interp": (np.array([0.7, 1.4]), [0.1, 1.0, 2.0], VECTOR),
     **{f"numpy.{n}": (WIDE, VECTOR + 0.125) for n in ("union1d", "setdiff1d", "setxor1d")},
     "numpy.cross": (VECTOR, VECTOR[::-1] + 1),
     "numpy.linalg.cross": (VECTOR, VECTOR[::-1] + 1),
@@ -489,7 +489,6 @@ NOT_DIFFERENTIATED = set(
 )
 """Functions of dates, bits, counts and files."""
 KEYWORDS = {
-    "histogram": "density weights",
     "histogram_bin_edges": "weights",
     "intersect1d": "return_indices",
     "isin": "kind",
@@ -510,6 +509,22 @@ def test_each_function_and_keyword_of_numpy_is_known():
     assert {name for name, f in FUNCTIONS.items() if f not in ROWS} <= NOT_DIFFERENTIATED
     for row in ROWS.values():
         assert set(row.refused) <= set(KEYWORDS.get(row.path, "").split()), row.path
+
+
+@pytest.mark.parametrize("density", [False, True])
+@pytest.mark.parametrize("bins", [4, np.array([-1.0, 0.3, 0.5, 2.0])])
+def test_weights_of_histograms(bins, density):
+    x, w = np.array([0.5, -1.0, 2.0, 0.3, 0.9, 0.5, 9.0]), np.linspace(0.5, 2.0, 7)
+
+    def f(np, w):
+        found, edges = np.histogram(x, bins, (-1.0, 2.0), density, w)
+        return found @ np.sin(np.arange(len(edges) - 1.0))
+
+    numeric = [(f(np, w + d) - f(np, w - d)) / 2e-6 for d in 1e-6 * np.eye(7)]
+    slope = value_and_grad(lambda w: f(np, w))
+    for value, found in (slope(w), jit(slope)(w)):
+        np.testing.assert_allclose(value, f(np, w), rtol=1e-13)
+        np.testing.assert_allclose(found, numeric, rtol=1e-6, atol=1e-8)
 
 
 UFUNCS = {name: f for name, f in vars(np).items() if isinstance(f, np.ufunc)}

@@ -158,6 +158,7 @@ def _piecewise(x, condlist, funclist, *args, **kw):
 
 @row("interp")
 def _interp(x, xp, fp, left=None, right=None, period=None):
+    xp, fp = ops.array(xp), ops.array(fp)
     if period is not None:
         if period == 0:
             raise ValueError("period must be a non-zero value")
@@ -167,7 +168,6 @@ def _interp(x, xp, fp, left=None, right=None, period=None):
         xp = ops.concatenate([xp[-1:] - period, xp, xp[:1] + period])
         fp = ops.concatenate([fp[-1:], fp, fp[:1]])
         left = right = None
-    xp, fp = ops.array(xp), ops.array(fp)
     n = shape_of(xp)[0]
     if n == 0:
         raise ValueError("array of sample points is empty")

@@ -268,6 +268,17 @@ def _corrcoef(x, y=None, rowvar=True, dtype=None):
     return ops.corrcoef(x if shape_of(x)[0] > 1 else ops.reshape(x, (-1,)))
 
 
-row("histogram", ops.histogram, "a bins range")
+@row("histogram")
+def _histogram(a, bins=10, range=None, density=None, weights=None):
+    found, edges = ops.histogram(a, bins, range)
+    if weights is not None:
+        x, n = ops.reshape(a, (-1,)), shape_of(found)[0]
+        if shape_of(weights) != shape_of(a):
+            raise ValueError("weights should have the same shape as a.")
+        place = ops.where(ops.equal(x, edges[-1]), n, ops.searchsorted(edges, x, "right"))  # 0 and n + 1 are outside
+        found = ops.bincount(ops.minimum(place, n + 1), ops.reshape(weights, (-1,)), n + 2)[1:-1]
+    return (found / ops.diff(edges) / ops.sum(found) if density else found), edges
+
+
 row("histogram_bin_edges", lambda a, bins=10, range=None: ops.histogram(a, bins, range)[1])
 row("bincount", ops.bincount, "x weights minlength")
