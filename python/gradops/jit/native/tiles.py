@@ -371,9 +371,20 @@ class _Grouping:
         if operand is None or add is None or copy is None:
             return None
         out = Operand(step.places[0], kind, value.dtype)
+        divisor = float(size / max(np.size(value), 1)) if step.name == "mean" else 1.0
+        if (
+            kind == ROW
+            and operand.kind == FULL
+            and ufunc is np.add
+            and value.dtype == FLOATS[0]
+            and machines.has_fused()
+        ):
+            ones = Operand(_Inner(), COLUMN, value.dtype)
+            fill = Instruction(copy, (Operand(1.0, ONE, value.dtype), ones), COLUMN)
+            product = Instruction((self.machine.address("vecmat.tile"), 0), (operand, ones, out), PRODUCT)
+            return Work(domain, [fill, product], out, ufunc, divisor)
         initial = copy, _IDENTITIES[ufunc]
         instructions = [Instruction(add, (out, operand, out), COLUMN if of_columns else FULL, initial)]
-        divisor = float(size / max(np.size(value), 1)) if step.name == "mean" else 1.0
         if kind != COLUMN:
             return Work(domain, instructions, out, ufunc, divisor)
         if divisor != 1.0:
@@ -599,7 +610,7 @@ class _Writing:
 
     def __init__(self, program: Program, domain: Domain, members: list[tuple[Step, Work]], outputs: list[int]):
         self.program, self.domain, self.members, self.outputs = program, domain, members, outputs
-        is_product = any(x.over == PRODUCT for _, work in members for x in work.instructions)
+        is_product = any(step.name in _PRODUCTS for step, _ in members)
         self.per = max(1, (LARGE_TILE if is_product else TILE) // domain.width)
         self.tiles = -(-domain.rows // self.per)
         self.made = {step.places[0]: work for step, work in members}
