@@ -1,4 +1,4 @@
-"""Sums and products of matrices with vectors for :mod:`.tile_source`, eight numbers of float64 at once.
+"""Sums, products of matrices with vectors, and repeated rows, for :mod:`.tile_source`: eight float64 at once.
 
 The sum is NumPy's pairwise one to the bit: its eight partial sums are the parts of one vector.
 """
@@ -10,7 +10,7 @@ _V, _TYPE = 8, "<8 x double>"
 
 def source() -> str:
     """The text."""
-    return "\n".join([_DECLARED, _SUM, _matrix_by_vector(), _vector_by_matrix()])
+    return "\n".join([_DECLARED, _SUM, _SPREAD, _matrix_by_vector(), _vector_by_matrix()])
 
 
 _DECLARED = """
@@ -108,6 +108,55 @@ here:
   ret void
 other:
   call void %data(ptr %arguments, ptr %count, ptr %steps, ptr null)
+  ret void
+}
+"""
+
+_SPREAD = """
+define void @spread.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {
+entry:
+  %x = load ptr, ptr %arguments
+  %out.at = getelementptr ptr, ptr %arguments, i64 1
+  %out = load ptr, ptr %out.at
+  %rows = load i64, ptr %count
+  %width.at = getelementptr i64, ptr %count, i64 1
+  %width = load i64, ptr %width.at
+  %along = load i64, ptr %steps
+  %across.at = getelementptr i64, ptr %steps, i64 1
+  %across = load i64, ptr %across.at
+  %is.row = icmp eq i64 %across, 0
+  br label %row
+row:
+  %r = phi i64 [0, %entry], [%r1, %next]
+  %from.o = mul i64 %r, %across
+  %from = getelementptr i8, ptr %x, i64 %from.o
+  %to.o = mul i64 %r, %width
+  %to = getelementptr double, ptr %out, i64 %to.o
+  br i1 %is.row, label %copy, label %same
+same:
+  %number = load double, ptr %from
+  br label %fill
+fill:
+  %c = phi i64 [0, %same], [%c1, %fill]
+  %c.p = getelementptr double, ptr %to, i64 %c
+  store double %number, ptr %c.p
+  %c1 = add i64 %c, 1
+  %c.more = icmp slt i64 %c1, %width
+  br i1 %c.more, label %fill, label %next
+copy:
+  %k = phi i64 [0, %row], [%k1, %copy]
+  %k.from = getelementptr double, ptr %from, i64 %k
+  %k.x = load double, ptr %k.from
+  %k.p = getelementptr double, ptr %to, i64 %k
+  store double %k.x, ptr %k.p
+  %k1 = add i64 %k, 1
+  %k.more = icmp slt i64 %k1, %width
+  br i1 %k.more, label %copy, label %next
+next:
+  %r1 = add i64 %r, 1
+  %r.more = icmp slt i64 %r1, %rows
+  br i1 %r.more, label %row, label %end
+end:
   ret void
 }
 """

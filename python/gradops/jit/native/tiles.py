@@ -42,7 +42,7 @@ FEWEST = 2
 NATIVE = "native"
 """The name of a group's step."""
 
-FULL, COLUMN, ROW, ONE, PRODUCT = "full", "column", "row", "one", "product"
+FULL, COLUMN, ROW, ONE, PRODUCT, SPREAD = "full", "column", "row", "one", "product", "spread"
 
 _WAVES = {np.sin: "sin", np.cos: "cos"}
 
@@ -84,7 +84,7 @@ class Instruction(NamedTuple):
 
     Attributes:
         over: ``FULL``, or what it is done for alone: each row (``COLUMN``), a row's elements (``ROW``), once (``ONE``);
-            a ``PRODUCT`` is of all at once.
+            a ``PRODUCT`` is of all at once, and ``SPREAD`` makes a ``FULL`` array of a row or a number for each.
         initial: of a reduction, whose result is an operand, too, the loop that copies and the number it begins with.
     """
 
@@ -578,7 +578,7 @@ class _Grouping:
 
     def _group(self, domain: Domain, members: list[tuple[Step, Work]], needed: set[int]) -> Step:
         outputs = [step.places[0] for step, _ in members if step.places[0] in needed]
-        writing = _Writing(self.program, domain, members, outputs)
+        writing = _Writing(self.program, domain, members, outputs, self.machine.address("spread.tile"))
         plan, inputs = writing.plan()
         function = Tiles(self.machine, plan, self._redone(inputs, [step for step, _ in members]), inputs, outputs)
         function.names = Counter(step.name for step, _ in members)
@@ -608,8 +608,11 @@ _SHORT = 16
 class _Writing:
     """The plan of one group while it is written."""
 
-    def __init__(self, program: Program, domain: Domain, members: list[tuple[Step, Work]], outputs: list[int]):
+    def __init__(
+        self, program: Program, domain: Domain, members: list[tuple[Step, Work]], outputs: list[int], spread: int
+    ):
         self.program, self.domain, self.members, self.outputs = program, domain, members, outputs
+        self.spread = spread
         is_product = any(step.name in _PRODUCTS for step, _ in members)
         self.per = max(1, (LARGE_TILE if is_product else TILE) // domain.width)
         self.tiles = -(-domain.rows // self.per)
@@ -624,7 +627,7 @@ class _Writing:
 
     def plan(self) -> tuple[TilePlan, list[int]]:
         """The plan, and the places of its arguments."""
-        instructions = [x for one in self._distinct() for x in one.begun()]
+        instructions = [x for one in self._spread(self._distinct()) for x in one.begun()]
         last = {o.value: i for i, x in enumerate(instructions) for o in x.operands if self._is_local(o.value)}
         for place in self.outputs:
             last.pop(place, None)
@@ -677,6 +680,23 @@ class _Writing:
                 if self._is_room(out):
                     known[key] = out.value
                 found.append(x._replace(operands=(*given, out)))
+        return found
+
+    def _spread(self, instructions: list[Instruction]) -> list[Instruction]:
+        """The instructions of short rows, with operands that are repeated as arrays, of which loops are quicker."""
+        if not 1 < self.domain.width < _SHORT:
+            return instructions
+        found: list[Instruction] = []
+        known: dict[Operand, Operand] = {}
+        for x in instructions:
+            *given, out = x.operands
+            for i, o in enumerate(given):
+                if x.over == FULL and o != out and o.kind in (COLUMN, ROW) and o.dtype == FLOATS[0]:
+                    if o not in known:
+                        known[o] = Operand(_Inner(), FULL, o.dtype)
+                        found.append(Instruction((self.spread, 0), (o, known[o]), SPREAD))
+                    given[i] = known[o]
+            found.append(x._replace(operands=(*given, out)))
         return found
 
     def _is_local(self, value) -> bool:
@@ -739,6 +759,8 @@ class _Writing:
             counts, inner = [(0, 1)], across
         elif instruction.over == PRODUCT:
             counts, inner = self._product(operands)
+        elif instruction.over == SPREAD:
+            counts, inner = [(0, 1), (width, 0)], [along[0], across[0]]
         elif any(o.kind not in (FULL, ONE) for o in operands):
             if width >= _SHORT:
                 calls, counts, outer = (0, 1), [(width, 0)], across
