@@ -18,7 +18,10 @@ from .run import is_warned_of
 from .ufuncs import address
 
 PARALLEL = 100_000
-"""Elements from which on threads share the tiles."""
+"""Elements from which on threads share the tiles, of groups with some work for each element."""
+
+WORK = 1_000_000
+"""Elements times instructions from which on they do: for less they take longer to begin than to end."""
 
 
 class Result(NamedTuple):
@@ -49,6 +52,7 @@ class Plan(NamedTuple):
         numbers: single numbers: an argument's number or the number itself, its row and dtype.
         results: in order of their places.
         room: bytes that each thread needs.
+        is_parallel: True if threads share the tiles.
     """
 
     words: np.ndarray
@@ -57,7 +61,7 @@ class Plan(NamedTuple):
     numbers: list[tuple[Any, int, np.dtype]]
     results: list[Result]
     room: int
-    elements: int
+    is_parallel: bool
 
 
 class Tiles:
@@ -159,13 +163,14 @@ class _State:
     def run(self, machine: Machine) -> int:
         """Run all tiles; the floating-point exceptions raised."""
         self.next[0] = 0
-        others = threads() - 1 if self.plan.elements >= PARALLEL else 0
+        others = threads() - 1 if self.plan.is_parallel else 0
         while len(self._rooms) <= others:
             self._rooms.append(np.empty(self.plan.room + 64, np.uint8))
         waiting = [_pool().submit(self._run, machine, i) for i in range(1, others + 1)]
         raised = self._run(machine, 0)
         for one in waiting:
-            raised |= one.result()
+            if not one.cancel():  # which one that has not begun need not
+                raised |= one.result()
         return raised
 
     def _run(self, machine: Machine, number: int) -> int:
