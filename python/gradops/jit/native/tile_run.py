@@ -17,11 +17,11 @@ from .machine import Machine
 from .run import is_warned_of
 from .ufuncs import address
 
-PARALLEL = 100_000
-"""Elements from which on threads share the tiles, of groups with some work for each element."""
+PARALLEL = 10_000_000
+"""Elements times instructions from which on threads share the tiles: some milliseconds of work.
 
-WORK = 1_000_000
-"""Elements times instructions from which on they do: for less they take longer to begin than to end."""
+With less to do a thread that others keep from running holds up the result for longer than it takes alone.
+"""
 
 
 class Result(NamedTuple):

@@ -27,7 +27,7 @@ from . import tile_source, ufuncs
 from .code import BOOL, FLOATS
 from .plan import LARGEST, LARGEST_CALL, Plan
 from .registry import limits_of
-from .tile_run import PARALLEL, WORK, Result, Tiles
+from .tile_run import PARALLEL, Result, Tiles
 from .tile_run import Plan as TilePlan
 
 TILE = 1024
@@ -555,7 +555,7 @@ class _Grouping:
         """True if a group is faster than NumPy's calls."""
         if sum(len(works[i].instructions) for i in members) >= FEWEST:
             return True
-        return any(self.given[i].function in _WAVES or works[i].domain.rows >= WORK for i in members)
+        return any(self.given[i].function in _WAVES or works[i].domain.rows >= PARALLEL for i in members)
 
     def _is_idle(self, step, needed: set[int]) -> bool:
         return not isinstance(step, Block) and step.places[0] in self.alias and step.places[0] not in needed
@@ -662,7 +662,7 @@ class _Writing:
             [(Place(number[x]) if isinstance(x, Place) else x, row, dtype) for x, row, dtype in self.numbers],
             results,
             start + self.size,
-            elements >= PARALLEL and elements * len(instructions) >= WORK,
+            elements * len(instructions) >= PARALLEL,
         )
         return plan, inputs
 
