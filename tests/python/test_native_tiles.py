@@ -105,6 +105,8 @@ def test_a_product_that_both_passes_take_is_one_pass():
     X, y = rng.normal(size=(2000, 10)), rng.normal(size=2000)
     compiled = compare(lambda b: ops.sum((ops.matmul(X, b) - y) ** 2), rng.normal(size=10), rtol=1e-10)
     assert groups(compiled) == 1 and "matmul" not in compiled.explain()
+    compiled = compare(value_and_grad(lambda b, X: ops.sum((X @ b - y) ** 2)), rng.normal(size=10), X, grad=False)
+    assert groups(compiled) == 1 and "matmul" not in compiled.explain()
 
 
 @needs_machine

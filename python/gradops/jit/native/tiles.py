@@ -518,6 +518,8 @@ class _Grouping:
             works.append(work)
             at = 0
             for place in step.uses:
+                if work is not None and step.name in _PRODUCTS:
+                    place = self.turned.get(place, place)
                 if place in level:
                     within = work is not None and maker.get(self.root(place)) == work.domain
                     at = max(at, level[place] + (work is not None and not within))
@@ -558,7 +560,11 @@ class _Grouping:
         return any(self.given[i].function in _WAVES or works[i].domain.rows >= PARALLEL for i in members)
 
     def _is_idle(self, step, needed: set[int]) -> bool:
-        return not isinstance(step, Block) and step.places[0] in self.alias and step.places[0] not in needed
+        return not isinstance(step, Block) and self._source(step) is not None and step.places[0] not in needed
+
+    def _source(self, step: Step) -> int | None:
+        """The array of which a step's result is a view."""
+        return self.alias.get(step.places[0], self.turned.get(step.places[0]))
 
     def _needed(self, groups, works, within: set[int]) -> set[int]:
         """The places that must be arrays: those that others than their group read."""
@@ -588,8 +594,7 @@ class _Grouping:
         """The steps of NumPy's that do the same, with those by which they see arrays otherwise."""
         known, found, own = set(inputs), [], set(map(id, members))
         for step in self.given:
-            seen = not isinstance(step, Block) and step.places[0] in self.alias
-            if id(step) in own or seen and self.alias[step.places[0]] in known:
+            if id(step) in own or not isinstance(step, Block) and self._source(step) in known:
                 known.update(step.places)
                 found.append(step)
         return found
