@@ -72,13 +72,13 @@ loop_of <- function(f, call, here) {
   call[[1]] <- quote(.f)
   compiler::cmpfun(eval(bquote(function(times) for (i in seq_len(times)) .(call)), here))
 }
-ratio <- function(name, n, turns = 7, least = 0.02) {
+ratio <- function(name, n, turns = 7, least = 0.012) {
   call <- calls[[name]]
   mine <- loop_of(get(name, "package:gradops"), call, vectors(n))
   theirs <- loop_of(get(name, asNamespace(home[[name]])), call, vectors(n))
-  seconds <- function(run, times) sum(system.time(run(times))[1:2]) # of the processor, which others use as well
-  times <- 8
-  for (run in c(mine, theirs, mine)) run(times)
+  seconds <- function(run, times) sum(system.time(run(times), FALSE)[1:2]) # of the processor, which others use as well
+  times <- 1
+  for (run in c(mine, theirs, mine, theirs)) run(3)
   while (seconds(theirs, times) < least) times <- 2 * times
   taken <- base::replicate(turns, c(seconds(theirs, times), seconds(mine, times)))
   c(stats::median(taken[1, ]) / times * 1e6, stats::median(taken[2, ] / taken[1, ]))
