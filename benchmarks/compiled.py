@@ -121,6 +121,33 @@ def long_loops(x, lengths=(200, 5_000, 100_000)) -> None:
     table(["steps", *contenders], rows)
 
 
+def hidden(p, xp, scan, logsumexp, log_softmax):
+    """The negative log-likelihood of a Gaussian hidden Markov model of 3 states, by the forward pass."""
+    moves, means = log_softmax(xp.reshape(p[:9], (3, 3)), 1), p[9:]
+
+    def step(state, y):
+        return logsumexp(xp.reshape(state, (3, 1)) + moves, 0) - 0.5 * (y - means) ** 2, None
+
+    return -logsumexp(scan(step, 0.0 * means, Y)[0], 0)
+
+
+def hidden_states() -> None:
+    """Value and gradient of that with ``logsumexp`` and ``log_softmax``, beside JAX's."""
+    x = np.concatenate([0.3 * rng.normal(size=9), [-1.0, 0.0, 1.0]])
+    own = jit(value_and_grad(lambda p: hidden(p, ops, ops.scan, ops.logsumexp, ops.log_softmax)))
+    contenders = {"gradops jit": lambda: np.asarray(own(x)[1])}
+    if backends.installed("jax"):
+        import jax
+
+        of_jax = jax.scipy.special.logsumexp, jax.nn.log_softmax
+        other = jax.jit(jax.value_and_grad(lambda p: hidden(p, jax.numpy, jax.lax.scan, *of_jax)))
+        contenders["jax.jit, lax.scan"] = lambda: np.asarray(other(x)[1])
+    for contender in contenders.values():
+        np.testing.assert_allclose(contender(), contenders["gradops jit"](), rtol=1e-9)
+    print("\nHidden Markov model, 3 states, 200 steps: value and gradient\n")
+    table(["", "us"], [[name, f"{1e6 * t:.0f}"] for name, t in compare(contenders).items()])
+
+
 def measure(name: str, f, x, others: dict) -> None:
     """One table: ``f``'s value and gradient compiled, eager and by HIPS autograd, beside ``others``."""
     start = time.perf_counter()
@@ -157,6 +184,7 @@ def main() -> None:
     measure("Kalman filter, 200 steps", kalman, x, others)
     measure("GARCH(1,1), 500 steps", garch, np.array([-2.0, -2.0, 0.5]), {})
     long_loops(x)
+    hidden_states()
 
 
 if __name__ == "__main__":
