@@ -16,6 +16,8 @@ from ._define import refused, ufunc
 
 TERMS = 1 << 20
 """Terms of sums that are found at once."""
+SHORT = 1 << 12
+"""Terms that are found at once whatever the lengths of their sums."""
 
 
 def hosted(
@@ -113,10 +115,15 @@ def in_chunks(function: Callable, lengths: np.ndarray, *arrays: np.ndarray, term
     element."""
     found = np.empty(len(lengths))
     order = np.argsort(lengths)
+    ends = np.cumsum(lengths[order])
     start = 0
     while start < len(order):
         stop = len(order)
-        while stop > start + 1 and (stop - start) * lengths[order[stop - 1]] > terms:
+        before = ends[start] - lengths[order[start]]
+        # each has as many terms as the longest: at most three of four may be in vain, where there are many
+        while stop > start + 1 and (stop - start) * lengths[order[stop - 1]] > min(
+            terms, max(4 * (ends[stop - 1] - before), SHORT)
+        ):
             stop = start + max(1, (stop - start) // 2)
         part = order[start:stop]
         found[part] = function(int(lengths[part].max()), *[x[part] for x in arrays])
