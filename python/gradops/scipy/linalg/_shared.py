@@ -43,16 +43,18 @@ of_systems = family(
 
 
 def matrix(a, name: str = "a", check_finite: bool = False, rank: int = 2):
-    """A tensor of a floating dtype, with at least ``rank`` dimensions, of finite elements."""
+    """A tensor of a floating dtype, with at least ``rank`` dimensions, of finite elements; a number has all sizes 1."""
     return matrices(check_finite, rank, **{name: a})[0]
 
 
 def matrices(check_finite: bool = False, rank: int = 2, **given) -> list:
-    """Tensors of their promoted floating dtype, of at least two dimensions, of finite elements."""
+    """Tensors of their promoted floating dtype, each as of :func:`matrix`."""
     for name, x in given.items():
         if x is None or isinstance(x, str) or callable(x):
             raise wrong(name, "be a tensor", f"{x!r:.80}", ArgumentTypeError)
     found = floating(*given.values())
+    if any(len(x.shape) == 0 for x in found):
+        found = [ops.reshape(x, (1,) * rank) if len(x.shape) == 0 else x for x in found]
     for name, x in zip(given, found):
         if len(x.shape) < rank:
             raise wrong(name, f"have at least {rank} dimensions", f"the shape {tuple(x.shape)}", ShapeError)

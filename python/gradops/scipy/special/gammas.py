@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from ... import _scipy, ops
 from ...annotations import Integer, Operand, Tensor
 from ...errors import ArgumentError
 from ...extend import derivative
-from ...ops._checks import integer
+from ...ops._checks import choice, integer
 from .. import _formulas
 from .._define import composed, in_part, ufunc, up_to
 from .._formulas import choose
@@ -279,38 +280,36 @@ def multigammaln(a: Operand, d: Integer) -> Tensor:
 # Counting -------------------------------------------------------------------------------------------------------------
 
 
+_EXACT = {name: constant(f"special.{name}") for name in ("factorial", "comb", "perm")}
+factorial2 = constant("special.factorial2")
+factorialk = constant("special.factorialk")
+
+
 @composed
-def factorial(n: Operand, exact: bool = False) -> Tensor:
-    """Factorial, 0 below 0: ``gamma(n + 1)``.
+def factorial(n: Operand, exact: bool = False, extend: Literal["zero", "complex"] = "zero") -> Tensor:
+    """Factorial: ``gamma(n + 1)``.
 
     Args:
-        exact: True is refused, as there are no tensors of whole numbers of any size.
+        exact: True for Python's whole numbers of any size, or an array of them: SciPy's function of known numbers.
+        extend: ``"zero"`` for 0 below 0, ``"complex"`` for the gamma function there, NaN at its poles.
 
     Returns:
         A tensor of ``n``'s shape, of a floating dtype.
 
     Raises:
-        ArgumentError: ``exact=True``.
+        ArgumentTypeError: ``exact=True`` of a variable, or of a tensor without a value yet.
 
     Gradient:
-        ``gamma(n + 1) * digamma(n + 1)``.
+        ``gamma(n + 1) * digamma(n + 1)``; none where ``exact=True``.
     """
-    _inexact("factorial", exact)
-    (n,) = floating(n)
-    return choose(n < 0, lambda of: ops.zeros_like(n), lambda of: gamma(of(n, 0.0) + 1))
-
-
-def _inexact(function: str, exact) -> None:
     if exact:
-        raise ArgumentError(
-            f"`{function}`: `exact=True` gives Python's whole numbers, which have no derivative.",
-            argument="exact",
-            hint=f"`scipy.special.{function}`, or `exact=False`",
-        )
-
-
-factorial2 = constant("special.factorial2")
-factorialk = constant("special.factorialk")
+        return _EXACT["factorial"](n, exact=True, extend=extend)
+    (n,) = floating(n)
+    beyond = n < 0
+    if choice("scipy.special.factorial", extend, ("zero", "complex"), "extend") == "complex":
+        beyond = beyond & (n == ops.floor(n))
+    instead = 0.0 if extend == "zero" else math.nan
+    return choose(beyond, lambda of: ops.zeros_like(n) + instead, lambda of: gamma(of(n, 0.0) + 1))
 
 
 @composed
@@ -318,18 +317,20 @@ def comb(N: Operand, k: Operand, *, exact: bool = False, repetition: bool = Fals
     """Number of combinations of ``k`` of ``N`` things, with ``repetition`` of ``N + k - 1``; 0 where there are none.
 
     Args:
-        exact: True is refused, see :func:`factorial`.
+        exact: True for a whole number of Python's, see :func:`factorial`.
 
     Returns:
         A tensor of the shape that ``N`` and ``k`` broadcast to.
 
     Raises:
-        ArgumentError: ``exact=True``.
+        ArgumentTypeError: ``exact=True`` of a variable, or of a tensor without a value yet.
+        ArgumentError: ``exact=True`` of what is no whole number.
 
     Gradient:
         That of :func:`binom`; 0 where there are none.
     """
-    _inexact("comb", exact)
+    if exact:
+        return _EXACT["comb"](N, k, exact=True, repetition=repetition)
     N, k = floating(N, k)
     possible = (k <= N) & (N >= 0) & (k >= 0)
     if repetition:
@@ -342,18 +343,20 @@ def perm(N: Operand, k: Operand, exact: bool = False) -> Tensor:
     """Number of ordered choices of ``k`` of ``N`` things; 0 where there are none.
 
     Args:
-        exact: True is refused, see :func:`factorial`.
+        exact: True for a whole number of Python's, see :func:`factorial`.
 
     Returns:
         A tensor of the shape that ``N`` and ``k`` broadcast to.
 
     Raises:
-        ArgumentError: ``exact=True``.
+        ArgumentTypeError: ``exact=True`` of a variable, or of a tensor without a value yet.
+        ArgumentError: ``exact=True`` of what is no whole number.
 
     Gradient:
         That of :func:`poch`; 0 where there are none.
     """
-    _inexact("perm", exact)
+    if exact:
+        return _EXACT["perm"](N, k, exact=True)
     N, k = floating(N, k)
     possible = (k <= N) & (N >= 0) & (k >= 0)
 

@@ -120,12 +120,13 @@ def _associated(branch_cut: int, norm: bool) -> Callable:
     function.__name__ = function.__qualname__ = f"assoc_legendre_p_{branch_cut}{'_norm' * norm}"
     made = ufunc(_whole("assoc_legendre_p", branch_cut=branch_cut, norm=norm))(function)
 
-    def slope(g, n, m, z):
+    def slope(n, m, z):
         weight = ops.sqrt(_not_below_0((2 * n + 1) / (2 * n - 1) * ((n - m) * (n + m)))) if norm else n + m
         below = made(ops.maximum(n - 1, 0 * n), m, z)
-        return g * ((n * z * made(n, m, z) - weight * below) / (z * z - 1))
+        return (n * z * made(n, m, z) - weight * below) / (z * z - 1)
 
-    derivative(made, **refusals("assoc_legendre_p", "n", "m"), z=slope)
+    made.slope = slope  # type: ignore[attr-defined]
+    derivative(made, **refusals("assoc_legendre_p", "n", "m"), z=lambda g, n, m, z: g * slope(n, m, z))
     return made
 
 
@@ -145,25 +146,34 @@ def assoc_legendre_p(
     Args:
         branch_cut: 2 for arguments within [-1, 1], 3 for those beyond.
         norm: True for an integral of 1 over the square.
-        diff_n: 0; derivatives are those of the result.
+        diff_n: the highest order of derivatives by ``z``: 0, 1 or 2.
 
     Returns:
-        A tensor of the broadcast shape, after a first dimension of 1.
+        A tensor of the derivatives along a first dimension of ``diff_n + 1``, before those of the broadcast shape.
 
     Raises:
         ArgumentError: another ``branch_cut`` or ``diff_n``.
 
     Gradient:
-        By ``z`` as of :func:`lpmv`, NaN at -1 and 1; an error by ``n`` and ``m``.
+        By ``z`` as of :func:`lpmv`, NaN at -1 and 1, as are the derivatives there; an error by ``n`` and ``m``. The
+        second derivative is by Legendre's differential equation.
     """
-    _only_value("assoc_legendre_p", diff_n)
+    diff_n = _order("assoc_legendre_p", diff_n)
     if branch_cut not in (2, 3):
         raise ArgumentError(
             "`assoc_legendre_p`: `branch_cut` must be 2 or 3; got {branch_cut}.",
             argument="branch_cut",
             branch_cut=Given(repr(branch_cut)),
         )
-    return _ASSOCIATED[int(branch_cut), bool(norm)](*floating(n, m, z))[None]
+    n, m, z = floating(n, m, z)
+    function = _ASSOCIATED[int(branch_cut), bool(norm)]
+    found = [function(n, m, z)]
+    if diff_n > 0:
+        found.append(function.slope(n, m, z))
+    if diff_n > 1:
+        rest = 1 - z * z
+        found.append((2 * z * found[1] - (n * (n + 1) - m * m / rest) * found[0]) / rest)
+    return ops.stack(found, 0)
 
 
 @composed
@@ -173,7 +183,7 @@ def assoc_legendre_p_all(
     """Associated Legendre functions of all degrees to ``n`` and orders from 0 to ``m`` and ``-m`` to -1.
 
     Returns:
-        A tensor of the shape ``(1, n + 1, 2 * m + 1, *z.shape)``.
+        A tensor of the shape ``(diff_n + 1, n + 1, 2 * m + 1, *z.shape)``.
 
     Raises:
         ArgumentError: ``n`` or ``m`` below 0; else as of :func:`assoc_legendre_p`.
@@ -194,11 +204,16 @@ def _all(function: str, n: int, m: int, z) -> tuple:
     return beside(_counts(n, rank + 1), z), beside(_counts(n, rank, m), z)
 
 
-def _only_value(function: str, diff_n: int) -> None:
-    if diff_n != 0:
+def _order(function: str, diff_n) -> int:
+    """The highest order of derivatives that SciPy gives."""
+    diff_n = integer(function, diff_n, "diff_n", 0)
+    if diff_n > 2:
         raise ArgumentError(
-            f"`{function}`: `diff_n` must be 0; got {diff_n}.", argument="diff_n", hint="`gradops.grad` of the value"
+            f"`{function}`: `diff_n` must be 0, 1 or 2; got {diff_n}.",
+            argument="diff_n",
+            hint="`gradops.grad` of the value",
         )
+    return diff_n
 
 
 # Spherical harmonics -------------------------------------------------------------------------------------------------
@@ -268,15 +283,16 @@ def sph_legendre_p_all(n: Integer, m: Integer, theta: Tensor, *, diff_n: Integer
 
 @composed
 def sph_harm_y(n: Operand, m: Operand, theta: Operand, phi: Operand, *, diff_n: Integer = 0) -> Tensor:
-    """Spherical harmonic of whole degree and order.
+    """Spherical harmonic of whole degree and order, and its derivatives to order ``diff_n``.
 
     Args:
         theta: the polar angle.
         phi: the azimuth.
-        diff_n: 0; derivatives are those of the result.
+        diff_n: 0, 1 or 2.
 
     Returns:
-        A complex tensor of the broadcast shape.
+        A complex tensor of the broadcast shape; if ``diff_n`` is not 0, a tuple of it, its gradient (last dimension 2,
+        by ``theta`` and ``phi``) and, if ``diff_n`` is 2, its Hessian (last dimensions 2 and 2).
 
     Raises:
         ArgumentError: another ``diff_n``.
@@ -284,10 +300,24 @@ def sph_harm_y(n: Operand, m: Operand, theta: Operand, phi: Operand, *, diff_n: 
     Gradient:
         By ``theta`` as of :func:`sph_legendre_p`, by ``phi`` ``1j * m * sph_harm_y``; an error by ``n`` and ``m``.
     """
-    _only_value("sph_harm_y", diff_n)
+    diff_n = _order("sph_harm_y", diff_n)
     n, m, theta, phi = floating(n, m, theta, phi)
-    size, angle = _sph(n, m, theta), m * phi
-    return as_complex(size * ops.cos(angle), size * ops.sin(angle))
+    cos, sin = ops.cos(m * phi), ops.sin(m * phi)
+    # by the azimuth each order multiplies the harmonic by 1j * m
+    turns = (cos, sin), (-m * sin, m * cos), (-m * m * cos, -m * m * sin)
+    by_polar = [_sph_derivative(n, m, theta, k) for k in range(diff_n + 1)]
+
+    def by(order: int, turned: int):
+        return as_complex(*[by_polar[order] * part for part in turns[turned]])
+
+    value = by(0, 0)
+    if diff_n == 0:
+        return value
+    gradient = ops.stack([by(1, 0), by(0, 1)], -1)
+    if diff_n == 1:
+        return value, gradient
+    rows = [ops.stack([by(2, 0), by(1, 1)], -1), ops.stack([by(1, 1), by(0, 2)], -1)]
+    return value, gradient, ops.stack(rows, -2)
 
 
 @composed
@@ -295,7 +325,8 @@ def sph_harm_y_all(n: Integer, m: Integer, theta: Operand, phi: Operand, *, diff
     """Spherical harmonics of all degrees to ``n`` and orders from 0 to ``m`` and ``-m`` to -1.
 
     Returns:
-        A complex tensor of the shape ``(n + 1, 2 * m + 1)``, followed by what ``theta`` and ``phi`` broadcast to.
+        A complex tensor of the shape ``(n + 1, 2 * m + 1)``, followed by what ``theta`` and ``phi`` broadcast to; else
+        as of :func:`sph_harm_y`.
 
     Raises:
         ArgumentError: ``n`` or ``m`` below 0; another ``diff_n``.
