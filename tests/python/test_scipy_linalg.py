@@ -421,3 +421,16 @@ def test_the_random_numbers_of_a_program_stay():
 )
 def test_errors_name_the_argument(call, argument):
     assert "`scipy.linalg." in str(refused(call, argument))
+
+
+@pytest.mark.parametrize("name", "cholesky circulant expm fiedler toeplitz".split())
+def test_numbers_are_matrices_of_one_element(name):
+    np.testing.assert_allclose(getattr(linalg, name)(2.0), getattr(scipy.linalg, name)(2.0))
+
+
+def test_equations_of_numbers():
+    four = 2.0, 1.0, 3.0, 1.5
+    found = linalg.solve_continuous_are(*four)
+    np.testing.assert_allclose(found, scipy.linalg.solve_continuous_are(*four))
+    np.testing.assert_allclose(linalg.solve_discrete_are(*four), scipy.linalg.solve_discrete_are(*four))
+    gradops.autodiff.gradcheck(linalg.solve_continuous_are, tuple(map(gradops.Variable, map(np.array, four))))

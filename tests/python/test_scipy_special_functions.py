@@ -128,6 +128,39 @@ ON_ALL = [
 ]
 
 
+@pytest.mark.parametrize("diff_n", [1, 2])
+def test_harmonics_with_their_derivatives_are_scipys(diff_n):
+    z = np.array([-0.7, -0.2, 0.3, 0.9])
+    for degree, order in ((0, 0), (3, 1), (3, -2), (4, 4), (1, 2), (2, 0)):
+        for settings in ({}, {"norm": True}):
+            found = special.assoc_legendre_p(degree, order, z, diff_n=diff_n, **settings)
+            want = scipys.assoc_legendre_p(degree, order, z, diff_n=diff_n, **settings)
+            np.testing.assert_allclose(found, want, 1e-9, 1e-10)
+        found, want = (m.sph_harm_y(degree, order, abs(z), 4 * z, diff_n=diff_n) for m in (special, scipys))
+        for f, w in zip(found, want, strict=True):
+            np.testing.assert_allclose(f, w, 1e-9, 1e-12)
+    want = scipys.assoc_legendre_p(3, 1, 3 * z + 4 + 0j, branch_cut=3, diff_n=diff_n)
+    np.testing.assert_allclose(special.assoc_legendre_p(3, 1, 3 * z + 4, branch_cut=3, diff_n=diff_n), want, 1e-9)
+    for f, w in zip(*(m.sph_harm_y_all(3, 2, abs(z), 4 * z, diff_n=diff_n) for m in (special, scipys)), strict=True):
+        np.testing.assert_allclose(f, w, 1e-9, 1e-12)
+    with pytest.raises(errors.ArgumentError, match="0, 1 or 2; got 3"):
+        special.sph_harm_y(3, 1, z, z, diff_n=3)
+
+
+def test_whole_numbers_and_factorials_below_0():
+    assert special.factorial(25, exact=True) == 15511210043330985984000000
+    assert special.comb(60, 30, exact=True) == scipys.comb(60, 30, exact=True)
+    assert special.perm(30, 20, exact=True) == scipys.perm(30, 20, exact=True)
+    with pytest.raises(errors.ArgumentTypeError, match="`N` must be known"):
+        gradops.grad(lambda n: special.comb(n, 2, exact=True))(5.0)
+    n = np.array([-2.5, -1.0, -0.5, 0.0, 3.0])
+    np.testing.assert_allclose(special.factorial(n, extend="complex"), scipys.factorial(n, extend="complex"), 1e-14)
+    slope = gradops.grad(lambda n: special.factorial(n, extend="complex"))(-0.5)
+    np.testing.assert_allclose(slope, scipys.gamma(0.5) * scipys.digamma(0.5))
+    with pytest.raises(errors.ArgumentError, match="`extend` must be one of"):
+        special.factorial(3.0, extend="no")
+
+
 def given(name) -> list[int]:
     return [i for i, x in enumerate(CASES[name]) if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
 

@@ -227,9 +227,9 @@ class _Ruled:
         key = kernel, derivatives
         if key not in self._made:
             general = custom_gradient(self._pair(kernel))
-            general.is_closed = all(map(_is_closed, (kernel, *[rule for rule, _ in self.rules.values()])))
-            if derivatives.own_tape and not derivatives.eager():  # a compiler reads no definition of a class
+            if derivatives.own_tape and not derivatives.eager():  # a compiler reads no definition of a class, no cells
                 return _either(derivatives, lambda *arguments: self(kernel, derivatives)(*arguments), general)
+            general.is_closed = all(map(_is_closed, (kernel, *[rule for rule, _ in self.rules.values()])))
             own = self._function(kernel) if derivatives.own_tape else None
             self._made[key] = general if own is None else _either(derivatives, own, general)
         return self._made[key]
