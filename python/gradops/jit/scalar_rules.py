@@ -72,12 +72,14 @@ def _traced(program: Program, what: Operation, active: tuple[bool, ...], exponen
     g = program.input(np.float64(1.5))
     variables = [fresh(x) if on else x for x, on in zip(operands, active)]
     given = [*variables[:-1], float(exponent)] if exponent is not None else variables
+    start = len(program.steps)
     y = registry[what.name].call(*what.arguments(given))
     if not getattr(y, "requires_grad", False):
         return Template(_player([], [None] * len(active)), [])
     result = y.data
     leaves = [x for x, on in zip(variables, active) if on]
-    before = len(program.steps)
+    # The derivative of an op that is composed reads what its operations found, which the rule then finds again.
+    before = len(program.steps) if len(program.steps) == start + 1 else start
     found = engine.run([y], [g], False, False, leaves)
     gradients = [found.get(key(x), (None, None))[1] if on else None for x, on in zip(variables, active)]
 
