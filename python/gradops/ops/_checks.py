@@ -522,11 +522,15 @@ def has_own_arithmetic(value) -> bool:
     return isinstance(value, np.ndarray) and backends.of(backends.held(value)) is None
 
 
+followed: list[Callable[[type], bool]] = []
+"""Tests for classes whose arithmetic gradops does as they do, each of its library's module."""
+
+
 @functools.cache
 def combines_arrays(kind: type) -> bool:
-    """True for a class, none of arrays or of pandas, that NumPy leaves its ufuncs to: it has labels, or units."""
+    """True for a class, none of arrays, that NumPy leaves its ufuncs to, and gradops too: it has labels, or units."""
     own = getattr(kind, "__array_ufunc__", None) is not None and not issubclass(kind, (np.ndarray, np.generic))
-    return own and backends.may_hold(kind) and kind.__module__.partition(".")[0] != "pandas"
+    return own and backends.may_hold(kind) and not any(test(kind) for test in followed)
 
 
 def ragged(op: str, name: str) -> ShapeError:

@@ -13,7 +13,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..errors import ArgumentError
-from . import _dispatch
+from . import _checks, _dispatch
 
 seen = False
 """True if a series or data frame was met beside a variable or traced array."""
@@ -22,9 +22,17 @@ _of_nodes: WeakKeyDictionary[Any, tuple | None] = WeakKeyDictionary()
 """The labels of nodes that were asked for; None for nodes that do not come from a series."""
 
 
+def is_class(kind: type) -> bool:
+    """True for a class of pandas'."""
+    return kind.__module__.partition(".")[0] == "pandas"
+
+
+_checks.followed.append(is_class)
+
+
 def axes_of(value) -> tuple | None:
     """The labels of each dimension of a series or data frame; None for anything else."""
-    if type(value).__module__.partition(".")[0] != "pandas" or not hasattr(value, "axes"):
+    if not is_class(type(value)) or not hasattr(value, "axes"):
         return None
     _see()
     return tuple(value.axes)

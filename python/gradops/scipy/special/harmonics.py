@@ -112,7 +112,9 @@ def _whole(name: str, **settings) -> Callable:
     return function
 
 
-def _associated(branch_cut: int, norm: bool) -> Callable:
+def _associated(branch_cut: int, norm: bool) -> tuple[Callable, Callable]:
+    """The function and its derivative by ``z``."""
+
     def function(n: Operand, m: Operand, z: Operand) -> Tensor:
         """An associated Legendre function of whole degree and order."""
         ...
@@ -125,9 +127,8 @@ def _associated(branch_cut: int, norm: bool) -> Callable:
         below = made(ops.maximum(n - 1, 0 * n), m, z)
         return (n * z * made(n, m, z) - weight * below) / (z * z - 1)
 
-    made.slope = slope  # type: ignore[attr-defined]
     derivative(made, **refusals("assoc_legendre_p", "n", "m"), z=lambda g, n, m, z: g * slope(n, m, z))
-    return made
+    return made, slope
 
 
 def _not_below_0(x):
@@ -166,10 +167,10 @@ def assoc_legendre_p(
             branch_cut=Given(repr(branch_cut)),
         )
     n, m, z = floating(n, m, z)
-    function = _ASSOCIATED[int(branch_cut), bool(norm)]
+    function, slope = _ASSOCIATED[int(branch_cut), bool(norm)]
     found = [function(n, m, z)]
     if diff_n > 0:
-        found.append(function.slope(n, m, z))
+        found.append(slope(n, m, z))
     if diff_n > 1:
         rest = 1 - z * z
         found.append((2 * z * found[1] - (n * (n + 1) - m * m / rest) * found[0]) / rest)
