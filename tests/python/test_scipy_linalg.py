@@ -433,4 +433,4 @@ def test_equations_of_numbers():
     found = linalg.solve_continuous_are(*four)
     np.testing.assert_allclose(found, scipy.linalg.solve_continuous_are(*four))
     np.testing.assert_allclose(linalg.solve_discrete_are(*four), scipy.linalg.solve_discrete_are(*four))
-    gradops.autodiff.gradcheck(linalg.solve_continuous_are, tuple(map(gradops.Variable, map(np.array, four))))
+    gradops.autodiff.gradcheck(linalg.solve_continuous_are, tuple(gradops.Variable(x, True) for x in four))

@@ -526,9 +526,14 @@ followed: list[Callable[[type], bool]] = []
 """Tests for classes whose arithmetic gradops does as they do, each of its library's module."""
 
 
-@functools.cache
+@tracing.read_as(lambda kind: False)
 def combines_arrays(kind: type) -> bool:
     """True for a class, none of arrays, that NumPy leaves its ufuncs to, and gradops too: it has labels, or units."""
+    return _combines_arrays(kind)
+
+
+@functools.cache
+def _combines_arrays(kind: type) -> bool:
     own = getattr(kind, "__array_ufunc__", None) is not None and not issubclass(kind, (np.ndarray, np.generic))
     return own and backends.may_hold(kind) and not any(test(kind) for test in followed)
 

@@ -41,10 +41,13 @@ def _take(lowering: Lowering, step, x, indices, axis=None):
 @move("take_along_axis")
 def _take_along_axis(lowering: Lowering, step, x, indices, axis=-1):
     cells = lowering.array(x)
-    if not _is_value(lowering, indices):
-        return np.take_along_axis(cells, lowering.constants(indices), axis)
     if axis is None:
-        return _read(lowering, cells.reshape(-1), (indices,))
+        cells = cells.reshape(-1)
+    if not _is_value(lowering, indices):
+        known = lowering.constants(indices)
+        return np.take_along_axis(cells, known.reshape(-1) if axis is None else known, axis or 0)
+    if axis is None:
+        return _read(lowering, cells, (indices,)).reshape(-1)
     axis %= cells.ndim
     grids = np.ogrid[tuple(slice(n) for n in cells.shape)]
     return _read(lowering, cells, tuple(indices if i == axis else grid for i, grid in enumerate(grids)))

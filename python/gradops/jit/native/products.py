@@ -54,6 +54,7 @@ def _constants(lowering: Lowering, shape: tuple[int, ...], number, dtype) -> np.
 
 def _reduced(lowering: Lowering, step, instruction: str, rows: np.ndarray):
     value = lowering.value(step)
+    refuse_unless(rows.shape[-1] > 0, "a reduction of nothing")
     # The machine's reductions read doubles, and whole numbers stand in memory as the bits of an int64.
     if value.dtype in WHOLES:
         return _reduced_one_by_one(lowering, instruction, rows, value)

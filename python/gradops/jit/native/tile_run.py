@@ -118,7 +118,7 @@ class Tiles:
                 table[result.row, 0] = address(results[-1])
             else:
                 results.append(None)
-        raised = state.run(self._machine)
+        raised = state.run(self._machine, (held, results))
         if raised and is_warned_of(raised):
             results = self._replayed(arrays)
         else:
@@ -160,20 +160,25 @@ class _State:
         self._rooms: list[np.ndarray] = []
         self._addresses = [address(x) for x in (plan.words, self.table, self.next)]
 
-    def run(self, machine: Machine) -> int:
-        """Run all tiles; the floating-point exceptions raised."""
+    def run(self, machine: Machine, memory) -> int:
+        """Run all tiles; the floating-point exceptions raised.
+
+        Args:
+            memory: the arrays that are read and written.
+        """
         self.next[0] = 0
         others = threads() - 1 if self.plan.is_parallel else 0
         while len(self._rooms) <= others:
             self._rooms.append(np.empty(self.plan.room + 64, np.uint8))
-        waiting = [_pool().submit(self._run, machine, i) for i in range(1, others + 1)]
-        raised = self._run(machine, 0)
+        # Each thread holds the arrays: an interrupt here ends the call, but not the other threads' tiles.
+        waiting = [_pool().submit(self._run, machine, i, memory) for i in range(1, others + 1)]
+        raised = self._run(machine, 0, memory)
         for one in waiting:
             if not one.cancel():  # which one that has not begun need not
                 raised |= one.result()
         return raised
 
-    def _run(self, machine: Machine, number: int) -> int:
+    def _run(self, machine: Machine, number: int, _memory) -> int:
         room = -(-address(self._rooms[number]) // 64) * 64
         code, table, following = self._addresses
         return machine.tiles(code, table, room, following, machine.functions)
