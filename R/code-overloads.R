@@ -128,7 +128,7 @@ arma_to_ma_overload <- function(ar = numeric(), ma = numeric(), lag.max) {
   do.call(c, weights)
 }
 
-# R's roots, and two of Newton's steps from them, which have their derivatives to the second order.
+# R's roots, and four of Newton's steps from them: each doubles the order to which derivatives are right, so 15 are.
 polyroot_overload <- function(z) {
   if (!any_tensor(z)) {
     return(base::polyroot(z))
@@ -136,7 +136,7 @@ polyroot_overload <- function(z) {
   known <- known_values(z)
   if (is.null(known)) needs_values("`polyroot()`", "Compile what comes after it.")
   roots <- as.complex(op_convert_to_tensor(array_of(base::polyroot(as.vector(known)))))
-  for (step in 1:2) {
+  for (step in 1:4) {
     value <- slope <- 0i
     for (k in rev(seq_along(known))) {
       slope <- slope * roots + value

@@ -79,28 +79,48 @@ last_name <- function(code) {
 # Observations as densities see them ----------------------------------------------------------------------------------
 
 # Numbers with their places among all that a scope has, and the scope. All but a density function takes them for the
-# numbers that they are.
-as_observed <- function(x, places, scope) {
-  structure(x, places = places, scope = scope, class = "gradops_observed")
+# numbers that they are. Differences of them stand at the places of the later ones; `before` has, a column for each, the
+# places of those that they are differences to, the next before first.
+as_observed <- function(x, places, scope, before = NULL) {
+  structure(x, places = places, scope = scope, before = before, class = "gradops_observed")
 }
 
 plain_observed <- function(x) {
-  attr(x, "places") <- attr(x, "scope") <- NULL
+  attr(x, "places") <- attr(x, "scope") <- attr(x, "before") <- NULL
   unclass(x)
 }
 
-#' @export
-`[.gradops_observed` <- function(x, ...) {
-  places <- attr(x, "places")
-  if (!is.null(dim(x))) dim(places) <- dim(x)
-  as_observed(plain_observed(x)[...], as.vector(places[...]), attr(x, "scope"))
+# The part of observations that `take` takes of their numbers.
+part_of_observed <- function(x, take) {
+  at <- seq_along(x)
+  dim(at) <- dim(x)
+  at <- as.vector(take(at))
+  part <- take(plain_observed(x))
+  as_observed(part, attr(x, "places")[at], attr(x, "scope"), attr(x, "before")[at, , drop = FALSE])
 }
 
 #' @export
-`[[.gradops_observed` <- function(x, ...) {
-  places <- attr(x, "places")
-  if (!is.null(dim(x))) dim(places) <- dim(x)
-  as_observed(plain_observed(x)[[...]], places[[...]], attr(x, "scope"))
+`[.gradops_observed` <- function(x, ...) part_of_observed(x, function(of) of[...])
+
+#' @export
+`[[.gradops_observed` <- function(x, ...) part_of_observed(x, function(of) of[[...]])
+
+#' @export
+t.gradops_observed <- function(x) part_of_observed(x, t)
+
+#' @export
+diff.gradops_observed <- function(x, lag = 1L, differences = 1L, ...) {
+  scope <- attr(x, "scope")
+  if (!is.null(attr(x, "before"))) {
+    refuse_observed(scope$names[attr(x, "places")[1L]], "is in a `diff()` of a `diff()`: ask one for `differences`")
+  }
+  change <- diff(plain_observed(x), lag, differences)
+  places <- as.matrix(array(attr(x, "places"), dim(x) %||% length(x)))
+  of <- function(earlier) {
+    as.vector(places[seq_len(NROW(change)) + as.integer(lag * (differences - earlier)), , drop = FALSE])
+  }
+  before <- vapply(seq_len(differences), of, numeric(length(change)))
+  as_observed(change, of(0L), scope, matrix(before, length(change)))
 }
 
 is_observed <- function(x) inherits(x, "gradops_observed")
@@ -113,13 +133,6 @@ Math.gradops_observed <- function(x, ...) get(.Generic)(plain_observed(x), ...)
 #' @export
 Summary.gradops_observed <- function(..., na.rm = FALSE) { # nolint: object_name_linter. R's name.
   do.call(.Generic, c(lapply(list(...), as_plain), na.rm = na.rm))
-}
-
-#' @export
-t.gradops_observed <- function(x) {
-  places <- attr(x, "places")
-  if (!is.null(dim(x))) dim(places) <- dim(x)
-  as_observed(t(plain_observed(x)), as.vector(t(places)), attr(x, "scope"))
 }
 
 #' @export
@@ -147,7 +160,8 @@ refuse_observed <- function(name, message) {
   refuse_parameters("observed", sprintf("`%s` %s", name, message), NULL)
 }
 
-# A scope in which observations have places; `density(x, name, places, family, given)` is what density functions do.
+# A scope in which observations have places; `density(x, name, places, family, given, before)`
+# is what density functions do.
 scope_of_marks <- function(density) {
   scope <- new.env()
   scope$names <- character() # of each place
@@ -168,7 +182,7 @@ scope_of_marks <- function(density) {
     places <- attr(x, "places")
     name <- scope$names[places[1L]]
     if (!log) refuse_observed(name, "needs `log = TRUE` in its density, of which the likelihood is the sum")
-    density(as_plain(x), name, places, family, lapply(given, as_plain))
+    density(as_plain(x), name, places, family, lapply(given, as_plain), attr(x, "before"))
   }
   scope
 }
@@ -191,13 +205,19 @@ log_density <- function(family, x, given) {
 simulated <- function(run) {
   seed <- sample.int(2e9L, 1L)
   drawn <- list()
-  scope <- scope_of_marks(function(x, name, places, family, given) {
+  scope <- scope_of_marks(function(x, name, places, family, given, before) {
     if (any(scope$seen[places], na.rm = TRUE)) refuse_observed(name, "is in two densities: none draws it alone")
     scope$seen[places] <- TRUE
     scope$draws <- scope$draws + 1L
     set.seed(seed + scope$draws)
     new <- replace(draw_of(family, x, given), is.na(x), NA)
-    drawn[[name]][match(places, which(scope$names == name))] <<- new
+    at <- function(places) match(places, which(scope$names == name))
+    if (is.null(before)) {
+      drawn[[name]][at(places)] <<- new
+    } else {
+      signs <- -(-1)^seq_len(ncol(before)) * choose(ncol(before), seq_len(ncol(before)))
+      for (i in seq_along(places)) drawn[[name]][at(places[i])] <<- new[i] + sum(signs * drawn[[name]][at(before[i, ])])
+    }
     log_density(family, replace(x, TRUE, new), given)
   })
   scope$numbers <- function(name) {
@@ -265,7 +285,7 @@ one_step_residuals <- function(f, parameters, data, values, method) {
 }
 
 weighing_scope <- function() {
-  scope <- scope_of_marks(function(x, name, places, family, given) {
+  scope <- scope_of_marks(function(x, name, places, family, given, before) {
     if (family %in% c("multinom", "hyper") || !exists(paste0("p", family), mode = "function")) {
       refuse_observed(name, sprintf("has no residuals of `d%s()`", family))
     }
