@@ -104,7 +104,9 @@ derivatives_of <- function(f) {
 
 # The `hessian` or `jacobian` of `f` at a vector, by a program; NULL where there is none.
 matrix_again <- function(of, f, x, extra) {
-  if (rlang::is_closure(f) && is_vector_of_doubles(x)) as_matrix_of(derivatives_of(f)[[of]](c(list(x), extra)), x, of)
+  if (!missing(x) && rlang::is_closure(f) && is_vector_of_doubles(x)) {
+    as_matrix_of(derivatives_of(f)[[of]](c(list(x), extra)), x, of)
+  }
 }
 
 as_matrix_of <- function(found, x, of) {

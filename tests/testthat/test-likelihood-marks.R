@@ -104,6 +104,34 @@ test_some("counts: quantile residuals, simulations with the names of R's", {
   expect_lt(max(abs(coef(again) - coef(fit)) / sqrt(diag(vcov(fit)))), 4)
 })
 
+test_once("differences are drawn after what they are differences to", {
+  draw <- function(nll) objective(nll, start = list(a = 1))$simulate()
+  close <- function(x, mean) -sum(dnorm(x, mean, 1e-9, log = TRUE))
+  y <- numeric(6)
+  steps <- draw(function(p) {
+    u <- observed(y)
+    close(diff(u), 2) + close(u[1], 5 * p$a)
+  })
+  expect_equal(steps$y, seq(5, 15, 2), tolerance = 1e-6)
+  of_second <- draw(function(p) {
+    u <- observed(y)
+    close(diff(u, differences = 2), 1) + close(u[1:2], c(0, p$a))
+  })
+  expect_equal(diff(of_second$y, differences = 2), rep(1, 4), tolerance = 1e-6)
+  expect_equal(of_second$y[1:2], 0:1, tolerance = 1e-6)
+  lagged <- draw(function(p) {
+    u <- observed(y)
+    close(u[1:2], c(0, p$a)) + close(diff(u, lag = 2), 1:4)
+  })
+  expect_equal(lagged$y, c(0, 1, 1, 3, 4, 7), tolerance = 1e-6)
+  columns <- draw(function(p) {
+    u <- observed(matrix(0, 3, 2), "m")
+    close(diff(u), 1:2) + close(u[1, ], c(10, 20) * p$a)
+  })
+  expect_equal(columns$m, cbind(c(10, 11, 13), c(20, 21, 23)), tolerance = 1e-6)
+  expect_error(draw(function(p) close(diff(diff(observed(y))), p$a)), "`differences`", class = "gradops_error_argument")
+})
+
 test_once("what cannot be drawn is named", {
   y <- c(1, 3, 2, 0)
   draw <- function(nll, start = list(a = 1)) objective(nll, start = start)$simulate()

@@ -45,3 +45,13 @@ test_some("names of rows and columns, eager and compiled", {
   expect_identical(names(x[, 2]), c("a", "b"))
   expect_error(x["z", 1], class = "gradops_error_axis")
 })
+
+test_once("derivatives of roots to the fourth order", {
+  f <- function(p) sum(Mod(polyroot(c(p, 0, 1)))) # the roots are +-1i * sqrt(p)
+  found <- numeric()
+  for (order in 1:4) {
+    f <- grad_fn(f)
+    found[order] <- f(2)
+  }
+  expect_equal(found, 2 * c(1 / 2 * 2^-0.5, -1 / 4 * 2^-1.5, 3 / 8 * 2^-2.5, -15 / 16 * 2^-3.5))
+})
