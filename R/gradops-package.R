@@ -2,6 +2,7 @@
 "_PACKAGE"
 
 #' @importFrom rlang abort caller_env
+#' @importFrom stats nobs simulate
 NULL
 
 # reticulate takes most of a second to load, so it is loaded at its first use: these functions are its own by then.

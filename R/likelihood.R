@@ -29,7 +29,7 @@
 #' @param lower,upper Bounds: a number, or a named list or vector of numbers for some parameters.
 #' @param nobs The number of observations; by default the rows or the length of `data`, where that has some.
 #' @param control As of [stats::nlminb()].
-#' @param object,x A fit.
+#' @param object A fit.
 #' @param parm Names or positions of parameters.
 #' @param level A confidence level.
 #' @param method Of `confint()` `"wald"`, of standard errors, or `"profile"`, of the likelihood, with the other
@@ -39,7 +39,6 @@
 #' @param nsim,seed The number of simulations; a seed for them, or `NULL`.
 #' @param use.u If `TRUE`, simulations keep the random effects at their mode.
 #' @param se.fit If `TRUE`, standard errors too.
-#' @param digits Of numbers shown.
 #' @param ... Other fits for `anova()`; otherwise unused.
 #' @returns A list of class `gradops_fit`: `coefficients`; `vcov`; `value`, the negative log-likelihood; `parameters`,
 #'   all in the form of `start`, random effects at their mode, and `errors`, their standard errors or deviations;
