@@ -206,11 +206,7 @@ _WHERE_LOOP = """
   br i1 %{name}.more, label %{name}, label %end
 """
 
-# The nearest multiple of pi/2 is taken away in three parts, of which the first two have 33 bits, so that their products
-# are exact up to LARGEST; then the sine and the cosine of what is left, with its rounding error, of which each element
-# takes one. The data is the loop for a tile in which an element is larger, or none.
-_WAVE = """
-define void @{name}.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{
+_OF_ONE = """define void @{name}.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{
   %x = load ptr, ptr %arguments
   %out.at = getelementptr ptr, ptr %arguments, i64 1
   %out = load ptr, ptr %out.at
@@ -221,7 +217,14 @@ define void @{name}.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{
   %x.near = icmp eq i64 %sx, 8
   %o.near = icmp eq i64 %so, 8
   %near = and i1 %x.near, %o.near
-  br i1 %near, label %look, label %other
+"""
+"""The beginning of a loop of one operand: where both lie, and if their elements lie side by side."""
+
+# The nearest multiple of pi/2 is taken away in three parts, of which the first two have 33 bits, so that their products
+# are exact up to LARGEST; then the sine and the cosine of what is left, with its rounding error, of which each element
+# takes one. The data is the loop for a tile in which an element is larger, or none.
+_WAVE = """
+{begin}  br i1 %near, label %look, label %other
 look:
   %l = phi i64 [0, %0], [%l1, %look]
   %bad = phi i64 [0, %0], [%bad1, %look]
@@ -302,18 +305,7 @@ end:
 
 # A product of doubles with its rounding error, by which a power has the rounding of its last sum alone.
 _POWER = """
-define void @power{exponent}.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{
-  %x = load ptr, ptr %arguments
-  %out.at = getelementptr ptr, ptr %arguments, i64 1
-  %out = load ptr, ptr %out.at
-  %n = load i64, ptr %count
-  %sx = load i64, ptr %steps
-  %so.at = getelementptr i64, ptr %steps, i64 1
-  %so = load i64, ptr %so.at
-  %x.near = icmp eq i64 %sx, 8
-  %o.near = icmp eq i64 %so, 8
-  %near = and i1 %x.near, %o.near
-  br i1 %near, label %near.each, label %far.each
+{begin}  br i1 %near, label %near.each, label %far.each
 {loops}
 end:
   ret void
@@ -386,7 +378,7 @@ def source(exceptions: int) -> str:
     )
     waves = [
         _WAVE.format(
-            name=name,
+            begin=_OF_ONE.format(name=name),
             first=first,
             end=end,
             sine=_polynomial("s", _SINE),
@@ -428,7 +420,7 @@ def _bits(number: float) -> str:
 
 def _power(exponent: int) -> str:
     return _POWER.format(
-        exponent=exponent,
+        begin=_OF_ONE.format(name=f"power{exponent}"),
         loops="\n".join(_power_loop(exponent, *of) for of in (("near", 8, 8), ("far", "%sx", "%so"))),
     )
 

@@ -297,7 +297,7 @@ def factorial(n: Operand, exact: bool = False, extend: Literal["zero", "complex"
         A tensor of ``n``'s shape, of a floating dtype.
 
     Raises:
-        ArgumentTypeError: ``exact=True`` of a variable, or of a tensor without a value yet.
+        ArgumentTypeError: ``exact=True`` with a variable, or with a tensor whose value is not known.
 
     Gradient:
         ``gamma(n + 1) * digamma(n + 1)``; none where ``exact=True``.
@@ -323,8 +323,8 @@ def comb(N: Operand, k: Operand, *, exact: bool = False, repetition: bool = Fals
         A tensor of the shape that ``N`` and ``k`` broadcast to.
 
     Raises:
-        ArgumentTypeError: ``exact=True`` of a variable, or of a tensor without a value yet.
-        ArgumentError: ``exact=True`` of what is no whole number.
+        ArgumentTypeError: ``exact=True`` with a variable, or with a tensor whose value is not known.
+        ArgumentError: ``exact=True`` with arguments that are not whole numbers.
 
     Gradient:
         That of :func:`binom`; 0 where there are none.
@@ -349,8 +349,8 @@ def perm(N: Operand, k: Operand, exact: bool = False) -> Tensor:
         A tensor of the shape that ``N`` and ``k`` broadcast to.
 
     Raises:
-        ArgumentTypeError: ``exact=True`` of a variable, or of a tensor without a value yet.
-        ArgumentError: ``exact=True`` of what is no whole number.
+        ArgumentTypeError: ``exact=True`` with a variable, or with a tensor whose value is not known.
+        ArgumentError: ``exact=True`` with arguments that are not whole numbers.
 
     Gradient:
         That of :func:`poch`; 0 where there are none.
