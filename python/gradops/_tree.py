@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .errors import ArgumentError
@@ -83,7 +83,7 @@ def _flatten(value, leaves: list) -> Structure:
     if value is None:
         return _NONE
     if isinstance(value, dict):
-        order = tuple(_sorted(value))
+        order = tuple(in_order(value))
         parts = tuple(_flatten(value[key], leaves) for key in order)
         return Structure("dict", OrderedDict if isinstance(value, OrderedDict) else dict, tuple(value), order, parts)
     if isinstance(value, (list, tuple)):
@@ -110,7 +110,8 @@ def own_order(structure: Structure, first: int = 0) -> Iterator[int]:
         yield from own_order(*starts[key])
 
 
-def _sorted(keys):
+def in_order(keys: Iterable) -> list:
+    """A dict's keys sorted, those that Python cannot compare by their types and texts."""
     try:
         return sorted(keys)
     except TypeError:

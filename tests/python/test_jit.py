@@ -13,7 +13,7 @@ import pytest
 from parity import BACKENDS, numpy, on
 
 import gradops
-from gradops import Variable, backends, config, grad, ops, value_and_grad
+from gradops import Variable, _tree, backends, config, grad, ops, value_and_grad
 from gradops.errors import ArgumentError, ArgumentTypeError
 from gradops.jit import JitError, jit
 
@@ -148,6 +148,31 @@ def test_python_numbers_take_the_dtype_of_what_they_meet(backend, dtype):
         for got, wanted in zip(compiled(x, s), f(x, s)):
             assert ops.dtype(got) == ops.dtype(wanted)
             np.testing.assert_array_equal(numpy(got), numpy(wanted))
+
+
+def test_structures_of_arrays_are_told_apart():
+    """Structures of NumPy's arrays alone take a short way, which must not mistake one structure for another."""
+
+    @jit
+    @value_and_grad
+    def f(x):
+        return sum(ops.sum(ops.exp(leaf)) for leaf in _tree.flatten(x)[0])
+
+    a, b = X, X - 1
+    structures = [[a, b], (a, b), [[a], b], [[a, b]], [a, [b]], {"a": a, "b": b}, {"a": a, "c": b}, [{"a": a}, (b,)], a]
+    structures += [[a, np.float32(b)], [a, b[:2]], [a, b, []], [[], a, b], {"a": [a, b]}, {"a": [a], "b": b}, [a, None]]
+    for count, structure in enumerate(structures, 1):
+        leaves, form = _tree.flatten(structure)
+        for _ in range(2):
+            value, gradient = f(structure)
+            assert value == pytest.approx(sum(np.exp(leaf).sum() for leaf in leaves))
+            found, found_form = _tree.flatten(gradient)
+            assert found_form == form
+            for part, leaf in zip(found, leaves):
+                np.testing.assert_allclose(part, np.exp(leaf), rtol=1e-6)
+        assert len(f.programs.all()) == count
+    f({"b": b, "a": a})
+    assert len(f.programs.all()) == count
 
 
 def test_dicts_keep_the_order_of_their_keys(backend):

@@ -123,7 +123,7 @@ def _align(value, part, found: list) -> None:
                 f"of these; got {came}.",
                 argument="gradient",
             )
-        for key in _tree._sorted(value):
+        for key in _tree.in_order(value):
             _align(value[key], None if part is None else part.get(key), found)
     elif isinstance(value, (tuple, list)):
         items = [None] * len(value) if part is None else _pieces(part)

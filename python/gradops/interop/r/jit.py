@@ -54,9 +54,10 @@ def pair(function: Any, memory: np.ndarray) -> Callable:
 
     def flat(arguments):
         """The value and the derivative, by a program that is there already; None without one."""
-        if config.default_backend() is not embedded or (program := compiled.known(arguments)) is None:
+        if config.default_backend() is not embedded or (known := compiled.known(arguments)) is None:
             return None
-        form, leaves = program.found(arguments)
+        program, arrays = known
+        form, leaves = program.found(arrays)
         (_, value), derivative = form.parts[0].parts, form.parts[1]
         return leaves[-2:] if value.kind == derivative.kind == "leaf" else None
 
