@@ -75,9 +75,9 @@ is_named <- function(f, home) {
 
 named <- new.env(parent = emptyenv())
 
-# TRUE if a namespace of R's, or gradops for it (methods-quick.R), has the function under a name.
+# TRUE if a namespace of R's, or gradops for it, has the function under a name.
 is_function_of <- function(name, f, home) {
-  identical(home[[name]], f) || identical(get0(name, topenv(), inherits = FALSE), f)
+  identical(home[[name]], f) || is_namesake(name, f)
 }
 
 # TRUE if an environment is, or is below, one in front of another: what is made in an adapted function is adapted.

@@ -6,7 +6,7 @@
 NULL
 
 # reticulate takes most of a second to load, so it is loaded at its first use: these functions are its own by then.
-base_unlist <- np_array <- tuple <- `%as%` <- reticulate_call <- reticulate_to_r <- function(...) NULL
+np_array <- tuple <- `%as%` <- reticulate_call <- reticulate_to_r <- function(...) NULL
 
 .onLoad <- function(libname, pkgname) {
   namespace <- topenv()
@@ -17,7 +17,6 @@ base_unlist <- np_array <- tuple <- `%as%` <- reticulate_call <- reticulate_to_r
     eval(bquote(delayedAssign(.(name), getExportedValue("reticulate", .(theirs[[name]])), assign.env = namespace)))
   }
   delayedAssign("reticulate_call", reticulate_caller(), assign.env = namespace)
-  namespace$base_unlist <- base::unlist
   register_namesakes()
   if (isNamespaceLoaded("Matrix")) register_matrix_methods()
   setHook(packageEvent("Matrix", "onLoad"), register_matrix_methods)

@@ -115,6 +115,7 @@ masked_sections <- function(namespace) {
 # behind it, is said here.
 .onAttach <- function(libname, pkgname) {
   here <- as.environment(paste0("package:", pkgname))
+  attach_quick(here)
   assign(".conflicts.OK", TRUE, envir = here)
   warn <- getOption("conflicts.policy")
   if (is.list(warn) && isFALSE(warn$warn)) {

@@ -3,7 +3,23 @@
 # call of an error) is of the user's call.
 #
 # The namesake stands in R's namespace, where its code finds what R's finds, and which survives a trip to another
-# process. It is made when gradops is loaded, of the R that runs.
+# process. It is made when gradops is loaded, of the R that runs. One that calls `.Internal()` is what `library(gradops)`
+# gives; a package's namespace may hold none, so that `gradops::paste()` is the generic.
+
+internal_namesakes <- new.env(parent = emptyenv())
+
+keep_quick <- function(name, f) {
+  assign(name, f, if (".Internal" %in% all.names(body(f))) internal_namesakes else topenv())
+}
+
+attach_quick <- function(package) {
+  list2env(as.list(internal_namesakes), package)
+}
+
+# TRUE if `f` is gradops' function of this name.
+is_namesake <- function(name, f) {
+  identical(get0(name, topenv(), inherits = FALSE), f) || identical(internal_namesakes[[name]], f)
+}
 
 # `generic`, a function whose body is `UseMethod(name, among(...))`, with `original`'s code for what has no class.
 quick <- function(generic, name, original) {

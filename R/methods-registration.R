@@ -110,7 +110,7 @@ register_namesakes <- function() {
       original <- get(name, envir = asNamespace(package), mode = "function")
       method <- methods[[package]][[name]]
       if (name %in% by_element) method <- elementwise_past_missing(method)
-      if (!name %in% names(own_defaults)) assign(name, quick(get(name, here), name, original), here)
+      if (!name %in% names(own_defaults)) keep_quick(name, quick(get(name, here), name, original))
       register(name, "gradops_tensor", method, here)
       register(name, "gradops_mixed", adopting(method), here)
       register(name, "gradops_s4", to_s4(name, package, original), here)

@@ -12,7 +12,7 @@ outcome <- function(call, envir) {
 }
 
 test_once("R's own values go to base R's functions as they came", {
-  ours <- list2env(mget(exported_namesakes(), asNamespace("gradops")), parent = asNamespace("stats"))
+  ours <- list2env(mget(exported_namesakes(), as.environment("package:gradops")), parent = asNamespace("stats"))
   m <- base::matrix(c(2, 1, 0.5, 3), 2, dimnames = list(c("a", "b"), c("u", "v")))
   calls <- expression(
     diag(3), diag(c(1, 2)), diag(2, 3, 4), diag(m), diag(m, names = FALSE), diag(nrow = 2), diag(m, 2), `diag<-`(m, 0),
@@ -188,4 +188,13 @@ test_each("a method is added as docs/architecture.md says", {
   expect_equal(as.vector(of(op_convert_to_tensor(m))), of(m))
   step <- matrix(c(0, 1e-5, 0, 0), 2)
   expect_equal(gradient(of, m)[2, 1], (of(m + step) - of(m - step)) / 2e-5, tolerance = 1e-5)
+})
+
+test_that("the namespace holds no call of R's internal functions, as R CMD check asks; the attached functions are quick", {
+  namespace <- as.list(asNamespace("gradops"))
+  calls_internal <- function(f) is.function(f) && ".Internal" %in% all.names(body(f))
+  expect_identical(names(Filter(calls_internal, namespace)), character())
+  attached <- as.list(as.environment("package:gradops"))
+  quick <- names(Filter(calls_internal, attached))
+  expect_gt(length(quick), 20)
 })
