@@ -76,8 +76,8 @@ def _to_array(self, dtype=None, copy=None):
             "a variable that requires a gradient does not turn into a NumPy array by itself: the array would lose it.",
             hint=scipy_functions.hint()
             or "what keeps it: `ops.stack([x, ...])`, or `np.array([x, ...])` of `import gradops.numpy as np`; `np.dot("
-            "table, x)` for `table @ x`, functions of gradops or NumPy for those of others (docs/tasks.md has an ODE's "
-            "solver in the place of `solve_ivp`); `variable.detach().numpy()` is the value alone",
+            "table, x)` for `table @ x`, functions of gradops or NumPy for those of others (docs/recipes.md has an "
+            "ODE's solver in the place of `solve_ivp`); `variable.detach().numpy()` is the value alone",
         )
     array = np.asarray(self.numpy(), dtype)
     return array.copy() if copy else array
