@@ -111,16 +111,22 @@ register_namesakes <- function() {
       method <- methods[[package]][[name]]
       if (name %in% by_element) method <- elementwise_past_missing(method)
       if (!name %in% names(own_defaults)) keep_quick(name, quick(get(name, here), name, original))
-      register(name, "gradops_tensor", method, here)
-      register(name, "gradops_mixed", adopting(method), here)
-      register(name, "gradops_s4", to_s4(name, package, original), here)
-      register(name, "default", own_defaults[[name]] %||% original, here)
+      register_on_namesake(name, "gradops_tensor", method)
+      register_on_namesake(name, "gradops_mixed", adopting(method))
+      register_on_namesake(name, "gradops_s4", to_s4(name, package, original))
+      register_on_namesake(name, "default", own_defaults[[name]] %||% original)
     }
   }
   observed <- observed_methods()
-  for (name in names(observed)) register(name, "gradops_observed", observed[[name]], here)
+  for (name in names(observed)) register_on_namesake(name, "gradops_observed", observed[[name]])
   register("Ops", "gradops_observed", Ops_tensor, baseenv())
   register_sparse_tensors()
+}
+
+# `UseMethod()` looks for methods where the function stands that calls it: gradops, and R's namespace for a quick one.
+register_on_namesake <- function(name, class, method) {
+  quick <- internal_namesakes[[name]]
+  for (home in base::c(topenv(), if (!is.null(quick)) environment(quick))) register(name, class, method, home)
 }
 
 # By way of an environment that is no namespace, as R would note the methods as functions of that namespace.

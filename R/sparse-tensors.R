@@ -218,7 +218,7 @@ register_sparse_tensors <- function() {
   methods <- sparse_methods()
   if (getRversion() >= "4.3.0") methods$base$matrixOps <- matrix_ops_tensor
   for (name in names(methods$base)) register(name, "gradops_sparse", methods$base[[name]], baseenv())
-  for (name in names(methods$namesakes)) register(name, "gradops_sparse", methods$namesakes[[name]], topenv())
+  for (name in names(methods$namesakes)) register_on_namesake(name, "gradops_sparse", methods$namesakes[[name]])
 }
 
 # Functions of Matrix that make matrices, where a value is a tensor: of the numbers of the values.
