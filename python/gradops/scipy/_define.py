@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import backends, dtypes, extend, ops
 from ..backends import Backend
-from ..backends.numpy.base import function_of
+from ..backends.numpy.base import function_of, number
 from ..errors import ArgumentTypeError, BackendError, GradientError
 from ..ops import _checks
 from ..ops._compose import NUMBERS, promoted
@@ -119,13 +119,21 @@ def composed(function: F) -> F:
     @functools.wraps(function)
     def public(*args, **kwargs):
         try:
-            return function(*args, **kwargs)
+            return with_numbers(function(*args, **kwargs))
         except Exception as error:
             failure = _reason(function, error, args, kwargs)
         raise failure
 
     public.autograph_info__ = None  # type: ignore[attr-defined]  # TensorFlow's AutoGraph leaves it as it is
     return public  # type: ignore[return-value]
+
+
+def with_numbers(result):
+    """The same, NumPy's arrays without dimensions in it as numbers, as SciPy's functions give them."""
+    if isinstance(result, tuple):
+        parts = map(with_numbers, result)
+        return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
+    return number(result)
 
 
 def refused(function: str, argument: str, why: str = "") -> Callable:
@@ -254,7 +262,8 @@ def _host_function(path: str | Callable) -> Callable:
 
 def _of_scipy(op: Op, path: str | Callable, _: Backend) -> Callable:
     """SciPy's function as NumPy's kernel."""
-    function = _host_function(path)
+    found = _host_function(path)
+    function = found if isinstance(found, np.ufunc) else lambda *xs: number(found(*xs))
 
     def of_floats(*xs):
         given = promoted(*xs, floating=True)

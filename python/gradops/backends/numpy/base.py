@@ -305,6 +305,11 @@ def floating_arithmetic(ufunc):
     return kernel
 
 
+def number(y):
+    """``y``; an array without dimensions as a number, as NumPy's ufuncs give it and its other functions do not."""
+    return y[()] if y.__class__ is np.ndarray and not y.ndim else y
+
+
 def function_of(kernel):
     """NumPy's function, or the name of SciPy's, that a kernel is of doubles; the kernel itself where it is neither."""
     return getattr(kernel, "function", kernel)

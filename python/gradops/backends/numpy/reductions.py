@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...errors import ArgumentError
-from .base import FLOATING, arithmetic, axes_of, check_held, floats, promoted, together
+from .base import FLOATING, arithmetic, axes_of, check_held, floats, number, promoted, together
 
 _FLOAT64 = np.dtype("float64")
 _HALF = np.dtype("float16")
@@ -76,7 +76,7 @@ def logsumexp(x, axis=None, keepdims=False):
     top = np.where(np.isfinite(top), top, x.real.dtype.type(0))
     with np.errstate(divide="ignore", over="ignore"):
         y = np.log(np.sum(np.exp(x - top), axis=axis, keepdims=True)) + top
-    return y if keepdims else np.squeeze(y, axis)
+    return y if keepdims else number(np.squeeze(y, axis))
 
 
 def cumsum(x, axis=None, dtype=None):
