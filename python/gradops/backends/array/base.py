@@ -137,7 +137,6 @@ def with_defaults(xp, base) -> SimpleNamespace:
         """A shape, as the library's functions take it."""
         return shape
 
-    made = SimpleNamespace(
-        **{"axes_of": axes_of, "nonzero": getattr(xp, "nonzero", None), **public(locals()), **vars(base)}
-    )
+    own = {"axes_of": axes_of, "nonzero": getattr(xp, "nonzero", None), "chosen": getattr(xp, "where", None)}
+    made = SimpleNamespace(**{**own, **public(locals()), **vars(base)})
     return made

@@ -36,7 +36,7 @@ def extreme(name: str, smallest: bool):
 
 
 def selection(xp, base) -> dict:
-    _truths, _promoted = base.truths, base.promoted
+    _truths, _promoted, _chosen = base.truths, base.promoted, base.chosen
 
     def where(condition, x1=None, x2=None):
         if x1 is None or x2 is None:
@@ -45,7 +45,7 @@ def selection(xp, base) -> dict:
             return base.nonzero(condition)
         if type(x1) in NUMBERS and type(x2) in NUMBERS:
             x1 = base.convert(x1, like=condition)
-        return xp.where(_truths(condition), *_promoted(x1, x2))
+        return _chosen(_truths(condition), *_promoted(x1, x2))
 
     return public(locals())
 

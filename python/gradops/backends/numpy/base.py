@@ -310,6 +310,10 @@ def number(y):
     return y[()] if y.__class__ is np.ndarray and not y.ndim else y
 
 
+def chosen(test, x1, x2):
+    return number(np.where(test, x1, x2))
+
+
 def function_of(kernel):
     """NumPy's function, or the name of SciPy's, that a kernel is of doubles; the kernel itself where it is neither."""
     return getattr(kernel, "function", kernel)

@@ -3,15 +3,8 @@
 import numpy as np
 
 from .._keys import distinct, plain
-from ..array.indexing import extreme, selection
-from . import base
-from .base import dtype_name, number
-
-_choice = selection(np, base)["where"]
-
-
-def where(condition, x1=None, x2=None):
-    return number(_choice(condition, x1, x2))
+from ..array.indexing import extreme
+from .base import dtype_name
 
 
 def get_item(x, key):
