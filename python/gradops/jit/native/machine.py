@@ -2,7 +2,7 @@
 
 LLVM comes from ``llvmlite``, the library under Numba, which is optional and looked for when a program is first
 compiled. Numba itself would do the same work, but takes half a second to import, which is longer than most programs
-take to compile; the machine's text is compiled in 0.2 s and loaded from disk afterwards in a few milliseconds.
+take to compile; the machine's text is compiled in 2 s, once, and loaded from disk afterwards in a few milliseconds.
 """
 
 from __future__ import annotations

@@ -212,11 +212,12 @@ class _Loops:
         )
 
     def metadata(self) -> str:
-        """The metadata by which LLVM may do the passes of each loop at once."""
-        lines = ["!0 = distinct !{}"]
+        """The metadata by which LLVM may do the passes of each loop at once; more copies of each take it seconds."""
+        facts = '"llvm.loop.parallel_accesses", !0', '"llvm.loop.interleave.count", i32 1', '"llvm.loop.unroll.disable"'
+        lines = ["!0 = distinct !{}", *(f"!{2 * i + 1} = !{{!{fact}}}" for i, fact in enumerate(facts))]
         for i in range(1, self.count + 1):
-            lines += [f"!{2 * i} = distinct !{{!{2 * i}, !1}}"]
-        return "\n".join([*lines, '!1 = !{!"llvm.loop.parallel_accesses", !0}'])
+            lines += [f"!{2 * i} = distinct !{{!{2 * i}, !1, !3, !5}}"]
+        return "\n".join(lines)
 
 
 def _called() -> list[str]:
