@@ -224,9 +224,9 @@ def among(places: np.ndarray, results: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return at, (at >= 0) & (results[at] == places)
 
 
-def steps_of(rows: np.ndarray) -> Iterator[Step]:
-    """Operations of a block, each as a step."""
-    for number, place, *operands in rows.tolist():
+def steps_of(rows: list[list[int]]) -> Iterator[Step]:
+    """Operations of a block, by their words, each as a step."""
+    for number, place, *operands in rows:
         what = Operation.known[number]
         yield Step(what.name, what.kernel, what.arguments(map(Place, operands[: what.operands])), (place,), False)
 
@@ -324,7 +324,7 @@ def expanded(steps: list, unless: Callable = lambda block: False) -> list:
     found: list = []
     for step in steps:
         if isinstance(step, Block) and not unless(step):
-            found += steps_of(step.rows)
+            found += steps_of(step.rows.tolist())
         else:
             found.append(step)
     return found

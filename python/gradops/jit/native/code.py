@@ -29,6 +29,10 @@ _FEW = 4
 """Numbers that are copied by an instruction each, and in loops computed."""
 
 
+_SOME = 64
+"""Numbers that are looked at as Python's."""
+
+
 class NotNative(Exception):
     """The reason why a step stays a call of NumPy."""
 
@@ -465,7 +469,10 @@ class Code:
 
 
 def _is_progression(flat: np.ndarray, stride: int) -> bool:
-    if flat.size > _FEW:
+    if flat.size > _SOME:
         return bool((flat[1:] - flat[:-1] == stride).all())
-    few = flat.tolist()  # NumPy's calls would take longer
-    return all(after - before == stride for before, after in zip(few, few[1:]))
+    some = flat.tolist()  # NumPy's calls would take longer
+    first, last = some[0], some[-1]
+    if stride == 0:
+        return some.count(first) == len(some)
+    return last == first + stride * (len(some) - 1) and some == list(range(first, last + stride, stride))

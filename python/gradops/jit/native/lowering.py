@@ -14,7 +14,7 @@ from ... import config
 from ..._tree import map_items
 from ..array import Place
 from ..program import Program
-from ..scalar_blocks import Block, Operation, among, expanded, names, steps_of
+from ..scalar_blocks import Block, Operation, expanded, names, steps_of
 from ..steps import Step
 from .code import BOOL, FLOATS, Code, NotNative, Outside
 from .instructions import WHOLES, named
@@ -23,7 +23,7 @@ from .peephole import Shortened
 from .plan import Plan, are_read_once, by_phase, needed_outside, phases, refuse_short, results_among
 from .registry import limits_of, rule_of
 from .run import Run
-from .scalar_blocks import Forms, Made, MadeIn
+from .scalar_blocks import Forms, Made
 
 
 def lowered(
@@ -108,7 +108,7 @@ def _written(
     return found if len(refused) + len(outside) == before else []
 
 
-FEW = 12
+FEW = 50
 """Operations that are written one by one, as a few are no quicker together."""
 
 
@@ -132,6 +132,7 @@ class Lowering:
         self._cells: dict[int, Any] = {}
         self._whole: dict[int, Any] = {}
         self._made = Made()
+        self._forms = Forms(code)
 
     def lower(self, step: Step | Block) -> None:
         """Write the code of a step.
@@ -141,9 +142,10 @@ class Lowering:
         """
         if isinstance(step, Block):
             self._lower_block(step)
+            self._names.update(step.names())
         else:
             self._lower_step(step)
-        self._names += names(step)
+            self._names[step.name] += 1
 
     def _lower_step(self, step: Step) -> None:
         if id(step) in self.code.outside:
@@ -176,38 +178,57 @@ class Lowering:
             self.take(place, result)
 
     def _lower_block(self, block: Block) -> None:
-        """Write operations that are one instruction each, as most are, many at a time; the others as steps."""
+        """Write operations that are one instruction each, as most are, as such; the others as steps."""
         rows = block.rows
-        forms = Forms(self.code, block.kinds)
-        rows = forms.squared(rows, self.program.constants)
-        made = MadeIn(rows[:, 1].copy())
-        self._made.append(made)
-        together = forms.are_single(rows)
+        self._made.cover(int(rows[0, 1]), int(rows[-1, 1]))
+        if len(rows) < FEW:
+            self._lower_singly(rows)
+            return
+        rows = self._forms.squared(rows, self.program.constants)
+        together = self._forms.are_single(rows)
         cuts = [0, *(np.flatnonzero(together[1:] != together[:-1]) + 1).tolist(), len(rows)]
         for start, stop in itertools.pairwise(cuts):
-            part = rows[start:stop]
             if together[start] and stop - start >= FEW:
-                self._lower_together(forms, part, made, start)
-                continue
-            for i, step in enumerate(steps_of(part), start):
-                self._lower_step(step)
-                made.cells[i] = self._cells.pop(step.places[0])
+                self._lower_together(rows[start:stop])
+            else:
+                self._lower_singly(rows[start:stop])
 
-    def _lower_together(self, forms: Forms, rows: np.ndarray, made: MadeIn, start: int) -> None:
-        code, operands = self.code, rows[:, 2:]
-        at, is_made = among(operands, made.places)
-        outside = np.unique(operands[~is_made])
-        cells = self._made.cells(outside)
-        cells[cells < 0] = [self.cells(Place(p)) if p else 0 for p in outside[cells < 0].tolist()]
+    def _lower_singly(self, rows: np.ndarray) -> None:
+        made, known, code = self._made, self._cells, self.code
+        for row in rows.tolist():
+            number, place, *operands = row
+            form = self._forms.of(number)
+            if form is None or Operation.known[number].name == "power":  # which may be a product
+                (step,) = steps_of([row])
+                self._lower_step(step)
+                made[place] = self._cells.pop(place)
+                continue
+            cells = []
+            for p in operands:
+                if p:
+                    cell = made[p]
+                    if cell < 0:
+                        cell = known[p] if p in known else self.cells(Place(p))
+                    cells.append(cell)
+            out = made[place] = code.size
+            code.size = out + 1
+            code.words.extend((form[0], out, *cells, *form[1]))
+
+    def _lower_together(self, rows: np.ndarray) -> None:
+        code, made, places, operands = self.code, self._made, rows[:, 1], rows[:, 2:]
+        made.take(places, 0)  # so that those among the operands are known
+        others = (made.cells(operands) < 0) & (operands > 0)
+        outside, at = np.unique(operands[others], return_inverse=True)
+        cells = np.array([self.cells(Place(p)) for p in outside.tolist()], np.intc)
         results = np.arange(code.size, code.size + len(rows), dtype=np.intc)
-        made.cells[start : start + len(rows)] = results
-        found = made.cells[at]
-        found[~is_made] = cells[np.searchsorted(outside, operands[~is_made])]
-        words = forms.words(rows, results, found)
+        made.take(places, results)
+        found = made.cells(operands)
+        found[others] = cells[at]
+        words = self._forms.words(rows, results, found)
         if len(rows) >= MANY and self._is_read_once is not None:
-            short = Shortened(words, code.size, self._is_read_once[rows[:, 1]])
+            short = Shortened(words, code.size, self._is_read_once[places])
             words = short.words
-            made.cells[start : start + len(rows)] = short.cells
+            made.take(places, short.cells)
         code.size += len(words)
         code.words.frombytes(words.tobytes())
 
@@ -261,6 +282,10 @@ class Lowering:
         """
         if not isinstance(x, Place):
             return self._constant(x, dtype or FLOATS[0])
+        if dtype is FLOATS[0] or dtype is None and self.program.values.is_number(x):  # the most frequent case
+            found = self._cells.get(x)
+            if found is not None:
+                return found
         value = self.program.value(x.index)
         is_whole = _is_whole(value)
         wants_whole = is_whole if dtype is None else dtype in WHOLES
@@ -269,8 +294,9 @@ class Lowering:
         # value is converted when the other form is first asked for.
         known = self._whole if wants_whole else self._cells
         found = known.get(x.index)
-        if found is None and not is_whole and not wants_whole and self._made:
-            found = self._made.cell(x.index)
+        if found is None and not is_whole and not wants_whole:
+            found = self._made[x.index]
+            found = None if found < 0 else found
         if found is not None:
             return found
         if x.index in self.program.constants:

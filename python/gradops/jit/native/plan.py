@@ -42,7 +42,7 @@ class Plan:
     """The steps that can be native, judged by ops, dtypes and sizes alone."""
 
     def __init__(self, program: Program, reads: Groups):
-        self.value = program.value
+        self.value = program.values.__getitem__
         self.constants = program.constants
         self._reads = reads
         self._is_native = bytearray(len(program.values))  # by place, True if a native step makes it
@@ -80,11 +80,12 @@ class Plan:
             value = self.value(place)
             if value.__class__ is np.float64:
                 continue
-            if not is_known(value.dtype):
-                return f"dtype {value.dtype}"
-            if value.dtype == BOOL and step.name in _ALWAYS_FLOATING:
-                return "truth values"
-            if value.size > self._most(step, reads, moves):
+            if value.dtype is not FLOATS[0]:
+                if not is_known(value.dtype):
+                    return f"dtype {value.dtype}"
+                if value.dtype == BOOL and step.name in _ALWAYS_FLOATING:
+                    return "truth values"
+            if value.size > LARGEST_CALL and value.size > self._most(step, reads, moves):
                 return _LARGE
         for place in reads:
             value = self.value(place)
@@ -93,7 +94,7 @@ class Plan:
             if place in self.constants:
                 if value.size > LARGEST_CONSTANT:
                     return "a constant too large to be copied"
-            elif not is_known(value.dtype):
+            elif value.dtype is not FLOATS[0] and not is_known(value.dtype):
                 return f"dtype {value.dtype}"
             elif value.size > largest and not (moves and self._may_be_taken_from(place, value)):
                 return _LARGE

@@ -36,12 +36,17 @@ _BY_FUNCTION: dict = {
 
 def meaning_of(name: str) -> str | None:
     """The machine's name of the function that the kernel of an op is of."""
-    return _BY_FUNCTION.get(function_of(backends.embedded().kernel(name)))
+    return _of_kernel(backends.embedded().kernel(name))[0]
 
 
 def limits_of(name: str) -> tuple[float, ...]:
     """The largest operands of which the kernel of an op is that function; none where it always is."""
-    return getattr(backends.embedded().kernel(name), "limits", ())
+    return _of_kernel(backends.embedded().kernel(name))[1]
+
+
+@functools.cache
+def _of_kernel(kernel) -> tuple[str | None, tuple[float, ...]]:
+    return _BY_FUNCTION.get(function_of(kernel)), getattr(kernel, "limits", ())
 
 
 def instruction(name: str) -> str | None:
@@ -53,8 +58,8 @@ def rule_of(name: str) -> Callable | None:
     """The rule of an op; None where it is not native."""
     if name in RULES:
         return RULES[name]
-    known = meaning_of(name)
-    return None if known is None else _one_instruction(known, limits_of(name))
+    known, limits = _of_kernel(backends.embedded().kernel(name))
+    return None if known is None else _one_instruction(known, limits)
 
 
 @functools.cache

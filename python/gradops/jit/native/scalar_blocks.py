@@ -1,43 +1,50 @@
-"""The instructions of many operations on single numbers at a time: by columns, as they stand in a block."""
+"""The instructions of operations on single numbers, by columns where there are many at a time."""
 
 from __future__ import annotations
 
-import bisect
-import operator
-from collections.abc import Iterable
+from array import array
 
 import numpy as np
 
-from ..scalar_blocks import Operation, among, operation
+from ..scalar_blocks import Operation, operation
 from .code import Code
 from .instructions import SHORT
 from .registry import instruction
 
 _PRODUCT = operation("multiply", (None, None), np.multiply)
+_NONE = array("i", [-1])
 
 
 class Forms:
-    """The instructions of some operations."""
+    """The instructions of operations, which are found when they are first asked for."""
 
-    def __init__(self, code: Code, kinds: Iterable[Operation]):
-        self._kinds = [*kinds, _PRODUCT]
+    def __init__(self, code: Code):
         size = len(Operation.known)
+        self._code = code
+        self._known: dict[int, tuple[int, list[int]] | None] = {}
         self._words = np.zeros((size, SHORT), np.intc)
         self._operands = np.zeros(size, np.intc)
         self._is_single = np.zeros(size, bool)
-        for what in self._kinds:
-            known = "where" if what.name == "where" else instruction(what.name)
-            if what.is_plain and known:
-                number, last = code.form(known)
-                self._words[what.number] = [number, 0, *(0 for _ in range(what.operands)), *last]
-                self._operands[what.number] = what.operands
-                self._is_single[what.number] = True
+        self.of(_PRODUCT.number)
+
+    def of(self, number: int) -> tuple[int, list[int]] | None:
+        """The instruction of an operation, and the words after its operands; None where it is more than one."""
+        if number not in self._known:
+            what = Operation.known[number]
+            name = "where" if what.name == "where" else instruction(what.name)
+            form = self._known[number] = self._code.form(name) if what.is_plain and name else None
+            if form:
+                self._words[number] = [form[0], 0, *(0 for _ in range(what.operands)), *form[1]]
+                self._operands[number] = what.operands
+                self._is_single[number] = True
+        return self._known[number]
 
     def squared(self, rows: np.ndarray, constants: dict) -> np.ndarray:
         """The rows of a block, of which powers by a constant 2 are products."""
-        for what in self._kinds:
-            if what.name == "power":
-                is_power = rows[:, 0] == what.number
+        for number in np.unique(rows[:, 0]).tolist():
+            self.of(number)
+            if Operation.known[number].name == "power":
+                is_power = rows[:, 0] == number
                 twos = [p for p in np.unique(rows[is_power, 3]).tolist() if constants.get(p) == 2]
                 if twos:
                     rows = rows.copy()
@@ -58,50 +65,38 @@ class Forms:
         return found
 
 
-class MadeIn:
-    """The cells of a block's results.
-
-    Args:
-        places: of the results, in rising order.
-    """
-
-    def __init__(self, places: np.ndarray):
-        self.places = places
-        self.first = int(places[0])
-        self.cells = np.zeros(len(places), np.intc)
-
-
 class Made:
-    """The cells of the results of several blocks, the later ones of which have higher places."""
+    """The cells of the results of operations, by place; -1 where there is none."""
 
     def __init__(self) -> None:
-        self._blocks: list[MadeIn] = []
+        self._first = 0
+        self._cells = array("i")
 
-    def __bool__(self) -> bool:
-        return bool(self._blocks)
+    def cover(self, first: int, last: int) -> None:
+        """Make room for results at places from ``first`` to ``last``."""
+        if not self._cells:
+            self._first = first
+        if first < self._first:
+            self._cells[:0] = _NONE * (self._first - first)
+            self._first = first
+        self._cells.extend(_NONE * (last + 1 - self._first - len(self._cells)))
 
-    def append(self, block: MadeIn) -> None:
-        self._blocks.append(block)
+    def __getitem__(self, place: int) -> int:
+        at = place - self._first
+        return self._cells[at] if 0 <= at < len(self._cells) else -1
+
+    def __setitem__(self, place: int, cell: int) -> None:
+        self._cells[place - self._first] = cell
+
+    def take(self, places: np.ndarray, cells) -> None:
+        """Set the cells of many places."""
+        np.frombuffer(self._cells, np.intc)[places - self._first] = cells
 
     def cells(self, places: np.ndarray) -> np.ndarray:
-        """The cells of places, -1 of those that no block has."""
-        found = np.full(len(places), -1, np.intc)
-        firsts = np.array([block.first for block in self._blocks], np.intc)
-        which = np.searchsorted(firsts, places, side="right") - 1
-        for i in np.unique(which[which >= 0]).tolist():
-            of_block = np.flatnonzero(which == i)
-            at, is_here = among(places[of_block], self._blocks[i].places)
-            found[of_block[is_here]] = self._blocks[i].cells[at[is_here]]
+        """The cells of many places."""
+        at = places - self._first
+        outside = (at < 0) | (at >= len(self._cells))
+        at[outside] = 0
+        found = np.frombuffer(self._cells, np.intc)[at]
+        found[outside] = -1
         return found
-
-    def cell(self, place: int) -> int | None:
-        """The cell of a place, if a block has it."""
-        i = bisect.bisect_right(self._blocks, place, key=_first) - 1
-        if i < 0:
-            return None
-        block = self._blocks[i]
-        at = int(np.searchsorted(block.places, np.intc(place)))
-        return int(block.cells[at]) if at < len(block.places) and block.places[at] == place else None
-
-
-_first = operator.attrgetter("first")

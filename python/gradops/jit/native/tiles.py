@@ -114,19 +114,17 @@ class Work(NamedTuple):
 
 def tiled(program: Program, steps: list, wanted: set[int], machine: machines.Machine) -> list:
     """The steps, with groups of those on large arrays as one step each."""
-    if not ufuncs.are_known() or not any(_is_large(program, step) for step in steps):
+    large = {place for place, value in program.values.others.items() if np.size(value) > LARGEST_CALL}
+    if not large or not ufuncs.are_known() or all(isinstance(s, Block) or large.isdisjoint(s.places) for s in steps):
         return steps
-    return _Grouping(program, steps, wanted, machine).steps()
-
-
-def _is_large(program: Program, step) -> bool:
-    return not isinstance(step, Block) and any(np.size(program.value(p)) > LARGEST_CALL for p in step.places)
+    grouping = _Grouping(program, steps, wanted, machine, large)
+    return grouping.steps() if grouping.domains else steps
 
 
 class _Grouping:
     """The steps of a program while groups are found."""
 
-    def __init__(self, program: Program, steps: list, wanted: set[int], machine: machines.Machine):
+    def __init__(self, program: Program, steps: list, wanted: set[int], machine: machines.Machine, large: set[int]):
         self.program, self.given, self.wanted, self.machine = program, steps, wanted, machine
         self.alias: dict[int, int] = {}
         """The place of which another is a view, by the latter."""
@@ -139,7 +137,7 @@ class _Grouping:
         }
         """The matrix of which another is the transpose, by the latter."""
         self.upright: list[Place] = []
-        self.domains = self._domains()
+        self.domains = self._domains(large)
 
     def _is_turned(self, step: Step) -> bool:
         source = step.arguments[0]
@@ -150,12 +148,12 @@ class _Grouping:
 
     # Domains.
 
-    def _domains(self) -> dict[int, Domain]:
+    def _domains(self, large: set[int]) -> dict[int, Domain]:
         """The domain of arrays, by their size."""
         plan = Plan(self.program, [step.uses for step in self.given])
         found: dict[int, Domain] = {}
         for step in self.given:
-            if isinstance(step, Block) or step.several:
+            if isinstance(step, Block) or step.several or large.isdisjoint(step.places) and large.isdisjoint(step.uses):
                 continue
             value = self.program.value(step.places[0])
             size = max([np.size(value), *(np.size(self.example(x)) for x in step.arguments if isinstance(x, Place))])
