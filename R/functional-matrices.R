@@ -18,8 +18,8 @@
 #'   0 is found from a recorded program of `func`; columns without an element in common share a pass, so that a banded
 #'   Hessian of thousands of rows costs a handful. On NumPy, the default backend, only.
 #' @inheritParams grad
-#' @returns For R numbers: `jacobian()` gives a matrix with a row for each element of the value (in R's order) and a
-#'   column for each of `x`, with the names of both; `hessian()` a square matrix with the names of `x`; the products a
+#' @returns Without `x`, `jacobian(func)` and `hessian(func)` are functions of it. For R numbers: `jacobian()` gives a
+#'   matrix with a row for each element of the value (in R's order) and a column for each of `x`, with the names of both; `hessian()` a square matrix with the names of `x`; the products a
 #'   list of `value` and `product`. For a list of R numbers, `jacobian()` gives a list of such matrices in the form of
 #'   `x`, and `hessian()` a list of lists. For tensors: tensors, of the shape of the value followed by that of `x`. With
 #'   `sparse` matrices in both cases, whose rows and columns are elements in R's order.
@@ -48,7 +48,11 @@
 #' @export
 jacobian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Richardson", side = NULL,
                      method.args = list(), sparse = FALSE) {
-  check_numderiv(method, side, method.args, length(x))
+  check_numderiv(method, side, method.args, if (missing(x)) length(side) else length(x))
+  if (missing(x)) {
+    check_function(func)
+    return(function(x, ...) jacobian(func, x, ..., strict = strict, strategy = strategy, sparse = sparse))
+  }
   known <- if (is.null(strategy) && !flag(strict) && !flag(sparse)) {
     matrix_again("jacobian", func, x, numderiv_extra(...))
   }
@@ -79,7 +83,11 @@ jacobian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Ri
 #' @export
 hessian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Richardson",
                     method.args = list(), sparse = FALSE) {
-  check_numderiv(method, NULL, method.args, length(x))
+  check_numderiv(method, NULL, method.args, 0L)
+  if (missing(x)) {
+    check_function(func)
+    return(function(x, ...) hessian(func, x, ..., strict = strict, strategy = strategy, sparse = sparse))
+  }
   known <- if (is.null(strategy) && !flag(strict) && !flag(sparse)) {
     matrix_again("hessian", func, x, numderiv_extra(...))
   }

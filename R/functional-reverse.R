@@ -3,9 +3,9 @@
 #' `grad(func, x)` is the gradient of `func` at `x`, exact to rounding, and is called as `numDeriv::grad()` is; so are
 #' [jacobian()] and [hessian()]. `gradient(f, x)` is the same, and also gives gradients of recorded tensors.
 #'
-#' `grad_fn(f)` is the gradient of `f` as an R function of R numbers, `value_and_grad_fn(f)` gives its value and its
-#' gradient, and `hessian_fn(f)` its Hessian: what [stats::optim()], [stats::nlminb()], [stats::optimHess()] and
-#' `maxLik::maxLik()` want. With [objective()] they share one evaluation.
+#' `grad(f)`, without `x`, and `grad_fn(f)` are the gradient of `f` as an R function of R numbers, `value_and_grad(f)`
+#' gives its value and its gradient, and `hessian_fn(f)`, or `hessian(f)`, its Hessian: what [stats::optim()],
+#' [stats::nlminb()], [stats::optimHess()] and `maxLik::maxLik()` want. With [objective()] they share one evaluation.
 #'
 #' `f` is ordinary R code on tensors of the default backend: R's arithmetic and mathematics, `sum()`, `[`, `%*%` and the
 #' ops. R numbers come back as R numbers, with the dim and names of the input (integers count as numbers); for tensors
@@ -13,16 +13,19 @@
 #'
 #' `grad()` of a function that is vectorised, with a value for each element of `x`, is the derivative of each, as in
 #' numDeriv: the Jacobian times a vector of ones.
+#'
+#' `value_and_grad_fn()` is the old name of `value_and_grad()`; it warns.
 #' @param f,func A function that returns one number (for `grad()`, or as many as `x` holds).
 #' @param argnums The arguments to differentiate by, from 1; for several, the gradient is a list.
 #' @param has_aux If `TRUE`, `f` returns a list of its value and something else, which is passed through.
 #' @param f_or_y A function, or a tensor computed from `x`.
-#' @param x R numbers, a tensor, a variable, or a list of these, which goes to the function as one argument.
+#' @param x R numbers, a tensor, a variable, or a list of these, which goes to the function as one argument. Without it
+#'   `grad(func)` is a function.
 #' @param ... More arguments of the function, passed on as they are.
 #' @param method,side,method.args Settings of numDeriv's approximation: checked, then ignored, as nothing is
 #'   approximated. At a kink the derivative is the op's own, whatever `side` says.
 #' @returns `grad()`, `gradient()`: the gradient, in the form of `x`. `grad_fn()`: a function that returns it (with
-#'   `has_aux`, a list of it and `aux`). `value_and_grad_fn()`: a function that returns a list of `value` and `gradient`
+#'   `has_aux`, a list of it and `aux`). `value_and_grad()`: a function that returns a list of `value` and `gradient`
 #'   (and `aux`). `hessian_fn()`: a function that returns what [hessian()] does. These functions take `f`'s arguments.
 #' @section Errors:
 #' - `gradops_error_gradient`: `f` returns no number, or more than one.
@@ -43,7 +46,7 @@
 #' examples, and a page for those who come from RTMB.
 #' @section Repeated calls:
 #' On the NumPy backend a function that is differentiated a second time (with a loop, the first time) is compiled, as by
-#' [jit()], and its program is kept for the next calls: by `grad_fn(f)`, `value_and_grad_fn(f)`, `hessian_fn(f)` and
+#' [jit()], and its program is kept for the next calls: by `grad_fn(f)`, `value_and_grad(f)`, `hessian_fn(f)` and
 #' `objective(f)` as long as these live, by `gradient(f, x)`, `grad(f, x)`, `hessian(f, x)` and `jacobian(f, x)` for the
 #' last 20 functions. Gradients are by a vector, an array or a list of them, Hessians and Jacobians by a vector or an
 #' array. More arguments (`gradient(f, x, data)`) are part of the program: with others the function runs as it stands
@@ -66,14 +69,18 @@
 #'
 #' # parameters in a list, and the value with the gradient: a logistic regression
 #' loss <- function(p) -sum(dbinom(mtcars$am, 1, plogis(p$a + p$b * mtcars$wt), log = TRUE))
-#' value_and_grad_fn(loss)(list(a = 0, b = 0))
+#' value_and_grad(loss)(list(a = 0, b = 0))
 #'
 #' # of what was computed already
 #' x <- parameter(c(1, 2))
 #' gradient(sum(x^3), x)
 #' @export
 grad <- function(func, x, ..., method = "Richardson", side = NULL, method.args = list()) {
-  check_function_at(func, x, "`grad_fn(func)` is the gradient as a function.")
+  if (missing(x)) {
+    check_function(func)
+    return(grad_fn(with_extra(func, list(...))))
+  }
+  check_function_at(func, x)
   check_numderiv(method, side, method.args, length(x))
   check_differentiable(x, "x")
   f <- with_extra(func, numderiv_extra(...))
@@ -116,7 +123,7 @@ gradient <- function(f_or_y, x, ...) {
 #' @rdname grad
 #' @export
 grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
-  both <- value_and_grad_fn(f, argnums, flag(has_aux))
+  both <- value_and_grad(f, argnums, flag(has_aux))
   function(...) {
     result <- both(...)
     if (has_aux) result[c("gradient", "aux")] else result$gradient
@@ -125,7 +132,7 @@ grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
 
 #' @rdname grad
 #' @export
-value_and_grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
+value_and_grad <- function(f, argnums = 1L, has_aux = FALSE) {
   check_function(f)
   argnums <- argument_positions(argnums)
   flag(has_aux)
@@ -161,6 +168,13 @@ value_and_grad_by <- function(f, again, argnums = 1L, has_aux = FALSE) {
       if (has_aux) list(aux = result[[1]][[2]])
     )
   }
+}
+
+#' @rdname grad
+#' @export
+value_and_grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
+  lifecycle::deprecate_warn("0.1.0", "value_and_grad_fn()", "value_and_grad()")
+  value_and_grad(f, argnums, has_aux)
 }
 
 #' @rdname grad

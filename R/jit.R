@@ -1,7 +1,7 @@
 #' Compile a function
 #'
 #' `f` is traced once for each signature of shapes, dtypes and static arguments, and then run without R: by `jax.jit`,
-#' `tf.function`, a graph of PyTorch's or, on NumPy, a recorded program. `jit(value_and_grad_fn(f))` holds the gradient
+#' `tf.function`, a graph of PyTorch's or, on NumPy, a recorded program. `jit(value_and_grad(f))` holds the gradient
 #' too.
 #'
 #' A single integer is part of the signature, and `f` is traced again for another; so is a single double beside tensors
@@ -39,7 +39,7 @@
 #' # a log-likelihood with its gradient, compiled together
 #' counts <- c(2, 0, 3, 1)
 #' loss <- function(rate) -sum(dpois(counts, rate, log = TRUE))
-#' both <- jit(value_and_grad_fn(loss))
+#' both <- jit(value_and_grad(loss))
 #' both(2)
 #'
 #' f <- jit(function(x) sum(exp(x)^2))

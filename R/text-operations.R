@@ -31,20 +31,20 @@ NULL
 #' @rdname texts
 #' @export
 text_join <- function(..., separator = "") {
-  text_result(call_core("autodiff.text.join", operand(list(...)), operand(separator)))
+  text_result(call_core("text.join", operand(list(...)), operand(separator)))
 }
 
 #' @rdname texts
 #' @export
 text_split <- function(x, separator = NULL) {
-  lapply(several(call_core("autodiff.text.split", operand(x), operand(separator))), text_result)
+  lapply(several(call_core("text.split", operand(x), operand(separator))), text_result)
 }
 
 #' @rdname texts
 #' @export
 text_format <- function(template, ...) {
   given <- lapply(list(...), format_value)
-  fill <- core[["autodiff.text.format"]] %||% load_core("autodiff.text.format")
+  fill <- core[["text.format"]] %||% load_core("text.format")
   text_result(call_python(fill, c(list(template), given)))
 }
 
@@ -65,23 +65,23 @@ text_result <- function(x) {
 #' @rdname texts
 #' @export
 text_replace <- function(x, old, new) {
-  text_result(call_core("autodiff.text.replace", operand(x), operand(old), operand(new)))
+  text_result(call_core("text.replace", operand(x), operand(old), operand(new)))
 }
 
 #' @rdname texts
 #' @export
 text_upper <- function(x) {
-  text_result(call_core("autodiff.text.upper", operand(x)))
+  text_result(call_core("text.upper", operand(x)))
 }
 
 #' @rdname texts
 #' @export
 text_lower <- function(x) {
-  text_result(call_core("autodiff.text.lower", operand(x)))
+  text_result(call_core("text.lower", operand(x)))
 }
 
 #' @rdname texts
 #' @export
 text_strip <- function(x) {
-  text_result(call_core("autodiff.text.strip", operand(x)))
+  text_result(call_core("text.strip", operand(x)))
 }

@@ -28,7 +28,7 @@ X <- model.matrix(formula, infert)
 y <- infert$case
 
 coefficients <- function() {
-  loss <- value_and_grad_fn(function(beta) {
+  loss <- value_and_grad(function(beta) {
     eta <- X %*% beta
     sum(log1pexp(eta) - y * eta)
   })

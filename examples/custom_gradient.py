@@ -94,7 +94,7 @@ def main() -> None:
     header = f"{'backend':12}" + "".join(title.rjust(width) for title, width in titles)
     print(header, "-" * len(header), sep="\n")
     for name in filter(backends.installed, backends.NAMES):
-        with config.use_backend(name), np.errstate(over="ignore"):
+        with config.backend_scope(name), np.errstate(over="ignore"):
             plain, custom, first, second = derivatives()
             apart = np.abs(logistic_regression(x, y) - reference).max()
         print(f"{name:12}{plain:>14}{custom:>15}{first:>20.16f}{second:>21.16f}{apart:>19.1e}")

@@ -57,7 +57,7 @@ each <- function(f, x, ...) {
 }
 
 # A step of Adam (Kingma and Ba, 2015): the new parameters and moments.
-slope <- value_and_grad_fn(loss)
+slope <- value_and_grad(loss)
 adam <- jit(function(state, step, data, rate) {
   found <- slope(state$p, data$source, data$label, data$target, rate)
   m <- each(\(m, g) 0.9 * m + 0.1 * g, state$m, found$gradient)

@@ -163,7 +163,7 @@ def main() -> None:
         if not backends.installed(backend):
             print(f"{backend:<10} not installed")
             continue
-        with config.use_backend(backend):
+        with config.backend_scope(backend):
             for adversarial in (False, True):
                 found, parameters = train(backend, adversarial, options.steps)
                 word = "yes" if adversarial else "no"

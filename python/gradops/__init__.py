@@ -2,13 +2,12 @@
 
 from . import array_api, autodiff, config, errors, extend, functional, numpy, ops, scipy, text
 from ._names import namespace
-from .autodiff import Parameter, Variable, to
+from .autodiff import Parameter, Variable, to_backend
 from .flow import (
     checkpoint,
     checkpoint_name,
     checkpoint_policy,
     custom_gradient,
-    gradient,
     gradient_checkpoint_scope,
     save_anything_except_these_names,
     save_only_these_names,
@@ -19,6 +18,7 @@ from .flow import (
     stop_gradient_scope,
 )
 from .functional import grad, value_and_grad
+from .functional.reverse import gradient
 from .functional.transformations import custom_jvp, hessian, hvp, jacobian, jvp, linear_transpose, linearize, vjp, vmap
 from .jit import jit
 
@@ -61,11 +61,11 @@ __all__ = [
     "stop_gradient",
     "stop_gradient_scope",
     "text",
-    "to",
+    "to_backend",
     "value_and_grad",
     "vjp",
     "vmap",
     "array_api",  # after the modules whose names are suggested first
 ]
 
-__dir__, __getattr__ = namespace(__name__, later=("inference",))
+__dir__, __getattr__ = namespace(__name__, later=("inference",), renamed={"to": "gradops.to_backend"})

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import pkgutil
 import sys
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
 
-def namespace(name: str, later: tuple[str, ...] = ()) -> tuple[Callable[[], list[str]], Callable[[str], Any]]:
+def namespace(
+    name: str, later: tuple[str, ...] = (), renamed: Mapping[str, str] | None = None
+) -> tuple[Callable[[], list[str]], Callable[[str], Any]]:
     """``__dir__`` and ``__getattr__`` of the module of that name: its ``__all__``, and a suggestion for other names.
 
     Args:
         later: its modules that are imported when they are first read, as they take long.
+        renamed: old names, which warn, and where what they stand for is now.
     """
+    RENAMED.update({f"{name}.{old}": new for old, new in (renamed or {}).items()})
 
     def __dir__() -> list[str]:
         return sorted(sys.modules[name].__all__)
@@ -23,6 +29,10 @@ def namespace(name: str, later: tuple[str, ...] = ()) -> tuple[Callable[[], list
     def __getattr__(wanted: str):
         if wanted in later:
             return importlib.import_module(f"{name}.{wanted}")
+        new = RENAMED.get(f"{name}.{wanted}")
+        if new is not None:
+            warnings.warn(f"`{name}.{wanted}` is `{new}` now", DeprecationWarning, stacklevel=2)
+            return pkgutil.resolve_name(new)
         message = f"module {name!r} has no attribute {wanted!r}"
         if not wanted.startswith("_"):
             found = _suggested(name, wanted)
@@ -31,6 +41,10 @@ def namespace(name: str, later: tuple[str, ...] = ()) -> tuple[Callable[[], list
         raise AttributeError(message)
 
     return __dir__, __getattr__
+
+
+RENAMED: dict[str, str] = {}
+"""Old public names, and the new ones."""
 
 
 def closest(wanted: str, known: Iterable[str]) -> str | None:

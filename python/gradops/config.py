@@ -18,15 +18,15 @@ from .errors import ArgumentError, Given
 
 __all__ = [
     "backend",
+    "backend_scope",
     "epsilon",
     "floatx",
     "lost_gradients",
+    "lost_gradients_scope",
     "set_backend",
     "set_epsilon",
     "set_floatx",
     "set_lost_gradients",
-    "use_backend",
-    "use_lost_gradients",
 ]
 
 _scoped: ContextVar[str | None] = ContextVar("gradops_backend", default=None)
@@ -40,12 +40,12 @@ def backend() -> str:
 
     Examples:
         >>> from gradops import config
-        >>> with config.use_backend("numpy"):
+        >>> with config.backend_scope("numpy"):
         ...     print(config.backend())
         numpy
 
     See Also:
-        :func:`set_backend`, :func:`use_backend`.
+        :func:`set_backend`, :func:`backend_scope`.
     """
     return _scoped.get() or _settings["backend"]
 
@@ -69,16 +69,16 @@ def set_backend(name: str) -> None:
         numpy 6.0
 
     See Also:
-        :func:`use_backend` for a block, :func:`backend`, :func:`gradops.to`.
+        :func:`backend_scope` for a block, :func:`backend`, :func:`gradops.to_backend`.
     """
     backends.by_name(name).prepare(floatx())
     _settings["backend"] = name
 
 
-class use_backend(Scope):
+class backend_scope(Scope):
     """Scope in which ``name`` is the default backend, in this thread or task only.
 
-    Use as ``with use_backend("torch"):`` or as decorator, on functions, coroutines and generators. For ``"jax"``
+    Use as ``with backend_scope("torch"):`` or as decorator, on functions, coroutines and generators. For ``"jax"``
     JAX's 64-bit mode is on inside where ``floatx()`` needs it, and afterwards as it was.
 
     Raises:
@@ -86,13 +86,13 @@ class use_backend(Scope):
 
     Examples:
         >>> import gradops
-        >>> with gradops.config.use_backend("numpy"):
+        >>> with gradops.config.backend_scope("numpy"):
         ...     print(gradops.grad(lambda x: x**2)(3.0))
         6.0
 
         This needs ``gradops[torch]``:
 
-        >>> with gradops.config.use_backend("torch"):
+        >>> with gradops.config.backend_scope("torch"):
         ...     gradops.grad(lambda x: x**2)(3.0)
         tensor(6., dtype=torch.float64)
 
@@ -115,8 +115,8 @@ class use_backend(Scope):
         _ends_of_thread.leave(self)
         _ends.leave(self)
 
-    def _again(self) -> use_backend:
-        return use_backend(self._name)
+    def _again(self) -> backend_scope:
+        return backend_scope(self._name)
 
 
 _ends = Ends("gradops_backends")
@@ -132,7 +132,7 @@ def lost_gradients() -> str:
         'error'
 
     See Also:
-        :func:`set_lost_gradients`, :func:`use_lost_gradients`.
+        :func:`set_lost_gradients`, :func:`lost_gradients_scope`.
     """
     return _scoped_losses.get() or _settings["lost_gradients"]
 
@@ -160,12 +160,12 @@ def set_lost_gradients(action: str) -> None:
         gradops.errors.GradientError: a variable that requires a gradient was made a Python float: ...
 
     See Also:
-        :func:`use_lost_gradients` for a block, :func:`lost_gradients`.
+        :func:`lost_gradients_scope` for a block, :func:`lost_gradients`.
     """
     _settings["lost_gradients"] = _action(action)
 
 
-class use_lost_gradients(Scope):
+class lost_gradients_scope(Scope):
     """Scope in which :func:`set_lost_gradients` holds, in this thread or task only; ``with`` or decorator.
 
     Raises:
@@ -175,7 +175,7 @@ class use_lost_gradients(Scope):
         A part that shall be a constant says so; then nothing is lost:
 
         >>> import gradops
-        >>> with gradops.config.use_lost_gradients("error"):
+        >>> with gradops.config.lost_gradients_scope("error"):
         ...     print(gradops.grad(lambda x: x * float(gradops.stop_gradient(x)))(3.0))
         3.0
 
@@ -194,8 +194,8 @@ class use_lost_gradients(Scope):
     def __exit__(self, *error) -> None:
         _ends.leave(self)
 
-    def _again(self) -> use_lost_gradients:
-        return use_lost_gradients(self._action)
+    def _again(self) -> lost_gradients_scope:
+        return lost_gradients_scope(self._action)
 
 
 def _action(given) -> str:
@@ -213,4 +213,6 @@ def default_backend() -> backends.Backend:
     return loaded
 
 
-__dir__, __getattr__ = namespace(__name__)
+_RENAMED = {"use_backend": "backend_scope", "use_lost_gradients": "lost_gradients_scope"}
+
+__dir__, __getattr__ = namespace(__name__, renamed={old: f"{__name__}.{new}" for old, new in _RENAMED.items()})

@@ -107,7 +107,7 @@ def results(case, compiler: str, arguments: dict) -> tuple[list, list]:
         return [x for x in parity.flat(function(**{**known, **dict(zip(names, given))})) if x is not None]
 
     given = [known[name] for name in names]
-    with config.use_backend(backend):
+    with config.backend_scope(backend):
         return parity.numpy(run(*given)), parity.numpy(compiled(run)(*given))
 
 
@@ -120,7 +120,7 @@ def gradients(case, compiler: str, arguments: dict) -> tuple[list, list]:
     def scalar(f: Callable) -> Callable:
         return lambda *values: parity.loss(found := f(*values), parity.weights(found))
 
-    with config.use_backend(backend):
+    with config.backend_scope(backend):
         want = parity.native_gradient(scalar(results), xs, backend)
         if backend == "torch":  # whose compiler takes the function and differentiates it itself
             return want, parity.native_gradient(scalar(compiled(results)), xs, backend)

@@ -85,7 +85,7 @@ def pytest_runtest_call(item):
 @pytest.fixture(params=BACKENDS)
 def backend(request):
     """Each library in turn, as the default one."""
-    with config.use_backend(request.param):
+    with config.backend_scope(request.param):
         yield request.param
 
 

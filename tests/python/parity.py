@@ -172,7 +172,7 @@ def numpy(value):
 
 
 def call(case: Case, backend: str, arguments: dict):
-    with config.use_backend(backend):
+    with config.backend_scope(backend):
         return case.function()(**{k: tensors(v, backend) for k, v in arguments.items()})
 
 

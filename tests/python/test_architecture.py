@@ -46,7 +46,7 @@ assert has_derivative("huber")
 for name in backends.NAMES:
     if not backends.installed(name):
         continue
-    with gradops.config.use_backend(name):
+    with gradops.config.backend_scope(name):
         at = ops.convert_to_tensor(x.tolist())
         assert np.allclose(ops.convert_to_numpy(huber(at, 1.5)), expected), name
         first = gradops.grad(lambda t: ops.sum(huber(t, 1.5)))(at)

@@ -21,7 +21,7 @@ MATRIX = np.arange(6.0).reshape(2, 3) / 7
 
 
 def result(f, x, backend):
-    with config.use_backend(backend):
+    with config.backend_scope(backend):
         return numpy(f(tensors(np.asarray(x), backend)))
 
 
@@ -208,7 +208,7 @@ NONSENSE = {
 @pytest.mark.parametrize("what", NONSENSE)
 def test_nonsense_is_refused(what, backend):
     """Whatever NumPy would make of it: what is no number is an error of ours, on every backend."""
-    with config.use_backend(backend), pytest.raises(GradopsError):
+    with config.backend_scope(backend), pytest.raises(GradopsError):
         NONSENSE[what]()
 
 

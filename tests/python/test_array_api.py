@@ -178,7 +178,7 @@ def test_functions_take_what_the_standard_says(name):
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values_are_those_of_the_standard(name, backend):
-    with config.use_backend(backend):
+    with config.backend_scope(backend):
         for arguments, keywords in calls(name):
             want = parts(call(strict, name, arguments, keywords, of(strict.asarray)))
             got = call(array_api, name, arguments, keywords, of(lambda x: tensors(x, backend)))
@@ -276,7 +276,7 @@ def test_a_device_says_whose_new_arrays_are():
     assert v.to_device(v.device) is v
     for backend in BACKENDS:
         x = tensors(LINE, backend)
-        with config.use_backend(backend) if isinstance(x.device, str) else config.use_backend("numpy"):
+        with config.backend_scope(backend) if isinstance(x.device, str) else config.backend_scope("numpy"):
             for made in (array_api.zeros(2, device=x.device), array_api.asarray([1, 2], device=x.device)):
                 assert gradops.backends.of(made).name == backend
         if hasattr(x, "__dlpack__"):

@@ -64,7 +64,7 @@ def taken(name: str, backend: str, inner=lambda x: x) -> list[str]:
         given[argument] = masked(value)
         if given[argument] is not None:
             try:
-                with config.use_backend(backend), warnings.catch_warnings():
+                with config.backend_scope(backend), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     case.function()(**given)
                 found.append(argument)
@@ -93,7 +93,7 @@ def test_no_op_takes_masked_elements_beside_variables():
 @everywhere
 def test_other_arithmetics_are_refused(backend, refused):
     """``np.matrix`` multiplied in the rules of the tape: the gradient of sum(x * x) was another one."""
-    with config.use_backend(backend):
+    with config.backend_scope(backend):
         x = ops.ones((3,))
         calls = [
             lambda: ops.exp(refused),
@@ -107,7 +107,7 @@ def test_other_arithmetics_are_refused(backend, refused):
             lambda: functional.vjp(lambda x: x * 2, x, refused),
             lambda: functional.hvp(lambda x: ops.sum(x * x), x, refused),
             lambda: jit(lambda x: x * 2)(refused),
-            lambda: gradops.to(refused, backend),
+            lambda: gradops.to_backend(refused, backend),
         ]
         for i, call in enumerate(calls):
             with pytest.raises(ArgumentTypeError):
@@ -165,7 +165,7 @@ def test_the_error_says_what_to_do():
 def test_other_classes_are_arrays(backend, kind, tmp_path):
     numbers = np.array([1.0, 2.0, 3.0])
     x = memory(tmp_path, numbers) if kind == "memmap" else numbers.view(Named)
-    with config.use_backend(backend):
+    with config.backend_scope(backend):
         tensor = ops.array(numbers)
         for given in (ops.exp(x), gradops.stop_gradient(ops.exp(x)), jit(lambda x: ops.exp(x))(x)):
             np.testing.assert_allclose(np.asarray(given), np.exp(numbers))

@@ -64,7 +64,7 @@ def whose(case: Case, backend: str, chosen: str, orders: int = 1, alone: str | N
         return loss(made, weights(made))
 
     def all_of_them(*values):
-        with config.use_backend(chosen):
+        with config.backend_scope(chosen):
             found["results"] = owners(results(*values))
             if not case.gradients:
                 return 0.0
@@ -159,7 +159,7 @@ def test_tensors_beside_numbers_and_lists_in_a_list(backend):
     for name, f in functions.items():
         for kind in kinds:
             g = lambda z, y, f=f, kind=kind: ops.sum(ops.square(f(z, y)))  # noqa: E731
-            with config.use_backend(OTHER[backend]):
+            with config.backend_scope(OTHER[backend]):
                 if kind is kinds[0]:
                     got, want = gradops.grad(g)(tensor, y.tolist()), gradops.grad(g)(tensor, other)
                 else:

@@ -179,7 +179,7 @@ def test_ranges_of_an_unknown_size():
         "step": lambda n: ops.arange(2 * n, 0, -2),
         "dtype": lambda n: ops.arange(n, dtype="float32"),
     }
-    with gradops.config.use_backend("torch"):
+    with gradops.config.backend_scope("torch"):
         for name, f in made.items():
             graphs = []
 
@@ -204,7 +204,7 @@ def graphs_of(f, arguments) -> int:
 
     torch._dynamo.reset()
     compiled = torch.compile(f, fullgraph=True, backend=backend)
-    with gradops.config.use_backend("torch"):
+    with gradops.config.backend_scope("torch"):
         for n in arguments:
             torch.testing.assert_close(compiled(n), f(n))
     return len(graphs)
@@ -350,7 +350,7 @@ def test_windows_of_a_size(name):
     assert graphs_of(window, (5, 6, 7)) == 3  # a window's values are computed beforehand
     torch._dynamo.reset()
     compiled = torch.compile(lambda x: x * window(x.shape[0]), fullgraph=True, backend="eager")
-    with gradops.config.use_backend("torch"):
+    with gradops.config.backend_scope("torch"):
         torch.testing.assert_close(compiled(torch.ones(8)), torch.ones(8) * window(8))
     with pytest.raises(torch._dynamo.exc.Unsupported, match="must be one known number"):
         torch.compile(window, fullgraph=True, backend="eager")(torch.tensor(5))

@@ -106,7 +106,7 @@ def test_ops(backend):
 
 
 def test_the_default_backend(backend):
-    with gradops.config.use_backend(backend.name):
+    with gradops.config.backend_scope(backend.name):
         assert backends.of(ops.exp(1.0)) is backend
 
 

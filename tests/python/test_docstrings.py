@@ -99,7 +99,7 @@ def runnable(path: str) -> list[doctest.Example]:
 @pytest.fixture(autouse=True)
 def settings_restored():
     floatx, epsilon, backend = config.floatx(), config.epsilon(), config.backend()
-    with config.use_backend("numpy"):
+    with config.backend_scope("numpy"):
         yield
     config.set_floatx(floatx)
     config.set_epsilon(epsilon)

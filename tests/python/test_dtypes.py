@@ -117,7 +117,7 @@ def test_numbers(backend, op):
 @everywhere
 def test_numbers_meet_floatx(backend):
     config.set_floatx("float32")
-    with config.use_backend(backend):
+    with config.backend_scope(backend):
         here = known(backend)
         assert ops.dtype(ops.add(here["i4"], 0.5)) == "float32"
         assert ops.dtype(ops.add(here["i4"], 1j)) == "complex64"
@@ -193,7 +193,7 @@ def test_every_dtype_casts_to_every_other(backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_numbers_that_a_dtype_does_not_hold(backend):
     """PyTorch and TensorFlow wrapped them round: 1 and 200 in int8 were -55."""
-    with config.use_backend(backend):
+    with config.backend_scope(backend):
         for name, number in (("int8", 200), ("uint8", -1), ("int32", 10**30), ("int16", 2**15)):
             x = ops.cast(ops.array([1, 2]), name)
             for op in (ops.add, ops.multiply, ops.maximum, ops.less):
@@ -233,7 +233,7 @@ BEYOND = {
 )
 def test_written_numbers_are_not_wrapped_round(name, backend):
     """All backends made -56 of 200 in int8; TensorFlow and JAX took no notice of such an `initial`."""
-    with config.use_backend(backend):
+    with config.backend_scope(backend):
         x = ops.cast(ops.array([1, 2]), "int8")
         with pytest.raises(ArgumentError, match=f"`{name.split()[0]}`"):
             BEYOND[name](x)
@@ -245,7 +245,7 @@ def test_written_numbers_are_not_wrapped_round(name, backend):
 
 @everywhere
 def test_floats_beyond_an_integer_dtype(backend):
-    with config.use_backend(backend):
+    with config.backend_scope(backend):
         x = ops.array([300.0, -300.0, float("nan")])
         to_numpy = backends.by_name(backend).to_numpy
         np.testing.assert_array_equal(to_numpy(ops.saturate_cast(x, "int8")), [127, -128, 0])
@@ -263,7 +263,7 @@ def test_products_in_a_small_dtype(backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_orders_of_polygamma(backend):
-    with config.use_backend(backend):
+    with config.backend_scope(backend):
         x = ops.array([1.0, 2.0])
         for order in ([1, 2], ops.array([1, 2]), np.array([1.0, 2.0]), 1.5, None):
             with pytest.raises(ArgumentTypeError, match="`polygamma`: `n` must be a whole number"):

@@ -41,7 +41,7 @@ def test_nothing_is_computed():
     """A product that no memory would hold."""
     large = ShapeDtypeStruct((10**6, 10**6), "float32")
     for backend in ("torch", "jax", "tensorflow"):
-        with config.use_backend(backend):
+        with config.backend_scope(backend):
             assert eval_shape(lambda x: ops.matmul(x, x) + 1, large) == large
 
 

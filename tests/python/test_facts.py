@@ -46,7 +46,7 @@ def examples(name: str) -> list[dict]:
 def told(entry: Op, law) -> list:
     """What a law says for all inputs of an op that it can tell about."""
     found = []
-    with config.use_backend("numpy"), warnings.catch_warnings(), np.errstate(all="ignore"):
+    with config.backend_scope("numpy"), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for arguments in examples(entry.name):
             try:

@@ -226,7 +226,7 @@ def test_inside_native_transforms():
 
     import jax
 
-    with config.use_backend("jax"):
+    with config.backend_scope("jax"):
         x = tensors(X, "jax")
         close(jax.jit(gradops.grad(energy))(x), energy_gradient(X))
         close(jax.jit(gradops.grad(energy_of_gradient))(x))

@@ -21,7 +21,7 @@ TANGENTS = (np.ones(2), np.zeros(2))
 @pytest.fixture(params=[*BACKENDS, "variable"])
 def backend(request):
     name = "numpy" if request.param == "variable" else request.param
-    with config.use_backend(name):
+    with config.backend_scope(name):
         yield request.param
 
 

@@ -233,7 +233,7 @@ def test_what_numpy_made_of_another_librarys_tensors_is_said_to_have_no_gradient
         for _ in range(2):
             with pytest.raises(GradientError, match=said):
                 derivative()
-        with config.use_lost_gradients("warn"), pytest.warns(UserWarning, match=said):
+        with config.lost_gradients_scope("warn"), pytest.warns(UserWarning, match=said):
             assert not ops.convert_to_numpy(derivative()).any()
     if library == "tensorflow":
         with pytest.raises(GradientError, match="NumPy's float32"):

@@ -35,7 +35,7 @@ class OfJax:
 @pytest.fixture(params=backends.NAMES)
 def backend(request):
     pytest.importorskip(request.param)
-    with gradops.config.use_backend(request.param):
+    with gradops.config.backend_scope(request.param):
         yield request.param
 
 

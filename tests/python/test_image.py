@@ -253,7 +253,7 @@ def test_compiled_gradients(name):
 
     v = Variable(photo, requires_grad=True)
     (wanted,) = autodiff.grad(loss(v), [v])
-    with config.use_backend("jax"):
+    with config.backend_scope("jax"):
         got = jax.jit(jax.grad(loss))(tensors(photo, "jax"))
     np.testing.assert_allclose(got, wanted.data, rtol=1e-5, atol=1e-8)
 

@@ -158,7 +158,7 @@ def test_pairs_at_the_ends(name, dtype):
 @everywhere
 def test_whole_numbers_divided_by_0(backend):
     """NumPy's was 0, JAX's -1 or -2, PyTorch and TensorFlow raised, each in its own words."""
-    with config.use_backend(backend):
+    with config.backend_scope(backend):
         x, y = ops.array([4, 6]), ops.array([0, 2])
         for divide in (ops.floor_divide, ops.mod, ops.fmod):
             for a, b in ((x, y), (x, 0), (7, y), (ops.cast(x, "uint8"), ops.cast(y, "uint8"))):
@@ -191,7 +191,7 @@ def test_whole_numbers_divided_by_0_on_variables():
 def test_whole_numbers_in_a_trace():
     """Where values are unknown the number is JAX's."""
     jax = pytest.importorskip("jax")
-    with config.use_backend("jax"):
+    with config.backend_scope("jax"):
         x = ops.array([4, 6])
         for function, theirs in ((ops.floor_divide, jax.numpy.floor_divide), (ops.power, jax.numpy.power)):
             for other in ([3, 2], [0, 2], [-1, 2]):
@@ -203,7 +203,7 @@ def test_whole_numbers_in_a_trace():
 
 @everywhere
 def test_what_bools_become(backend):
-    with config.use_backend(backend):
+    with config.backend_scope(backend):
         x = ops.array([True, False])
         kinds = {
             "int64": [ops.square(x), ops.power(x, x), ops.negative(x), ops.mod(x, ops.array([True, True])), ops.sum(x)],
@@ -220,7 +220,7 @@ def test_what_bools_become(backend):
 @everywhere
 def test_pixels_in_activations(backend):
     """They were computed in eight bits: log_sigmoid(1) was -255 on NumPy, softsign(255) infinite on three."""
-    with config.use_backend(backend):
+    with config.backend_scope(backend):
         x = np.array([0, 1, 128, 255], "uint8")
         for f in (ops.log_sigmoid, ops.softsign, ops.squareplus, ops.soft_shrink, ops.sparsemax):
             np.testing.assert_allclose(numpy(f(tensors(x, backend))), numpy(f(tensors(x.astype("float64"), backend))))

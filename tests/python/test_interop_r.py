@@ -33,7 +33,7 @@ def test_generated_r_files_are_current():
 
 def test_arrays_of_r_go_to_the_default_backend_unless_a_tensor_says_otherwise():
     torch = pytest.importorskip("torch")
-    with gradops.config.use_backend("torch"):
+    with gradops.config.backend_scope("torch"):
         assert isinstance(r.op("exp")(marked(1.0, 2.0)), torch.Tensor)
         assert isinstance(r.op("add")(marked(1.0, 2.0), np.ones(2)), np.ndarray)
     assert isinstance(r.op("exp")(marked(1.0, 2.0)), np.ndarray)

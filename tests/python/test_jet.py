@@ -80,7 +80,7 @@ def matrices(x):
 def test_ops_of_matrices_are_alike_on_all_libraries(backend):
     rng = np.random.default_rng(0)
     x, series = rng.normal(size=(3, 3)), list(rng.normal(size=(3, 3, 3)))
-    with config.use_backend("numpy"):
+    with config.backend_scope("numpy"):
         value, *found = along(matrices, (x,), (series,), 3)
     x, series = _tree.map_leaves(lambda x: tensors(x, backend), (x, series))
     got = numbers(jet(matrices, (x,), (series,)))

@@ -545,7 +545,7 @@ def test_masks_that_are_known_or_written_by_are_compiled():
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_sequences_of_numbers_in_a_trace(backend):
     """JAX makes a number in a trace a tracer, whose value is not known."""
-    with config.use_backend(backend):
+    with config.backend_scope(backend):
         compiled = jit(lambda x: ops.add(ops.multiply(x, ops.arange(3)), ops.arange(1.0, 4.0, 1)))
         np.testing.assert_allclose(numpy(compiled(on(backend, [5.0, 5.0, 5.0]))), [1, 7, 13])
 

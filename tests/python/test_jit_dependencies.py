@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from gradops import Variable, autodiff, config, custom_gradient, ops, to, value_and_grad
+from gradops import Variable, autodiff, config, custom_gradient, ops, to_backend, value_and_grad
 from gradops.jit import JitError, jit
 from gradops.jit.dependencies import Captured
 
@@ -222,8 +222,8 @@ class Holder:
 @pytest.mark.parametrize("backend", ["numpy", "torch", "jax"])
 def test_what_holds_a_tensor(backend):
     pytest.importorskip(backend)
-    with config.use_backend(backend):
-        x, held = to(X, backend), Holder(ops.ones((3,)))
+    with config.backend_scope(backend):
+        x, held = to_backend(X, backend), Holder(ops.ones((3,)))
         f = jit(lambda x: ops.sum(ops.multiply(x, held)))
         for value in (1.0, 2.0, 5.0):
             held.value = ops.full((3,), value)
@@ -267,7 +267,7 @@ def test_data_of_variables():
 
 @pytest.mark.parametrize("backend", ["numpy", "jax", "tensorflow"])
 def test_variables_that_require_a_gradient_are_an_error(backend):
-    with config.use_backend(backend):
+    with config.backend_scope(backend):
         v = Variable(np.ones(3), requires_grad=True)
         with pytest.raises(JitError, match="(?s)requires a gradient.*pass the variable as an argument"):
             jit(lambda x: ops.sum(x * v))(X)
@@ -367,8 +367,8 @@ def test_own_changes_are_an_error_on_every_backend(backend):
         seen.append(1)
         return x * len(seen)
 
-    with config.use_backend(backend), pytest.raises(JitError, match="changed what it reads.*`seen"):
-        jit(f)(to(X, backend))
+    with config.backend_scope(backend), pytest.raises(JitError, match="changed what it reads.*`seen"):
+        jit(f)(to_backend(X, backend))
 
 
 class Lazy:

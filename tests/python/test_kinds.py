@@ -211,7 +211,7 @@ REFUSED = {
 @everywhere
 @pytest.mark.parametrize("name", REFUSED)
 def test_complex_numbers_are_refused_where_they_have_no_answer(name, backend):
-    with config.use_backend(backend), pytest.raises(ArgumentTypeError, match=rf"`{name}`.*real|`x1` must be real"):
+    with config.backend_scope(backend), pytest.raises(ArgumentTypeError, match=rf"`{name}`.*real|`x1` must be real"):
         REFUSED[name](tensors(Z, backend))
 
 

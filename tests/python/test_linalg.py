@@ -449,7 +449,7 @@ def test_namespace():
 @pytest.mark.parametrize("backend", ["numpy", "torch", "tensorflow", "jax"])
 def test_subscripts_that_are_no_string(backend):
     pytest.importorskip(backend)
-    with gradops.config.use_backend(backend):
+    with gradops.config.backend_scope(backend):
         x = ops.ones((2, 2))
     with pytest.raises(gradops.errors.ArgumentTypeError, match="`subscripts` must be a string; got 1.5"):
         ops.einsum(1.5, x)

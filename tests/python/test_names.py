@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 import random
+import re
 import subprocess
 import sys
 import types
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
+from parity import BACKENDS
 from scipy_checks import modules
 
 import gradops
 from gradops import Variable, _names, functional, ops
-from gradops.errors import ArgumentTypeError
+from gradops.errors import ArgumentTypeError, GradientError
 
 for _later in ("gradops.inference", "gradops.interop.r"):
     importlib.import_module(_later)
@@ -39,7 +44,7 @@ def test_the_public_modules():
         *SCIPY,
         "gradops.inference.transforms",
         *(f"gradops.array_api{name}" for name in ("", ".fft", ".linalg", ".special")),
-        *(f"gradops.{name}" for name in "ops.image ops.nn autodiff.profiler autodiff.text".split()),
+        *(f"gradops.{name}" for name in "ops.image ops.nn autodiff.profiler".split()),
     }
 
 
@@ -110,7 +115,7 @@ def test_a_typing_error_in_a_name_gets_a_suggestion(name):
         (gradops, "hesian", "gradops.hessian"),
         (gradops, "no_grad", "autodiff.no_grad"),
         (gradops, "sum", "ops.sum"),
-        (gradops, "use_backend", "config.use_backend"),
+        (gradops, "backend_scope", "config.backend_scope"),
         (gradops, "value_and_gard", "gradops.value_and_grad"),
         (functional, "ArgumentError", "errors.ArgumentError"),
         (ops, "resize", "ops.image.resize"),
@@ -152,9 +157,42 @@ def test_grad_of_a_function_and_its_argument(wrong):
     assert gradops.grad(lambda x, y: ops.sum(x * y), np.int64(1))(2.0, 3.0) == 2
 
 
-def test_gradient_of_a_function():
-    with pytest.raises(ArgumentTypeError, match=r"`y` must be a tensor .*got function.\n.*`gradops.grad\(f\)\(x\)`"):
-        gradops.gradient(lambda x: x, np.ones(2))
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gradient_of_a_function(backend):
+    x = {"a": gradops.to_backend(np.array([1.0, 2.0]), backend), "b": gradops.to_backend(np.array([3.0]), backend)}
+    found = gradops.gradient(lambda x: ops.sum(x["a"] ** 2 * x["b"]), x)
+    assert [ops.convert_to_numpy(found[k]).tolist() for k in "ab"] == [[6, 12], [5]]
+    assert type(found["a"]) is type(x["a"])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_objective_without_data(backend):
+    x = gradops.to_backend(np.array([1.0, 2.0]), backend)
+    found = functional.objective(lambda x: ops.sum(x**3))
+    values = [found(x), *found.value_and_grad(x), gradops.grad(found)(x), found.hessian(x), found.hvp(x, x)[1]]
+    expected = [9, 9, [3, 12], [3, 12], [[6, 0], [0, 12]], [6, 24]]
+    assert [ops.convert_to_numpy(value).tolist() for value in values] == expected
+    assert repr(found) == "<objective>"
+    with pytest.raises(GradientError, match="scalar"):
+        functional.objective(lambda x: x)(x)
+
+
+# Names that were others once.
+
+
+def test_an_old_name_warns_once_and_works():
+    assert len(_names.RENAMED) > 20
+    for old, new in _names.RENAMED.items():
+        module, _, name = old.rpartition(".")
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("default")
+            for _ in range(2):
+                found = getattr(importlib.import_module(module), name)
+        assert found is pkgutil.resolve_name(new) and name not in dir(sys.modules[module])
+        assert [str(one.message) for one in said] == [f"`{old}` is `{new}` now"]
+        assert said[0].category is DeprecationWarning and said[0].filename == __file__
+    with pytest.warns(DeprecationWarning), gradops.config.use_backend("numpy"):
+        assert gradops.config.backend() == "numpy"
 
 
 def test_a_scale_that_is_no_number():
@@ -173,3 +211,50 @@ def test_an_array_of_variables_says_what_keeps_the_gradient():
         with pytest.raises(ArgumentTypeError, match=r"import gradops.numpy as np.*the value alone"):
             made()
     assert ops.stack([p[0], 1.0]).requires_grad
+
+
+# Names in both languages: docs/names.md.
+
+ROOT = Path(__file__).parents[2]
+NAMES_PAGE = (ROOT / "docs/names.md").read_text()
+NAMESPACE = (ROOT / "NAMESPACE").read_text()
+PREFIXES = {
+    "gradops": ["", "op_"],
+    "gradops.autodiff": ["", "autodiff_", "with_"],
+    "gradops.functional": ["", "op_"],
+    "gradops.config": ["config_"],
+    "gradops.text": ["text_"],
+    "gradops.inference": [""],
+    "gradops.extend": ["extend_"],
+    "gradops.ops": ["op_"],
+    "gradops.ops.image": ["op_image_"],
+    "gradops.autodiff.profiler": ["with_"],
+}
+
+
+def names_of_page(part: str, columns: slice) -> list[list[str]]:
+    rows = [line.split("|")[1:-1] for line in part.splitlines() if line.startswith("|")][2:]
+    return [re.findall(r"`([\w.$:]+)[^`]*`", "".join(row[columns])) for row in rows]
+
+
+def in_r(name: str) -> bool:
+    return re.search(rf"^(export\({name}\)|S3method\((\w+::)?{name},)", NAMESPACE, re.M) is not None
+
+
+def test_the_page_of_names_has_every_name_that_differs():
+    table, old = NAMES_PAGE.split("## Old names")
+    pythons = {name.rpartition(".")[2] for row in names_of_page(table, slice(1, 2)) for name in row}
+    for module, prefixes in PREFIXES.items():
+        for name in importlib.import_module(module).__all__:
+            same = any(in_r(prefix + form) for prefix in prefixes for form in (name, name.lower()))
+            assert same or name in pythons, f"{module}.{name}"
+    public = {name for module in MODULES.values() for name in module.__all__}
+    assert pythons <= public
+    for row in names_of_page(table, slice(2, 3)):
+        for name in row:
+            other = "::" in name or name.startswith(("$", "gradops_error")) or name.endswith("_")
+            assert other or in_r(name) or name == "variable", name
+    python_rows = [row for row in names_of_page(old, slice(1, 2)) if not in_r(row[0])]
+    said = {name.removeprefix("gradops.") for row in python_rows for name in row}
+    assert all(any(done.endswith(f".{name}") for done in _names.RENAMED) for name in said - {"autodiff.text"})
+    assert all(any(done.endswith(f".{name}") or ".text." in done for name in said) for done in _names.RENAMED)

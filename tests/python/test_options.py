@@ -84,7 +84,7 @@ def gradients(case, backend: str, arguments: dict):
         weights = [np.cos(1.0 + np.arange(ops.size(y))).reshape(ops.shape(y)) for y in each]
         return sum((ops.sum(ops.real(ops.multiply(y, tensors(w, backend)))) for y, w in zip(each, weights)), 0.0)
 
-    with config.use_backend(backend):
+    with config.backend_scope(backend):
         places = tuple(range(len(case.gradients)))
         return gradops.grad(total, argnums=places)(*[given_[name] for name in case.gradients])
 

@@ -45,7 +45,7 @@ def check(case, arguments, backend: str) -> None:
     xs = [tensors(x, backend) for x in differentiated(case, arguments)]
     scalar = scalar_function(case, arguments, backend)
     every = tuple(range(len(xs)))
-    with config.use_backend(backend):
+    with config.backend_scope(backend):
         one = tensors(np.array(1.0), backend)
         wanted = gradops.grad(scalar, every)(*xs)
         for way in WAYS:

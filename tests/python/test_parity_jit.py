@@ -66,7 +66,7 @@ def compare(case, backend: str, f, values: list) -> None:
 
     NumPy's while PyTorch is chosen: what an op makes of numbers must be of its arguments' library all the same.
     """
-    with config.use_backend("torch" if backend == "numpy" and values and "torch" in BACKENDS else backend):
+    with config.backend_scope("torch" if backend == "numpy" and values and "torch" in BACKENDS else backend):
         compiled = jit(f)
         for change in (lambda v: v, turned):
             given = [tensors(change(v), backend) for v in values]

@@ -101,7 +101,7 @@ def values(backend: str) -> list:
     ]
     plain += [(), [], [1, 2], (2, 1), [1.0, [2.0, 3.0]], {}, {"a": 1.0}, [None], ["a"], slice(None), object(), identity]
     arrays = [np.array([None, 1], object), np.array(["a"]), np.array(["2020-01-01"], "datetime64[D]"), np.ones((2, 2))]
-    with config.use_backend(backend):
+    with config.backend_scope(backend):
         tensors = [tensor([1.0, 2.0]), tensor([[2.0, 1.0], [1.0, 3.0]]), tensor(np.arange(6).reshape(2, 3)), tensor(2)]
         tensors += [tensor([True, False]), tensor(np.zeros((0, 2))), tensor(np.ones((1, 4, 4, 1))), tensor([1 + 2j])]
         tensors += [tensor([1, 2], "float32"), tensor([1.0], "float16"), tensor([1, 2], "uint8")]
@@ -129,7 +129,7 @@ def raw_errors(backend: str, seed: int, times: int, called: dict) -> list[str]:
         for name, function in sorted(called.items()) * times:
             positional, named = draw(function, pool, choose)
             try:
-                with config.use_backend(backend):
+                with config.backend_scope(backend):
                     function(*positional, **named)
             except (ArgumentError, ArgumentTypeError) as error:
                 of_an_op = name.startswith("gradops.array_api")

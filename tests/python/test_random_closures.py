@@ -12,7 +12,7 @@ import pytest
 from seeds import seeds
 
 import gradops
-from gradops import to
+from gradops import to_backend
 from gradops.jit import jit
 
 X = np.array([0.5, 1.0, 1.5])
@@ -272,7 +272,7 @@ class Closing:
 def check(program: Closing, backend: str = "numpy") -> None:
     f = program.module.f
     derived = program.rng.choice([lambda f: f, gradops.value_and_grad, lambda f: lambda x: (f(x), gradops.grad(f)(x))])
-    plain, compiled, x = derived(f), jit(derived(f)), to(X, backend)
+    plain, compiled, x = derived(f), jit(derived(f)), to_backend(X, backend)
     try:
         for _ in range(5):
             for _ in range(2):

@@ -61,7 +61,7 @@ def quietly(test):
 
     @functools.wraps(test)
     def run(name, *more):
-        with config.use_backend("numpy"), warnings.catch_warnings(), np.errstate(all="ignore"):
+        with config.backend_scope("numpy"), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             test(name, *more)
 

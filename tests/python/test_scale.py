@@ -127,7 +127,7 @@ def test_ten_thousand_scopes_left_by_errors():
 from gradops import config, gradient_checkpoint_scope, stop_gradient_scope
 from gradops.autodiff import detect_anomaly, enable_grad, inference_mode, is_grad_enabled, profiler, set_grad_enabled
 scopes = [no_grad, enable_grad, inference_mode, lambda: set_grad_enabled(False), stop_gradient_scope, detect_anomaly,
-    gradient_checkpoint_scope, lambda: config.use_backend("numpy"), profiler.profile]
+    gradient_checkpoint_scope, lambda: config.backend_scope("numpy"), profiler.profile]
 x = Variable(np.ones(100), requires_grad=True)
 def fail(i):
     try:

@@ -390,7 +390,7 @@ def test_programs_of_the_libraries():
 def test_error_functions_of_complex_numbers(name, backend):
     """SciPy's values on each library, and as the gradient of the real part the conjugate of the derivative."""
     z, step = np.array([0.5 + 0.3j, -2.0 + 1.0j, 1e-3j]), 1e-6
-    found = gradops.to(z, backend)
+    found = gradops.to_backend(z, backend)
     np.testing.assert_allclose(
         ops.convert_to_numpy(getattr(special, name)(found)), getattr(scipys, name)(z), rtol=1e-13
     )

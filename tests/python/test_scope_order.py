@@ -23,8 +23,8 @@ SCOPES = {
     "set_grad_enabled": lambda: set_grad_enabled(False),
     "stop_gradient_scope": stop_gradient_scope,
     "gradient_checkpoint_scope": gradient_checkpoint_scope,
-    "numpy": lambda: config.use_backend("numpy"),
-    "torch": lambda: config.use_backend("torch"),
+    "numpy": lambda: config.backend_scope("numpy"),
+    "torch": lambda: config.backend_scope("torch"),
 }
 
 
@@ -159,21 +159,21 @@ def test_a_scope_that_another_thread_leaves():
 
 
 def test_use_backend_decorates_what_runs_later():
-    @config.use_backend("torch")
+    @config.backend_scope("torch")
     def plain():
         return config.backend()
 
-    @config.use_backend("torch")
+    @config.backend_scope("torch")
     def generator():
         for _ in range(2):
             yield config.backend()
 
-    @config.use_backend("torch")
+    @config.backend_scope("torch")
     async def coroutine():
         await asyncio.sleep(0)
         return config.backend()
 
-    @config.use_backend("torch")
+    @config.backend_scope("torch")
     async def async_generator():
         yield config.backend()
         await asyncio.sleep(0)
@@ -199,11 +199,11 @@ def test_use_backend_gives_jax_its_precision_back():
     before = jax.config.jax_enable_x64
     try:
         jax.config.update("jax_enable_x64", False)
-        with config.use_backend("jax"):
+        with config.backend_scope("jax"):
             assert jax.config.jax_enable_x64
             assert ops.dtype(ops.exp(1.0)) == "float64"
             assert ops.dtype(gradops.grad(ops.exp)(1.0)) == "float64"
-            with config.use_backend("jax"):
+            with config.backend_scope("jax"):
                 pass
             assert jax.config.jax_enable_x64
         assert not jax.config.jax_enable_x64
@@ -213,7 +213,7 @@ def test_use_backend_gives_jax_its_precision_back():
         assert jax.config.jax_enable_x64
         b.close()
         assert not jax.config.jax_enable_x64
-        with pytest.raises(RuntimeError, match="inside"), config.use_backend("jax"):
+        with pytest.raises(RuntimeError, match="inside"), config.backend_scope("jax"):
             raise RuntimeError("inside")
         assert not jax.config.jax_enable_x64
     finally:
@@ -221,7 +221,7 @@ def test_use_backend_gives_jax_its_precision_back():
 
 
 def held_jax():
-    with config.use_backend("jax"):
+    with config.backend_scope("jax"):
         yield
 
 

@@ -127,7 +127,7 @@ def test_bad_input(call, error, message, backend):
     """The same error on every backend, which names the op."""
     if error is AxisError:
         skip_on_a_gpu(backend)
-    with pytest.raises(error, match=message), config.use_backend(backend):
+    with pytest.raises(error, match=message), config.backend_scope(backend):
         call(tensors(x, backend))
 
 
@@ -314,7 +314,7 @@ def test_like_ops_stay_on_the_backend():
     for backend in BACKENDS:
         t = tensors(x, backend)
         for default in ("numpy", "torch"):
-            with config.use_backend(default):
+            with config.backend_scope(default):
                 made = [ops.full_like(t, 3), ops.empty_like(t), ops.pad(t, 1, constant_values=2), ops.tril(t)]
                 assert {type(m) for m in made} == {type(t)}
     np.testing.assert_array_equal(ops.pad([[1]], 1, constant_values=2), [[2, 2, 2], [2, 1, 2], [2, 2, 2]])

@@ -86,7 +86,7 @@ def ends(x, shard):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_shards_in_a_list(backend):
-    with gradops.config.use_backend(backend):
+    with gradops.config.backend_scope(backend):
         check(functional.objective(loss, SHARDS), ops.convert_to_tensor)
         check(functional.objective(loss, (DATA,)), ops.convert_to_tensor)
 
@@ -190,7 +190,7 @@ def of_bags():
 @pytest.mark.parametrize("held", [delayed, of_bags])
 def test_dask(held, backend):
     shards = held()
-    with gradops.config.use_backend(backend), dask().config.set(scheduler="threads", num_workers=2):
+    with gradops.config.backend_scope(backend), dask().config.set(scheduler="threads", num_workers=2):
         check(functional.objective(loss, shards), ops.convert_to_tensor)
 
 

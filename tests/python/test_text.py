@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import gradops
-from gradops import Parameter, Variable, ops
-from gradops.autodiff import Function, enable_grad, no_grad, text, to_dot
+from gradops import Parameter, Variable, ops, text
+from gradops.autodiff import Function, enable_grad, no_grad, to_dot
 from gradops.errors import (
     ArgumentError,
     ArgumentTypeError,

@@ -124,7 +124,7 @@ def test_every_case(case, every):
             return case.function()(**_tree.unflatten(structure, given))
 
         xs = [leaves[i] for i in places]
-        with config.use_backend("tensorflow"):
+        with config.backend_scope("tensorflow"):
             want = parity.flat(parity.numpy(f(*map(tf.constant, xs))))
             try:
                 got = parity.flat(parity.numpy(in_graph(f, *xs, every=every)))

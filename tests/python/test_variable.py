@@ -161,7 +161,7 @@ def test_a_function_that_is_differentiated_loses_no_gradient(way, derivative):
             DERIVATIVES[derivative](LOSING[way], x)
         assert "ops.stack" in str(caught.value) and "set_lost_gradients" in str(caught.value)
     if derivative != "root":  # which does not converge with such a derivative
-        with config.use_lost_gradients("warn"), pytest.warns(UserWarning, match="no gradient goes through it"):
+        with config.lost_gradients_scope("warn"), pytest.warns(UserWarning, match="no gradient goes through it"):
             DERIVATIVES[derivative](LOSING[way], x)
 
 
@@ -189,11 +189,11 @@ def test_lost_gradients_are_warned_of_where_that_is_set():
     try:
         with pytest.warns(UserWarning, match="no gradient goes through it"):
             np.testing.assert_array_equal(gradops.grad(f)(np.array([1.5, 2.0])), [0, 1.5])
-        with config.use_lost_gradients("error"), pytest.raises(GradientError):
+        with config.lost_gradients_scope("error"), pytest.raises(GradientError):
             gradops.grad(f)(np.array([1.5, 2.0]))
     finally:
         config.set_lost_gradients("error")
-    for set_it in (config.set_lost_gradients, config.use_lost_gradients):
+    for set_it in (config.set_lost_gradients, config.lost_gradients_scope):
         with pytest.raises(ArgumentError, match='`action` must be "error" or "warn"; got \'ignore\''):
             set_it("ignore")
     assert config.lost_gradients() == "error"

@@ -221,7 +221,7 @@ PER_SAMPLE = {
 def test_jaxs_vmap_of_each_derivative(name, shared):
     """Row by row, as a loop has it; with what is the same for all rows, closed over or not."""
     jax = pytest.importorskip("jax")
-    with gradops.config.use_backend("jax"):
+    with gradops.config.backend_scope("jax"):
         rng = np.random.default_rng(3)
         xs, vs, w = (jax.numpy.asarray(rng.normal(size=s)) for s in ((4, 3), (4, 3), (3,)))
 

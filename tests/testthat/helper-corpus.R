@@ -24,7 +24,7 @@ quietly <- function(code) {
 wrong_with <- function(case, compiled = TRUE) {
   value <- quietly(case$f(case$x))
   expected <- if (is.null(case$gradient)) quietly(numDeriv::grad(case$f, case$x)) else case$gradient(case$x)
-  derivative <- value_and_grad_fn(case$f)
+  derivative <- value_and_grad(case$f)
   found <- tryCatch(quietly(derivative(case$x)), error = identity, warning = identity)
   if (inherits(found, "condition")) {
     return(sprintf("%s: %s", case$name, conditionMessage(found)))
@@ -41,7 +41,7 @@ wrong_with <- function(case, compiled = TRUE) {
 # What a derivative that is asked for again says or prints otherwise than the first.
 wrong_again <- function(case, derivative) {
   for (x in list(case$x, case$x * 1.01 + 0.002)) {
-    expected <- heard_of(value_and_grad_fn(case$f), x)
+    expected <- heard_of(value_and_grad(case$f), x)
     found <- heard_of(derivative, x)
     if (!isTRUE(all.equal(found, expected, tolerance = 1e-10))) {
       return(sprintf("%s, again: %s", case$name, toString(all.equal(found, expected, tolerance = 1e-10))))

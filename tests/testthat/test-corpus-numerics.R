@@ -30,10 +30,10 @@ expect_corpus <- function(functions) {
             tolerance = entry$slope %||% 1e-6
           )
         }
-        first <- value_and_grad_fn(f)(entry$x)
+        first <- value_and_grad(f)(entry$x)
         at(entry$x, first$value, first$gradient)
         if (!isFALSE(entry$compiled) && (is_long() || backend == "numpy")) {
-          compiled <- jit(value_and_grad_fn(f))
+          compiled <- jit(value_and_grad(f))
           compiled(entry$x)
           second <- compiled(entry$again %||% (entry$x * 1.07 + 0.013))
           at(entry$again %||% (entry$x * 1.07 + 0.013), second$value, second$gradient)

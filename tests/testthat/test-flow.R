@@ -262,7 +262,7 @@ test_each("the generators of the Python libraries are restored under R too", {
   value <- checkpoint(f)(x)
   backward(sum(value[[1]]))
   expect_equal(as.numeric(x$grad), as.numeric(value[[2]] * value[[1]]))
-  natively <- value_and_grad_fn(
+  natively <- value_and_grad(
     function(x) {
       found <- checkpoint(f)(x)
       list(sum(found[[1]]), found)

@@ -35,7 +35,7 @@ test_once("the second call has a program, the first only of a loop, what has eff
     expect_identical(is.null(again(list(x))), !"for" %in% all.names(body(f)))
     found <- again(list(x))
     expect_equal(lapply(found, as.vector), list(value = 9, derivative = c(3, 12)))
-    derivative <- value_and_grad_fn(f)
+    derivative <- value_and_grad(f)
     for (i in 1:3) expect_equal(derivative(2 * x), list(value = 72, gradient = c(a = 12, b = 48)))
   }
   expect_null(called_twice(sin, 1))
@@ -163,7 +163,7 @@ test_each("all forms know a function again: more arguments, lists, matrices of d
   t <- c(0, 1, 2)
   calls <- expression(
     gradient(loss, p, t, y), gradient(loss, p, y = y, t = t), gradient(in_list, parts, t), grad(loss, p, t, y),
-    grad(loss, p, "simple", t = t, y = y), grad_fn(loss)(p, t, y), value_and_grad_fn(in_list)(parts, t = t),
+    grad(loss, p, "simple", t = t, y = y), grad_fn(loss)(p, t, y), value_and_grad(in_list)(parts, t = t),
     hessian(loss, p, t, y), hessian_fn(loss)(p, t, y), hessian(loss, p, t, y, strict = TRUE), jacobian(curve, p, t),
     jacobian(curve, p, t, scale = 3), jacobian(function(p) c(u = p[[1]]^2, v = p[[2]]), p),
     jacobian(function(p) list(u = p^2, v = 1), p), hessian(function(p) p^3, 2), jacobian(function(p) p^3, 2),

@@ -22,7 +22,7 @@ test_each("what they return besides is stats'", {
     expect_identical(found$convergence, 0L)
     sum(found$hessian)
   }
-  expect_equal(value_and_grad_fn(f)(c(1, 2))$value, 4 + 12 * 0.5897545123014^2, tolerance = 1e-6)
+  expect_equal(value_and_grad(f)(c(1, 2))$value, 4 + 12 * 0.5897545123014^2, tolerance = 1e-6)
   bounded <- function(p) sum(optim(c(1, 1), function(x) sum((x - p)^2), lower = 0.5)$par * 1:2)
   expect_equal(gradient(bounded, c(2, 0.1)), c(1, 0), tolerance = 1e-6)
   expect_identical(uniroot(function(x) x - 1, c(0, 3)), stats::uniroot(function(x) x - 1, c(0, 3)))

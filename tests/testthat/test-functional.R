@@ -1,11 +1,27 @@
 banana <- function(x) 100 * (x[2] - x[1]^2)^2 + (1 - x[1])^2
 banana_gradient <- function(x) c(-400 * x[1] * (x[2] - x[1]^2) - 2 * (1 - x[1]), 200 * (x[2] - x[1]^2))
 
-test_each("grad_fn() and value_and_grad_fn() go from numeric to numeric", {
+test_each("grad_fn() and value_and_grad() go from numeric to numeric", {
   x <- c(-1.2, 1)
   expect_equal(grad_fn(banana)(x), banana_gradient(x))
-  expect_equal(value_and_grad_fn(banana)(x), list(value = banana(x), gradient = banana_gradient(x)))
+  expect_equal(value_and_grad(banana)(x), list(value = banana(x), gradient = banana_gradient(x)))
   expect_equal(gradient(banana, x), banana_gradient(x))
+})
+
+test_each("grad(), jacobian() and hessian() without a place are functions", {
+  x <- c(-1.2, 1)
+  expect_equal(grad(banana)(x), banana_gradient(x))
+  expect_equal(hessian(banana)(x), hessian(banana, x))
+  expect_equal(jacobian(\(x, k) x^k, strict = TRUE)(x, 3), diag(3 * x^2))
+  expect_error(hessian(3), "`func` must be a function", class = "gradops_error_type")
+})
+
+test_once("an old name warns once", {
+  skip_without()
+  withr::local_options(lifecycle_verbosity = "default")
+  expect_warning(both <- value_and_grad_fn(banana), class = "lifecycle_warning_deprecated", "value_and_grad\\(\\)")
+  expect_no_warning(value_and_grad_fn(banana))
+  expect_equal(both(c(-1.2, 1)), value_and_grad(banana)(c(-1.2, 1)))
 })
 
 test_each("gradients have the dim and names of the input", {
@@ -24,7 +40,7 @@ test_each("several arguments, aux, tensors", {
   f <- function(x, y) sum(x * y^2)
   expect_equal(grad_fn(f, 2)(c(1, 2), c(3, 4)), c(6, 16))
   expect_equal(grad_fn(f, 1:2)(c(1, 2), c(3, 4)), list(c(9, 16), c(6, 16)))
-  with_aux <- value_and_grad_fn(\(x) list(sum(x^2), x + 1), has_aux = TRUE)(c(1, 2))
+  with_aux <- value_and_grad(\(x) list(sum(x^2), x + 1), has_aux = TRUE)(c(1, 2))
   expect_equal(with_aux$value, 5)
   expect_equal(with_aux$gradient, c(2, 4))
   expect_equal(as.numeric(with_aux$aux), c(2, 3))
@@ -34,7 +50,7 @@ test_each("several arguments, aux, tensors", {
 })
 
 test_each("optim() and nlminb() find a minimum", {
-  both <- value_and_grad_fn(banana)
+  both <- value_and_grad(banana)
   fit <- optim(c(-1.2, 1), \(x) both(x)$value, grad_fn(banana), method = "BFGS", control = list(reltol = 1e-14))
   expect_equal(fit$par, c(1, 1), tolerance = 1e-6)
   fit <- nlminb(c(-1.2, 1), \(x) both(x)$value, \(x) both(x)$gradient)
@@ -48,7 +64,7 @@ test_each("logistic regression agrees with glm()", {
     eta <- X %*% beta
     sum(op_softplus(eta) - infert$case * eta)
   }
-  both <- value_and_grad_fn(loss)
+  both <- value_and_grad(loss)
   fit <- optim(
     numeric(5), \(beta) both(beta)$value, \(beta) both(beta)$gradient,
     method = "BFGS", control = list(reltol = 1e-16)
@@ -104,7 +120,7 @@ test_each("jit() runs without R after the first call", {
   f <- jit(noted$f)
   for (x in list(c(1, 2), c(3, 4))) expect_equal(f(x), sum(exp(2 * x)))
   expect_equal(noted$calls(), 1)
-  both <- jit(value_and_grad_fn(banana))
+  both <- jit(value_and_grad(banana))
   for (x in list(c(-1.2, 1), c(0.5, 2))) {
     result <- both(x)
     expect_equal(result$value, banana(x))
@@ -260,7 +276,7 @@ test_each("derivatives at R's numbers are R's numbers, whatever the function clo
   expected <- 2 * (1 - exp(c(a = 1, b = 2)))
   expect_equal(gradient(f, at), expected)
   expect_equal(grad_fn(f)(at), expected)
-  expect_equal(value_and_grad_fn(f)(at)$value, sum((1 - exp(1:2))^2))
+  expect_equal(value_and_grad(f)(at)$value, sum((1 - exp(1:2))^2))
   expect_equal(as.vector(jacobian(f, at)), unname(expected))
   expect_equal(hessian(f, at), diag(2) * 2, ignore_attr = TRUE)
   best <- objective(f)

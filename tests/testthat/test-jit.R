@@ -23,7 +23,7 @@ test_each("R is entered to trace, once for each signature", {
   expect_equal(f(c(1, 2, 3)), sum(exp(2 * 1:3)))
   expect_equal(noted$calls(), 2)
   both <- counting(\(x) sum(x^3))
-  compiled <- jit(value_and_grad_fn(both$f))
+  compiled <- jit(value_and_grad(both$f))
   for (x in list(c(1, 2), c(3, 4))) expect_equal(compiled(x), list(value = sum(x^3), gradient = 3 * x^2))
   traces <- both$calls()
   compiled(c(5, 6))
@@ -47,7 +47,7 @@ test_each("new data are seen: variables assigned anew, also those of functions c
   helper <- function(x) X %*% x * 2
   expect_equal(g(x), sum(X %*% x * 2))
   k <- 2
-  h <- jit(value_and_grad_fn(\(x) sum(x^k)))
+  h <- jit(value_and_grad(\(x) sum(x^k)))
   expect_equal(h(x)$gradient, 2 * x)
   k <- 3
   expect_equal(h(x)$gradient, 3 * x^2)

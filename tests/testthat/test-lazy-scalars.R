@@ -23,7 +23,7 @@ start <- c(-2, -1.5, 0.5)
 
 test_each("loops over numbers have the derivatives of the same function that is not compiled", {
   for (f in list(in_scalars, in_elements)) {
-    compiled <- jit(value_and_grad_fn(f))(start)
+    compiled <- jit(value_and_grad(f))(start)
     expect_equal(compiled$value, f(start))
     expect_equal(compiled$gradient, gradient(f, start))
     expect_equal(compiled$gradient, numeric_gradient(f, start), tolerance = 1e-6)
@@ -34,7 +34,7 @@ test_each("loops over numbers have the derivatives of the same function that is 
 
 test_once("they are native, and R is left out of them", {
   skip_if(config_backend() != "numpy" || !reticulate::py_module_available("llvmlite"), "native code is NumPy's")
-  f <- jit(value_and_grad_fn(in_scalars))
+  f <- jit(value_and_grad(in_scalars))
   f(start)
   expect_match(paste(format(f), collapse = "\n"), "([0-9]+) steps, \\1 native in 1 run")
 })
@@ -47,7 +47,7 @@ test_once("long loops are written down in parts", {
     for (t in 1:4000) x <- x * 0.999 + p[2]
     x
   }
-  found <- jit(value_and_grad_fn(f))(c(2, 0.5))
+  found <- jit(value_and_grad(f))(c(2, 0.5))
   expect_equal(found$gradient, c(0.999^4000, (1 - 0.999^4000) / 0.001), tolerance = 1e-10)
 })
 
@@ -63,7 +63,7 @@ test_each("each function of R's on a number", {
   )
   for (f in functions) {
     g <- function(p) f(p[1]) * p[2] + f(p[2])
-    found <- jit(value_and_grad_fn(g))(c(0.6, 0.7))
+    found <- jit(value_and_grad(g))(c(0.6, 0.7))
     expect_equal(found$value, unname(as.numeric(g(c(0.6, 0.7)))))
     expect_equal(found$gradient, gradient(g, c(0.6, 0.7)), info = deparse1(f))
   }
@@ -77,7 +77,7 @@ test_each("names go with numbers as they do elsewhere", {
     a * p[["b"]] + exp(p["b"])
   }
   x <- c(a = 0.5, b = -0.3)
-  found <- jit(value_and_grad_fn(f))(x)
+  found <- jit(value_and_grad(f))(x)
   compiled <- seen
   expect_equal(unname(found$gradient), unname(gradient(f, x)))
   expect_equal(compiled, seen)
@@ -122,7 +122,7 @@ test_each("scopes, stopped and custom gradients in between", {
     fixed * p[2] + b * a + c + d + twice(a)
   }
   x <- c(0.3, -0.8)
-  found <- jit(value_and_grad_fn(f))(x)
+  found <- jit(value_and_grad(f))(x)
   expect_equal(found$gradient, gradient(f, x))
   a <- exp(x[1])
   expect_equal(found$gradient, c(a * 3 * a + a * a - 2 * a * x[2] + 100 * a, a * x[2] + a))
@@ -136,7 +136,7 @@ test_each("with loops and branches that are steps of the program", {
     op_cond(op_less(q, 5), function() last * r, function() r) + q
   }
   x <- c(0.1, -0.4)
-  found <- jit(value_and_grad_fn(f))(x)
+  found <- jit(value_and_grad(f))(x)
   of_numbers <- function(x) as.numeric(f(op_convert_to_tensor(x)))
   expect_equal(found$gradient, numeric_gradient(of_numbers, x), tolerance = 1e-6)
 })
@@ -156,7 +156,7 @@ test_each("a number is a tensor like any other", {
     sum(m %*% v[1:2]) + a
   }
   x <- c(0.2, 0.5, -0.1)
-  expect_equal(jit(value_and_grad_fn(f))(x)$gradient, gradient(f, x))
+  expect_equal(jit(value_and_grad(f))(x)$gradient, gradient(f, x))
   decides <- jit(function(p) if (p[1] * 2 > 1) p[1] else p[2])
   if (config_backend() == "numpy") {
     expect_equal(c(decides(c(1, 2)), decides(c(0, 2))), c(1, 2))
@@ -210,7 +210,7 @@ test_once("random functions of numbers, compiled and not", {
       sum(tanh(h)) + tanh(values[[length(values)]])
     }
     x <- c(0.4, -1.1)
-    compiled <- jit(value_and_grad_fn(f))(x)
+    compiled <- jit(value_and_grad(f))(x)
     expect_equal(compiled$gradient, gradient(f, x))
   }
 })
@@ -223,7 +223,7 @@ test_each("what is read of a vector between operations on numbers and on vectors
     b <- w[2] * 3
     v[1] * b + w[3]
   }
-  found <- jit(value_and_grad_fn(f))(start)
+  found <- jit(value_and_grad(f))(start)
   expect_equal(found$value, f(start))
   expect_equal(found$gradient, numeric_gradient(f, start), tolerance = 1e-6)
 })
@@ -241,7 +241,7 @@ test_each("elements of matrices and arrays", {
     for (i in 2:3) filled[i, 2] <- filled[i - 1, 1] * total
     total + cube[2, 1, 2] * cube[1, 2, 1] - sum(m[1, 2, drop = FALSE]) + sum(filled)
   }
-  found <- jit(value_and_grad_fn(f))(x)
+  found <- jit(value_and_grad(f))(x)
   expect_equal(found$value, f(x))
   expect_equal(found$gradient, numeric_gradient(f, x), tolerance = 1e-6)
   expect_identical(jit(function(p) dim(outer(p, p)[1, 1, drop = FALSE]) + 0 * p)(c(1, 2)), c(1, 1))
@@ -271,8 +271,8 @@ test_each("distributions of numbers in a loop are those of vectors", {
       }
       total
     }
-    found <- jit(value_and_grad_fn(loop))(parameters)
-    expected <- value_and_grad_fn(loop)(parameters)
+    found <- jit(value_and_grad(loop))(parameters)
+    expected <- value_and_grad(loop)(parameters)
     expect_equal(found$value, expected$value, tolerance = 1e-10, info = name)
     expect_equal(found$gradient, expected$gradient, tolerance = 1e-8, info = name)
   }

@@ -7,8 +7,8 @@ some <- function(cases, backend) {
 
 # The value and gradient of `f` compiled, as they are without.
 expect_same_compiled <- function(f, x, info = NULL) {
-  found <- jit(value_and_grad_fn(f))(x)
-  plain <- value_and_grad_fn(f)(x)
+  found <- jit(value_and_grad(f))(x)
+  plain <- value_and_grad(f)(x)
   expect_equal(found$value, plain$value, info = info, tolerance = 1e-12)
   expect_equal(found$gradient, plain$gradient, info = info, tolerance = 1e-12)
   expect_equal(found$gradient, numeric_gradient(function(x) as.numeric(f(x)), x), info = info, tolerance = 1e-6)
@@ -64,7 +64,7 @@ test_each("each way to make and to use a short vector", {
       found <- f(p[1:3] * p[4])
       sum(found * seq_len(length(found)))
     }
-    found <- jit(value_and_grad_fn(g))(x)
+    found <- jit(value_and_grad(g))(x)
     expect_equal(found$value, as.numeric(g(op_convert_to_tensor(x))), info = info)
     expect_equal(found$gradient, gradient(g, x), info = info)
     shape <- NULL
@@ -130,7 +130,7 @@ test_each("each way to make and to use a small matrix", {
         found <- f(make(p * p[4])) * warm
         sum(as.vector(found) * seq_len(length(found)))
       }
-      found <- jit(value_and_grad_fn(g))(x)
+      found <- jit(value_and_grad(g))(x)
       expect_equal(found$value, as.numeric(g(op_convert_to_tensor(x))), info = info)
       expect_equal(found$gradient, gradient(g, x), info = info)
       if (!identical(make, made[[1]])) break # of the others the first use alone
@@ -181,7 +181,7 @@ test_each("scopes, stopped and custom gradients, loops and branches beside short
     sum(fixed * v) + kept[1] * v[2] + sum(scaled) + sum(twice(v)) + sum(last) + again
   }
   x <- c(0.3, -0.8)
-  expect_equal(jit(value_and_grad_fn(f))(x)$gradient, gradient(f, x))
+  expect_equal(jit(value_and_grad(f))(x)$gradient, gradient(f, x))
   skip_if(!backend %in% c("numpy", "torch"), "scopes in which nothing is recorded are NumPy's and PyTorch's")
   g <- function(p) {
     v <- c(exp(p[1]), p[2])
@@ -189,7 +189,7 @@ test_each("scopes, stopped and custom gradients, loops and branches beside short
     whole <- with_no_grad(v %*% v) # the tensor of `v` is made in there
     sum(inside * v) + whole[1, 1] + (v %*% v)[1, 1]
   }
-  expect_equal(jit(value_and_grad_fn(g))(x)$gradient, gradient(g, x))
+  expect_equal(jit(value_and_grad(g))(x)$gradient, gradient(g, x))
 })
 
 test_each("what does not fit is an error as elsewhere", {
@@ -240,8 +240,8 @@ test_once("random functions of short vectors, compiled and not", {
       sum(tanh(h)) + sum(last) + sum(h[1, ] * h[3, ])
     }
     x <- c(0.4, -1.1, 0.3, 0.8, -0.2, 0.6)
-    compiled <- jit(value_and_grad_fn(f))(x)
-    plain <- value_and_grad_fn(f)(x)
+    compiled <- jit(value_and_grad(f))(x)
+    plain <- value_and_grad(f)(x)
     expect_equal(compiled, plain, tolerance = 1e-10, info = paste("round", round))
   }
 })

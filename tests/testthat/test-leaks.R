@@ -35,7 +35,7 @@ test_each("training leaves nothing behind", {
   skip_on_cran()
   times <- c(numpy = 300, torch = 200, tensorflow = 100, jax = 100)[[backend]]
   x <- parameter(c(1, 2))
-  expect_no_growth(function() value_and_grad_fn(function(v) sum(v^2))(c(1, 2)), times)
+  expect_no_growth(function() value_and_grad(function(v) sum(v^2))(c(1, 2)), times)
   double <- autodiff_function(
     function(ctx, x) {
       ctx$save_for_backward(x)

@@ -12,7 +12,7 @@ test_each("names for parts", {
   expect_error(c(a, b) %<-% 1:3, "2 names for 3 parts", class = "gradops_error_argument")
   # as in the training loops of keras3
   step <- function(w) {
-    c(loss, gradient) %<-% value_and_grad_fn(function(w) sum(w^2))(w)
+    c(loss, gradient) %<-% value_and_grad(function(w) sum(w^2))(w)
     w - 0.1 * gradient
   }
   expect_equal(step(c(1, 2)), c(0.8, 1.6))

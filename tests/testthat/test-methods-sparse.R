@@ -20,7 +20,7 @@ attach_both <- function(first, second) {
     "}",
     "p <- c(1.3, 0.7)",
     "slope <- sapply(1:2, function(i) { h <- replace(c(0, 0), i, 1e-5); (base(p + h) - base(p - h)) / 2e-5 })",
-    "found <- value_and_grad_fn(f)(p)",
+    "found <- value_and_grad(f)(p)",
     "cat(isTRUE(all.equal(found$value, base(p))), isTRUE(all.equal(found$gradient, slope, tolerance = 1e-6)), '\\n')",
     "plain <- as.matrix(crossprod(sparse, m))",
     "cat(isTRUE(all.equal(plain, base::crossprod(as.matrix(sparse), m))), isVirtualClass('Matrix'), '\\n')"

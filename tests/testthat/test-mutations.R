@@ -92,7 +92,7 @@ told <- function(terms, kind, changes, compiled) {
       jit = jit(f),
       objective = objective(f, jit = TRUE)$fn,
       gradient = local({
-        both <- jit(value_and_grad_fn(f))
+        both <- jit(value_and_grad(f))
         function(p) both(p)$value
       }),
       rule = local({

@@ -222,14 +222,14 @@ test_each("maxLik() takes values and gradients for each observation", {
   }
 })
 
-test_each("grad_fn(), value_and_grad_fn() and hessian_fn() fit the optimisers", {
+test_each("grad_fn(), value_and_grad() and hessian_fn() fit the optimisers", {
   f <- function(x, k) sum((x - k)^4) + sum(x^2)
   gradient <- grad_fn(f)
   expect_equal(gradient(c(a = 1, b = 2), k = 1), grad(f, c(a = 1, b = 2), k = 1))
   expect_equal(gradient(k = 1, x = c(1, 2)), gradient(c(1, 2), 1))
   expect_equal(hessian_fn(f)(k = 1, x = c(a = 1, b = 2)), hessian(f, c(a = 1, b = 2), 1))
   expect_equal(hessian_fn(\(k, x) k * sum(x^3), 2)(2, c(1, 2)), diag(c(12, 24)))
-  both <- value_and_grad_fn(f)
+  both <- value_and_grad(f)
   fit <- nlminb(c(3, -3), f, gradient, hessian_fn(f), k = 1)
   expect_equal(gradient(fit$par, 1), c(0, 0), tolerance = 1e-5)
   expect_equal(both(c(1, 2), k = 1), list(value = 6, gradient = c(2, 8)))

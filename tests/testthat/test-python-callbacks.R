@@ -186,7 +186,7 @@ test_each("programs call it back", {
   before <- calls
   program(c(5, 6))
   expect_equal(calls, before + 1)
-  both <- jit(value_and_grad_fn(function(x) sum(f(x) * 2)))
+  both <- jit(value_and_grad(function(x) sum(f(x) * 2)))
   expect_equal(both(c(0, 1)), list(value = 2 * sum(dnorm(0:1)), gradient = -2 * c(0, dnorm(1))))
 })
 

@@ -106,7 +106,7 @@ expect_programs <- function(count, at = sqrt(3)) { # where nothing ties
     expected <- of_r(steps, at)
     if (is.null(expected)) next
     words <- paste(unlist(steps), collapse = " ")
-    found <- tryCatch(suppressWarnings(value_and_grad_fn(program(steps))(at)), error = identity)
+    found <- tryCatch(suppressWarnings(value_and_grad(program(steps))(at)), error = identity)
     if (inherits(found, "error")) {
       expect_true(inherits(found, "gradops_error"), info = words)
     } else {

@@ -5,7 +5,7 @@ saved_functions <- function() {
   tripled <- op_custom_gradient(function(x) x^2, function(x, upstream) 3 * upstream)
   list(
     objective = objective(squares, jit = TRUE), plain = objective(squares), jit = jit(squares), grad = grad_fn(squares),
-    both = jit(value_and_grad_fn(squares)), custom = op_custom_gradient(function(x) list(x^2, function(u) 5 * u)),
+    both = jit(value_and_grad(squares)), custom = op_custom_gradient(function(x) list(x^2, function(u) 5 * u)),
     ruled = tripled, nested = jit(grad_fn(function(p) sum(tripled(p)))),
     made = autodiff_function(function(ctx, x) x^2, function(ctx, upstream) 7 * upstream),
     checkpoint = checkpoint(squares), vectorized = op_vectorize(function(x, y) x + 2 * y),

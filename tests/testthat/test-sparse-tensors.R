@@ -48,7 +48,7 @@ test_some("sparse matrices by parameters: values, gradients, compiled", {
   for (f in functions) {
     environment(f) <- home
     slope <- vapply(list(c(1e-5, 0), c(0, 1e-5)), function(h) (f(p + h) - f(p - h)) / 2e-5, 0)
-    found <- value_and_grad_fn(f)(p)
+    found <- value_and_grad(f)(p)
     expect_equal(as.numeric(found$value), f(p))
     expect_equal(found$gradient, slope, tolerance = 1e-6)
     if (backend == "numpy") expect_equal(objective(f, jit = TRUE)$gr(p), slope, tolerance = 1e-6)

@@ -6,7 +6,7 @@ both <- ts(matrix(c(1, 2, 3, 4, 5, 6, 7, 8), 4), start = c(2000, 3), frequency =
 
 # What R computes of R's numbers is what is computed and differentiated.
 expect_as_r <- function(f, at = 0.5) {
-  expect_equal(value_and_grad_fn(f)(at)$value, f(at))
+  expect_equal(value_and_grad(f)(at)$value, f(at))
   expect_equal(gradient(f, at), central(f, at), tolerance = 1e-6)
   compiled <- jit(f)
   expect_equal(as.numeric(compiled(at)), f(at))
@@ -73,7 +73,7 @@ test_each("series are arguments, too", {
   expect_as_r(function(x) sum(x * x), at)
   f <- function(p) sum((p$y - p$b * lag(p$y, -1))^2)
   at <- list(y = at, b = 0.5)
-  found <- value_and_grad_fn(f)(at)
+  found <- value_and_grad(f)(at)
   expect_equal(found$value, f(at))
   expect_equal(found$gradient$b, central(function(b) f(list(y = at$y, b = b)), 0.5), tolerance = 1e-6)
   expect_equal(jacobian(function(x) x - lag(x, -1), at$y), diff(diag(6)))

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import backends, config, ops
 from .._tree import map_items
-from ..autodiff import inplace, to
+from ..autodiff import inplace, to_backend
 from ..autodiff.variable import Variable
 from ..errors import ArgumentError, ArgumentTypeError, TypeOf
 from ..functional.batched import Batched
@@ -66,9 +66,9 @@ def made_at(device, make, *arguments, **keywords):
         return inplace.taking(made)
     library = _library_of(device)
     place = device.place if isinstance(device, Device) else device
-    with config.use_backend(library) if library != config.backend() else contextlib.nullcontext():
-        made = to(make(*arguments, **keywords), library)
-    made = made if device_of(made) == place else to(made, library, place)
+    with config.backend_scope(library) if library != config.backend() else contextlib.nullcontext():
+        made = to_backend(make(*arguments, **keywords), library)
+    made = made if device_of(made) == place else to_backend(made, library, place)
     made = inplace.taking(made)
     return inplace.fillable(made) if isinstance(device, Device) and not is_ours(made) else made
 
@@ -92,7 +92,7 @@ def to_device(x, device, /, *, stream=None):
     place = device.place if isinstance(device, Device) else device
     if device_of(data) == place:
         return x
-    moved = to(x, backends.of(data).name, place)
+    moved = to_backend(x, backends.of(data).name, place)
     return Variable(moved) if isinstance(x, Variable) else moved
 
 

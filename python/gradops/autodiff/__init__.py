@@ -7,7 +7,7 @@ from .diagnostics.gradcheck import gradcheck, gradgradcheck
 from .diagnostics.inspection import draw, to_dot
 from .function import Function, once_differentiable
 from .gradients import backward, get_gradient_edge, grad
-from .interchange import to
+from .interchange import to_backend
 from .modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .variable import Parameter, Variable
 
@@ -30,9 +30,8 @@ __all__ = [
     "profiler",
     "set_detect_anomaly",
     "set_grad_enabled",
-    "text",
-    "to",
+    "to_backend",
     "to_dot",
 ]
 
-__dir__, __getattr__ = namespace(__name__)
+__dir__, __getattr__ = namespace(__name__, renamed={"to": "gradops.to_backend"})

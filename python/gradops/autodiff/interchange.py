@@ -9,10 +9,10 @@ from ..backends import tracing
 from ..errors import ArgumentTypeError, BackendError, GradientError, GradopsError, JitError, TypeOf
 from .variable import Variable, method
 
-__all__ = ["to"]
+__all__ = ["to_backend"]
 
 
-def to(x, backend: str, device=None):
+def to_backend(x, backend: str, device=None):
     """``x`` as a tensor of another library.
 
     Args:
@@ -41,17 +41,17 @@ def to(x, backend: str, device=None):
         >>> import numpy as np
         >>> import gradops
         >>> x = np.array([1.0, 2.0])
-        >>> gradops.to(x, "numpy") is x
+        >>> gradops.to_backend(x, "numpy") is x
         True
 
         This needs ``gradops[torch]``; the derivative is then PyTorch's:
 
-        >>> y = gradops.to(x, "torch")
+        >>> y = gradops.to_backend(x, "torch")
         >>> print(gradops.grad(lambda y: (y**2).sum())(y))
         tensor([2., 4.], dtype=torch.float64)
 
     See Also:
-        ``gradops.ops.convert_to_numpy``, :func:`gradops.config.use_backend` for where numbers go.
+        ``gradops.ops.convert_to_numpy``, :func:`gradops.config.backend_scope` for where numbers go.
     """
     target = backends.by_name(backend)
     if isinstance(x, Variable):
@@ -70,7 +70,7 @@ def to(x, backend: str, device=None):
     return x if device is None else _placed(x, target, device)
 
 
-to.autograph_info__ = None  # type: ignore[attr-defined]  # TensorFlow's AutoGraph leaves it as it is
+to_backend.autograph_info__ = None  # type: ignore[attr-defined]  # TensorFlow's AutoGraph leaves it as it is
 
 
 def _moved_as_read(x, source, target):
@@ -106,7 +106,7 @@ def _converted(x, target, source=None):
         raise
     except Exception as error:
         raise ArgumentTypeError(
-            f"`to`: {target.name} cannot have {{x}}: {_said(error)}", argument="x", x=TypeOf(x)
+            f"`to_backend`: {target.name} cannot have {{x}}: {_said(error)}", argument="x", x=TypeOf(x)
         ) from error
 
 
@@ -117,7 +117,8 @@ def _placed(x, target, device):
         raise
     except Exception as error:
         raise BackendError(
-            f"`to`: {target.name} cannot put a tensor on the device {device!r}: {_said(error)}", argument="device"
+            f"`to_backend`: {target.name} cannot put a tensor on the device {device!r}: {_said(error)}",
+            argument="device",
         ) from error
 
 
@@ -138,7 +139,8 @@ def _traced(x, source) -> JitError | None:
 
 def _recorded(x) -> GradientError:
     return GradientError(
-        f"`to`: the gradient of `x`, a {type(x).__name__}, is being recorded, and cannot follow to another library.",
+        f"`to_backend`: the gradient of `x`, a {type(x).__name__}, is being recorded, and cannot follow to another "
+        "library.",
         argument="x",
         hint="take `stop_gradient(x)`",
     )
@@ -192,5 +194,6 @@ def _dlpack_device(self: Variable):
 def _speaking_dlpack(variable: Variable):
     if not hasattr(variable.data, "__dlpack__"):
         name = backends.of(variable.data).name
-        raise BackendError(f"this version of {name} has tensors without DLPack.", hint='give `gradops.to(v, "numpy")`')
+        hint = 'give `gradops.to_backend(v, "numpy")`'
+        raise BackendError(f"this version of {name} has tensors without DLPack.", hint=hint)
     return variable.data

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 else:
     Methods = object  # what `give()` and the floors above put here, for type checkers written down by tools/stubs
 
-_READING_TEXT = "`x.item()` and `x.tolist()` read it; its methods and `gradops.autodiff.text` keep the feedback"
+_READING_TEXT = "`x.item()` and `x.tolist()` read it; its methods and `gradops.text` keep the feedback"
 
 
 class Variable(Methods):

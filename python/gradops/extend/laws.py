@@ -193,7 +193,7 @@ def check(op: Callable, *arguments, natural: bool = True, tolerance: float = 1e-
     entry = entry_of(op)
     given = entry.signature.bind(*arguments, **settings)
     given.apply_defaults()
-    with config.use_backend("numpy"), warnings.catch_warnings(), np.errstate(all="ignore"):
+    with config.backend_scope("numpy"), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         _hold_facts(entry, given.arguments)
         places = [
@@ -273,7 +273,7 @@ def _compare_libraries(entry: Op, arguments: dict[str, Any], places: list, toler
     for backend in backends.in_use():
         if backend.name not in backends.NAMES or backend.kernel(entry.name) is None is entry.body:
             continue
-        with config.use_backend(backend.name):
+        with config.backend_scope(backend.name):
             found = outcome(backend)
         for what, error, mine, theirs in zip(("values", "gradients"), (BackendError, GradientError), found, wanted):
             for a, b in zip(mine, theirs):

@@ -9,7 +9,7 @@ from .checkpointing import (
     save_only_these_names,
 )
 from .custom import custom_gradient
-from .elementary import gradient, scaled_gradient, scaled_gradient_ext, set_requires_gradient, stop_gradient
+from .elementary import scaled_gradient, scaled_gradient_ext, set_requires_gradient, stop_gradient
 from .scopes import stop_gradient_scope
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "checkpoint_name",
     "checkpoint_policy",
     "custom_gradient",
-    "gradient",
     "gradient_checkpoint_scope",
     "save_anything_except_these_names",
     "save_only_these_names",

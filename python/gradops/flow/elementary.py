@@ -10,7 +10,7 @@ from ..autodiff import gradients
 from ..autodiff.modes import recording
 from ..autodiff.variable import Variable, data_of, differentiable, without_gradients, wrap
 from ..backends import tracing
-from ..errors import GRAD, VARIABLE, ArgumentError, ArgumentTypeError, Code, GradientError, TypeOf
+from ..errors import GRAD, VARIABLE, ArgumentError, GradientError, TypeOf
 from ..ops import _checks, conversion, creation, elementwise, indexing, reductions
 from ..ops._symbolic import in_model
 from .custom import custom_gradient
@@ -254,50 +254,8 @@ def set_requires_gradient(x) -> None:
     backend.derivatives.require(x)
 
 
-def gradient(y, x):
-    """The gradient of a scalar ``y`` with respect to ``x``, differentiable again.
-
-    Args:
-        y: a variable or tensor of one element, computed from ``x``.
-        x: a variable or tensor that ``y`` was computed from, or a nested structure of them.
-
-    Returns:
-        Gradients in the structure of ``x``; None for leaves that ``y`` does not depend on. The graph is kept.
-
-    Raises:
-        GradientError: a ``y`` that is not scalar or was not recorded; arrays of NumPy and JAX record nothing
-            (use a ``Variable``).
-
-    Gradient:
-        As ``torch.autograd.grad(create_graph=True)``; after RETURNN's ``gradient``.
-
-    Examples:
-        >>> import gradops
-        >>> x = gradops.Variable(3.0, requires_grad=True)
-        >>> y = x**4
-        >>> first = gradops.gradient(y, x)
-        >>> print(first.item(), gradops.gradient(first, x).item())
-        108.0 108.0
-
-        A penalty on the gradient is a term of the loss like any other:
-
-        >>> loss = y + 0.1 * first**2
-        >>> loss.backward()
-        >>> print(x.grad.numpy())
-        2440.8
-
-    See Also:
-        :func:`grad` of functions, :func:`gradops.autodiff.grad` with all of PyTorch's options,
-        ``Variable.backward``.
-    """
-    if callable(y) and not is_tensor(y):
-        raise ArgumentTypeError(
-            "`y` must be a tensor that was computed from `x`; got {y}.",
-            argument="y",
-            hint="the gradient of a function `f` at `x` is {grad}",
-            y=TypeOf(y),
-            grad=Code("`gradops.grad(f)(x)`", "`gradient(f, x)`"),
-        )
+def gradient_of(y, x):
+    """The gradient of a tensor ``y``, as of :func:`gradops.gradient`."""
     leaves, form = _tree.flatten(x)
     y, leaves = backends.held(y), [backends.held(leaf) for leaf in leaves]
     if not leaves:

@@ -11,7 +11,7 @@ import numpy as np
 from .. import _tree, backends
 from ..autodiff.cotangents import given_for, given_in
 from ..autodiff.state import version
-from ..autodiff.text import feedback
+from ..autodiff.text.values import feedback
 from ..autodiff.variable import Variable, data_of
 from ..backends import tracing
 from ..errors import ArgumentTypeError, GradientError, TypeOf

@@ -147,7 +147,7 @@ class Point:
             if type(x) is int:  # of any size; integers of the libraries have 64 bits
                 x = float(x)
             if isinstance(x, (list, tuple)):
-                with config.use_backend(self.backend.name):
+                with config.backend_scope(self.backend.name):
                     x = conversion.convert_to_tensor(x)
             owner = backends.of(x)  # None of a number; another where a program is traced with this point for a constant
             if not isinstance(x, Variable) and owner is not self.backend and (owner is None or not self.backend.yields):

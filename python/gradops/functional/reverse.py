@@ -14,6 +14,8 @@ from ..autodiff.derivatives import derivatives_of
 from ..autodiff.modes import differentiated, lose_gradient
 from ..autodiff.variable import Variable, data_of
 from ..errors import ArgumentError, ArgumentTypeError, Given, GradientError, Position, TypeOf
+from ..flow.elementary import gradient_of
+from ..flow.gradient_functions import is_tensor
 from ..flow.signatures import Arguments
 from ..ops import _checks, conversion
 
@@ -167,6 +169,52 @@ def grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, has_aux: b
         return (result, value[1]) if has_aux else result
 
     return Transformed(gradient, grad, f, argnums, has_aux)
+
+
+def gradient(y, x):
+    """The gradient of a scalar ``y``, or of a function, with respect to ``x``, differentiable again.
+
+    Args:
+        y: a variable or tensor of one element, computed from ``x``; or a function of ``x`` to one.
+        x: a variable or tensor that ``y`` was computed from, or a nested structure of them; for a function its
+            argument, as of :func:`grad`.
+
+    Returns:
+        Gradients in the structure of ``x``; None for leaves that ``y`` does not depend on. The graph is kept. Of a
+        function ``f``: ``grad(f)(x)``.
+
+    Raises:
+        GradientError: a ``y`` that is not scalar or was not recorded; arrays of NumPy and JAX record nothing
+            (use a ``Variable``).
+
+    Gradient:
+        As ``torch.autograd.grad(create_graph=True)``; after RETURNN's ``gradient``.
+
+    Examples:
+        >>> import gradops
+        >>> x = gradops.Variable(3.0, requires_grad=True)
+        >>> y = x**4
+        >>> first = gradops.gradient(y, x)
+        >>> print(first.item(), gradops.gradient(first, x).item())
+        108.0 108.0
+
+        >>> print(gradops.gradient(lambda x: x**4, 3.0))
+        108.0
+
+        A penalty on the gradient is a term of the loss like any other:
+
+        >>> loss = y + 0.1 * first**2
+        >>> loss.backward()
+        >>> print(x.grad.numpy())
+        2440.8
+
+    See Also:
+        :func:`grad` for the gradient as a function, :func:`gradops.autodiff.grad` with all of PyTorch's options,
+        ``Variable.backward``.
+    """
+    if callable(y) and not is_tensor(y):
+        return grad(y)(x)
+    return gradient_of(y, x)
 
 
 def positions_of(f: Callable, argnums, name: str) -> tuple[tuple[int, ...], bool]:

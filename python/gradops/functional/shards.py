@@ -1,4 +1,4 @@
-"""Objectives that are a sum over shards of the data: a log-likelihood's terms, each evaluated where its data are.
+"""Objectives: a function with its derivatives, or a sum over shards of the data, each evaluated where they are.
 
 The map and the reduction are the engine's own: Dask's bags with their ``fold``, Ray's tasks, or a loop in this process.
 Only the function, the parameters and the sums travel.
@@ -33,7 +33,7 @@ from .reverse import _scalar, value_and_grad
 
 
 class Objective:
-    """The sum of ``f(x, shard)`` over shards. Each method evaluates it once, on all of them.
+    """``f(x)``, or the sum of ``f(x, shard)`` over shards. Each method evaluates it once, on all of them.
 
     ``x`` is a tensor or a nested structure of tensors, of any backend, and the results are of that backend.
     SciPy's optimisers take the methods as they are: ``minimize(total.value_and_grad, x, jac=True)``.
@@ -49,7 +49,7 @@ class Objective:
     def __init__(self, f: Callable, data, progress: bool | None = None, reload: Callable | None = None):
         self.f, self.progress, self.reload = f, progress, reload
         self._reduced = _engine(data)
-        self.data: list = list(data.to_delayed() if _is_bag(data) else data)
+        self.data: list = [None] if data is None else list(data.to_delayed() if _is_bag(data) else data)
         self.places: Any = range(len(self.data))
         self.scale = 1.0
 
@@ -100,7 +100,7 @@ class Objective:
                 advance(1)
 
     def _sum(self, derivative: Callable, *arguments):
-        if self._reduced is in_process:
+        if self._reduced in (alone, in_process):
             found = self._reduced(self, Part(self.f, derivative), arguments)
         else:
             reduced = custom_gradient(
@@ -110,17 +110,20 @@ class Objective:
         return found if self.scale == 1 else _tree.map_leaves(lambda y: y * self.scale, found)
 
     def __repr__(self) -> str:
+        if self._reduced is alone:
+            return "<objective>"
         where = self._reduced.__name__.replace("_", " ")
         return f"<objective, a sum over {len(self.places)} shards {where}>"
 
 
-def objective(f: Callable, data, progress: bool | None = None, reload: Callable | None = None) -> Objective:
-    """The sum of ``f(x, shard)`` over shards of data, with its derivatives by ``x``.
+def objective(f: Callable, data=None, progress: bool | None = None, reload: Callable | None = None) -> Objective:
+    """``f(x)``, or the sum of ``f(x, shard)`` over shards of data, with its derivatives by ``x``, for optimisers.
 
     Args:
-        f: a function of the parameters and a shard to a real scalar tensor. Dask and Ray send it to their workers by
-            cloudpickle, so it may close over objects that can be pickled; gradops must be installed there.
-        data: the shards, each of them whatever ``f`` takes:
+        f: a function of the parameters, and of a shard where there are data, to a real scalar tensor. Dask and Ray send
+            it to their workers by cloudpickle, so it may close over objects that can be pickled; gradops must be
+            installed there.
+        data: None, or the shards, each of them whatever ``f`` takes:
 
             - a list or tuple: one after the other, in this process;
             - a ``dask.bag.Bag``, whose items are shards, or a list of ``dask.delayed`` values or of futures of
@@ -146,11 +149,18 @@ def objective(f: Callable, data, progress: bool | None = None, reload: Callable 
         for the order in which floating numbers are added.
 
     Examples:
+        The forms that SciPy's optimisers take:
+
+        >>> from scipy.optimize import minimize
+        >>> from gradops.functional import objective
+        >>> bowl = objective(lambda x: (x[0] - 1) ** 2 + x[1] ** 4 + x[1])
+        >>> minimize(bowl, [0.0, 0.0], jac=bowl.grad, hess=bowl.hessian, method="trust-exact").x.round(3)
+        array([ 1.  , -0.63])
+
         The sum of squares over two shards of data, its minimum found from the derivatives:
 
         >>> import numpy as np
         >>> from gradops import ops
-        >>> from gradops.functional import objective
         >>> shards = [np.array([[1.0, 2.0], [2.0, 3.9]]), np.array([[3.0, 6.2]])]
         >>> def loss(w, shard):
         ...     return ops.sum((shard[:, 1] - w * shard[:, 0]) ** 2)
@@ -261,6 +271,11 @@ def _not_from_outside() -> GradientError:
 # Where: a map of the part over the shards, and the sum of its results -------------------------------------------------
 
 
+def alone(whole: Objective, part: Part, arguments: tuple):
+    """Of a function without data: what its own derivative raises, names no shard."""
+    return part.derivative(lambda x: _scalar(part.f(x)), *arguments)
+
+
 def in_process(whole: Objective, part: Part, arguments: tuple):
     total = None
     with track(len(whole.places), "objective", whole.progress) as advance:
@@ -360,6 +375,8 @@ _ENGINES = {"dask": on_dask, "distributed": on_dask, "ray": on_ray}
 
 def _engine(data) -> Callable:
     """The function that reduces these shards."""
+    if data is None:
+        return alone
     if _is_bag(data):
         return on_bags
     if not isinstance(data, (list, tuple)):

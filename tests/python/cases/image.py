@@ -65,7 +65,7 @@ def jax_image(name):
 
     from gradops import config
 
-    with config.use_backend("jax"):
+    with config.backend_scope("jax"):
         return getattr(jax.image, name)
 
 

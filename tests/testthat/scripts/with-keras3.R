@@ -149,7 +149,7 @@ if (backend == "tensorflow") {
 
 # A training step of one's own, by gradops' derivative of a loss of R's: the kernel's gradient is tripled.
 tripled <- op_custom_gradient(function(w) w * 1, function(w, upstream) 3 * upstream)
-derived <- function(x, y, w) value_and_grad_fn(function(w) op_mean(op_square(op_matmul(x, tripled(w)) - y)))(w)
+derived <- function(x, y, w) value_and_grad(function(w) op_mean(op_square(op_matmul(x, tripled(w)) - y)))(w)
 by_state <- function(state, data) { # as Keras asks for it on JAX
   c(trainable, rest, optimizer, metrics) %<-% state
   found <- derived(data[[1]], data[[2]], trainable[[1]])

@@ -1,64 +1,28 @@
 """Text on the tape: strings whose gradient is feedback, in words.
 
-A text variable is ``Variable("abc", role="greeting", requires_grad=True)``. ``+``, :func:`join`,
-:func:`split`, :func:`format` and the like are recorded as operations on numbers are, and
+A text variable is ``Variable("abc", role="greeting", requires_grad=True)``. ``+``, ``join``,
+``split``, ``format`` and the like are recorded as operations on numbers are, and
 ``result.backward("too long")`` brings the remark to every leaf it was made from. ``Function`` and
 ``custom_gradient`` define further operations, so a language model, or any callable, can make a text and
 write the feedback on its inputs. Text and numbers may stand in one graph. After afnio's autodiff, in
 this process: none of these operations calls anything. The layer that calls models is in the same folder;
-``gradops.text`` has its names.
+``gradops.text`` has the names of both.
 
 To ``gradops.ops`` text is one more backend, "text", with kernels under the ops' own names:
 
-- :class:`Text` and :class:`Texts` (several, elementwise) are the arrays; a text knows the roles it is made of;
-- :class:`Feedback` is the gradient: remarks, each a :class:`Said`, which knows the role that it is on. The sum
+- ``Text`` and `Texts` (several, elementwise) are the arrays; a text knows the roles it is made of;
+- `Feedback` is the gradient: remarks, each a `Said`, which knows the role that it is on. The sum
   of two has both, and the shape operations leave it as it is, so that the rules of ops serve text too.
 """
 
 from ..._names import namespace
 from . import backend, backward, methods  # noqa: F401
-from .backward import first_feedback as first_feedback
-from .backward import merge as merge
-from .operations import (
-    capitalize,
-    format,
-    join,
-    lower,
-    lstrip,
-    removeprefix,
-    removesuffix,
-    replace,
-    rstrip,
-    split,
-    splitlines,
-    strip,
-    title,
-    upper,
-)
 from .operations import made_by_host as made_by_host
-from .values import Feedback, Said, Text, Texts, feedback
 from .values import convert as convert
 
-__all__ = [
-    "Feedback",
-    "Said",
-    "Text",
-    "Texts",
-    "capitalize",
-    "feedback",
-    "format",
-    "join",
-    "lower",
-    "lstrip",
-    "removeprefix",
-    "removesuffix",
-    "replace",
-    "rstrip",
-    "split",
-    "splitlines",
-    "strip",
-    "title",
-    "upper",
-]
+__all__: list[str] = []
 
-__dir__, __getattr__ = namespace(__name__)
+_MOVED = """Feedback Said Text Texts capitalize feedback format join lower lstrip removeprefix removesuffix replace
+rstrip split splitlines strip title upper""".split()
+
+__dir__, __getattr__ = namespace(__name__, renamed={name: f"gradops.text.{name}" for name in _MOVED})

@@ -52,9 +52,7 @@ def _concatenate(xs, axis=0):
 
 def _split(x, indices_or_sections, axis=0):
     if not isinstance(x, Feedback):
-        raise BackendError(
-            "`split`: use {split} for text.", split=Code("`gradops.autodiff.text.split`", "`text_split()`")
-        )
+        raise BackendError("`split`: use {split} for text.", split=Code("`gradops.text.split`", "`text_split()`"))
     count = indices_or_sections
     edges = list(range(1, count)) if isinstance(count, int) else list(count)
     starts, ends = [0, *edges], [*edges, None]

@@ -85,7 +85,7 @@ def warn_of_string(variable: Variable, how: str, level: int) -> None:
     if variable._active and recording.get():
         lose_gradient(
             f"a text variable that requires feedback was {how}: no feedback goes through it.",
-            "use `+`, `template.format(x)` on a variable, or `gradops.autodiff.text.format`; `x.item()` if only the "
+            "use `+`, `template.format(x)` on a variable, or `gradops.text.format`; `x.item()` if only the "
             "string is wanted",
             level,
         )

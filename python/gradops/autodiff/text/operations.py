@@ -34,9 +34,10 @@ def join(texts, separator: str = "") -> Any:
         The feedback, to every part that requires it and to the separator.
 
     Examples:
-        >>> from gradops import Variable, autodiff
+        >>> import gradops
+        >>> from gradops import Variable
         >>> first = Variable("Be brief.", role="style", requires_grad=True)
-        >>> prompt = autodiff.text.join([first, "Why does ice float?"], " ")
+        >>> prompt = gradops.text.join([first, "Why does ice float?"], " ")
         >>> print(prompt.data)
         Be brief. Why does ice float?
         >>> prompt.backward("too curt")
@@ -71,9 +72,10 @@ def split(text, separator: str | None = None, maxsplit: int = -1) -> list:
         The feedback on each part, to the text.
 
     Examples:
-        >>> from gradops import Variable, autodiff
+        >>> import gradops
+        >>> from gradops import Variable
         >>> text = Variable("ice, water", role="list", requires_grad=True)
-        >>> first, second = autodiff.text.split(text, ", ")
+        >>> first, second = gradops.text.split(text, ", ")
         >>> print(second.data)
         water
         >>> second.backward("name the kind of water")
@@ -99,9 +101,10 @@ def splitlines(text, keepends: bool = False) -> list:
         The feedback on each line, to the text.
 
     Examples:
-        >>> from gradops import Variable, autodiff
+        >>> import gradops
+        >>> from gradops import Variable
         >>> text = Variable("ice\nwater", role="list", requires_grad=True)
-        >>> first, second = autodiff.text.splitlines(text)
+        >>> first, second = gradops.text.splitlines(text)
         >>> second.backward("name the kind of water")
         >>> print(text.grad)
         name the kind of water
@@ -130,9 +133,10 @@ def format(template, *arguments, **named) -> Any:
         The feedback, to the template and every text that was filled in; none to numbers.
 
     Examples:
-        >>> from gradops import Variable, autodiff
+        >>> import gradops
+        >>> from gradops import Variable
         >>> template = Variable("Answer in {language}: {question}", role="template", requires_grad=True)
-        >>> prompt = autodiff.text.format(template, language="French", question="why?")
+        >>> prompt = gradops.text.format(template, language="French", question="why?")
         >>> print(prompt.data)
         Answer in French: why?
         >>> prompt.backward("name the audience")
@@ -241,9 +245,10 @@ def _mapped(name: str, doc: str, *example: str) -> Callable:
         The feedback.
 
     Examples:
-        >>> from gradops import Variable, autodiff
+        >>> import gradops
+        >>> from gradops import Variable
         >>> text = Variable({before}, role="answer", requires_grad=True)
-        >>> changed = autodiff.text.{name}({", ".join(("text", *rest))})
+        >>> changed = gradops.text.{name}({", ".join(("text", *rest))})
         >>> print(changed.data)
         {method(*example)}
         >>> changed.backward("too short")
@@ -342,7 +347,7 @@ def _single(value, name: str) -> Text:
     return text
 
 
-_FORMAT = Code("`gradops.autodiff.text.format`", "`text_format()`")
+_FORMAT = Code("`gradops.text.format`", "`text_format()`")
 _EACH = Code("`for text in texts`", "`lapply(texts, ...)`")
 
 

@@ -251,9 +251,10 @@ def feedback(value, role: str | None = None, order: int | None = None) -> Feedba
         ArgumentTypeError: anything else.
 
     Examples:
-        >>> from gradops import Variable, autodiff
+        >>> import gradops
+        >>> from gradops import Variable
         >>> answer = Variable("Ice floats.", role="answer", requires_grad=True)
-        >>> (answer + " Why?").backward(autodiff.text.feedback(["too short", "no source"]))
+        >>> (answer + " Why?").backward(gradops.text.feedback(["too short", "no source"]))
         >>> print(answer.grad)
         too short
         no source

@@ -196,11 +196,11 @@ def attribute(path: str) -> Callable:
 
 
 def to_backend(x, backend: str, device=None):
-    """``gradops.to``; R's own numbers are copied, as R does not know who else writes to them."""
+    """``gradops.to_backend``; R's own numbers are copied, as R does not know who else writes to them."""
     try:
-        with config.use_backend(backend):
+        with config.backend_scope(backend):
             (x,) = from_r((x,))
-            return gradops.to(x, backend, device)
+            return gradops.to_backend(x, backend, device)
     except Exception as error:
         return Failure(error)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ... import autodiff, backends, config, ops
 from ...autodiff.diagnostics.inspection import arranged, boxes
-from ...autodiff.text import Feedback, Said, Text, Texts
+from ...autodiff.text.values import Feedback, Said, Text, Texts
 from ...autodiff.variable import data_of
 from ...errors import ArgumentTypeError, BackendError, TypeOf
 from .values import to_r

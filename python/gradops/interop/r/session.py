@@ -101,7 +101,7 @@ def _in_gradops() -> bool:
 def choose_backend(name: str) -> Callable[[], None]:
     """Make ``name`` the default backend of the process, as R's ``local_backend()`` does.
 
-    A scope of this thread (``config.use_backend``) would not be seen by the threads on which JAX calls R back.
+    A scope of this thread (``config.backend_scope``) would not be seen by the threads on which JAX calls R back.
 
     Returns:
         A function that restores the default before, and JAX's 64-bit mode.
