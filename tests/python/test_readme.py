@@ -7,6 +7,7 @@ NumPy and SciPy its first line says, ``# needs torch``; a block below ``<!-- scr
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import re
@@ -16,6 +17,8 @@ import venv
 from pathlib import Path
 
 import pytest
+
+import gradops
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -108,6 +111,27 @@ def test_readme_is_short_and_shows_both_languages():
     assert [printed(code) for code in blocks(README)].count([]) == 0
     code = re.findall(r"^```\w+\n(.*?)^```", text, flags=re.S | re.M)
     assert max(len(line) for block in code for line in block.splitlines()) <= 90, "wider than a page"
+
+
+def test_what_the_tables_of_pages_name_is_there():
+    """Python's names of gradops' modules, and R's ops, in the tables of what others call them."""
+    exported = (ROOT / "NAMESPACE").read_text()
+    rows = {
+        (page.name, line)
+        for page in (ROOT / "docs").glob("*.md")
+        if "gradops in R |" in page.read_text()
+        for line in page.read_text().splitlines()
+        if line.startswith("| ")
+    }
+    assert len(rows) > 100
+    for page, row in rows:
+        ours = " ".join(row.split(" | ")[1:])
+        for path in re.findall(
+            r"`(?:gradops\.)?((?:ops|functional|autodiff|inference|scipy|text|config)(?:\.\w+)+)", ours
+        ):
+            assert functools.reduce(getattr, path.split("."), gradops), f"{page}: {path}"
+        for name in re.findall(r"\b((?:op|with|text|config)_\w+)\(", ours):
+            assert f"export({name})" in exported, f"{page}: {name}()"
 
 
 def test_what_is_not_installed_cannot_be_imported():
