@@ -74,6 +74,34 @@ repeated_of_lists <- function(f) {
   of_lists(f, repeated(f), function(of_vector) repeated(of_vector, users = f))
 }
 
+# The same of the `hessian` or `jacobian`, as a matrix, by a named list as matrices for its parts.
+repeated_matrix <- function(f, of) {
+  by_vector <- repeated(f, of)
+  by_layout <- function(found, layout) {
+    places <- unname(split(seq_len(sum(layout$sizes)), rep(seq_along(layout$sizes), layout$sizes)))
+    names <- lapply(layout$attributes, `[[`, "names")
+    whole <- matrix(as.vector(found$value), ncol = sum(layout$sizes))
+    row <- function(rows, named) {
+      in_layout(Map(\(at, names) block(whole[rows, at, drop = FALSE], named, names), places, names), layout)
+    }
+    if (of == "hessian") in_layout(Map(row, places, names), layout) else row(seq_len(nrow(whole)), found$rows)
+  }
+  of_list <- of_lists(f, function(arguments) NULL, function(of_vector) repeated(of_vector, of, users = f), by_layout)
+  function(arguments) {
+    x <- arguments[[1L]]
+    if (is.list(x)) {
+      return(if (!is.null(names(x))) of_list(arguments))
+    }
+    found <- by_vector(arguments)
+    if (!is.null(found)) flat_matrix(found$value, x, if (of == "hessian") names(x) else found$rows)
+  }
+}
+
+block <- function(found, rows, columns) {
+  if (!is.null(rows) || !is.null(columns)) dimnames(found) <- list(rows, columns)
+  found
+}
+
 # `evaluate`, an evaluator of `f`, with a program from the second call on.
 or_again <- function(evaluate, f) {
   again <- repeated_of_lists(f)
@@ -88,7 +116,7 @@ derivatives_of <- function(f) {
   make <- function() {
     known <- list2env(list(f = f, gradient = repeated_of_lists(f)))
     known$both <- value_and_grad_by(f, known$gradient)
-    for (of in c("hessian", "jacobian")) known[[of]] <- repeated(f, of)
+    for (of in c("hessian", "jacobian")) known[[of]] <- repeated_matrix(f, of)
     known
   }
   if (is.null(home)) {
@@ -102,15 +130,9 @@ derivatives_of <- function(f) {
   rlang::wref_value(reference)
 }
 
-# The `hessian` or `jacobian` of `f` at a vector, by a program; NULL where there is none.
+# The `hessian` or `jacobian` of `f` by a program; NULL where there is none.
 matrix_again <- function(of, f, x, extra) {
-  if (!missing(x) && rlang::is_closure(f) && is_vector_of_doubles(x)) {
-    as_matrix_of(derivatives_of(f)[[of]](c(list(x), extra)), x, of)
-  }
-}
-
-as_matrix_of <- function(found, x, of) {
-  if (!is.null(found)) flat_matrix(found$value, x, if (of == "hessian") names(x) else found$rows)
+  if (!missing(x) && rlang::is_closure(f)) derivatives_of(f)[[of]](c(list(x), extra))
 }
 
 differentiated_lately <- new.env(parent = emptyenv())

@@ -48,8 +48,7 @@
 #' On the NumPy backend a function that is differentiated a second time (with a loop, the first time) is compiled, as by
 #' [jit()], and its program is kept for the next calls: by `grad_fn(f)`, `value_and_grad(f)`, `hessian_fn(f)` and
 #' `objective(f)` as long as these live, by `gradient(f, x)`, `grad(f, x)`, `hessian(f, x)` and `jacobian(f, x)` for the
-#' last 20 functions. Gradients are by a vector, an array or a list of them, Hessians and Jacobians by a vector or an
-#' array. More arguments (`gradient(f, x, data)`) are part of the program: with others the function runs as it stands
+#' last 20 functions, by a vector, an array or a list of them (of Hessians and Jacobians a named one). More arguments (`gradient(f, x, data)`) are part of the program: with others the function runs as it stands
 #' once. The results are the same to rounding. The function is compiled anew where a variable that it finds outside has
 #' changed or it takes another branch; it runs as it stands at each call where its code, or that of a function that it
 #' calls, may do more than compute: print, warn, assign outside, draw random numbers, ask for the time, call Python.
@@ -182,12 +181,12 @@ value_and_grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
 hessian_fn <- function(f, argnums = 1L) {
   check_function(f)
   argnums <- argument_positions(argnums)
-  again <- if (identical(argnums, 1L)) repeated(f, "hessian")
+  again <- if (identical(argnums, 1L)) repeated_matrix(f, "hessian")
   function(...) {
     arguments <- positional(f, list(...), argnums)
     known <- if (!is.null(again) && length(arguments) > 0L) again(arguments)
     if (!is.null(known)) {
-      return(as_matrix_of(known, arguments[[1L]], "hessian"))
+      return(known)
     }
     at <- arguments[[argnums]]
     hessian_by(point(function(x) do.call(tensor_aware(f), replace(arguments, argnums, list(x))), at, list()))

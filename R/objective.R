@@ -197,13 +197,15 @@ evaluator <- function(.name, f, compiled, caller = direct_caller) {
 }
 
 # The evaluator of a compiled `f`: parameters that are lists of vectors and arrays go as one vector, as only vectors
-# have the short way into Python; `general` does all else. `make` gives an evaluator of a function of one vector.
-of_lists <- function(f, general, make = function(f) evaluator("interop.r.objective", f, TRUE, pair_caller)) {
+# have the short way into Python; `general` does all else. `make` gives an evaluator of a function of one vector, and
+# `finish` what is returned for its result, NULL where `general` is to do it.
+of_lists <- function(f, general, make = function(f) evaluator("interop.r.objective", f, TRUE, pair_caller),
+                     finish = gradient_in_layout) {
   layout <- joined <- NULL
-  several <- FALSE # values of `f`
+  left <- FALSE # to `general`
   evaluate <- function(arguments) {
     x <- arguments[[1L]]
-    if (several || !is.list(x)) {
+    if (left || !is.list(x)) {
       return(general(arguments))
     }
     form <- NULL
@@ -230,16 +232,23 @@ of_lists <- function(f, general, make = function(f) evaluator("interop.r.objecti
     if (is.null(result)) {
       return(NULL)
     }
-    if (length(result$value) != 1L) {
-      several <<- TRUE
+    found <- finish(result, layout)
+    if (is.null(found)) {
+      left <<- TRUE
       layout <<- NULL
       return(general(c(given, arguments[-1L])))
     }
-    derivative <- arranged(as.vector(result$derivative), layout)
-    list(value = drop_vector(result$value), derivative = derivative, arranged = TRUE)
+    found
   }
   explain <- function() attr(if (is.null(layout)) general else joined, "explain")()
   structure(evaluate, explain = explain)
+}
+
+gradient_in_layout <- function(result, layout) {
+  if (length(result$value) == 1L) {
+    derivative <- arranged(as.vector(result$derivative), layout)
+    list(value = drop_vector(result$value), derivative = derivative, arranged = TRUE)
+  }
 }
 
 # `f` of one vector. It stands where `f` does, so that it is the user's own code as `f` is, which is adapted to tensors.
@@ -261,6 +270,11 @@ are_vectors <- function(x) {
   TRUE
 }
 
+in_layout <- function(parts, layout) {
+  names(parts) <- layout$names
+  if (is.null(layout$form)) parts else rebuilt(layout$form, parts)
+}
+
 # The parts of a vector, R's own or a tensor, as a list of `layout`.
 arranged <- function(v, layout) {
   ends <- cumsum(layout$sizes)
@@ -277,8 +291,7 @@ arranged <- function(v, layout) {
     }
     found[[i]] <- part
   }
-  names(found) <- layout$names
-  if (is.null(layout$form)) found else rebuilt(layout$form, found)
+  in_layout(found, layout)
 }
 
 # A gradient in the form of the parameters; of several values the matrix of their gradients.

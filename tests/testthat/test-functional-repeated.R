@@ -160,6 +160,9 @@ test_each("all forms know a function again: more arguments, lists, matrices of d
   in_list <- function(p, t) sum((p$a * exp(-p$b * t) - y)^2)
   p <- c(a = 2, b = 0.5)
   parts <- list(a = 2, b = c(k = 0.5))
+  deep <- list(M = matrix(c(1, 2, 3, 4), 2), of = list(a = 2, b = c(k = 0.5, l = 3)))
+  nested <- function(p) sum(p$M[1, ]^2) * p$of$a * p$of$b[["l"]]
+  in_lists <- function(p) c(u = sum(p$M^2) * p$of$a, v = p$of$b[["k"]]^3)
   t <- c(0, 1, 2)
   calls <- expression(
     gradient(loss, p, t, y), gradient(loss, p, y = y, t = t), gradient(in_list, parts, t), grad(loss, p, t, y),
@@ -167,6 +170,7 @@ test_each("all forms know a function again: more arguments, lists, matrices of d
     hessian(loss, p, t, y), hessian_fn(loss)(p, t, y), hessian(loss, p, t, y, strict = TRUE), jacobian(curve, p, t),
     jacobian(curve, p, t, scale = 3), jacobian(function(p) c(u = p[[1]]^2, v = p[[2]]), p),
     jacobian(function(p) list(u = p^2, v = 1), p), hessian(function(p) p^3, 2), jacobian(function(p) p^3, 2),
+    hessian(in_list, parts, t), hessian_fn(in_list)(parts, t), hessian(nested, deep), jacobian(in_lists, deep),
     hessian(function(m) sum(m^3), matrix(c(1, 2, 3, 4), 2)), grad(function(x) x^2, c(1, 2)), objective(loss)$he(p, t, y)
   )
   for (call in calls) {
