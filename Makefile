@@ -69,13 +69,16 @@ bench: setup
 	for script in $(filter-out benchmarks/timing.py,$(wildcard benchmarks/*.py)); do $(python) $$script || exit; done
 	for script in $(wildcard benchmarks/*.R); do Rscript $$script || exit; done
 
+# What is made from the code, and whether the pages hold: links, index, charts, files and figures that they name.
+page_tests := site architecture trust reviewers docstrings
 docs: setup
 	$(python) tools/generate_r
 	$(python) tools/stubs
 	$(python) tools/ops_table.py
 	$(python) tools/engines_table.py
 	Rscript -e 'roxygen2::roxygenise()'
+	$(python) -m pytest -q -p no:benchmark -m "not long" $(page_tests:%=tests/python/test_%.py)
 
-# The web site, in .build/site.
+# The web site, in .build/site; `make test-long` looks at it in a browser.
 site:
 	tools/site

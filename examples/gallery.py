@@ -1,4 +1,4 @@
-"""Pictures of what gradops does, each drawn by the function that stands below it on the site's page *Gallery*.
+"""Pictures of what gradops does, each drawn by the function that folds out below it on the site's page *Gallery*.
 
     python examples/gallery.py FOLDER [NAME ...]
 

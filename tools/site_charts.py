@@ -1,4 +1,4 @@
-"""Charts of the tables of benchmarks/README.md, as SVG in its page on the site: bars of gradops and what it is beside."""
+"""Charts of the tables of benchmarks/README.md, as SVG in the site's page of it: bars of gradops and its peers."""
 
 from __future__ import annotations
 
@@ -55,26 +55,22 @@ CHARTS = [
         rows=".*0000",
     ),
     Chart("Compiled programs", ["gradops", "RTMB"], "From R: `fn` then `gr`, microseconds"),
-    Chart("Compiled programs", ["gradops, once", "RTMB, once"], "From R: to the first value and gradient, milliseconds"),
+    Chart("Compiled programs", ["gradops, once", "RTMB, once"], "From R: to the first gradient, milliseconds"),
     Chart(
         "autograd's examples",
         ["autograd / eager", "jax.jit / jit"],
         "How many times as long autograd takes as gradops eager, and `jax.jit` as `jit`",
     ),
-    Chart(
-        "In the frameworks' engines", ["gradops", "native"], "A transformer block's training step, milliseconds", labels=2
-    ),
+    Chart("In the frameworks' engines", ["gradops", "native"], "A transformer's training step, milliseconds", labels=2),
     Chart("SciPy's functions", ["factor", "SuperLU: factor"], "A sparse factor by its rows, milliseconds"),
-    Chart(
-        "Gradient flow", ["peak MiB"], "Peak memory of a step of 50 layers, recomputed by", rows="torch", labels=2
-    ),
+    Chart("Gradient flow", ["peak MiB"], "Peak memory of a step of 50 layers, recomputed by", rows="torch", labels=2),
     Chart(
         "Gradient flow",
         ["gradops us", "native us"],
         "A custom gradient, forward and backward, microseconds",
         labels=3,
     ),
-]  # fmt: skip
+]
 
 TABLE = re.compile(r"^\|.*\n\| ?[-|: ]+\n(?:\|.*\n)*", flags=re.M)
 
@@ -127,13 +123,17 @@ def svg(chart: Chart, rows: list[tuple[str, list[float | None]]]) -> str:
                 parts.append(f'<rect x="0" y="{y - 10}" width="{80 * part:.2f}%" height="12" class="bar{k}"/>')
                 parts.append(f'<text x="{80 * part:.2f}%" y="{y}" dx="6">{value:g}</text>')
         y += 8
-    says = html.escape(chart.says) + (" (bars by powers of ten)" if by_powers else "")
+    says = html.escape(chart.says) + (" (logarithmic)" if by_powers else "")
     says = re.sub("`(.*?)`", r"<code>\1</code>", says)
-    key = "".join(f'<span class="key"><i class="bar{k}"></i>{html.escape(s)}</span>' for k, s in enumerate(chart.series))
+    key = "".join(
+        f'<span class="key"><i class="bar{k}"></i>{html.escape(s)}</span>' for k, s in enumerate(chart.series)
+    )
     alone = re.sub("<.*?>", "", says)
     return (
-        f'<figure class="chart"><figcaption>{says}<br>{key}</figcaption>\n<svg width="100%" height="{y + 4}" role="img" '
-        f'aria-label="{alone}">\n' + "\n".join(parts) + "\n</svg></figure>"
+        f'<figure class="chart"><figcaption>{says}<br>{key}</figcaption>\n'
+        f'<svg width="100%" height="{y + 4}" role="img" aria-label="{alone}">\n'
+        + "\n".join(parts)
+        + "\n</svg></figure>"
     )
 
 

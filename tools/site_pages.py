@@ -10,6 +10,7 @@ finds its place by itself: another page of docs/ among the guides, another R fil
 
 from __future__ import annotations
 
+import ast
 import html
 import os
 import re
@@ -24,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
 
 import families  # noqa: E402
+import site_charts  # noqa: E402
 
 # What is on it -------------------------------------------------------------------------------------------------------
 
@@ -51,6 +53,20 @@ R_GROUPS = {
         "control flow and functions": "control mapping",
     }.items()
 }
+
+# The guides in the order of the index; others are between these and the last.
+FIRST = [
+    "docs/recipes",
+    "docs/coming-*",
+    "docs/cheat*",
+    "docs/guide*",
+    "docs/transformations",
+    "docs/statistics",
+    "docs/numpy",
+    "docs/scipy",
+]
+LAST = ["docs/ops", "docs/differences", "docs/trust", "docs/digits", "docs/stability", "docs/versions"]
+PROJECT = ["docs/architecture", "docs/reviewers"]
 
 # Modules that are public and not in gradops.__all__, with their public names.
 MORE_MODULES = {"gradops.interop.r": ["r_function", "call_in_thread"]}
@@ -169,11 +185,18 @@ def navigation() -> dict[str, list[str]]:
     """The index that stands beside each page."""
     files = list(pages())
     of = {folder: [name for name in files if name.startswith(folder + "/")] for folder in ("docs", "vignettes")}
+
+    def place(name: str) -> int:
+        first = (i for i, pattern in enumerate(FIRST) if fnmatch(name, pattern))
+        return next(first, len(FIRST) + (1 + LAST.index(name) if name in LAST else 0))
+
+    guides = sorted((name for name in of["docs"] if name not in PROJECT), key=place)
     return {
-        "Guides": [name for name in of["docs"] if name != "docs/architecture"],
+        "Examples": ["gallery", "examples/index"],
+        "Guides": [name for name in guides if name not in LAST],
         "From R": sorted(of["vignettes"], key=lambda name: name != "vignettes/gradops"),
-        "Examples and reference": ["examples/index", "python/index", "r/index"],
-        "Project": ["benchmarks/README", "docs/architecture", *(n for n in files if n != "index" and "/" not in n)],
+        "Reference": ["python/index", "r/index", *(name for name in guides if name in LAST)],
+        "Project": ["benchmarks/README", *PROJECT, *(n for n in files if n != "index" and "/" not in n)],
     }
 
 
@@ -253,16 +276,20 @@ class Sources:
         for name, path in other_files().items():
             self.code(name, path)
         self.examples()
+        self.gallery()
         self.r_reference()
         self.python_reference()
         for part in ("r", "vignettes"):
             figures = self.made / part / "figures"
             if figures.exists():
                 shutil.copytree(figures, self.folder / part / "figures", dirs_exist_ok=True)
-        self.write("_static/site", (ROOT / "tools" / "site.css").read_text(), ".css")
+        for suffix in (".css", ".js"):
+            self.write("_static/site", (ROOT / "tools" / ("site" + suffix)).read_text(), suffix)
 
     def markdown(self, name: str, path: Path) -> None:
         text = self.linked(name, path, path.read_text())
+        if name == "benchmarks/README":
+            text = site_charts.with_charts(text)
         if name == "index":
             text += "\n" + "\n".join(toctree(names, caption) for caption, names in navigation().items())
         self.write(name, text)
@@ -338,6 +365,25 @@ class Sources:
             says = first_words(ROOT / name)
             lines.append(f"| [`{name}`]({self.relative('examples/index', name)}.md) | {says} |")
         self.write("examples/index", "\n".join(lines) + "\n\n" + toctree(names))
+
+    def gallery(self) -> None:
+        """Pictures that the functions of examples/gallery.py and gallery.R drew, each with its function."""
+        parts = ["# Gallery", "Drawn when this site was built, by the code that each picture folds out."]
+        for file, language, drawn in (("gallery.py", "python", python_pictures), ("gallery.R", "r", r_pictures)):
+            program = f"[{file}]({self.relative('gallery', 'examples/' + file)}.md)"
+            parts.append(f"## {'Python' if language == 'python' else 'R'}\n\nThe whole program: {program}.")
+            for name, title, words, code in drawn((ROOT / "examples" / file).read_text()):
+                picture = f"_pictures/{language}-{name}.svg"
+                (self.folder / picture).parent.mkdir(exist_ok=True)
+                shutil.copyfile(self.made / "gallery" / language / f"{name}.svg", self.folder / picture)
+                parts += [
+                    f"### {title}",
+                    words,
+                    f"![{title}]({picture})",
+                    "```{raw} html\n<details><summary>code</summary>\n```",
+                ]
+                parts += [f"```{language}\n{code}\n```", "```{raw} html\n</details>\n```"]
+        self.write("gallery", "\n\n".join(parts) + "\n")
 
     # R's reference
 
@@ -424,6 +470,27 @@ class Sources:
             self.python_page(inner)
 
 
+def python_pictures(text: str) -> Iterator[tuple[str, str, str, str]]:
+    """Of each function of a gallery its name, title, description and code without these."""
+    tree = ast.parse(text)
+    (names,) = (node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "PICTURES")
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for name in names.elts:
+        function = functions[name.id]
+        title, _, words = ast.get_docstring(function).partition("\n\n")
+        lines = text.split("\n")[function.lineno - 1 : function.end_lineno]
+        del lines[1 : 2 + function.body[0].end_lineno - function.body[0].lineno]
+        yield name.id, title, words, "\n".join(lines)
+
+
+def r_pictures(text: str) -> Iterator[tuple[str, str, str, str]]:
+    """The same of a gallery in R, whose functions have a title and a description as comments above them."""
+    for function in re.finditer(
+        r"^# (.*)\n#\n((?:# .*\n)+)((\w+) <- function\(\) \{\n(?:.*\n)*?\}$)", text, flags=re.M
+    ):
+        yield function[4], function[1], re.sub("^# ", "", function[2], flags=re.M), function[3]
+
+
 def with_figures(text: str, folder: str) -> str:
     """What knitr made, with its figures in ``folder`` as seen from there."""
     text = re.sub(rf'<img src="{folder}/(figures/.*?)" alt="(.*?)"[^>]*>', r"![\2](\1)", text)
@@ -473,6 +540,7 @@ def build(source: Path, site: Path) -> int:
         "html_title": f"gradops {gradops.__version__}",
         "html_static_path": ["_static"],
         "html_css_files": ["site.css"],
+        "html_js_files": ["site.js"],
         "html_copy_source": False,
         "html_use_index": False,
         "html_domain_indices": False,
@@ -489,7 +557,7 @@ def build(source: Path, site: Path) -> int:
         "toc_object_entries_show_parents": "hide",
     }
     app = Sphinx(
-        source, None, site, source / "_doctrees", "html", confoverrides=settings, warningiserror=False, parallel=2
+        source, None, site, source / "_doctrees", "html", confoverrides=settings, warningiserror=True, parallel=2
     )
     app.build()
     return app.statuscode

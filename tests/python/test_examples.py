@@ -34,3 +34,12 @@ def test_domain_adversarial(tmp_path):
         assert target[library, "yes"] > target[library, "no"] + 10
     assert target["torch", "yes"] == target["jax", "yes"]
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_gallery(tmp_path):
+    pytest.importorskip("matplotlib")
+    names = ("graph", "likelihood", "prompt")
+    command = [sys.executable, str(EXAMPLES / "gallery.py"), str(tmp_path), *names]
+    subprocess.run(command, check=True, env=os.environ | {"PYTHONPATH": str(ROOT / "python")})
+    assert {path.stem for path in tmp_path.iterdir()} == set(names)
+    assert all("<svg" in path.read_text()[:1000] for path in tmp_path.iterdir())

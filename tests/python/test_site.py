@@ -1,7 +1,7 @@
 """The web site of ``make site``: its index has all there is; built, its links lead somewhere, from no other host.
 
-What is always run reads the repository's pages alone. ``make test-long`` builds the site, follows its links, and looks
-in a browser whether anything leaves its box at two widths and whether the search finds.
+What is always run reads the repository's pages alone. ``make test-long`` builds the site, follows its links, and has
+``site_looks.py`` look in a browser at each page at two widths, light and dark, and search, without a network.
 """
 
 from __future__ import annotations
@@ -9,15 +9,13 @@ from __future__ import annotations
 import fcntl
 import fnmatch
 import html.parser
-import http.server
 import importlib.util
 import json
 import os
 import re
 import shutil
 import subprocess
-import tempfile
-import threading
+import sys
 import types
 import urllib.parse
 from pathlib import Path
@@ -112,19 +110,54 @@ def test_links_between_pages_lead_somewhere(pages):
     assert count > 20
 
 
+# Pictures -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.repository
+def test_charts_have_the_numbers_of_their_tables(pages):
+    charts = sys.modules["site_charts"]
+    page = (ROOT / "benchmarks" / "README.md").read_text()
+    for chart in charts.CHARTS:
+        rows = charts.bars(chart, charts.table_of(chart, page)[0])
+        drawn = re.findall(r' dx="6">([\d.e+]+)<', charts.svg(chart, rows))
+        numbers = [value for _, values in rows for value in values if value is not None]
+        assert len(rows) > 1 and [float(x) for x in drawn] == pytest.approx(numbers, rel=1e-4), chart
+        lengths = [float(x) for x in re.findall(r'<rect .*?width="([\d.]+)%"', charts.svg(chart, rows))]
+        assert max(lengths) == 80
+        assert all((a < b) == (x < y) for a, x in zip(lengths, numbers) for b, y in zip(lengths, numbers) if a != b)
+    assert charts.with_charts(page).count("<svg") == len(charts.CHARTS)
+
+
+@pytest.mark.repository
+def test_each_picture_of_the_gallery_has_its_function(pages):
+    python = list(pages.python_pictures((ROOT / "examples" / "gallery.py").read_text()))
+    assert {"graph", "profile", "reversal", "likelihood", "field", "sampler", "prompt"} == {one[0] for one in python}
+    for name, title, words, code in python:
+        compile(code, name, "exec")
+        assert code.startswith(f"def {name}(path):\n") and title and words and words not in code
+    text = (ROOT / "examples" / "gallery.R").read_text()
+    r = list(pages.r_pictures(text))
+    sizes = re.search(r"size <- list\((.*)\)", text)[1]
+    assert [name for name, *_ in r] == re.findall(r"(\w+) = c", sizes)
+    assert all(code.startswith(f"{name} <- function() {{\n") and code.endswith("\n}") for name, _, _, code in r)
+
+
 # The built site -------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")
 def site() -> Path:
-    """The site, built once, also where several processes test."""
+    """The site, built once, also where several processes test; ``GRADOPS_SITE`` is one that is built already."""
+    if "GRADOPS_SITE" in os.environ:
+        return Path(os.environ["GRADOPS_SITE"])
+    install = ["--browser"] if os.geteuid() == 0 or shutil.which("sudo") else []
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
     stamp = ROOT / ".build" / "site.run"
     stamp.parent.mkdir(exist_ok=True)
     with open(stamp.with_suffix(".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not stamp.exists() or stamp.read_text() != run:
-            done = subprocess.run([ROOT / "tools" / "site", "--browser"], capture_output=True, text=True)
+            done = subprocess.run([ROOT / "tools" / "site", *install], capture_output=True, text=True)
             assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
             stamp.write_text(run)
     return SITE
@@ -191,114 +224,15 @@ def test_nothing_of_the_site_is_from_another_host(site):
         assert not re.search(r"""(url\(|@import)\s*["']?\s*(https?:)?//""", path.read_text()), path
 
 
-# Opens each page at each width in a frame, and tells what leaves its box: what makes the page wider than the window,
-# and what is wider than its block where no block around it scrolls. Then it searches.
-LOOK = """
-<!doctype html><iframe id="frame" style="border:0;height:900px"></iframe><script>
-const frame = document.getElementById("frame")
-const wait = ms => new Promise(done => setTimeout(done, ms))
-const open = url => new Promise(done => { frame.onload = done; frame.src = url })
-const VISIBLE = {visibilityProperty: true, opacityProperty: true}
-const styled = node => frame.contentWindow.getComputedStyle(node)
-const inArticle = node => node.closest("article *")
-const scrolls = node => node && (styled(node).overflowX !== "visible" || scrolls(inArticle(node.parentElement)))
-async function main() {
-  const out = {boxes: [], away: [], found: [], looked: 0}
-  const pages = await (await fetch("/pages.json")).json()
-  for (const width of [1280, 390]) {
-    frame.style.width = width + "px"
-    for (const page of pages) {
-      await open("/" + page)
-      const root = frame.contentDocument.documentElement
-      const say = what => out.boxes.push(`${page} at ${width}: ${what}`)
-      out.looked += 1
-      if (root.scrollWidth > root.clientWidth) say("the page")
-      const words = frame.contentDocument.createTreeWalker(root, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT)
-      for (let node = words.nextNode(); node; node = words.nextNode()) {
-        const isText = node.nodeType === 3, around = isText ? node.parentElement : node
-        if (isText ? !node.data.trim() : !["IMG", "TABLE", "PRE"].includes(node.tagName)) continue
-        const column = around.closest(".content, .sidebar-drawer, .toc-drawer")?.getBoundingClientRect()
-        if (!column || !around.checkVisibility(VISIBLE)) continue
-        let box = isText ? around : around.parentElement
-        while (styled(box).display.startsWith("inline")) box = box.parentElement
-        if (scrolls(box)) continue
-        const block = box.getBoundingClientRect(), range = new Range()
-        const left = Math.max(block.left, column.left) - 1, right = Math.min(block.right, column.right) + 1
-        range.selectNodeContents(node)
-        for (const piece of isText ? range.getClientRects() : [node.getBoundingClientRect()])
-          if (piece.width && (piece.right > right || piece.left < left || block.right > right)) {
-            say(`${box.tagName} ${around.textContent.trim().slice(0, 60)}`)
-            break
-          }
-      }
-      for (const entry of frame.contentWindow.performance.getEntriesByType("resource"))
-        if (!entry.name.startsWith(location.origin)) out.away.push(entry.name)
-    }
-  }
-  await open("/search.html?q=softmax")
-  for (let i = 0; i < 100 && !frame.contentDocument.querySelector("#search-results li"); i++) await wait(100)
-  await wait(500)
-  out.found = [...frame.contentDocument.querySelectorAll("#search-results li a")].map(link => link.pathname)
-  await fetch("/result", {method: "POST", body: JSON.stringify(out)})
-}
-main().catch(error => fetch("/result", {method: "POST", body: JSON.stringify({error: String(error)})}))
-</script>
-"""
-
-
-def looked_at(site: Path, names: list[str]) -> dict:
-    """What the browser finds on the pages."""
-    browser = shutil.which("chromium")
-    assert browser, "tools/site --browser installs it"
-    result: list[dict] = []
-    arrived = threading.Event()
-
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def __init__(self, *arguments):
-            super().__init__(*arguments, directory=str(site))
-
-        def do_GET(self):
-            made = {"/look.html": LOOK, "/pages.json": json.dumps(names)}.get(self.path)
-            if made is None:
-                return super().do_GET()
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html" if self.path.endswith("html") else "application/json")
-            self.end_headers()
-            self.wfile.write(made.encode())
-
-        def do_POST(self):
-            result.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(204)
-            self.end_headers()
-            arrived.set()
-
-        def log_message(self, *arguments):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        quiet = ["no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking"]
-        quiet += ["disable-component-update", "disable-sync", "remote-debugging-port=0", "window-size=1400,1000"]
-        address = f"http://127.0.0.1:{server.server_address[1]}/look.html"
-        command = [browser, "--headless", *("--" + option for option in quiet), f"--user-data-dir={profile}", address]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            assert arrived.wait(900), "the browser gave no answer"
-        finally:
-            process.terminate()
-            process.wait(30)
-            server.shutdown()
-            server.server_close()
-    assert "error" not in result[0], result[0]
-    return result[0]
-
-
 @pytest.mark.long
 def test_nothing_leaves_its_box_and_the_search_finds(site):
-    names = [str(path.relative_to(site)) for path in sorted(site.rglob("*.html"))]
-    found = looked_at(site, names)
-    assert found["looked"] == 2 * len(names)
-    assert found["boxes"] == []
-    assert found["away"] == []
-    assert "/r/ops_softmax.html" in found["found"] and "/python/gradops-ops-softmax.html" in found["found"]
+    browser = shutil.which("chromium")
+    if browser is None:
+        pytest.skip("there is no browser: `tools/site --browser` installs Chromium")
+    python = ROOT / ".build" / "site-venv" / "bin" / "python"
+    looks = [python, Path(__file__).with_name("site_looks.py"), browser, site]
+    found = json.loads(subprocess.run(looks, capture_output=True, text=True, check=True).stdout)
+    assert found["looked"] == 4 * len(list(site.rglob("*.html")))
+    for wrong in ("console", "away", "boxes", "dark"):
+        assert found[wrong] == [], wrong
+    assert {"r/ops_softmax.html", "python/gradops-ops-softmax.html"} <= set(found["found"])
