@@ -51,9 +51,10 @@ def with_requirements(names):
                 pass
     return found
 
-there = with_requirements(["numpy", "scipy", *sys.argv[1:]])
+homes = importlib.metadata.packages_distributions()
+there = with_requirements(["numpy", "scipy", *(home for name in sys.argv[1:] for home in homes.get(name, [name]))])
 absent = {
-    module for module, packages in importlib.metadata.packages_distributions().items()
+    module for module, packages in homes.items()
     if module != "gradops" and not any(package.lower().replace("_", "-") in there for package in packages)
 }
 sys.meta_path[sys.meta_path.index(PathFinder)] = Finder
