@@ -72,6 +72,25 @@ def test_loops_within_loops_branches_and_positions(made):
     np.testing.assert_array_equal(compiled(x, i), jit(at_positions)(x, i))
 
 
+@pytest.mark.parametrize("first", [0.0, np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("size", [1, 3, 5])
+def test_exponentials_of_rows(size, first, made):
+    def f(moves, rows):
+        def step(state, row):
+            state = ops.logsumexp(ops.reshape(state, (size, 1)) + moves, 0) + row
+            return ops.log_softmax(state), ops.softmax(state)
+
+        last, shares = ops.scan(step, moves[0], rows)
+        return ops.sum(last * moves[-1]) + ops.sum(shares[:, 0] ** 2)
+
+    rng = np.random.default_rng(size)
+    moves, rows = rng.normal(size=(size, size)), rng.normal(size=(40, size))
+    moves[0, 0] = first
+    with np.errstate(all="ignore"):
+        assert_same_bits(jit(value_and_grad(f, argnums=(0, 1))), moves, rows)
+    assert made and all(made)
+
+
 def test_loops_that_end_by_a_condition(made):
     def f(x):
         return ops.while_loop(lambda s: s < 100.0, lambda s: s * x + 1.0, x, maximum_iterations=1000)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import machine_parts
-from .instructions import CALLS, END, FAILED, LONG, NUMBERS, OPERATIONS, ROWS, SHORT, VECTOR
+from .instructions import CALLS, END, FAILED, FUNCTION_NUMBERS, LONG, NUMBERS, OPERATIONS, ROWS, SHORT, VECTOR
 from .machine import Machine, exceptions
 
 WORTH = 20_000_000
@@ -270,6 +270,8 @@ def _write(writing: _Writing, x: Instruction) -> bool:
     elif x.name in _FOLDS:
         operands = [writing.read(a + x.words[5] * i) for i in range(x.size)]
         writing.write(out, _sum(writing, operands) if x.name == "sum" else _folded(writing, _FOLDS[x.name], operands))
+    elif x.name in _OF_EXPONENTIALS:
+        _write_of_exponentials(writing, x, [writing.read(a + x.words[5] * i) for i in range(x.size)])
     elif x.name in ROWS:
         kind, base, near, counter, stride, count = _row(x)
         far = writing.row(base, counter, stride)
@@ -339,8 +341,43 @@ def _result(writing: _Writing, x: Instruction, cells: list[int]) -> str:
         return result
     count = int(x.name[-1])
     given = ", ".join(f"double {writing.read(cell)}" for cell in cells[:count])
-    pointer = writing.line(f"getelementptr ptr, ptr %functions, i64 {x.words[1 + count]}")
-    function = writing.line(f"load ptr, ptr {pointer}")
+    function = _function(writing, x.words[1 + count])
     if x.name.startswith("scipy"):
         return writing.line(f"call double @{x.name}({given}, ptr {function}, ptr %functions)")
     return writing.line(f"call double {function}({given})")
+
+
+def _function(writing: _Writing, number: int) -> str:
+    """The address of a function that the machine calls."""
+    pointer = writing.line(f"getelementptr ptr, ptr %functions, i64 {number}")
+    return writing.line(f"load ptr, ptr {pointer}")
+
+
+_OF_EXPONENTIALS = frozenset(("logsumexp", "softmax", "log_softmax"))
+
+
+def _write_of_exponentials(writing: _Writing, x: Instruction, operands: list[str]) -> None:
+    """Write one of :data:`_OF_EXPONENTIALS`, operation by operation as the machine's function of the name."""
+    line, out = writing.line, x.words[0]
+    exp, log = (_function(writing, FUNCTION_NUMBERS[name]) for name in ("exp", "log"))
+    top, *others = operands
+    for other in others:
+        larger, is_nan = line(f"fcmp ogt double {top}, {other}"), line(f"fcmp uno double {top}, {top}")
+        kept = line(f"or i1 {larger}, {is_nan}")
+        top = line(f"select i1 {kept}, double {top}, double {other}")
+    if x.name == "logsumexp":
+        writing.write(out, top)
+        size = line(f"call double @llvm.fabs.f64(double {top})")
+        is_finite = line(f"fcmp olt double {size}, 0x7FF0000000000000")
+        writing.lines += [f"  br i1 {is_finite}, label %finite{x.at}, label %at{x.end}", f"finite{x.at}:"]
+    less = [line(f"fsub double {operand}, {top}") for operand in operands]
+    powers = [line(f"call double {exp}(double {each})") for each in less]
+    total = functools.reduce(lambda s, power: line(f"fadd double {s}, {power}"), powers)
+    if x.name != "softmax":
+        logarithm = line(f"call double {log}(double {total})")
+    if x.name == "logsumexp":
+        writing.write(out, line(f"fadd double {logarithm}, {top}"))
+        return
+    for i, (each, power) in enumerate(zip(less, powers)):
+        result = f"fdiv double {power}, {total}" if x.name == "softmax" else f"fsub double {each}, {logarithm}"
+        writing.write(out + i, line(result))
