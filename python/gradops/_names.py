@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import opcode
 import pkgutil
 import sys
 import warnings
@@ -38,10 +39,23 @@ def namespace(
             found = _suggested(name, wanted)
             if found:
                 message += f"\nHint: did you mean {' or '.join(f'`{one}`' for one in found)}?"
-        raise AttributeError(message)
+        raise missing(name, wanted, message)
 
     return __dir__, __getattr__
 
+
+def missing(module: str, name: str, message: str) -> AttributeError | ImportError:
+    """The error for a name that a module's ``__getattr__`` does not know.
+
+    In ``from module import name`` Python would put its own words in the place of an AttributeError's.
+    """
+    frame = sys._getframe(2)
+    if frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM:
+        return ImportError(message.replace("has no attribute", "has no name", 1), name=module)
+    return AttributeError(message)
+
+
+_IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
 
 RENAMED: dict[str, str] = {}
 """Old public names, and the new ones."""
@@ -50,6 +64,9 @@ RENAMED: dict[str, str] = {}
 def closest(wanted: str, known: Iterable[str]) -> str | None:
     """The name among those known that one most likely meant; None if there is none like it."""
     known = list(known)
+    alike = [name for name in known if name.lower() == wanted.lower()]
+    if alike:
+        return alike[0]
     found = difflib.get_close_matches(wanted, known, 1, 0.7)
     if found:
         return found[0]

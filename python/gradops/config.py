@@ -14,7 +14,7 @@ from ._names import namespace
 from ._scopes import Ends, EndsOfThread, Scope
 from .backends import tracing
 from .defaults import epsilon, floatx, set_epsilon, set_floatx
-from .errors import ArgumentError, Given
+from .errors import ArgumentError, Given, meant
 
 __all__ = [
     "backend",
@@ -201,7 +201,10 @@ class lost_gradients_scope(Scope):
 def _action(given) -> str:
     if not isinstance(given, str) or given not in ("error", "warn"):
         raise ArgumentError(
-            '`action` must be "error" or "warn"; got {given}.', argument="action", given=Given(repr(given), given)
+            '`action` must be "error" or "warn"; got {given}.',
+            argument="action",
+            hint=meant(given, ("error", "warn")),
+            given=Given(repr(given), given),
         )
     return given
 

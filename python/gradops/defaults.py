@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .errors import ArgumentError, Given
+from .errors import ArgumentError, Given, meant
 
 FLOATS = ("bfloat16", "float16", "float32", "float64")
 
@@ -43,6 +43,7 @@ def set_floatx(dtype: str) -> None:
         raise ArgumentError(
             f"`dtype` must be one of {', '.join(FLOATS)}; got {{given}}.",
             argument="dtype",
+            hint=meant(dtype, FLOATS),
             given=Given(repr(dtype), dtype),
         )
     _settings["floatx"] = dtype

@@ -8,7 +8,7 @@ Python numbers are weak: they take the tensor's dtype unless their kind is wider
 
 from __future__ import annotations
 
-from .errors import ArgumentError, Given
+from .errors import ArgumentError, Given, meant
 
 BOOL = ("bool",)
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
@@ -50,6 +50,7 @@ def canonical(dtype, argument: str = "dtype") -> str:
         raise ArgumentError(
             f"`{argument}` must be one of {', '.join(ALL)}; got {{given}}.",
             argument=argument,
+            hint=meant(name, ALL),
             given=Given(repr(dtype), dtype),
         )
     return name

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from ._names import namespace
+from ._names import closest, namespace
 
 __all__ = [
     "ArgumentError",
@@ -100,6 +100,12 @@ class Code(Field):
 
     def __str__(self) -> str:
         return self.python
+
+
+def meant(given, options: Iterable) -> str | None:
+    """The hint for a text that is none of the ``options``: the one that is like it, if there is one."""
+    found = closest(given, [one for one in options if isinstance(one, str)]) if isinstance(given, str) else None
+    return None if found is None else f'did you mean "{found}"?'
 
 
 VARIABLE = Code("`x = gradops.Variable(x, requires_grad=True)`", "`x <- variable(x, requires_grad = TRUE)`")

@@ -126,6 +126,13 @@ def test_where_a_name_is(module, wrong, right):
         getattr(module, wrong)
 
 
+@pytest.mark.parametrize("code", ["from gradops import jacobain as f", "from gradops.scipy.special import gamaln"])
+def test_a_typing_error_in_an_import_gets_a_suggestion(code):
+    with pytest.raises(ImportError, match="did you mean `(gradops.jacobian|gammaln)`"):
+        exec(code)
+    assert not hasattr(gradops, "jacobain")
+
+
 def test_what_is_like_nothing_has_no_suggestion():
     with pytest.raises(AttributeError, match="^module 'gradops' has no attribute 'qqqq'$"):
         gradops.qqqq  # noqa: B018

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BackendError, Code, MixedBackendsError
+from ..errors import BackendError, Code, MixedBackendsError, meant
 from .interface import Backend
 from .torch import tracing
 
@@ -123,7 +123,9 @@ def _load(name: str) -> None:
     if known and name in _loaded:
         return
     if not known or name not in NAMES:
-        raise BackendError(f"Unknown backend {name!r}: expected one of {', '.join(NAMES)}.", argument="name")
+        raise BackendError(
+            f"Unknown backend {name!r}: expected one of {', '.join(NAMES)}.", argument="name", hint=meant(name, NAMES)
+        )
     if not installed(name):
         raise BackendError(
             f"The backend {name!r} needs the Python package {_INSTALL[name]!r}, which is not installed.",

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import backends
 from ..autodiff import Function, record
-from ..errors import ArgumentError, ArgumentTypeError, TypeOf
+from ..errors import ArgumentError, ArgumentTypeError, TypeOf, meant
 from ..flow import custom_gradient
 from ..ops import conj, dtype
 from ..ops._dispatch import NUMBERS, Op, define, registry
@@ -70,8 +70,9 @@ def op(function: F | None = None, *, name: str | None = None, differentiable: bo
             )
         unknown = sorted(set(facts) - set(FACTS))
         if unknown:
+            hint = f"the facts are {', '.join(FACTS)}"
             raise ArgumentTypeError(
-                f"`op` has no fact {unknown[0]!r}.", argument=unknown[0], hint=f"the facts are {', '.join(FACTS)}"
+                f"`op` has no fact {unknown[0]!r}.", argument=unknown[0], hint=meant(unknown[0], FACTS) or hint
             )
         if name is not None and not isinstance(name, str):
             raise ArgumentTypeError("`name` must be text; got {name}.", argument="name", name=TypeOf(name))

@@ -14,7 +14,7 @@ from ..autodiff.state import version
 from ..autodiff.text.values import feedback
 from ..autodiff.variable import Variable, data_of
 from ..backends import tracing
-from ..errors import ArgumentTypeError, GradientError, TypeOf
+from ..errors import ArgumentTypeError, GradientError, TypeOf, meant
 from ..ops import conversion
 from ..ops.creation import full
 
@@ -58,6 +58,7 @@ def _by_name(result: dict, args: tuple, kwargs: dict, names: list[str]) -> list:
             f"the gradient function returned a gradient named {unknown[0]!r}; the arguments are "
             f"{', '.join(known) or 'not named'}.",
             argument="gradient",
+            hint=meant(unknown[0], known),
         )
     given = [result.get(name) for name in names[: len(args)]]
     return [*given, *[None] * (len(args) - len(given)), *map(result.get, kwargs)]

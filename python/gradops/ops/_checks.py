@@ -11,7 +11,7 @@ import functools
 import inspect
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -31,6 +31,7 @@ from ..errors import (
     JitError,
     Position,
     ShapeError,
+    meant,
 )
 from .properties import dtype, ndim, shape, unknown
 
@@ -402,12 +403,23 @@ QUICK = {"Shape": "{0}.__class__ is not tuple or any([size.__class__ is not int 
 """By annotation, when that is needed at all; for the others where it is neither an int nor None."""
 
 
+def unknown_arguments(op: str, given: Iterable[str], known: Iterable[str]) -> ArgumentTypeError:
+    """The error for named arguments that an op does not have."""
+    names = list(given)
+    return ArgumentTypeError(
+        f"`{op}`: unknown arguments {', '.join(names)}.", argument=names[0], hint=meant(names[0], known)
+    )
+
+
 def choice(op: str, value, options, name: str):
     """``value``, which must be one of ``options``."""
     if not any(value is option or (isinstance(value, (str, int, float)) and value == option) for option in options):
         wanted = ", ".join(map(repr, options))
         raise ArgumentError(
-            f"`{op}`: `{name}` must be one of {wanted}; got {{value}}.", argument=name, value=Given(repr(value), value)
+            f"`{op}`: `{name}` must be one of {wanted}; got {{value}}.",
+            argument=name,
+            hint=meant(value, options),
+            value=Given(repr(value), value),
         )
     return value
 

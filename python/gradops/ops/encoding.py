@@ -13,7 +13,7 @@ import numpy as np
 from .. import config
 from ..annotations import Axis, DType, Indices, Integer, Tensor
 from ..errors import ArgumentError, ArgumentTypeError
-from ._checks import check_axis, integer
+from ._checks import check_axis, integer, unknown_arguments
 from ._dispatch import op
 from .conversion import cast
 from .conversion import dtype as _dtype
@@ -112,5 +112,5 @@ def multi_hot(
     if num_classes is None:
         num_classes = kwargs.pop("num_tokens", None)
     if kwargs:
-        raise ArgumentTypeError(f"`multi_hot`: unknown arguments {', '.join(kwargs)}.")
+        raise unknown_arguments("multi_hot", kwargs, ("inputs", "num_classes", "axis", "dtype", "sparse"))
     return _multi_hot(inputs, num_classes, axis, dtype)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from .. import config
 from ..annotations import Axes, Axis, Integer, Tensor
-from ..errors import ArgumentError, ArgumentTypeError, ShapeError
-from ._checks import check_axes, check_axis, check_rank, describe, integer
+from ..errors import ArgumentError, ShapeError
+from ._checks import check_axes, check_axis, check_rank, describe, integer, unknown_arguments
 from ._compose import is_complex, rounded, wide
 from ._dispatch import op
 from .elementwise import abs, add, divide, greater, maximum, multiply, power, sqrt, subtract
@@ -169,7 +169,7 @@ def layer_normalization(
             hint="use `rms_normalization`",
         )
     if kwargs:
-        raise ArgumentTypeError(f"`layer_normalization`: unknown arguments {', '.join(kwargs)}.")
+        raise unknown_arguments("layer_normalization", kwargs, ("axis", "epsilon", "gamma", "beta"))
     return _layer_normalization(x, gamma, beta, axis, epsilon)
 
 

@@ -9,8 +9,9 @@ import importlib
 import sys
 from typing import Any
 
+from .._names import missing
 from ..ops import scipy_functions
-from ._names import missing
+from ._names import unknown
 
 __all__ = [
     "fft",
@@ -34,7 +35,7 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     if name in __all__:
         return importlib.import_module(f"{__name__}.{name}")
-    raise missing(__name__, name, __all__)
+    raise missing(__name__, name, unknown(__name__, name, __all__))
 
 
 def _find(path: str) -> Any:

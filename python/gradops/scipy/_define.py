@@ -16,7 +16,7 @@ import numpy as np
 from .. import backends, dtypes, extend, ops
 from ..backends import Backend
 from ..backends.numpy.base import function_of, number
-from ..errors import ArgumentTypeError, BackendError, GradientError
+from ..errors import ArgumentTypeError, BackendError, GradientError, meant
 from ..ops import _checks
 from ..ops._compose import NUMBERS, promoted
 from ..ops._dispatch import Op
@@ -183,7 +183,12 @@ def _reason(function: Callable, error: Exception, args: tuple, kwargs: dict) -> 
         unknown = next((name for name in kwargs if name not in entry.parameters), None)
         lacking = next((name for name in entry.parameters if f"{name!r}" in str(wrong)), None)
         return _caused(
-            ArgumentTypeError(f"`{entry.name}`: {wrong}.", argument=unknown or lacking or "arguments"), error
+            ArgumentTypeError(
+                f"`{entry.name}`: {wrong}.",
+                argument=unknown or lacking or "arguments",
+                hint=meant(unknown, entry.parameters),
+            ),
+            error,
         )
     bound.apply_defaults()
     options = typing.get_type_hints(function) if "Literal" in entry.annotations.values() else {}
@@ -194,7 +199,10 @@ def _reason(function: Callable, error: Exception, args: tuple, kwargs: dict) -> 
             if entry.annotations[name] in _checks.NORMALISE:
                 _checks.NORMALISE[entry.annotations[name]](entry, value, name)
             elif name in options and entry.annotations[name] == "Literal":
-                _checks.choice(entry.name, value, typing.get_args(options[name]), name)
+                words = [typing.get_args(part) or (part,) for part in typing.get_args(options[name])]
+                _checks.choice(
+                    entry.name, value, [word for part in words for word in part if word is not type(None)], name
+                )
             elif entry.annotations[name] == "Function" and not callable(value):
                 raise ArgumentTypeError(
                     f"`{entry.name}`: `{name}` must be a function; got {{value}}.",

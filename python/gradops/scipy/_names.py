@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from .._names import closest
+from .._names import closest, missing
+from ..errors import meant
 
 
-def missing(module: str, name: str, known: Iterable[str], refused: Mapping[str, str] | None = None) -> AttributeError:
-    """The error for ``module.name``."""
+def unknown(module: str, name: str, known: Iterable[str], refused: Mapping[str, str] | None = None) -> str:
+    """The words of the error for ``module.name``."""
     message = f"module {module!r} has no attribute {name!r}"
     if name.startswith("_"):
-        return AttributeError(message)
+        return message
     why = (refused or {}).get(name)
     if why is None and _is_scipys(module.removeprefix("gradops."), name):
         why = "SciPy has it; gradops has no derivative for it"
@@ -23,7 +26,20 @@ def missing(module: str, name: str, known: Iterable[str], refused: Mapping[str, 
     found = closest(name, known)
     if found is not None:
         message += f"\nHint: did you mean `{found}`?"
-    return AttributeError(message)
+    return message
+
+
+def word_meant(bound: inspect.BoundArguments, said: str, argument: str | None = None) -> str | None:
+    """The hint for SciPy's refusal of a word: another that it speaks of, or the argument's default, is like it."""
+    for name, value in bound.arguments.items():
+        if isinstance(value, str) and (name == argument or value in said):
+            known = [*re.findall(r"['\"]([\w-]+)['\"]", said), bound.signature.parameters[name].default]
+            if name == "window":
+                known += importlib.import_module("scipy.signal.windows").__all__
+            hint = meant(value, [word for word in known if word != value])
+            if hint is not None:
+                return hint
+    return None
 
 
 def _is_scipys(module: str, name: str) -> bool:
@@ -58,6 +74,6 @@ def namespace(
         return sorted(names)
 
     def __getattr__(name: str):
-        raise missing(module, name, names, refused)
+        raise missing(module, name, unknown(module, name, names, refused))
 
     return __dir__, __getattr__

@@ -20,6 +20,7 @@ from ..functional.implicit import stepped
 from ..ops import _checks
 from ..ops._compose import NUMBERS
 from . import _define
+from ._names import word_meant
 from ._tensors import beside, inexact
 
 
@@ -52,7 +53,12 @@ def _failure(function: Callable, error: Exception, args: tuple, kwargs: dict) ->
     text = str(error).strip().replace("{", "(").replace("}", ")")
     name = _define._name(function)
     return _define._caused(
-        kind(f"`{name}`: {text or type(error).__name__}", argument=named[0] if named else None), error
+        kind(
+            f"`{name}`: {text or type(error).__name__}",
+            argument=named[0] if named else None,
+            hint=word_meant(inspect.signature(function).bind(*args, **kwargs), str(error)),
+        ),
+        error,
     )
 
 

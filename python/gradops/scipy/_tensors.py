@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from .. import _scipy, dtypes, ops
-from ..errors import ArgumentError, ArgumentTypeError, Given, GradopsError
+from ..errors import ArgumentError, ArgumentTypeError, Given, GradopsError, meant
 from ..ops import _checks, _compose
 from ..ops._compose import NUMBERS, promoted
+from ._names import word_meant
 
 __all__ = "as_complex beside constant floating inexact is_complex numbers option promoted wrong".split()
 
@@ -93,7 +94,7 @@ def constant(path: str, *, name: str | None = None) -> Callable[..., Any]:
         try:
             return scipys(*bound.args, **bound.kwargs)
         except Exception as error:
-            raise _of_constant(title, error, bound.arguments) from error
+            raise _of_constant(title, error, bound) from error
 
     function.__name__ = function.__qualname__ = name or found
     with contextlib.suppress(AttributeError, ValueError):  # newer than the SciPy that is here, or written in C
@@ -121,17 +122,25 @@ def _of_signature(title: str, scipys: Callable, wrong: TypeError, given: Mapping
     known = inspect.signature(scipys).parameters
     unknown = next((key for key in given if key not in known), None)
     lacking = next((key for key in known if f"{key!r}" in str(wrong)), None)
-    return ArgumentTypeError(f"`{title}`: {wrong}.", argument=unknown or lacking or "arguments")
+    return ArgumentTypeError(
+        f"`{title}`: {wrong}.", argument=unknown or lacking or "arguments", hint=meant(unknown, known)
+    )
 
 
-def _of_constant(title: str, error: Exception, given: Mapping[str, Any]) -> GradopsError:
+def _of_constant(title: str, error: Exception, bound: inspect.BoundArguments) -> GradopsError:
     """SciPy's refusal, with the argument of which it speaks, or the first that is no number."""
+    given = bound.arguments
     said = (str(error).strip().splitlines() or [type(error).__name__])[0]
     spoken = [key for key in given if re.search(rf"\b{re.escape(key)}\b", said)]
     strange = [key for key, value in given.items() if not (value is None or _checks.is_numeric(value))]
     argument = next(iter([*spoken, *strange, *given]), None)
     kind: type[GradopsError] = ArgumentTypeError if isinstance(error, TypeError) else ArgumentError
-    return kind(f"`{title}`: `{argument}`: {{said}}", argument=argument, said=Given(said))
+    return kind(
+        f"`{title}`: `{argument}`: {{said}}",
+        argument=argument,
+        hint=word_meant(bound, str(error), argument),
+        said=Given(said),
+    )
 
 
 def _known(title: str, name: str, value):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ... import _html
-from ...errors import ArgumentError, Given, GradientError
+from ...errors import ArgumentError, Given, GradientError, meant
 from ...ops import _dispatch
 from .. import state
 from ..variable import data_of
@@ -253,6 +253,7 @@ class profile:
                 raise ArgumentError(
                     f"`sort_by` must be one of {', '.join(_SORTS)}; got {{given}}.",
                     argument="sort_by",
+                    hint=meant(sort_by, _SORTS),
                     given=Given(repr(sort_by), sort_by),
                 )
             attribute = _SORTS[sort_by]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from ...errors import ArgumentError, ArgumentTypeError, Given, TypeOf
+from ...errors import ArgumentError, ArgumentTypeError, Given, TypeOf, meant
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,10 @@ def policy_of(policy) -> Policy:
         )
     if policy not in _named:
         raise ArgumentError(
-            f"`policy` must be {choices}; got {{policy}}.", argument="policy", hint=hint, policy=Given(repr(policy))
+            f"`policy` must be {choices}; got {{policy}}.",
+            argument="policy",
+            hint=meant(policy, _named) or hint,
+            policy=Given(repr(policy)),
         )
     return _named[policy]
 

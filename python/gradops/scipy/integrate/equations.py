@@ -15,7 +15,7 @@ import numpy as np
 from ... import _scipy, functional, ops
 from ..._tree import flatten, unflatten
 from ...annotations import Function, Tensor
-from ...errors import ArgumentError
+from ...errors import ArgumentError, meant
 from ...flow import custom_gradient
 from ...functional.implicit import connected
 from .._solving import Problem, joined, numbers, solver
@@ -232,9 +232,15 @@ def solve_ivp(
     name = "scipy.integrate.solve_ivp"
     args = () if args is None else tuple(args) if isinstance(args, (list, tuple)) else (args,)
     if not isinstance(method, str) or method not in METHODS:
-        raise ArgumentError(f"`{name}`: `method` must be one of {', '.join(METHODS)}.", argument="method")
+        raise ArgumentError(
+            f"`{name}`: `method` must be one of {', '.join(METHODS)}.", argument="method", hint=meant(method, METHODS)
+        )
     if gradient not in (None, "steps", "adjoint"):
-        raise ArgumentError(f"`{name}`: `gradient` must be 'steps', 'adjoint' or None.", argument="gradient")
+        raise ArgumentError(
+            f"`{name}`: `gradient` must be 'steps', 'adjoint' or None.",
+            argument="gradient",
+            hint=meant(gradient, ("steps", "adjoint")),
+        )
     if gradient == "steps" and method not in EXPLICIT:
         raise ArgumentError(f"`{name}`: the steps of {method!r} are not recorded.", argument="gradient")
     equation = Equation(name, "fun", fun, y0, args, (t_span, t_eval))
@@ -371,7 +377,11 @@ def odeint(
     """
     name = "scipy.integrate.odeint"
     if gradient not in (None, "steps", "adjoint"):
-        raise ArgumentError(f"`{name}`: `gradient` must be 'steps', 'adjoint' or None.", argument="gradient")
+        raise ArgumentError(
+            f"`{name}`: `gradient` must be 'steps', 'adjoint' or None.",
+            argument="gradient",
+            hint=meant(gradient, ("steps", "adjoint")),
+        )
     args = args if isinstance(args, tuple) else (args,)
     function = func if tfirst or not callable(func) else (lambda t, y, *more: func(y, t, *more))
     equation = Equation(name, "func", function, y0, args, t)

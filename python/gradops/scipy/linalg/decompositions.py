@@ -191,6 +191,7 @@ def qr_multiply(
     Gradient:
         As of :func:`qr`.
     """
+    _checks.choice("linalg", mode, ("left", "right"), "mode")
     a, c = matrices(False, 1, a=a, c=c)
     matrix(a)
     place = _pivots(a) if pivoting else None
@@ -252,6 +253,7 @@ def svd(
     Gradient:
         As of ``ops.svd`` (Wan & Zhang 2019; Townsend 2016); undefined parts count as 0.
     """
+    _checks.choice("linalg", lapack_driver, ("gesdd", "gesvd"), "lapack_driver")
     a = matrix(a, "a", check_finite)
     return ops.svd(a, bool(full_matrices), bool(compute_uv))
 

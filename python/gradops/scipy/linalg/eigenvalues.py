@@ -228,7 +228,8 @@ def eigvals_banded(
     return w[..., _selected(w, select, select_range)]
 
 
-def _tridiagonal(d, e, check_finite):
+def _tridiagonal(d, e, check_finite, driver):
+    _checks.choice("linalg", driver, ("auto", "stemr", "sterf", "stebz", "stev"), "lapack_driver")
     d, e = matrices(check_finite, 1, d=d, e=e)
     if is_complex(d):
         raise ArgumentError("`linalg`: `d` and `e` must be real.", argument="d")
@@ -252,7 +253,7 @@ def eigh_tridiagonal(
         d: the main diagonal.
         e: the one beside it.
     """
-    w, v = _tridiagonal(d, e, check_finite)
+    w, v = _tridiagonal(d, e, check_finite, lapack_driver)
     part = _selected(w, select, select_range)
     return w[..., part] if eigvals_only else (w[..., part], v[..., part])
 
@@ -262,5 +263,5 @@ def eigvalsh_tridiagonal(
     d: Tensor, e: Tensor, select="a", select_range=None, check_finite=True, tol=0.0, lapack_driver="auto"
 ) -> Tensor:
     """Eigenvalues of real symmetric matrices of three diagonals."""
-    w = _tridiagonal(d, e, check_finite)[0]
+    w = _tridiagonal(d, e, check_finite, lapack_driver)[0]
     return w[..., _selected(w, select, select_range)]

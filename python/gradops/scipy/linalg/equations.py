@@ -9,6 +9,7 @@ from ...annotations import Tensor
 from ...errors import ShapeError
 from ...extend import derivative
 from ...extend import op as make_op
+from ...ops import _checks
 from ...ops._matrices import identity_like
 from .._define import family
 from .._host import hosted
@@ -131,6 +132,7 @@ def solve_discrete_lyapunov(a: Tensor, q: Tensor, method: Literal["direct", "bil
     Gradient:
         Through the linear system, or as of :func:`solve_sylvester`.
     """
+    _checks.choice("linalg", method, (None, "direct", "bilinear"), "method")
     a, q = _fitting(a=a, q=q)
     return _discrete(a, q, a.shape[-1] < 10 if method is None else method == "direct")
 

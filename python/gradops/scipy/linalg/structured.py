@@ -260,6 +260,7 @@ def solve_circulant(
     Gradient:
         Through the transforms; by ``c`` along the eigenvalues that are not 0.
     """
+    _checks.choice("linalg", singular, ("raise", "lstsq"), "singular")
     c, b = matrices(False, 1, c=c, b=b)
     real = not is_complex(c)
     c, b = ops.moveaxis(c, caxis, -1), ops.moveaxis(b, baxis, -1)

@@ -335,6 +335,7 @@ def lstsq(
     Gradient:
         Through the pseudo-inverse, at constant rank (Golub & Pereyra 1973).
     """
+    _checks.choice("linalg", lapack_driver, (None, "gelsd", "gelsy", "gelss"), "lapack_driver")
     a, b = matrices(check_finite, 1, a=a, b=b)
     matrix(a)
     b, vector = right_side(b, a.shape[-2])

@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import _scipy, functional, ops
 from ...annotations import Function, Tensor
-from ...errors import ArgumentError
+from ...errors import ArgumentError, meant
 from ...functional.implicit import connected
 from .._solving import Problem, marked, numbers, of_tensors, solver
 from .._tensors import beside, floating, inexact
@@ -86,7 +86,11 @@ def least_squares(
     """
     name = "scipy.optimize.least_squares"
     if loss not in LOSSES:
-        raise ArgumentError(f"`{name}`: `loss` must be one of {', '.join(LOSSES)}; got {loss!r}.", argument="loss")
+        raise ArgumentError(
+            f"`{name}`: `loss` must be one of {', '.join(LOSSES)}; got {loss!r}.",
+            argument="loss",
+            hint=meant(loss, LOSSES),
+        )
     function = functools.partial(fun, **kwargs) if kwargs and callable(fun) else fun
     problem = Problem(name, "fun", function, x0, args)
     start = np.atleast_1d(problem.start(x0))
