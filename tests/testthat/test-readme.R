@@ -51,3 +51,20 @@ test_once("the blocks of each page of docs/ run in turn", {
   expect_gte(sum(lengths(code) > 0), 2)
   for (i in which(lengths(code) > 0)) expect_prints_as_said(code[[i]], basename(pages[-1][i]))
 })
+
+test_once("the cells of R of each table of the cheat sheet run", {
+  skip_unless_pages()
+  page <- readLines(test_path("..", "..", "docs", "cheatsheet.md"), encoding = "UTF-8")
+  rows <- grep("^[|] .*`.*[|]$", page)
+  expect_gt(length(rows), 40)
+  cells <- vapply(strsplit(page[rows], " | ", fixed = TRUE), `[[`, "", 3)
+  tables <- split(gsub("`|[|]", "", cells), cumsum(startsWith(page, "## "))[rows])
+  expect_true(all(nzchar(trimws(unlist(tables)))))
+  begin <- r_blocks(test_path("..", "..", "docs", "cheatsheet.md"))[[1]]
+  for (lines in tables) {
+    scope <- new.env(parent = globalenv())
+    for (line in c(begin[-1], lines)) {
+      expect_no_error(eval(parse(text = line), scope), message = line)
+    }
+  }
+})
