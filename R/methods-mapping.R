@@ -23,8 +23,9 @@
 #' @param yes,no Tensors or numbers, recycled to the shape of `test`.
 #' @returns A tensor where tensors come of it; else what base R gives. `ifelse()` has the shape of `test`.
 #' @section Gradient:
-#' Through each call of the function; of `ifelse()` to the one chosen, and 0 to the other. (A NaN in the derivative of
-#' what made the other one comes through: keep it finite inside.)
+#' Through each call of the function; of `ifelse()` to the one chosen, and 0 to the other. Where `test` is R's logicals
+#' and arithmetic, mathematical functions and densities make `yes` and `no`, they do so of chosen elements alone; else a
+#' NaN in the derivative of what made the other one comes through: keep it finite inside.
 #' @section Errors:
 #' - `gradops_error_shape`: `vapply()` values of a length other than that of `FUN.VALUE`.
 #' @seealso [op_map()], [op_vectorized_map()], [op_where()].
@@ -185,6 +186,11 @@ ifelse <- function(test, yes, no) {
   # As base R, `yes` and `no` are looked at only where they are needed.
   if (is.atomic(test) && !is.character(test)) {
     truth <- as.logical(test)
+    if (inside() > 0 && any(truth, na.rm = TRUE) && !all(truth, na.rm = TRUE)) {
+      frame <- parent.frame()
+      yes <- computed_where(truth, substitute(yes), frame, yes)
+      no <- computed_where(!truth, substitute(no), frame, no)
+    }
     found <- any(truth, na.rm = TRUE) && is.object(yes) && is_tensor(yes) ||
       !all(truth, na.rm = TRUE) && is.object(no) && is_tensor(no)
     if (found) {
@@ -192,6 +198,46 @@ ifelse <- function(test, yes, no) {
     }
   }
   base::ifelse(test, yes, no)
+}
+
+# What is chosen by known logicals, `x`, whose code goes element by element: elements that are not chosen are computed
+# of the numbers at the first that is. So `ifelse(d > 0, d^k * besselK(d, k), 1)` has no slope of 0 * NaN at d = 0.
+computed_where <- function(chosen, code, frame, x) {
+  everywhere <- c("+", "-", "*", "(") # such have a slope
+  if (!is.call(code) || anyNA(chosen) || all(all.names(code, unique = TRUE) %in% c(everywhere, all.vars(code)))) {
+    return(x)
+  }
+  first <- which(chosen)[1L]
+  among_chosen <- function(x) {
+    if (length(x) != length(chosen)) {
+      x
+    } else if (is_any_tensor(x)) {
+      choose_by(array_of(chosen, shape_of(x)), x, x[first])
+    } else {
+      if (is.atomic(x) && !is.object(x)) replace(x, !chosen, x[first]) else x
+    }
+  }
+  by_element <- elementwise_functions()
+  eval(with_values(code, frame, by_element, among_chosen), frame)
+}
+
+# `code` with the values of what its elementwise functions are called with.
+with_values <- function(code, frame, by_element, change) {
+  if (is.call(code) && is.name(code[[1L]]) && as.character(code[[1L]]) %in% by_element) {
+    code[-1L] <- lapply(as.list(code[-1L]), with_values, frame, by_element, change)
+    code
+  } else {
+    change(if (is.language(code)) eval(code, frame) else code)
+  }
+}
+
+elementwise_functions <- function() {
+  state$elementwise <- state$elementwise %||% {
+    pages <- generics_of_r()[c("tensor_distributions", "tensor_special")]
+    math <- setdiff(methods::getGroupMembers("Math"), c("cummax", "cummin", "cumprod", "cumsum"))
+    others <- setdiff(unlist(lapply(pages, names)), c("dmultinom", "complex"))
+    c("(", "ifelse", "pmax", "pmin", methods::getGroupMembers("Arith"), math, others)
+  }
 }
 
 choose_by <- function(test, yes, no, call = parent.frame()) {

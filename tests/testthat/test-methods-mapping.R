@@ -37,6 +37,30 @@ test_each("functions go over tensors as over R's values", {
   expect_identical(count, 4)
 })
 
+test_each("what known logicals leave out has no slope of 0 * NaN", {
+  u <- c(0, 0.4, 2)
+  y <- c(a = 3, b = 0, c = 0)
+  chosen <- list(
+    matern = function(p) ifelse(u > 0, u^p[1] * besselK(u / p[2], p[1]), 1),
+    power = function(p) ifelse(u > 0, (u * p[1])^(p[2] - 1), p[1]),
+    root = function(p) ifelse(u == 0, p[1], sqrt(u * p[2])),
+    deviance = function(p) ifelse(y > 0, y * log(y / (p[1] * y)), p[2] * y + p[1]),
+    density = function(p) ifelse(u > 0, dgamma(u * p[1], p[2], log = TRUE), 0),
+    nested = function(p) ifelse(u > 0, ifelse(u > 1, log(u - p[2]), p[1]), 0),
+    whole = function(p) { # what does not go element by element is of all elements
+      x <- u * p[1]
+      ifelse(u > 0, log(x / sum(x + p[2])), cumsum(x) + 1)
+    }
+  )
+  at <- c(0.7, 0.6)
+  for (f in chosen) {
+    total <- function(p) sum(f(p))
+    expect_equal(gradient(total, at), suppressWarnings(numDeriv::grad(total, at)))
+    expect_equal(objective(total, jit = TRUE)$gr(at), gradient(total, at))
+    expect_false(anyNA(hessian(total, at)))
+  }
+})
+
 test_each("named results are put together, with their names", {
   groups <- split(mtcars, mtcars$cyl)
   f <- function(p) sum(sapply(groups, function(d) sum(d$wt * p)))

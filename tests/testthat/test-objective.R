@@ -118,6 +118,21 @@ test_each("parameters as a list of vectors and arrays are compiled as one vector
   }
 })
 
+test_each("random effects that all depend on each other have the gradient of the integral", {
+  distance <- as.matrix(dist(1:8))
+  field <- function(p) { # of single numbers, too, whose derivatives are taken for all colours at once
+    scale <- exp(p$log_sd) * 1.5
+    root <- chol(exp(-p$a * distance))
+    z <- backsolve(root, p$u, transpose = TRUE)
+    eta <- p$b + scale * p$u
+    sum(z^2) / 2 + sum(log(diag(root))) - sum(c(1, 3, 0, 2, 5, 1, 0, 2) * eta - exp(eta)) + p$u[1]^2 * p$a / 9
+  }
+  o <- objective(field, start = list(b = 0.2, a = 0.7, log_sd = -0.5, u = numeric(8)), random = "u")
+  by <- diag(1e-3, 3)
+  slopes <- apply(by, 1, function(e) (o$fn(o$par + e) - o$fn(o$par - e)) / 2e-3)
+  expect_equal(o$gr(o$par), slopes, tolerance = 1e-6, ignore_attr = TRUE)
+})
+
 test_each("nlm() gets its attributes", {
   o <- objective(banana, hessian = TRUE)
   value <- o$nlm(c(-1.2, 1))

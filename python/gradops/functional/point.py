@@ -150,7 +150,8 @@ class Point:
                 with config.backend_scope(self.backend.name):
                     x = conversion.convert_to_tensor(x)
             owner = backends.of(x)  # None of a number; another where a program is traced with this point for a constant
-            if not isinstance(x, Variable) and owner is not self.backend and (owner is None or not self.backend.yields):
+            kept = isinstance(x, Variable) or owner is not None and (owner.wraps or self.backend.yields)
+            if not kept and owner is not self.backend:
                 x = self.backend.convert(x, like=data_of(reference))
             if tuple(x.shape) != tuple(reference.shape):
                 raise ShapeError(

@@ -13,7 +13,11 @@ from ..jit import jit
 from . import sparse
 from .matrices import hvp
 from .point import Point
+from .reverse import grad
 from .structured import Flat
+from .transformations import linearize, vmap
+
+AT_ONCE = 6  # colours; so many or fewer are faster one by one
 
 
 class SparseHessian:
@@ -131,21 +135,26 @@ class SparseHessian:
 
     def _values(self, *inputs):
         func, xs = self._of_chosen(inputs), self._chosen(inputs)
-        products = []
-        for seeds in self._seeds(xs):
-            found = hvp(func, xs, seeds, create_graph=True)[1]
-            products.append(ops.concatenate([ops.reshape(x, (-1,)) for x in found]))
-        if not products:
+        if not self.count:
             return ops.reshape(xs[0], (-1,))
-        return ops.take(ops.reshape(ops.stack(products, 1), (-1,)), self._places, 0)
 
-    def _seeds(self, xs):
-        """For each colour the sum of its unit vectors, in the form of the arguments."""
+        def gradient(*xs):
+            found = grad(func, tuple(range(len(xs))))(*xs)
+            return ops.concatenate([ops.reshape(x, (-1,)) for x in found])
+
+        push, seeds = linearize(gradient, *xs)[1], self._seeds(xs)
+        if self.count > AT_ONCE:
+            products = vmap(push, out_axes=1)(*seeds)
+        else:
+            products = ops.stack([push(*(x[k] for x in seeds)) for k in range(self.count)], 1)
+        return ops.take(ops.reshape(products, (-1,)), self._places, 0)
+
+    def _seeds(self, xs) -> list:
+        """For each colour the sum of its unit vectors, in the form of the arguments, one upon the other."""
         shapes = [tuple(np.shape(data_of(x))) for x in xs]
         cuts = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
-        for color in range(self.count):
-            parts = np.split(self.colors == color, cuts)
-            yield tuple(_like(part.reshape(shape), x) for part, shape, x in zip(parts, shapes, xs))
+        parts = np.split(self.colors == np.arange(self.count)[:, None], cuts, 1)
+        return [_like(part.reshape(self.count, *shape), x) for part, shape, x in zip(parts, shapes, xs)]
 
     def __call__(self, *inputs):
         """The Hessian as a SciPy CSC matrix of NumPy's numbers; see :meth:`values` for its derivatives."""

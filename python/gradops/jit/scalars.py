@@ -11,7 +11,8 @@ from __future__ import annotations
 import functools
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..autodiff.graph import PICK, Cotangents, Node, Rule
 from ..autodiff.modes import recording
 from ..autodiff.state import clock, read
 from ..autodiff.variable import attach, data_of, is_active, wrap
-from ..errors import JitError
+from ..ops._dispatch import registry
 from ..ops._structures import recorder
 from .array import Place, Traced
 from .program import Program
@@ -56,6 +57,33 @@ class Numbers:
     def result(self, number: int, seen: bool = False):
         """A number as a traced one."""
         return Traced(self.program.values[number], self.program, Place(number))
+
+
+class Batches(Numbers):
+    """The same with tensors in place of single numbers, as a batch has one for each of its members."""
+
+    def __init__(self, program: Program):
+        super().__init__(program)
+        self._tensors: list = []
+
+    def literal(self, value) -> int:
+        return self.input(value)
+
+    def input(self, x) -> int:
+        self._tensors.append(x)
+        return len(self._tensors) - 1
+
+    def take(self, place: int, edge) -> int:
+        traced = super().result(place)
+        return self.input(traced if edge is None else attach(traced, edge) if isinstance(edge, Node) else edge)
+
+    def add(self, call: tuple) -> int:
+        what, *operands = call
+        given = what.arguments([self._tensors[i] for i in operands])
+        return self.input(registry[what.name].call(*given))
+
+    def result(self, number: int, seen: bool = False):
+        return self._tensors[number]
 
 
 class Scalars(Numbers):
@@ -188,7 +216,7 @@ class Scalars(Numbers):
 
     def vjp(self, piece: Piece, g: Cotangents) -> list:
         """The gradients of the numbers that a piece takes from outside."""
-        made = Derivative(self)
+        made = Derivative(self, g.values())
         out = made.out
         cotangents = {i: out.input(ct) for i, ct in g.items()}
         active = self.active
@@ -206,7 +234,7 @@ class Scalars(Numbers):
 
     def jvp(self, piece: Piece, tangents: list) -> Tangents:
         """The tangents of a piece's results, for those of its inputs; the rules of single numbers are symmetric."""
-        made = Derivative(self)
+        made = Derivative(self, tangents)
         out = made.out
         found = {i: out.input(t) for i, t in zip(piece.takes, tangents) if t is not None}
         for what, result, operands in self._through(piece.start, piece.stop, 1):
@@ -292,23 +320,18 @@ class Piece:
 
 
 class Derivative:
-    """Operations that take gradients or tangents through others.
+    """Operations that take gradients or tangents through others; of tensors in a function that a loop calls."""
 
-    Raises:
-        JitError: in a function that a loop or branch calls.
-    """
-
-    def __init__(self, of: Scalars):
+    def __init__(self, of: Scalars, given: Iterable):
         writing = recorder.get()
-        if writing is None or writing.program is not of.program or of.program.current is not of.program:
-            raise JitError(
-                "the derivative of a compiled function's numbers was taken in a function that it calls.",
-                hint="take it outside of `scan()`, `cond()` and their like",
-            )
+        here = writing is not None and writing.program is of.program and of.program.current is of.program
         self.of = of
         self._recorded = recording.get()
-        self.out = Scalars(of.program) if self._recorded else Numbers(of.program)
-        self._number = self._taken if self._recorded else of.places.__getitem__
+        if not here or any(not isinstance(data_of(x), (Traced, np.generic, np.ndarray, NoneType)) for x in given):
+            self.out: Numbers = Batches(of.program)
+        else:
+            self.out = Scalars(of.program) if self._recorded else Numbers(of.program)
+        self._number = of.places.__getitem__ if type(self.out) is Numbers else self._taken
         self._here: dict[int, int] = {}
         self._rules: dict[tuple, tuple[Callable, list[int]]] = {}
 
