@@ -15,7 +15,7 @@ rtmb_function <- function(f, name) {
 }
 
 ad_overload <- function(x = c("[<-", "c", "diag<-", "if")) {
-  x <- match.arg(x)
+  x <- chosen(x)
   if (x == "[<-") fill_part else get0(x, overloads(), inherits = FALSE) %||% get(x, baseenv())
 }
 

@@ -40,7 +40,10 @@ config_set_backend <- function(backend) {
 use_backend <- function(backend, ...) {
   if (!rlang::is_string(backend, names(backend_requirements))) {
     abort(
-      sprintf("Unknown backend %s: expected one of %s.", deparse1(backend), toString(names(backend_requirements))),
+      c(
+        sprintf("Unknown backend %s: expected one of %s.", deparse1(backend), toString(names(backend_requirements))),
+        i = meant(backend, names(backend_requirements))
+      ),
       class = c("gradops_error_backend", "gradops_error"), argument = "backend"
     )
   }

@@ -12,7 +12,11 @@ check_numderiv <- function(method, side, arguments, size, call = parent.frame())
   }
   if (!is.null(wrong)) {
     abort(
-      c(unname(wrong), i = "It has no effect, as nothing is approximated: it may be left out."),
+      c(
+        unname(wrong),
+        i = if (names(wrong) == "method") meant(method, methods_of_numderiv),
+        i = "It has no effect, as nothing is approximated: it may be left out."
+      ),
       class = c("gradops_error_argument", "gradops_error"), argument = names(wrong), call = call
     )
   }

@@ -69,7 +69,7 @@ deviance.gradops_fit <- function(object, ...) 2 * object$value
 #' @rdname maximize_likelihood
 #' @export
 confint.gradops_fit <- function(object, parm, level = 0.95, method = c("wald", "profile"), ...) {
-  method <- match.arg(method)
+  method <- chosen(method)
   tails <- c((1 - level) / 2, (1 + level) / 2)
   estimates <- object$coefficients
   if (method == "wald") {
@@ -175,7 +175,8 @@ random_tops <- function(object) object$objective$random_tops
 #' @rdname maximize_likelihood
 #' @export
 residuals.gradops_fit <- function(object, method = c("cdf", "gaussian"), ...) {
-  object$objective$residuals(object$coefficients, match.arg(method))
+  method <- chosen(method)
+  object$objective$residuals(object$coefficients, method)
 }
 
 #' @exportS3Method nlme::ranef

@@ -45,7 +45,7 @@ NULL
 #' @exportS3Method generics::tidy
 tidy.gradops_fit <- function(x, conf.int = FALSE, conf.level = 0.95, effects = "fixed", method = "wald", ...) { # nolint
   flag(conf.int)
-  effects <- match.arg(effects, c("fixed", "ran_vals"), several.ok = TRUE)
+  effects <- chosen(effects, c("fixed", "ran_vals"), several = TRUE)
   table <- summary(x)$coefficients
   fixed <- data.frame(
     term = rownames(table), estimate = table[, 1L], std.error = table[, 2L], statistic = table[, 3L],
@@ -93,7 +93,7 @@ augment.gradops_fit <- function(x, data = x$data, method = "cdf", ...) {
 #' @rdname fit_neighbours
 #' @exportS3Method posterior::as_draws
 as_draws.gradops_fit <- function(x, ndraws = 4000, method = c("normal", "nuts"), chains = 4, tune = 1000, ...) {
-  if (match.arg(method) == "nuts") {
+  if (chosen(method) == "nuts") {
     more <- c(ceiling(ndraws / chains), tune, chains, sample.int(1e9L, 1L))
     found <- x$objective$ask("sample", x$coefficients, more)
     return(posterior::as_draws_array(array(as.vector(found), dim(found), list(NULL, NULL, x$objective$names))))

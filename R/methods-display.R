@@ -94,8 +94,9 @@ field_value <- function(value) {
 }
 
 no_field <- function(x, name, error) {
+  known <- as.character(py_to_r(call_core("interop.r.fields", x)))
   abort(
-    sprintf("%s has no field `%s`.", format_tensor(x), name),
+    c(sprintf("%s has no field `%s`.", format_tensor(x), name), i = meant(name, known)),
     class = c("gradops_error_argument", "gradops_error"), argument = "name", python = error, call = NULL
   )
 }

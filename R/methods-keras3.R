@@ -75,7 +75,7 @@ parts_of <- function(value) {
 #' @rdname keras_idioms
 #' @export
 array_reshape <- function(x, dim, order = c("C", "F")) {
-  order <- match.arg(order)
+  order <- chosen(order)
   if (is.environment(x) && is_tensor(x)) {
     if (order == "C") op_reshape(x, dim) else fill(x, whole_shape(dim, length(x)))
   } else {

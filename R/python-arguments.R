@@ -266,9 +266,52 @@ other_names <- c(dim = "axis", keepdim = "keepdims")
 
 # The names among those known that one most likely meant.
 closest <- function(name, known) {
+  swapped <- vapply(seq_len(max(0, nchar(name) - 1)), \(i) sub(sprintf("^(.{%d})(.)(.)", i - 1), "\\1\\3\\2", name), "")
+  if (any(swapped %in% known)) {
+    return(intersect(swapped, known))
+  }
   away <- utils::adist(name, known)[1, ]
   known[away == min(away) & away <= max(1, nchar(name) / 4)]
 }
+
+# The hint for a word that is none of those known, if one is like it.
+meant <- function(word, known) {
+  like <- if (rlang::is_string(word)) closest(word, known)
+  if (length(like) > 0) sprintf("Did you mean \"%s\"?", like[1])
+}
+
+# As match.arg(), with an error of gradops' that says which word was meant.
+chosen <- function(argument, choices = eval(formals(sys.function(sys.parent()))[[name]]), several = FALSE,
+                   name = deparse(substitute(argument)), call = caller_env()) {
+  force(name)
+  force(choices)
+  tryCatch(match.arg(argument, choices, several.ok = several), error = function(error) {
+    unsupported(
+      name, sprintf("must be one of %s; got %s.", toString(dQuote(choices, FALSE)), deparse1(argument)),
+      meant(argument, choices), call
+    )
+  })
+}
+
+# `x$name` of a list of gradops': NULL for what is not there, as of any list, but an error for a typing error.
+component <- function(x, name, call = caller_env()) {
+  if (!any(startsWith(names(x), name)) && !is.null(hint <- meant(name, names(x)))) {
+    abort(
+      c(sprintf("There is no component `%s`; there are %s.", name, toString(names(x))), i = hint),
+      class = c("gradops_error_argument", "gradops_error"), argument = "name", call = call
+    )
+  }
+  .subset2(x, name, exact = FALSE)
+}
+
+#' @export
+`$.gradops_fit` <- function(x, name) component(x, name)
+
+#' @export
+`$.gradops_objective` <- function(x, name) component(x, name)
+
+#' @export
+`$.gradops_graph` <- function(x, name) component(x, name)
 
 # Positions of a function's arguments, as integers.
 argument_positions <- function(x, name = rlang::caller_arg(x), call = parent.frame()) {

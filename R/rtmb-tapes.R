@@ -234,7 +234,7 @@ as_sparse <- function(x) Matrix::Matrix(x, sparse = TRUE)
 #' @export
 `$.gradops_tape` <- function(x, name) {
   methods <- tape_methods(x)
-  if (name == "methods") function() names(methods) else methods[[name]]
+  if (name == "methods") function() names(methods) else component(methods, name)
 }
 
 #' @export

@@ -253,7 +253,7 @@ summary.gradops_sdreport <- function(
     random = cbind(object$par.random, sqrt(as.double(object$diag.cov.random))),
     report = cbind(object$value, as.double(object$sd))
   )
-  select <- match.arg(select)
+  select <- chosen(select)
   table <- do.call(rbind, if (select == "all") tables else tables[select])
   colnames(table) <- c("Estimate", "Std. Error")
   if (p.value) {
@@ -297,7 +297,7 @@ one_step_predict <- function(
   method = c("oneStepGaussianOffMode", "fullGaussian", "oneStepGeneric", "oneStepGaussian", "cdf"), subset = NULL,
   conditional = NULL, ...
 ) {
-  kind <- if (match.arg(method) %in% c("cdf", "oneStepGeneric")) "cdf" else "gaussian"
+  kind <- if (chosen(method) %in% c("cdf", "oneStepGeneric")) "cdf" else "gaussian"
   theta <- whole_theta(obj$env$last.par.best, obj$env$model$layout)
   residual <- obj$env$model$residuals(theta, kind)
   if (is.list(residual)) residual <- residual[[observation.name %||% 1L]]

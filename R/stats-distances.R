@@ -43,7 +43,8 @@ dist_tensor <- function(x, method = "euclidean", diag = FALSE, upper = FALSE, p 
   methods <- c("euclidean", "maximum", "manhattan", "canberra", "minkowski")
   found <- pmatch(method, c(methods, "binary"))
   if (is.na(found) || found > length(methods)) {
-    unsupported("method", sprintf("must be one of %s; got %s.", toString(dQuote(methods, FALSE)), deparse1(method)))
+    said <- sprintf("must be one of %s; got %s.", toString(dQuote(methods, FALSE)), deparse1(method))
+    unsupported("method", said, meant(method, methods))
   }
   x <- as_column(x)
   distance <- call_core("interop.r.matrices.distances", x, methods[found], p)
