@@ -121,7 +121,8 @@ _OF_SHAPES = frozenset(("ones_like", "zeros_like", "empty_like"))
 def _recorded(name: str, kernel):
     """NumPy's kernel, whose calls on traced arrays are written down."""
     of_shapes = name in _OF_SHAPES
-    follows = name == "get_item" or facts_of(name).elementwise  # a part has some of the labels
+    is_elementwise = facts_of(name).elementwise
+    follows = name == "get_item" or is_elementwise  # a part has some of the labels
     asks_for_values = name in _ASK_FOR_VALUES
 
     def record(*arguments):
@@ -151,6 +152,10 @@ def _recorded(name: str, kernel):
                 arguments = program.snapshot(arguments)
                 values = values_of(arguments)
         elif program is not None:
+            if is_elementwise and not foreign and not is_same:  # the most frequent case
+                number = program.number(name, kernel, arguments)
+                if number is not None:
+                    return number
             values = [x.value if x.__class__ is Traced else x for x in arguments]
         if program is None:
             return kernel(*arguments)

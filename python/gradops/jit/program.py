@@ -234,10 +234,9 @@ class Program:
             arguments: traced arrays, and whatever else the kernel takes.
             values: the same with the value of each traced array.
         """
-        if self.in_blocks:
-            place = self._of_numbers(name, kernel, arguments, values)
-            if place:
-                return Traced(self.values[place], self, Place(place))
+        number = self.number(name, kernel, arguments)
+        if number is not None:
+            return number
         spec = placed(arguments)
         key = key_of(name, spec)
         # The table has hashes, not keys, as a loop that is unrolled has as many keys as steps and each is a tuple of
@@ -265,25 +264,33 @@ class Program:
             self._known[hash(key)] = step
         return self._results(step, arguments)
 
-    def _of_numbers(self, name: str, kernel, arguments, values) -> int:
-        """The place of an operation's result where it is one on single numbers; 0 where it is not."""
+    def number(self, name: str, kernel, arguments) -> Traced | None:
+        """The result of an operation on single numbers that is written down with others; None where it is none."""
         what = of_numbers(name, kernel, len(arguments))
-        if what is None:
-            return 0
+        if what is None or not self.in_blocks:
+            return None
         call: list = [what]
-        floats = name.startswith("logical_")  # of truth values alone other ops have results of other dtypes
-        for x, value in zip(arguments, values):
+        floats = what.is_logical  # of truth values alone other ops have results of other dtypes
+        others = self.values.others
+        for x in arguments:
             if x.__class__ is Traced:
-                if value.__class__ is not np.float64 and not is_number(value):
-                    return 0
-                floats = floats or value.dtype == np.float64
-                call.append(x.place)
+                place = x.place
+                if place not in others:
+                    floats = True
+                elif not is_number(others[place]):
+                    return None
+                else:
+                    floats = floats or others[place].dtype == np.float64
+                call.append(place)
             elif x.__class__ is float or x.__class__ is np.float64 or x.__class__ is int and abs(x) < _EXACT:
                 number = np.float64(x)
                 call.append(self.literal(number, number.tobytes()))
             else:
-                return 0
-        return self.operate(tuple(call)) if floats else 0
+                return None
+        if not floats:
+            return None
+        result = Place(self.operate(tuple(call)))
+        return Traced(self.values[result], self, result)
 
     def operate(self, call: tuple) -> int:
         """The place of the result of an :class:`.Operation`, which comes with the places of single numbers."""

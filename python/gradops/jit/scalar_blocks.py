@@ -77,19 +77,21 @@ class Operation:
         pattern: its arguments: None for each number, and settings.
         kernel: NumPy's function of these.
         is_plain: True if there are no settings.
+        is_logical: True if it is one on truth values, whose results are truth values.
         operands: the number of its operands.
         number: its number in the words of a block.
         compute: the kernel as a function of the numbers alone, NumPy's or Python's; where it is an operator, Python's,
             which does it to the same bits.
     """
 
-    __slots__ = ("name", "pattern", "kernel", "is_plain", "operands", "number", "compute")
+    __slots__ = ("name", "pattern", "kernel", "is_plain", "is_logical", "operands", "number", "compute")
     known: list[Operation] = []
 
     def __init__(self, name: str, pattern: tuple, kernel: Callable):
         self.name, self.pattern, self.kernel = name, pattern, kernel
         self.operands = sum(x is None for x in pattern)
         self.is_plain = self.operands == len(pattern)
+        self.is_logical = name.startswith("logical_")
         if self.operands > WIDTH - 2:
             raise TypeError(f"`{name}` takes {self.operands} numbers; a block has room for {WIDTH - 2}")
         of_floats = kernel if isinstance(kernel, np.ufunc) else self._of_numpys
