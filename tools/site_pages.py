@@ -33,12 +33,20 @@ import site_charts  # noqa: E402
 # R's topics, by the file that roxygen2 found each in: its name, or how it begins.
 R_GROUPS = {
     "Derivatives of functions": ["functional-*", "objective", "jit", "gradcheck"],
-    "Likelihoods": ["likelihood*"],
+    "Likelihoods": ["likelihood*", "rtmb*"],
     "How gradients flow": ["flow"],
     "The tape": ["autodiff", "graphs", "profile-call"],
     "Text": ["text-*"],
     "R functions on tensors": ["methods-*", "stats-*", "random-tensors"],
-    "Settings, files and R itself": ["config", "options", "serialization", "python*", "reexports", "gradops-package"],
+    "Settings, files and R itself": [
+        "config",
+        "options",
+        "serialization",
+        "python*",
+        "extend",
+        "reexports",
+        "gradops-package",
+    ],
 } | {
     f"Ops: {title}": [f"generated-ops-{name}" for name in names.split()]
     for title, names in {
@@ -54,19 +62,20 @@ R_GROUPS = {
     }.items()
 }
 
-# The guides in the order of the index; others are between these and the last.
-FIRST = [
-    "docs/recipes",
-    "docs/coming-*",
-    "docs/cheat*",
-    "docs/guide*",
-    "docs/transformations",
-    "docs/statistics",
-    "docs/numpy",
-    "docs/scipy",
-]
-LAST = ["docs/ops", "docs/differences", "docs/trust", "docs/digits", "docs/stability", "docs/versions"]
-PROJECT = ["docs/architecture", "docs/reviewers"]
+# The index that stands beside each page; what is named by no other line finds its place by the patterns.
+INDEX = {
+    "Start": ["docs/get-started", "docs/recipes", "docs/cheat*", "gallery", "examples/index"],
+    "Coming from": ["docs/coming-from", "docs/coming-from-*", "docs/scipy", "docs/text"],
+    "Guides": [
+        f"docs/{name}"
+        for name in "custom-gradients transformations statistics numpy wrong-gradients four-backends engines "
+        "distributed r-in-python extending *".split()
+    ],
+    "From R": ["vignettes/gradops", "vignettes/*"],
+    "Reference": ["python/index", "r/index"]
+    + [f"docs/{name}" for name in "ops names differences trust digits stability versions".split()],
+    "Project": ["benchmarks/README", "docs/architecture", "docs/reviewers", "NEWS", "CONTRIBUTING", "*"],
+}
 
 # Modules that are public and not in gradops.__all__, with their public names.
 MORE_MODULES = {"gradops.interop.r": ["r_function", "call_in_thread"]}
@@ -182,22 +191,14 @@ def slug(title: str) -> str:
 
 
 def navigation() -> dict[str, list[str]]:
-    """The index that stands beside each page."""
-    files = list(pages())
-    of = {folder: [name for name in files if name.startswith(folder + "/")] for folder in ("docs", "vignettes")}
-
-    def place(name: str) -> int:
-        first = (i for i, pattern in enumerate(FIRST) if fnmatch(name, pattern))
-        return next(first, len(FIRST) + (1 + LAST.index(name) if name in LAST else 0))
-
-    guides = sorted((name for name in of["docs"] if name not in PROJECT), key=place)
-    return {
-        "Examples": ["gallery", "examples/index"],
-        "Guides": [name for name in guides if name not in LAST],
-        "From R": sorted(of["vignettes"], key=lambda name: name != "vignettes/gradops"),
-        "Reference": ["python/index", "r/index", *(name for name in guides if name in LAST)],
-        "Project": ["benchmarks/README", *PROJECT, *(n for n in files if n != "index" and "/" not in n)],
-    }
+    """The pages of each heading of the index."""
+    places = [(heading, pattern) for heading, patterns in INDEX.items() for pattern in patterns]
+    names = [name for name in pages() if name != "index" and not name.startswith("examples/")]
+    found: dict[tuple[str, str], list[str]] = {place: [] for place in places}
+    for name in ["gallery", "examples/index", "python/index", "r/index", *names]:
+        exact = (place for place in places if place[1] == name)
+        found[next(exact, None) or next(place for place in places if fnmatch(name, place[1]))].append(name)
+    return {heading: [name for place in places if place[0] == heading for name in found[place]] for heading in INDEX}
 
 
 # Links ---------------------------------------------------------------------------------------------------------------
