@@ -78,7 +78,7 @@ def reversal(path):
     """
     import domain_adversarial
 
-    with config.use_backend("torch"):
+    with config.backend_scope("torch"):
         trained = {("torch", way): domain_adversarial.train("torch", way, 600) for way in (False, True)}
     domain_adversarial.picture(trained, path)
 

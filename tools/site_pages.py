@@ -560,8 +560,21 @@ def build(source: Path, site: Path) -> int:
     app = Sphinx(
         source, None, site, source / "_doctrees", "html", confoverrides=settings, warningiserror=True, parallel=2
     )
+    app.connect("env-updated", lambda app, env: r_functions(env))
     app.build()
     return app.statuscode
+
+
+def r_functions(env) -> None:
+    """Have the search know R's functions by their names, as it knows Python's."""
+    from sphinx.domains import ObjType
+
+    domain = env.get_domain("std")
+    domain.object_types["rfunction"] = ObjType("R function", "rfunction")
+    for topic in topics().values():
+        if not topic.internal:
+            for alias in topic.aliases:
+                domain.objects["rfunction", alias] = (f"r/{topic.name}", slug(topic.name))
 
 
 def main() -> int:
