@@ -571,10 +571,10 @@ def r_functions(env) -> None:
 
     domain = env.get_domain("std")
     domain.object_types["rfunction"] = ObjType("R function", "rfunction")
+    exported = set(re.findall(r'^export\("?([^")]+)"?\)$', (ROOT / "NAMESPACE").read_text(), flags=re.M))
     for topic in topics().values():
-        if not topic.internal:
-            for alias in topic.aliases:
-                domain.objects["rfunction", alias] = (f"r/{topic.name}", slug(topic.name))
+        for alias in exported.intersection(topic.aliases):
+            domain.objects["rfunction", alias] = (f"r/{topic.name}", slug(topic.name))
 
 
 def main() -> int:
