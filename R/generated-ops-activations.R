@@ -9,7 +9,7 @@
 #' @details
 #' \describe{
 #' \item{`op_relu(x)`}{The larger of each element and 0 (Nair and Hinton 2010). Gradient: 1 where `x` is above 0,
-#'   else 0 (also at 0). See also [op_leaky_relu()], [op_gelu()], [op_softplus()].}
+#'   else 0 (also at 0).}
 #' \item{`op_relu6(x)`}{Each element, at least 0 and at most 6 (Krizhevsky 2010). Gradient: 1 between 0 and 6, else
 #'   0 (also at both).}
 #' \item{`op_leaky_relu(x)`}{Each element where positive, `negative_slope` times it elsewhere (Maas et al. 2013).

@@ -9,7 +9,7 @@
 #' \describe{
 #' \item{`op_dot_product_attention(query, key, value)`}{`softmax(query @ key * scale + bias) @ value` for each head
 #'   (Vaswani et al. 2017). Gradient: Of the formula, through the softmax, to `query`, `key`, `value` and `bias`; 0
-#'   to masked sources.}
+#'   to masked sources. See also [op_softmax()].}
 #' }
 #' @param query `(batch, targets, heads, width)`.
 #' @param key `(batch, sources, groups, width)`. With fewer groups than heads, as many heads in a row share a group

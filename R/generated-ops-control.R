@@ -12,7 +12,7 @@
 #' \item{`op_cond(pred, true_fn, false_fn)`}{The result of `true_fn()` if `pred`, else of `false_fn()`; only the one
 #'   is called where `pred` is known. See also [op_where()] for a choice by element, [op_switch()] among several.}
 #' \item{`op_switch(index, branches, ...)`}{The result of `branches[index](*operands)`, the index clamped to the
-#'   branches there are. See also [op_cond()].}
+#'   branches there are.}
 #' }
 #' @param pred A single truth value.
 #' @param true_fn,false_fn Functions without arguments. Where `pred` is traced both are, and must give the same

@@ -8,7 +8,7 @@
 #' @details
 #' \describe{
 #' \item{`op_diagonal(x)`}{The `offset`-th diagonal over two dimensions, in a new last dimension. Gradient: The
-#'   upstream gradient on the diagonal, 0 elsewhere. See also [op_diag()], [op_trace()].}
+#'   upstream gradient on the diagonal, 0 elsewhere.}
 #' \item{`op_diagflat(x)`}{A square matrix with the elements of `x`, flattened, on its `k`-th diagonal and zeros
 #'   elsewhere. Gradient: The upstream gradient on the diagonal.}
 #' \item{`op_diag(x)`}{The matrix with a vector on its `k`-th diagonal, or the `k`-th diagonal of a matrix.

@@ -50,8 +50,7 @@ op_select <- function(condlist, choicelist, default = 0L) {
 #' @details
 #' \describe{
 #' \item{`op_take(x, indices)`}{Elements of `x` at positions along an axis; of the flattened tensor without one.
-#'   Gradient: The upstream gradient at the chosen positions, added up where one is chosen twice; 0 elsewhere. See
-#'   also [op_take_along_axis()], [op_get_item()].}
+#'   Gradient: The upstream gradient at the chosen positions, added up where one is chosen twice; 0 elsewhere.}
 #' \item{`op_take_along_axis(x, indices)`}{Elements of `x` at positions along an axis, other positions for each line
 #'   along it. Gradient: The upstream gradient at the chosen positions, added up where one is chosen twice; 0
 #'   elsewhere.}

@@ -1,5 +1,6 @@
 """Docstrings of what is public: an example that runs, with a derivative, and where else to look."""
 
+import ast
 import doctest
 import importlib
 import importlib.util
@@ -161,8 +162,38 @@ def test_every_op_says_what_it_returns_and_whether_it_has_a_gradient():
     assert len(docs) > 300
     assert not [name for name in docs if "\nReturns:\n" not in docs[name]]
     assert not [name for name in docs if "\nGradient:\n" not in docs[name] and "no gradient" not in docs[name]]
+    assert not [name for name in docs if ">>>" not in docs[name] and "no gradient" not in docs[name].lower()]
     opening = re.compile(r"(What|Whether|How|Which)\b")
     assert not [name for name in docs if opening.match(docs[name])]
+
+
+def raised(function) -> set[str]:
+    """The errors that a function's own lines raise by name."""
+    module = importlib.import_module(function.__module__)
+    body = ast.parse(inspect.getsource(module)).body
+    for name in function.__qualname__.split("."):
+        found = [node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name]
+        if not found or isinstance(found[0], ast.ClassDef):
+            return set()
+        body = found[0].body
+
+    def lines(nodes):
+        for node in nodes:
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+                yield ast.unparse(node.exc.func).rpartition(".")[2]
+            elif not isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+                yield from lines(ast.iter_child_nodes(node))
+
+    return {name for name in lines(body) if name.endswith("Error")}
+
+
+def test_the_errors_that_a_function_raises_are_in_its_docstring():
+    found = {f"{module.__name__}.{name}": getattr(module, name) for module in (ops, ops.image) for name in dir(module)}
+    functions = {path: value for path, value in (FUNCTIONS | SCIPY | found).items() if inspect.isfunction(value)}
+    said = {path: inspect.getdoc(value).partition("\nRaises:\n")[2] for path, value in functions.items()}
+    errors = {path: raised(value) for path, value in functions.items()}
+    assert sum(map(bool, errors.values())) > 60
+    assert not {path: lost for path in errors if (lost := {name for name in errors[path] if name not in said[path]})}
 
 
 FORMULA = re.compile(r"(``[^`]+``|-?\d+)(?: and (``[^`]+``|-?\d+))?(?=[.;,:](?!\d))")

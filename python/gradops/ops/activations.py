@@ -89,6 +89,15 @@ def relu6(x: Tensor) -> Tensor:
 
     Gradient:
         1 between 0 and 6, else 0 (also at both).
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.relu6(0.5), gradops.grad(ops.relu6)(0.5))
+        0.5 1.0
+
+    See Also:
+        :func:`relu`, :func:`leaky_relu`, :func:`elu`.
     """
     return where(greater_equal(x, 6), 6, relu(x))
 
@@ -102,6 +111,15 @@ def leaky_relu(x: Tensor, negative_slope: float = 0.2) -> Tensor:
 
     Gradient:
         1 where ``x`` is above 0, else ``negative_slope`` (also at 0).
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.leaky_relu(-0.5), gradops.grad(ops.leaky_relu)(-0.5))
+        -0.1 0.2
+
+    See Also:
+        :func:`relu6`, :func:`elu`, :func:`relu`.
     """
     return where(greater(x, 0), x, multiply(x, float(negative_slope)))
 
@@ -115,6 +133,15 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
 
     Gradient:
         1 where ``x`` is above 0, else ``alpha * exp(x)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.elu(-0.5).round(4), gradops.grad(ops.elu)(-0.5).round(4))
+        -0.3935 0.6065
+
+    See Also:
+        :func:`leaky_relu`, :func:`selu`, :func:`relu6`.
     """
     above = greater(x, 0)
     return where(above, x, multiply(expm1(where(above, 0.0, x)), float(alpha)))
@@ -126,6 +153,15 @@ def selu(x: Tensor) -> Tensor:
 
     Gradient:
         1.0507 where ``x`` is above 0, else ``1.7581 * exp(x)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.selu(-0.5).round(4), gradops.grad(ops.selu)(-0.5).round(4))
+        -0.6918 1.0663
+
+    See Also:
+        :func:`elu`, :func:`celu`, :func:`leaky_relu`.
     """
     return multiply(elu(x, _SELU_ALPHA), _SELU_SCALE)
 
@@ -139,6 +175,15 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
 
     Gradient:
         1 where ``x`` is above 0, else ``exp(x / alpha)``: continuous for every ``alpha``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.celu(-0.5).round(4), gradops.grad(ops.celu)(-0.5).round(4))
+        -0.3935 0.6065
+
+    See Also:
+        :func:`selu`, :func:`silu`, :func:`elu`.
     """
     above = greater(x, 0)
     return where(above, x, multiply(expm1(divide(where(above, 0.0, x), float(alpha))), float(alpha)))
@@ -150,6 +195,15 @@ def silu(x: Tensor) -> Tensor:
 
     Gradient:
         ``s + y * (1 - s)`` with ``s = sigmoid(x)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.swish(0.5).round(4), gradops.grad(ops.swish)(0.5).round(4))
+        0.3112 0.74
+
+    See Also:
+        :func:`gelu`, :func:`celu`, :func:`glu`.
     """
     return multiply(x, sigmoid(x))
 
@@ -167,6 +221,15 @@ def gelu(x: Tensor, approximate: bool = True) -> Tensor:
 
     Gradient:
         ``Phi(x) + x * phi(x)`` with the normal distribution's function and density, or that of the approximation.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.gelu(0.5).round(4), gradops.grad(ops.gelu)(0.5).round(4))
+        0.3457 0.8674
+
+    See Also:
+        :func:`swish`, :func:`glu`, :func:`softplus`.
     """
     if approximate:
         inner = multiply(x, multiply(add(multiply(square(x), 0.044715), 1), _ROOT_2_OVER_PI))
@@ -196,6 +259,17 @@ def glu(x: Tensor, axis: Axis = -1) -> Tensor:
 
     Gradient:
         ``sigmoid(b)`` to the first half ``a``, ``a * s * (1 - s)`` with ``s = sigmoid(b)`` to the second half ``b``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.glu(x).round(4), gradops.grad(lambda x: ops.sum(ops.glu(x)))(x).round(4))
+        [0.9526] [0.9526 0.0452]
+
+    See Also:
+        :func:`gelu`, :func:`softplus`, :func:`swish`.
     """
     axis = check_axis("glu", axis, check_rank("glu", x, 1))
     if shape(x)[axis] % 2:
@@ -236,6 +310,15 @@ def squareplus(x: Tensor, b: float = 4) -> Tensor:
 
     Gradient:
         ``(1 + x / sqrt(x**2 + b)) / 2``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.squareplus(0.5).round(4), gradops.grad(ops.squareplus)(0.5).round(4))
+        1.2808 0.6213
+
+    See Also:
+        :func:`softplus`, :func:`hard_silu`, :func:`glu`.
     """
     x = floats(x)
     root = hypot(x, math.sqrt(b))
@@ -251,6 +334,15 @@ def hard_silu(x: Tensor) -> Tensor:
 
     Gradient:
         0 up to -3, ``(2 * x + 3) / 6`` between -3 and 3, 1 from 3 on.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.hard_swish(0.5).round(4), gradops.grad(ops.hard_swish)(0.5).round(4))
+        0.2917 0.6667
+
+    See Also:
+        :func:`sparse_plus`, :func:`squareplus`, :func:`softplus`.
     """
     return multiply(x, hard_sigmoid(x))
 
@@ -264,6 +356,15 @@ def sparse_plus(x: Tensor) -> Tensor:
 
     Gradient:
         :func:`sparse_sigmoid`.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.sparse_plus(0.5), gradops.grad(ops.sparse_plus)(0.5))
+        0.5625 0.75
+
+    See Also:
+        :func:`hard_swish`, :func:`squareplus`, :func:`softplus`.
     """
     middle = where(greater_equal(x, 1), x, multiply(square(add(x, 1)), 0.25))
     return where(less_equal(x, -1), 0.0, middle)
@@ -306,6 +407,15 @@ def log_sigmoid(x: Tensor) -> Tensor:
 
     Gradient:
         ``sigmoid(-x)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.log_sigmoid(0.5).round(4), gradops.grad(ops.log_sigmoid)(0.5).round(4))
+        -0.4741 0.3775
+
+    See Also:
+        :func:`sigmoid`, :func:`softsign`, :func:`hard_sigmoid`.
     """
     return negative(softplus(negative(floats(x))))
 
@@ -316,6 +426,15 @@ def softsign(x: Tensor) -> Tensor:
 
     Gradient:
         ``1 / (1 + abs(x))**2``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.softsign(0.5).round(4), gradops.grad(ops.softsign)(0.5).round(4))
+        0.3333 0.4444
+
+    See Also:
+        :func:`log_sigmoid`, :func:`hard_sigmoid`, :func:`sigmoid`.
     """
     x = floats(x)
     return divide(x, add(abs(x), 1))
@@ -328,6 +447,15 @@ def hard_sigmoid(x: Tensor) -> Tensor:
 
     Gradient:
         1/6 between -3 and 3, else 0 (also at both).
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.hard_sigmoid(0.5).round(4), gradops.grad(ops.hard_sigmoid)(0.5).round(4))
+        0.5833 0.1667
+
+    See Also:
+        :func:`softsign`, :func:`hard_tanh`, :func:`log_sigmoid`.
     """
     return where(less_equal(x, -3), 0.0, where(greater_equal(x, 3), 1.0, add(divide(x, 6.0), 0.5)))
 
@@ -341,6 +469,15 @@ def hard_tanh(x: Tensor) -> Tensor:
 
     Gradient:
         1 between -1 and 1, else 0 (also at both).
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.hard_tanh(0.5), gradops.grad(ops.hard_tanh)(0.5))
+        0.5 1.0
+
+    See Also:
+        :func:`hard_sigmoid`, :func:`sparse_sigmoid`, :func:`softsign`.
     """
     return where(less_equal(x, -1), -1, where(greater_equal(x, 1), 1, x))
 
@@ -351,6 +488,15 @@ def sparse_sigmoid(x: Tensor) -> Tensor:
 
     Gradient:
         1/2 between -1 and 1, else 0 (also at both).
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.sparse_sigmoid(0.5), gradops.grad(ops.sparse_sigmoid)(0.5))
+        0.75 0.5
+
+    See Also:
+        :func:`hard_tanh`, :func:`hard_sigmoid`, :func:`softsign`.
     """
     return where(less_equal(x, -1), 0.0, where(greater_equal(x, 1), 1.0, multiply(add(x, 1), 0.5)))
 
@@ -371,6 +517,15 @@ def tanh_shrink(x: Tensor) -> Tensor:
 
     Gradient:
         ``tanh(x)**2``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.tanh_shrink(0.5).round(4), gradops.grad(ops.tanh_shrink)(0.5).round(4))
+        0.0379 0.2136
+
+    See Also:
+        :func:`hard_shrink`, :func:`soft_shrink`, :func:`threshold`.
     """
     return subtract(x, tanh(x))
 
@@ -387,6 +542,15 @@ def hard_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
 
     Gradient:
         1 where the magnitude is above ``threshold``, else 0.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.hard_shrink(0.7), gradops.grad(ops.hard_shrink)(0.7))
+        0.7 1.0
+
+    See Also:
+        :func:`tanh_shrink`, :func:`soft_shrink`, :func:`threshold`.
     """
     small = logical_and(greater_equal(x, -float(threshold)), less_equal(x, threshold))  # abs(-128) is no int8
     return where(small, 0, x)
@@ -401,6 +565,15 @@ def soft_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
 
     Gradient:
         1 where the magnitude is above ``threshold``, else 0.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.soft_shrink(0.7).round(4), gradops.grad(ops.soft_shrink)(0.7))
+        0.2 1.0
+
+    See Also:
+        :func:`hard_shrink`, :func:`threshold`, :func:`tanh_shrink`.
     """
     x = floats(x)
     moved = where(greater(x, 0), subtract(x, threshold), add(x, threshold))
@@ -420,6 +593,17 @@ def threshold(x: Tensor, threshold: float, default_value: float) -> Tensor:
 
     Gradient:
         1 where ``x`` is above ``threshold``, else 0.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.threshold(x, 2.0, 0.0), gradops.grad(lambda x: ops.sum(ops.threshold(x, 2.0, 0.0) ** 2))(x))
+        [0. 3.] [0. 6.]
+
+    See Also:
+        :func:`soft_shrink`, :func:`hard_shrink`, :func:`tanh_shrink`.
     """
     return where(less_equal(x, threshold), default_value, x)
 
@@ -500,6 +684,17 @@ def sparsemax(x: Tensor, axis: Axis = -1) -> Tensor:
 
     Gradient:
         On the support, the upstream gradient less its mean there; 0 elsewhere.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 1.5, -1.0])
+        >>> print(ops.sparsemax(x), gradops.grad(lambda x: ops.sparsemax(x)[0])(x))
+        [0.25 0.75 0.  ] [ 0.5 -0.5 -0. ]
+
+    See Also:
+        :func:`log_softmax`, :func:`softmax`.
     """
     axis = check_axis("sparsemax", axis, check_rank("sparsemax", x, 1))
     x = floats(x)

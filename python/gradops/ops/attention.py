@@ -98,6 +98,20 @@ def dot_product_attention(
 
     Gradient:
         Of the formula, through the softmax, to ``query``, ``key``, ``value`` and ``bias``; 0 to masked sources.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.arange(4.0).reshape(1, 2, 1, 2) / 4
+        >>> print(ops.dot_product_attention(x, x, x).reshape(2, 2).round(4))
+        [[0.261  0.511 ]
+         [0.3044 0.5544]]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.dot_product_attention(x, x, x)))(x).ravel().round(4))
+        [0.8732 0.787  1.2992 1.3854]
+
+    See Also:
+        :func:`softmax`.
     """
     name = _dtypes.promote(_dtypes.promote(_dtype(floats(query)), _dtype(floats(key))), _dtype(floats(value)))
     query, key, value = (cast(x, name) for x in (query, key, value))

@@ -40,6 +40,15 @@ def fabs(x: Tensor) -> Tensor:
 
     Gradient:
         ``sign(x)``, so 0 at 0.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.fabs(-0.5), gradops.grad(ops.fabs)(-0.5))
+        0.5 -1.0
+
+    See Also:
+        :func:`heaviside`, :func:`sign`, :func:`signbit`.
     """
     return abs(as_float(x))
 
@@ -53,6 +62,17 @@ def heaviside(x1: Operand, x2: Operand) -> Tensor:
 
     Gradient:
         0 to ``x1``; 1 to ``x2`` where ``x1`` is 0.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([-1.0, 0.0, 2.0])
+        >>> print(ops.heaviside(x, 0.5), gradops.grad(lambda x: ops.sum(ops.heaviside(x, 0.5)))(x))
+        [0.  0.5 1. ] [0. 0. 0.]
+
+    See Also:
+        :func:`fabs`, :func:`sign`, :func:`signbit`.
     """
     x1, x2 = promoted(x1, x2, floating=True)
     return where(equal(x1, 0), x2, multiply(add(real_sign(x1), 1), 0.5))
@@ -72,6 +92,15 @@ def fmod(x1: Operand, x2: Operand) -> Tensor:
 
     Gradient:
         1 and ``-trunc(x1 / x2)``, summed over broadcast dimensions.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.fmod(-5.0, 3.0), *gradops.grad(ops.fmod, argnums=(0, 1))(-5.0, 3.0))
+        -2.0 1.0 1.0
+
+    See Also:
+        :func:`true_divide`, :func:`floor_divide`, :func:`divide_no_nan`.
     """
     ...
 
@@ -85,6 +114,19 @@ def divide_no_nan(x1: Operand, x2: Operand) -> Tensor:
 
     Gradient:
         ``1 / x2`` and ``-x1 / x2**2``; 0 to both where ``x2`` is 0.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.divide_no_nan(x, [0.0, 2.0]))
+        [0.  1.5]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.divide_no_nan(x, [0.0, 2.0])))(x))
+        [0.  0.5]
+
+    See Also:
+        :func:`floor_divide`, :func:`mod`, :func:`fmod`.
     """
     x1, x2 = promoted(x1, x2, floating=True)
     zero = equal(x2, 0)
@@ -100,6 +142,15 @@ def fmax(x1: Operand, x2: Operand) -> Tensor:
 
     Gradient:
         The upstream gradient to the element chosen, half to each at a tie, summed over broadcast dimensions.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.fmax(1.5, 2.0), *gradops.grad(ops.fmax, argnums=(0, 1))(1.5, 2.0))
+        2.0 0.0 1.0
+
+    See Also:
+        :func:`fmin`, :func:`maximum`, :func:`minimum`.
     """
     x1, x2 = promoted(x1, x2)
     return maximum(where(isnan(x1), x2, x1), where(isnan(x2), x1, x2))
@@ -111,6 +162,15 @@ def fmin(x1: Operand, x2: Operand) -> Tensor:
 
     Gradient:
         The upstream gradient to the element chosen, half to each at a tie, summed over broadcast dimensions.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.fmin(1.5, 2.0), *gradops.grad(ops.fmin, argnums=(0, 1))(1.5, 2.0))
+        1.5 1.0 0.0
+
+    See Also:
+        :func:`fmax`, :func:`maximum`, :func:`minimum`.
     """
     x1, x2 = promoted(x1, x2)
     return minimum(where(isnan(x1), x2, x1), where(isnan(x2), x1, x2))
@@ -172,6 +232,17 @@ def nan_to_num(x: Tensor, nan: Operand = 0.0, posinf: Operand | None = None, neg
 
     Gradient:
         1 where ``x`` is finite, else 0 (there it goes to the number put in place).
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, np.nan])
+        >>> print(ops.nan_to_num(x), gradops.grad(lambda x: ops.sum(ops.nan_to_num(x) ** 2))(x))
+        [1. 0.] [2. 0.]
+
+    See Also:
+        :func:`clip`, :func:`saturate_cast`.
     """
     name = dtype(x)
     if not dtypes.is_floating(name):
@@ -208,6 +279,19 @@ def saturate_cast(x: Tensor, dtype: DType) -> Tensor:
 
     Gradient:
         The upstream gradient where ``x`` is inside the range, cast back; none to or from integers and bools.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.saturate_cast([300, -5], "uint8"))
+        [255   0]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.saturate_cast(x, "float32") ** 2))(x))
+        [2. 6.]
+
+    See Also:
+        :func:`nan_to_num`, :func:`clip`.
     """
     source, target = _dtype_of(x), dtypes.canonical(dtype)
     if is_complex(x) and target not in dtypes.COMPLEX:
@@ -263,5 +347,16 @@ def nextafter(x1: Operand, x2: Operand) -> Tensor:
 
     Gradient:
         0.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0])
+        >>> print(ops.nextafter(x, 2.0) > x, gradops.grad(lambda x: ops.sum(ops.nextafter(x, 2.0)))(x))
+        [ True] [0.]
+
+    See Also:
+        :func:`ldexp`, :func:`floor`, :func:`ceil`.
     """
     ...

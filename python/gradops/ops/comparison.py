@@ -95,6 +95,15 @@ def sign(x: Tensor) -> Tensor:
 
     Gradient:
         0, as in PyTorch; of complex numbers that of ``x / abs(x)``, 0 where ``x`` is 0.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.sign(-0.5), gradops.grad(ops.sign)(-0.5))
+        -1.0 0.0
+
+    See Also:
+        :func:`heaviside`, :func:`signbit`, :func:`fabs`.
     """
     if not is_complex(x):
         return real_sign(x)

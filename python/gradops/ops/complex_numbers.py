@@ -42,6 +42,17 @@ def view_as_complex(x: Tensor) -> Tensor:
 
     Gradient:
         The real and imaginary part of the upstream gradient.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.view_as_complex(x), gradops.grad(lambda x: ops.imag(ops.view_as_complex(x) ** 2))(x))
+        (1+3j) [6. 2.]
+
+    See Also:
+        :func:`view_as_real`, :func:`polar`, :func:`conj`.
     """
     ...
 
@@ -58,6 +69,19 @@ def view_as_real(x: Tensor) -> Tensor:
 
     Gradient:
         The complex number of the upstream gradient's pair.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.view_as_real(ops.view_as_complex(x)))
+        [1. 3.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.view_as_real(ops.view_as_complex(x) ** 2)))(x))
+        [ 8. -4.]
+
+    See Also:
+        :func:`view_as_complex`, :func:`polar`, :func:`conj`.
     """
     x = as_float(x)
     return stack([real(x), imag(x)], -1)
@@ -80,6 +104,17 @@ def polar(abs_: Operand, angle: Operand) -> Tensor:
 
     Gradient:
         Of the real loss: ``Re(g conj(y)) / abs_`` and ``Im(g conj(y))``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> r = np.array(2.0)
+        >>> print(ops.polar(r, 0.0), gradops.grad(lambda r: ops.real(ops.polar(r, 1.0)))(r).round(4))
+        (2+0j) 0.5403
+
+    See Also:
+        :func:`view_as_real`, :func:`conj`, :func:`view_as_complex`.
     """
     abs_, angle = promoted(abs_, angle, floating=True)
     if is_complex(abs_):

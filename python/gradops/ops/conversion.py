@@ -46,6 +46,17 @@ def convert_to_tensor(x: Tensor, dtype: DType | None = None, sparse=None, ragged
 
     Gradient:
         1, cast to ``x``'s dtype.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.convert_to_tensor([1, 2]), gradops.grad(lambda x: ops.sum(ops.convert_to_tensor(x) ** 2))(x))
+        [1 2] [2. 6.]
+
+    See Also:
+        :func:`array`, :func:`cast`, :func:`convert_to_numpy`.
     """
     if sparse or ragged:
         name = "sparse" if sparse else "ragged"
@@ -64,6 +75,17 @@ def array(x: Tensor, dtype: DType | None = None) -> Tensor:
 
     Gradient:
         1, cast to ``x``'s dtype.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.array(x, "float32"), gradops.grad(lambda x: ops.sum(ops.array(x, "float32") ** 2))(x))
+        [1. 3.] [2. 6.]
+
+    See Also:
+        :func:`convert_to_tensor`, :func:`cast`, :func:`convert_to_numpy`.
     """
     return x if dtype is None else cast(x, dtype)
 
@@ -80,6 +102,17 @@ def cast(x: Tensor, dtype: DType) -> Tensor:
 
     Gradient:
         The upstream gradient cast back; none to or from integers and bools.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.cast(x, "float32").dtype, gradops.grad(lambda x: ops.sum(ops.cast(x, "float32") ** 2))(x))
+        float32 [2. 6.]
+
+    See Also:
+        :func:`array`, :func:`convert_to_numpy`, :func:`convert_to_tensor`.
     """
     ...
 
@@ -103,5 +136,16 @@ def copy(x: Tensor) -> Tensor:
 
     Gradient:
         1.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.copy(x), gradops.grad(lambda x: ops.sum(ops.copy(x) ** 2))(x))
+        [1. 3.] [2. 6.]
+
+    See Also:
+        :func:`convert_to_numpy`, :func:`cast`, :func:`array`.
     """
     ...

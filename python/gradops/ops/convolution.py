@@ -180,6 +180,19 @@ def depthwise_conv(
 
     Gradient:
         As of :func:`conv`.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x, k = np.array([[[1.0], [2.0], [4.0]]]), np.ones((2, 1, 1))
+        >>> print(ops.depthwise_conv(x, k).ravel())
+        [3. 6.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.depthwise_conv(x, k) ** 2))(x).ravel())
+        [ 6. 18. 12.]
+
+    See Also:
+        :func:`conv`, :func:`separable_conv`, :func:`conv_transpose`.
     """
     return _convolve("depthwise_conv", inputs, kernel, strides, padding, data_format, dilation_rate, depthwise=True)
 
@@ -211,6 +224,19 @@ def separable_conv(
 
     Gradient:
         As of :func:`conv`.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x, k, p = np.array([[[1.0], [2.0], [4.0]]]), np.ones((2, 1, 1)), np.ones((1, 1, 1))
+        >>> print(ops.separable_conv(x, k, p).ravel())
+        [3. 6.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.separable_conv(x, k, p) ** 2))(x).ravel())
+        [ 6. 18. 12.]
+
+    See Also:
+        :func:`depthwise_conv`, :func:`conv_transpose`, :func:`conv`.
     """
     name = "separable_conv"
     y = _convolve(name, inputs, depthwise_kernel, strides, padding, data_format, dilation_rate, depthwise=True)
@@ -270,6 +296,19 @@ def conv_transpose(
 
     Gradient:
         A convolution to ``inputs``, a convolution of the upstream gradient with ``inputs`` to ``kernel``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x, k = np.array([[[1.0], [2.0]]]), np.ones((2, 1, 1))
+        >>> print(ops.conv_transpose(x, k).ravel())
+        [1. 3. 2.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.conv_transpose(x, k) ** 2))(x).ravel())
+        [ 8. 10.]
+
+    See Also:
+        :func:`separable_conv`, :func:`depthwise_conv`, :func:`conv`.
     """
     name = "conv_transpose"
     first = is_channels_first(name, data_format)

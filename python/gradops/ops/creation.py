@@ -65,6 +65,17 @@ def full(shape: Shape, fill_value: Tensor, dtype: DType | None = None) -> Tensor
 
     Gradient:
         The sum of the upstream gradient, to ``fill_value``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array(3.0)
+        >>> print(ops.full((2,), x), gradops.grad(lambda x: ops.sum(ops.full((2,), x) ** 2))(x))
+        [3. 3.] 12.0
+
+    See Also:
+        :func:`ones`, :func:`zeros_like`, :func:`zeros`.
     """
     return broadcast_to(fill_value if dtype is None else cast(fill_value, dtype), shape)
 
@@ -98,6 +109,19 @@ def full_like(x: Tensor, fill_value: Operand, dtype: DType | None = None) -> Ten
 
     Gradient:
         The sum of the upstream gradient, to ``fill_value``; none to ``x``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array(3.0)
+        >>> print(ops.full_like([1.0, 2.0], x))
+        [3. 3.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.full_like([1.0, 2.0], x) ** 2))(x))
+        12.0
+
+    See Also:
+        :func:`ones_like`, :func:`empty`, :func:`zeros_like`.
     """
     dtype = dtype or dtype_of(x)
     check_fits("full_like", fill_value, canonical(dtype), "fill_value")
@@ -208,6 +232,17 @@ def linspace(
 
     Gradient:
         The upstream gradient to ``start`` and ``stop``, weighted by how near each number is to them.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array(3.0)
+        >>> print(ops.linspace(0.0, x, 4), gradops.grad(lambda x: ops.sum(ops.linspace(0.0, x, 4)))(x))
+        [0. 1. 2. 3.] 2.0
+
+    See Also:
+        :func:`arange`, :func:`geomspace`, :func:`logspace`.
     """
     num = integer("linspace", num, "num", 0)
     gaps = num - 1 if endpoint else num
@@ -315,6 +350,20 @@ def meshgrid(*x: Tensor, indexing: str = "xy") -> list:
 
     Gradient:
         The upstream gradient, summed over the other dimensions.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.meshgrid(x, [0.0, 1.0])[0])
+        [[1. 3.]
+         [1. 3.]]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.meshgrid(x, [0.0, 1.0])[0] ** 2))(x))
+        [ 4. 12.]
+
+    See Also:
+        :func:`tri`, :func:`vander`, :func:`identity`.
     """
     return _meshgrid(x, indexing)
 
@@ -336,6 +385,20 @@ def vander(x: Tensor, N: Integer | None = None, increasing: bool = False) -> Ten
 
     Gradient:
         ``n * x**(n - 1)`` in the column of ``x**n``, right where elements are 0, as powers are repeated products.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.vander(x, 3))
+        [[1. 1. 1.]
+         [9. 3. 1.]]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.vander(x, 3)))(x))
+        [3. 7.]
+
+    See Also:
+        :func:`meshgrid`, :func:`tri`, :func:`identity`.
     """
     check_rank("vander", x, (1,))
     count = shape(x)[0] if N is None else integer("vander", N, "N", 0)

@@ -83,6 +83,19 @@ def ctc_loss(
     Gradient:
         To ``output``, the softmax less the probability that the class is meant at the step (0 where the loss
         is infinite).
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.zeros((1, 3, 2))
+        >>> print(ops.ctc_loss([[1]], x, [1], [3]).round(4))
+        [0.2877]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.ctc_loss([[1]], x, [1], [3])))(x).ravel().round(4))
+        [ 0.      0.      0.1667 -0.1667  0.      0.    ]
+
+    See Also:
+        :func:`ctc_decode`.
     """
     lengths = {"target_length": (target_length, 1), "output_length": (output_length, 1)}
     _check_batch("ctc_loss", output, "output", target=(target, 2), **lengths)

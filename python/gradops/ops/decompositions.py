@@ -81,6 +81,20 @@ def eig(x: Tensor) -> tuple:
     Gradient:
         ``v^-H (diag(g_w) + (v^H g_v - v^H v Re diag(v^H g_v)) / conj(w_j - w_i)) v^H`` (Giles 2008; Boeddeker
         et al. 2017). The undefined part, between repeated eigenvalues, counts as 0.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[2.0, 1.0], [0.0, 1.0]])
+        >>> print(ops.sort(ops.real(ops.eig(x)[0])))
+        [1. 2.]
+        >>> print(gradops.grad(lambda x: ops.max(ops.real(ops.eig(x)[0])))(x))
+        [[1. 0.]
+         [1. 0.]]
+
+    See Also:
+        :func:`cholesky`, :func:`eigh`, :func:`lu_factor`.
     """
     ...
 
@@ -103,6 +117,20 @@ def eigh(x: Tensor) -> tuple:
     Gradient:
         ``v (diag(g_w) + (v^H g_v) / (w_j - w_i)) v^H``, symmetric (Giles 2008). The undefined part, between
         repeated eigenvalues, counts as 0, which is right for functions that do not tell their vectors apart.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[2.0, 1.0], [1.0, 2.0]])
+        >>> print(ops.eigh(x)[0])
+        [1. 3.]
+        >>> print(gradops.grad(lambda x: ops.eigh(x)[0][1])(x).round(4))
+        [[0.5 0.5]
+         [0.5 0.5]]
+
+    See Also:
+        :func:`eig`, :func:`lu_factor`, :func:`cholesky`.
     """
     ...
 
@@ -120,6 +148,21 @@ def lu_factor(x: Tensor) -> tuple:
 
     Gradient:
         ``P^T L^-H (tril(L^H g_L) + triu(g_U U^H)) U^-H`` (de Hoog et al. 2011); of non-square matrices by blocks.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[2.0, 1.0], [1.0, 1.0]])
+        >>> print(ops.lu_factor(x)[0])
+        [[2.  1. ]
+         [0.5 0.5]]
+        >>> print(gradops.grad(lambda x: ops.lu_factor(x)[0][1, 1])(x))
+        [[ 0.25 -0.5 ]
+         [-0.5   1.  ]]
+
+    See Also:
+        :func:`eigh`, :func:`qr`, :func:`eig`.
     """
     ...
 
@@ -147,6 +190,21 @@ def qr(x: Tensor, mode: str = "reduced") -> tuple:
     Gradient:
         ``(g_q + q copyltu(r g_r^H - g_q^H q)) r^-H`` (Walter & Lehmann 2010); of wide matrices by blocks. In
         mode "complete" of functions that depend on the extra columns of ``q`` through their span only.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[3.0, 1.0], [4.0, 1.0]])
+        >>> print(ops.abs(ops.qr(x)[1]).round(4))
+        [[5.  1.4]
+         [0.  0.2]]
+        >>> print(gradops.grad(lambda x: ops.abs(ops.qr(x)[1])[0, 0])(x).round(4))
+        [[ 0.6 -0. ]
+         [ 0.8 -0. ]]
+
+    See Also:
+        :func:`lu_factor`, :func:`svd`, :func:`eigh`.
     """
     ...
 
@@ -171,6 +229,20 @@ def svd(x: Tensor, full_matrices: bool = True, compute_uv: bool = True):
     Gradient:
         By Wan & Zhang 2019 and Townsend 2016. The undefined parts, between repeated singular values and for
         singular values of 0, count as 0, which is right for functions that do not tell their vectors apart.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[3.0, 0.0], [0.0, 1.0]])
+        >>> print(ops.svd(x)[1])
+        [3. 1.]
+        >>> print(gradops.grad(lambda x: ops.svd(x)[1][0])(x))
+        [[1. 0.]
+         [0. 0.]]
+
+    See Also:
+        :func:`qr`, :func:`lu_factor`, :func:`eigh`.
     """
     ...
 
@@ -197,6 +269,20 @@ def det(x: Tensor) -> Tensor:
 
     Gradient:
         The cofactors, also of singular matrices: ``g * adjugate(x)^H``, to second order (Jacobi's formula).
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[2.0, 1.0], [0.0, 1.0]])
+        >>> print(ops.det(x))
+        2.0
+        >>> print(gradops.grad(lambda x: ops.det(x))(x))
+        [[ 1.  0.]
+         [-1.  2.]]
+
+    See Also:
+        :func:`slogdet`, :func:`logdet`.
     """
     ...
 
@@ -238,6 +324,20 @@ def slogdet(x: Tensor) -> tuple:
 
     Gradient:
         ``g * inv(x)^H`` of the logarithm; of the sign only for complex matrices. NaN for singular ones.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[2.0, 1.0], [0.0, 1.0]])
+        >>> print(ops.slogdet(x)[1].round(4))
+        0.6931
+        >>> print(gradops.grad(lambda x: ops.slogdet(x)[1])(x))
+        [[ 0.5  0. ]
+         [-0.5  1. ]]
+
+    See Also:
+        :func:`det`, :func:`logdet`.
     """
     ...
 
@@ -254,5 +354,19 @@ def logdet(x: Tensor) -> Tensor:
 
     Gradient:
         ``g * inv(x)^H``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[2.0, 1.0], [0.0, 1.0]])
+        >>> print(ops.logdet(x).round(4))
+        0.6931
+        >>> print(gradops.grad(lambda x: ops.logdet(x))(x))
+        [[ 0.5  0. ]
+         [-0.5  1. ]]
+
+    See Also:
+        :func:`slogdet`, :func:`det`.
     """
     return slogdet(x)[1]

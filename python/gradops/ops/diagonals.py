@@ -75,6 +75,20 @@ def diagflat(x: Tensor, k: Integer = 0) -> Tensor:
 
     Gradient:
         The upstream gradient on the diagonal.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.diagflat(x))
+        [[1. 0.]
+         [0. 3.]]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.diagflat(x) ** 2))(x))
+        [2. 6.]
+
+    See Also:
+        :func:`diagonal`, :func:`diag`, :func:`trace`.
     """
     x, k = ravel(x), integer("diagflat", k, "k")
     count, width = shape(x)[0], shape(x)[0] + abs(k)
@@ -100,6 +114,20 @@ def diag(x: Tensor, k: Integer = 0) -> Tensor:
 
     Gradient:
         The upstream gradient on the diagonal, or placed on it.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.diag(x))
+        [[1. 0.]
+         [0. 3.]]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.diag(x) ** 2))(x))
+        [2. 6.]
+
+    See Also:
+        :func:`diagflat`, :func:`trace`, :func:`diagonal`.
     """
     return diagflat(x, k) if check_rank("diag", x, (1, 2)) == 1 else diagonal(x, k)
 
@@ -120,6 +148,20 @@ def trace(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -> T
 
     Gradient:
         The upstream gradient on the diagonal, 0 elsewhere.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[2.0, 1.0], [0.0, 1.0]])
+        >>> print(ops.trace(x))
+        3.0
+        >>> print(gradops.grad(lambda x: ops.trace(x))(x))
+        [[1. 0.]
+         [0. 1.]]
+
+    See Also:
+        :func:`diag`, :func:`tril`, :func:`diagflat`.
     """
     check_rank("trace", x, 2)
     return reductions.sum(diagonal(x, offset, axis1, axis2), -1)
@@ -140,6 +182,21 @@ def tril(x: Tensor, k: Integer = 0) -> Tensor:
 
     Gradient:
         The upstream gradient on and below the diagonal, 0 above.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
+        >>> print(ops.tril(x))
+        [[1. 0.]
+         [2. 4.]]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.tril(x) ** 2))(x))
+        [[2. 0.]
+         [4. 8.]]
+
+    See Also:
+        :func:`trace`, :func:`triu`, :func:`diag`.
     """
     return where(_below(x, integer("tril", k, "k")), x, False)
 
@@ -159,6 +216,21 @@ def triu(x: Tensor, k: Integer = 0) -> Tensor:
 
     Gradient:
         The upstream gradient on and above the diagonal, 0 below.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
+        >>> print(ops.triu(x))
+        [[1. 3.]
+         [0. 4.]]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.triu(x) ** 2))(x))
+        [[2. 6.]
+         [0. 8.]]
+
+    See Also:
+        :func:`tril`, :func:`trace`, :func:`diag`.
     """
     return where(_below(x, integer("triu", k, "k") - 1), False, x)
 

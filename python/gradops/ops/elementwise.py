@@ -25,6 +25,15 @@ def add(x1: Operand, x2: Operand) -> Tensor:
 
     Gradient:
         1 and 1, summed over broadcast dimensions.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.add(1.5, 2.0), *gradops.grad(ops.add, argnums=(0, 1))(1.5, 2.0))
+        3.5 1.0 1.0
+
+    See Also:
+        :func:`subtract`, :func:`multiply`, :func:`divide`.
     """
     ...
 
@@ -39,6 +48,15 @@ def subtract(x1: Operand, x2: Operand) -> Tensor:
 
     Gradient:
         1 and -1, summed over broadcast dimensions.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.subtract(1.5, 2.0), *gradops.grad(ops.subtract, argnums=(0, 1))(1.5, 2.0))
+        -0.5 1.0 -1.0
+
+    See Also:
+        :func:`add`, :func:`multiply`, :func:`divide`.
     """
     ...
 
@@ -49,6 +67,15 @@ def multiply(x1: Operand, x2: Operand) -> Tensor:
 
     Gradient:
         ``x2`` and ``x1``, summed over broadcast dimensions.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.multiply(1.5, 2.0), *gradops.grad(ops.multiply, argnums=(0, 1))(1.5, 2.0))
+        3.0 2.0 1.5
+
+    See Also:
+        :func:`subtract`, :func:`divide`, :func:`add`.
     """
     ...
 
@@ -62,6 +89,15 @@ def divide(x1: Operand, x2: Operand) -> Tensor:
 
     Gradient:
         ``1 / x2`` and ``-x1 / x2**2``, summed over broadcast dimensions.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.true_divide(1.5, 2.0), *gradops.grad(ops.true_divide, argnums=(0, 1))(1.5, 2.0))
+        0.75 0.5 -0.375
+
+    See Also:
+        :func:`fmod`, :func:`multiply`, :func:`floor_divide`.
     """
     ...
 
@@ -80,6 +116,15 @@ def floor_divide(x1: Operand, x2: Operand) -> Tensor:
 
     Gradient:
         0, as in PyTorch.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.floor_divide(5.0, 2.0), *gradops.grad(ops.floor_divide, argnums=(0, 1))(5.0, 2.0))
+        2.0 0.0 0.0
+
+    See Also:
+        :func:`fmod`, :func:`divide_no_nan`, :func:`true_divide`.
     """
     ...
 
@@ -95,6 +140,15 @@ def mod(x1: Operand, x2: Operand) -> Tensor:
 
     Gradient:
         1 and ``-floor(x1 / x2)``, summed over broadcast dimensions.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.mod(5.0, 2.0), *gradops.grad(ops.mod, argnums=(0, 1))(5.0, 2.0))
+        1.0 1.0 -2.0
+
+    See Also:
+        :func:`divide_no_nan`, :func:`negative`, :func:`floor_divide`.
     """
     ...
 
@@ -108,6 +162,15 @@ def negative(x: Tensor) -> Tensor:
 
     Gradient:
         -1.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.negative(0.5), gradops.grad(ops.negative)(0.5))
+        -0.5 -1.0
+
+    See Also:
+        :func:`mod`, :func:`divide_no_nan`, :func:`floor_divide`.
     """
     ...
 
@@ -132,6 +195,17 @@ def power(x1: Operand, x2: Operand) -> Tensor:
     Gradient:
         ``x2 * x1**(x2 - 1)`` and ``log(x1) * x1**x2``; where ``x1`` is 0 the second is 0. Summed over broadcast
         dimensions.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.power(1.5, 2.0))
+        2.25
+        >>> print(*(g.round(4) for g in gradops.grad(ops.power, argnums=(0, 1))(1.5, 2.0)))
+        3.0 0.9123
+
+    See Also:
+        :func:`hypot`, :func:`square`, :func:`rsqrt`.
     """
     ...
 
@@ -145,6 +219,15 @@ def square(x: Tensor) -> Tensor:
 
     Gradient:
         ``2 * x``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.square(3.0), gradops.grad(ops.square)(3.0))
+        9.0 6.0
+
+    See Also:
+        :func:`power`, :func:`sqrt`, :func:`hypot`.
     """
     ...
 
@@ -155,6 +238,15 @@ def sqrt(x: Tensor) -> Tensor:
 
     Gradient:
         ``1 / (2 * sqrt(x))``; infinite at 0, as in the frameworks.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.sqrt(4.0), gradops.grad(ops.sqrt)(4.0))
+        2.0 0.25
+
+    See Also:
+        :func:`square`, :func:`reciprocal`, :func:`power`.
     """
     ...
 
@@ -165,6 +257,15 @@ def reciprocal(x: Tensor) -> Tensor:
 
     Gradient:
         ``-1 / x**2``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.reciprocal(0.5), gradops.grad(ops.reciprocal)(0.5))
+        2.0 -4.0
+
+    See Also:
+        :func:`sqrt`, :func:`square`, :func:`power`.
     """
     ...
 
@@ -204,6 +305,15 @@ def exp2(x: Tensor) -> Tensor:
 
     Gradient:
         ``log(2) * exp2(x)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.exp2(3.0), gradops.grad(ops.exp2)(3.0).round(4))
+        8.0 5.5452
+
+    See Also:
+        :func:`exp`, :func:`expm1`, :func:`logaddexp2`.
     """
     ...
 
@@ -214,6 +324,15 @@ def expm1(x: Tensor) -> Tensor:
 
     Gradient:
         ``exp(x)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.expm1(0.5).round(4), gradops.grad(ops.expm1)(0.5).round(4))
+        0.6487 1.6487
+
+    See Also:
+        :func:`exp2`, :func:`log`, :func:`exp`.
     """
     ...
 
@@ -224,6 +343,15 @@ def log(x: Tensor) -> Tensor:
 
     Gradient:
         ``1 / x``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.log(2.0).round(4), gradops.grad(ops.log)(2.0))
+        0.6931 0.5
+
+    See Also:
+        :func:`expm1`, :func:`log2`, :func:`exp2`.
     """
     ...
 
@@ -234,6 +362,15 @@ def log2(x: Tensor) -> Tensor:
 
     Gradient:
         ``1 / (x * log(2))``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.log2(8.0), gradops.grad(ops.log2)(8.0).round(4))
+        3.0 0.1803
+
+    See Also:
+        :func:`log`, :func:`log10`, :func:`expm1`.
     """
     ...
 
@@ -244,6 +381,15 @@ def log10(x: Tensor) -> Tensor:
 
     Gradient:
         ``1 / (x * log(10))``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.log10(100.0), gradops.grad(ops.log10)(100.0).round(4))
+        2.0 0.0043
+
+    See Also:
+        :func:`log2`, :func:`log1p`, :func:`log`.
     """
     ...
 
@@ -254,6 +400,15 @@ def log1p(x: Tensor) -> Tensor:
 
     Gradient:
         ``1 / (1 + x)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.log1p(0.5).round(4), gradops.grad(ops.log1p)(0.5).round(4))
+        0.4055 0.6667
+
+    See Also:
+        :func:`log10`, :func:`log2`, :func:`log`.
     """
     ...
 
@@ -274,6 +429,15 @@ def sin(x: Tensor) -> Tensor:
 
     Gradient:
         ``cos(x)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.sin(0.5).round(4), gradops.grad(ops.sin)(0.5).round(4))
+        0.4794 0.8776
+
+    See Also:
+        :func:`sinc`, :func:`cos`, :func:`rad2deg`.
     """
     ...
 
@@ -284,6 +448,15 @@ def cos(x: Tensor) -> Tensor:
 
     Gradient:
         ``-sin(x)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.cos(0.5).round(4), gradops.grad(ops.cos)(0.5).round(4))
+        0.8776 -0.4794
+
+    See Also:
+        :func:`sin`, :func:`tan`, :func:`sinc`.
     """
     ...
 
@@ -294,6 +467,15 @@ def tan(x: Tensor) -> Tensor:
 
     Gradient:
         ``1 + tan(x)**2``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.tan(0.5).round(4), gradops.grad(ops.tan)(0.5).round(4))
+        0.5463 1.2984
+
+    See Also:
+        :func:`cos`, :func:`arcsin`, :func:`sin`.
     """
     ...
 
@@ -304,6 +486,15 @@ def arcsin(x: Tensor) -> Tensor:
 
     Gradient:
         ``1 / sqrt(1 - x**2)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.arcsin(0.5).round(4), gradops.grad(ops.arcsin)(0.5).round(4))
+        0.5236 1.1547
+
+    See Also:
+        :func:`tan`, :func:`arccos`, :func:`cos`.
     """
     ...
 
@@ -314,6 +505,15 @@ def arccos(x: Tensor) -> Tensor:
 
     Gradient:
         ``-1 / sqrt(1 - x**2)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.arccos(0.5).round(4), gradops.grad(ops.arccos)(0.5).round(4))
+        1.0472 -1.1547
+
+    See Also:
+        :func:`arcsin`, :func:`arctan`, :func:`tan`.
     """
     ...
 
@@ -324,6 +524,15 @@ def arctan(x: Tensor) -> Tensor:
 
     Gradient:
         ``1 / (1 + x**2)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.arctan(0.5).round(4), gradops.grad(ops.arctan)(0.5))
+        0.4636 0.8
+
+    See Also:
+        :func:`arccos`, :func:`arctan2`, :func:`arcsin`.
     """
     ...
 
@@ -334,6 +543,15 @@ def arctan2(x1: Operand, x2: Operand) -> Tensor:
 
     Gradient:
         ``x2 / (x1**2 + x2**2)`` and ``-x1 / (x1**2 + x2**2)``, summed over broadcast dimensions.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.arctan2(1.0, 2.0).round(4), *gradops.grad(ops.arctan2, argnums=(0, 1))(1.0, 2.0))
+        0.4636 0.4 -0.2
+
+    See Also:
+        :func:`arctan`, :func:`arccos`, :func:`arcsin`.
     """
     ...
 
@@ -353,6 +571,15 @@ def sinh(x: Tensor) -> Tensor:
 
     Gradient:
         ``cosh(x)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.sinh(0.5).round(4), gradops.grad(ops.sinh)(0.5).round(4))
+        0.5211 1.1276
+
+    See Also:
+        :func:`cosh`, :func:`tanh`, :func:`arcsinh`.
     """
     ...
 
@@ -363,6 +590,15 @@ def cosh(x: Tensor) -> Tensor:
 
     Gradient:
         ``sinh(x)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.cosh(0.5).round(4), gradops.grad(ops.cosh)(0.5).round(4))
+        1.1276 0.5211
+
+    See Also:
+        :func:`sinh`, :func:`tanh`, :func:`arcsinh`.
     """
     ...
 
@@ -373,6 +609,15 @@ def tanh(x: Tensor) -> Tensor:
 
     Gradient:
         ``1 - tanh(x)**2``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.tanh(0.5).round(4), gradops.grad(ops.tanh)(0.5).round(4))
+        0.4621 0.7864
+
+    See Also:
+        :func:`cosh`, :func:`arcsinh`, :func:`sinh`.
     """
     ...
 
@@ -383,6 +628,15 @@ def arcsinh(x: Tensor) -> Tensor:
 
     Gradient:
         ``1 / sqrt(x**2 + 1)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.arcsinh(0.5).round(4), gradops.grad(ops.arcsinh)(0.5).round(4))
+        0.4812 0.8944
+
+    See Also:
+        :func:`tanh`, :func:`arccosh`, :func:`cosh`.
     """
     ...
 
@@ -393,6 +647,15 @@ def arccosh(x: Tensor) -> Tensor:
 
     Gradient:
         ``1 / sqrt(x**2 - 1)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.arccosh(2.0).round(4), gradops.grad(ops.arccosh)(2.0).round(4))
+        1.317 0.5774
+
+    See Also:
+        :func:`arcsinh`, :func:`arctanh`, :func:`tanh`.
     """
     ...
 
@@ -403,6 +666,15 @@ def arctanh(x: Tensor) -> Tensor:
 
     Gradient:
         ``1 / (1 - x**2)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.arctanh(0.5).round(4), gradops.grad(ops.arctanh)(0.5).round(4))
+        0.5493 1.3333
+
+    See Also:
+        :func:`arccosh`, :func:`arcsinh`, :func:`tanh`.
     """
     ...
 
@@ -422,6 +694,15 @@ def erf(x: Tensor) -> Tensor:
 
     Gradient:
         ``2 / sqrt(pi) * exp(-x**2)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.erf(0.5).round(4), gradops.grad(ops.erf)(0.5).round(4))
+        0.5205 0.8788
+
+    See Also:
+        :func:`gammaincc`, :func:`gammainc`, :func:`i0`.
     """
     ...
 
@@ -487,6 +768,19 @@ def conj(x: Tensor) -> Tensor:
 
     Gradient:
         The conjugate of the upstream gradient.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> z = np.array([1.0, 2.0])
+        >>> print(ops.conjugate(ops.view_as_complex(z)))
+        (1-2j)
+        >>> print(gradops.grad(lambda z: ops.imag(ops.conjugate(ops.view_as_complex(z))))(z))
+        [ 0. -1.]
+
+    See Also:
+        :func:`real`, :func:`polar`, :func:`imag`.
     """
     ...
 
@@ -503,6 +797,17 @@ def real(x: Tensor) -> Tensor:
 
     Gradient:
         The upstream gradient, as the real part.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> z = np.array([1.0, 2.0])
+        >>> print(ops.real(ops.view_as_complex(z)), gradops.grad(lambda z: ops.real(ops.view_as_complex(z)))(z))
+        1.0 [1. 0.]
+
+    See Also:
+        :func:`conjugate`, :func:`imag`, :func:`angle`.
     """
     ...
 
@@ -516,6 +821,17 @@ def imag(x: Tensor) -> Tensor:
 
     Gradient:
         ``1j`` times the upstream gradient.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> z = np.array([1.0, 2.0])
+        >>> print(ops.imag(ops.view_as_complex(z)), gradops.grad(lambda z: ops.imag(ops.view_as_complex(z)))(z))
+        2.0 [0. 1.]
+
+    See Also:
+        :func:`real`, :func:`angle`, :func:`conjugate`.
     """
     ...
 
@@ -529,6 +845,19 @@ def angle(x: Tensor) -> Tensor:
 
     Gradient:
         ``1j * x / abs(x)**2`` for complex ``x``; 0 for real ones.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> z = np.array([1.0, 1.0])
+        >>> print(ops.angle(ops.view_as_complex(z)).round(4))
+        0.7854
+        >>> print(gradops.grad(lambda z: ops.angle(ops.view_as_complex(z)))(z).round(4))
+        [-0.5  0.5]
+
+    See Also:
+        :func:`imag`, :func:`real`, :func:`conjugate`.
     """
     ...
 
@@ -552,6 +881,15 @@ def floor(x: Tensor) -> Tensor:
 
     Gradient:
         0, as in PyTorch.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.floor(0.5), gradops.grad(ops.floor)(0.5))
+        0.0 0.0
+
+    See Also:
+        :func:`nextafter`, :func:`ceil`, :func:`ldexp`.
     """
     ...
 
@@ -565,6 +903,15 @@ def ceil(x: Tensor) -> Tensor:
 
     Gradient:
         0, as in PyTorch.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.ceil(0.5), gradops.grad(ops.ceil)(0.5))
+        1.0 0.0
+
+    See Also:
+        :func:`floor`, :func:`trunc`, :func:`nextafter`.
     """
     ...
 
@@ -578,6 +925,15 @@ def trunc(x: Tensor) -> Tensor:
 
     Gradient:
         0, as in PyTorch.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.trunc(-1.5), gradops.grad(ops.trunc)(-1.5))
+        -1.0 0.0
+
+    See Also:
+        :func:`ceil`, :func:`round`, :func:`floor`.
     """
     ...
 
@@ -594,6 +950,15 @@ def round(x: Tensor, decimals: Integer = 0) -> Tensor:
 
     Gradient:
         0, as in PyTorch.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.round(2.4), gradops.grad(ops.round)(2.4))
+        2.0 0.0
+
+    See Also:
+        :func:`trunc`, :func:`ceil`, :func:`floor`.
     """
     ...
 
@@ -613,6 +978,15 @@ def maximum(x1: Operand, x2: Operand) -> Tensor:
 
     Gradient:
         The upstream gradient to the larger operand, half to each at a tie, summed over broadcast dimensions.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.maximum(1.5, 2.0), *gradops.grad(ops.maximum, argnums=(0, 1))(1.5, 2.0))
+        2.0 0.0 1.0
+
+    See Also:
+        :func:`fmin`, :func:`minimum`, :func:`fmax`.
     """
     ...
 
@@ -623,6 +997,15 @@ def minimum(x1: Operand, x2: Operand) -> Tensor:
 
     Gradient:
         The upstream gradient to the smaller operand, half to each at a tie, summed over broadcast dimensions.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.minimum(1.5, 2.0), *gradops.grad(ops.minimum, argnums=(0, 1))(1.5, 2.0))
+        1.5 1.0 0.0
+
+    See Also:
+        :func:`maximum`, :func:`fmin`, :func:`fmax`.
     """
     ...
 

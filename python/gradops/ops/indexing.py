@@ -46,6 +46,17 @@ def get_item(x: Tensor, key) -> Tensor:
 
     Gradient:
         The upstream gradient at the chosen positions, added up where one is chosen twice; 0 elsewhere.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.get_item(x, slice(1, None)), gradops.grad(lambda x: ops.sum(ops.get_item(x, [0, 0]) ** 2))(x))
+        [3. 2.] [4. 0. 0.]
+
+    See Also:
+        :func:`take`, :func:`take_along_axis`, :func:`unravel_index`.
     """
     ...
 
@@ -102,6 +113,19 @@ def take_along_axis(x: Tensor, indices: Indices, axis: Axis | None = None) -> Te
 
     Gradient:
         The upstream gradient at the chosen positions, added up where one is chosen twice; 0 elsewhere.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.take_along_axis(x, [2, 2], 0))
+        [2. 2.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.take_along_axis(x, [2, 2], 0)))(x))
+        [0. 0. 2.]
+
+    See Also:
+        :func:`take`, :func:`unravel_index`, :func:`get_item`.
     """
     if axis is None:
         x, indices, axis = reshape(x, (-1,)), reshape(indices, (-1,)), 0
@@ -263,6 +287,19 @@ def select(condlist: Structure, choicelist: Structure, default: Structure = 0) -
 
     Gradient:
         The upstream gradient to the choice taken, 0 to the others.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([-1.0, 3.0])
+        >>> print(ops.select([x > 0], [x**2], 0.0))
+        [0. 9.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.select([x > 0], [x**2], 0.0)))(x))
+        [-0.  6.]
+
+    See Also:
+        :func:`nonzero`, :func:`where`.
     """
     conditions, choices = list(condlist), list(choicelist)
     if not conditions or len(conditions) != len(choices):

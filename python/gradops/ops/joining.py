@@ -88,6 +88,17 @@ def append(x1: Tensor, x2: Tensor, axis: Axis | None = None) -> Tensor:
 
     Gradient:
         The upstream gradient, split.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.append(x, [2.0]), gradops.grad(lambda x: ops.sum(ops.append(x, x) ** 2))(x))
+        [1. 3. 2.] [ 4. 12.]
+
+    See Also:
+        :func:`stack`, :func:`hstack`, :func:`concatenate`.
     """
     return concatenate([ravel(x1), ravel(x2)], 0) if axis is None else concatenate([x1, x2], axis)
 
@@ -114,7 +125,19 @@ stacking = family(
 @op
 @stacking
 def hstack(xs: Tensors) -> Tensor:
-    """Tensors joined side by side: along the second dimension, vectors and numbers along the first."""
+    """Tensors joined side by side: along the second dimension, vectors and numbers along the first.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.hstack([x, x]), gradops.grad(lambda x: ops.sum(ops.hstack([x, x**2])))(x))
+        [1. 3. 1. 3.] [3. 7.]
+
+    See Also:
+        :func:`append`, :func:`vstack`, :func:`stack`.
+    """
     parts = [reshape(x, (1,)) if len(x.shape) == 0 else x for x in _list(xs)]
     return concatenate(parts, 0 if len(parts[0].shape) == 1 else 1)
 
@@ -122,14 +145,44 @@ def hstack(xs: Tensors) -> Tensor:
 @op
 @stacking
 def vstack(xs: Tensors) -> Tensor:
-    """Tensors joined one below the other: along the first dimension, vectors and numbers as rows."""
+    """Tensors joined one below the other: along the first dimension, vectors and numbers as rows.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.vstack([x, x]))
+        [[1. 3.]
+         [1. 3.]]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.vstack([x, x**2])))(x))
+        [3. 7.]
+
+    See Also:
+        :func:`hstack`, :func:`dstack`, :func:`append`.
+    """
     return concatenate([reshape(x, (1, -1)) if len(x.shape) < 2 else x for x in _list(xs)], 0)
 
 
 @op
 @stacking
 def dstack(xs: Tensors) -> Tensor:
-    """Tensors joined along the third dimension, which matrices, vectors (as rows) and numbers get."""
+    """Tensors joined along the third dimension, which matrices, vectors (as rows) and numbers get.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.dstack([x, x]))
+        [[[1. 1.]
+          [3. 3.]]]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.dstack([x, x**2])))(x))
+        [3. 7.]
+
+    See Also:
+        :func:`vstack`, :func:`column_stack`, :func:`hstack`.
+    """
     parts = [reshape(x, (1, -1, 1)) if len(x.shape) < 2 else x for x in _list(xs)]
     return concatenate([expand_dims(x, 2) if len(x.shape) == 2 else x for x in parts], 2)
 
@@ -137,7 +190,22 @@ def dstack(xs: Tensors) -> Tensor:
 @op
 @stacking
 def column_stack(xs: Tensors) -> Tensor:
-    """Tensors joined side by side: along the second dimension, vectors and numbers as columns."""
+    """Tensors joined side by side: along the second dimension, vectors and numbers as columns.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.column_stack([x, x]))
+        [[1. 1.]
+         [3. 3.]]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.column_stack([x, x**2])))(x))
+        [3. 7.]
+
+    See Also:
+        :func:`dstack`, :func:`vstack`, :func:`hstack`.
+    """
     return concatenate([reshape(x, (-1, 1)) if len(x.shape) < 2 else x for x in _list(xs)], 1)
 
 
@@ -167,6 +235,17 @@ def split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0):
 
     Gradient:
         The pieces' upstream gradients, joined; zeros for unused ones.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0, 4.0])
+        >>> print(ops.split(x, 2)[1], gradops.grad(lambda x: ops.sum(ops.split(x, 2)[1] ** 2))(x))
+        [2. 4.] [0. 0. 4. 8.]
+
+    See Also:
+        :func:`unstack`, :func:`array_split`, :func:`hsplit`.
     """
     ...
 
@@ -195,6 +274,20 @@ def unstack(x: Tensor, num: Integer | None = None, axis: Axis = 0):
 
     Gradient:
         The parts' upstream gradients, stacked; zeros for unused ones.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
+        >>> print(ops.unstack(x)[1])
+        [2. 4.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.unstack(x)[1] ** 2))(x))
+        [[0. 0.]
+         [4. 8.]]
+
+    See Also:
+        :func:`split`, :func:`array_split`, :func:`hsplit`.
     """
     ...
 
@@ -210,6 +303,17 @@ def array_split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0) -> lis
 
     Gradient:
         The pieces' upstream gradients, joined; zeros for unused ones.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.array_split(x, 2)[0], gradops.grad(lambda x: ops.sum(ops.array_split(x, 2)[0] ** 2))(x))
+        [1. 3.] [2. 6. 0.]
+
+    See Also:
+        :func:`unstack`, :func:`hsplit`, :func:`split`.
     """
     axis = check_axis("array_split", axis, check_rank("array_split", x, 1))
     if _is_list(indices_or_sections):
@@ -234,6 +338,17 @@ def hsplit(x: Tensor, indices_or_sections: Integers) -> list:
     Raises:
         ShapeError: a 0-d tensor.
         ArgumentError: sections that do not divide the dimension.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0, 4.0])
+        >>> print(ops.hsplit(x, 2)[1], gradops.grad(lambda x: ops.sum(ops.hsplit(x, 2)[1] ** 2))(x))
+        [2. 4.] [0. 0. 4. 8.]
+
+    See Also:
+        :func:`array_split`, :func:`vsplit`, :func:`unstack`.
     """
     return _split_along("hsplit", x, indices_or_sections, 0 if len(x.shape) == 1 else 1, 1)
 
@@ -246,6 +361,20 @@ def vsplit(x: Tensor, indices_or_sections: Integers) -> list:
     Raises:
         ShapeError: fewer than 2 dimensions.
         ArgumentError: sections that do not divide the dimension.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
+        >>> print(ops.vsplit(x, 2)[1])
+        [[2. 4.]]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.vsplit(x, 2)[1] ** 2))(x))
+        [[0. 0.]
+         [4. 8.]]
+
+    See Also:
+        :func:`hsplit`, :func:`dsplit`, :func:`array_split`.
     """
     return _split_along("vsplit", x, indices_or_sections, 0, 2)
 
@@ -258,6 +387,17 @@ def dsplit(x: Tensor, indices_or_sections: Integers) -> list:
     Raises:
         ShapeError: fewer than 3 dimensions.
         ArgumentError: sections that do not divide the dimension.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.arange(4.0).reshape(1, 2, 2)
+        >>> print(ops.dsplit(x, 2)[1].ravel(), gradops.grad(lambda x: ops.sum(ops.dsplit(x, 2)[1] ** 2))(x).ravel())
+        [1. 3.] [0. 2. 0. 6.]
+
+    See Also:
+        :func:`vsplit`, :func:`hsplit`, :func:`array_split`.
     """
     return _split_along("dsplit", x, indices_or_sections, 2, 3)
 

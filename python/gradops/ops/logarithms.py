@@ -20,6 +20,17 @@ def logaddexp(x1: Operand, x2: Operand) -> Tensor:
     Gradient:
         ``sigmoid(x1 - x2)`` and ``sigmoid(x2 - x1)``, so half to each at ties, infinite ones too. Summed over
         broadcast dimensions.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.logaddexp(1.0, 2.0).round(4))
+        2.3133
+        >>> print(*(g.round(4) for g in gradops.grad(ops.logaddexp, argnums=(0, 1))(1.0, 2.0)))
+        0.2689 0.7311
+
+    See Also:
+        :func:`logaddexp2`, :func:`exp`, :func:`exp2`.
     """
 
     x1, x2 = promoted(x1, x2, floating=True)
@@ -39,6 +50,17 @@ def logaddexp2(x1: Operand, x2: Operand) -> Tensor:
 
     Gradient:
         ``2**(x1 - y)`` and ``2**(x2 - y)``, summed over broadcast dimensions.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.logaddexp2(1.0, 2.0).round(4))
+        2.585
+        >>> print(*(g.round(4) for g in gradops.grad(ops.logaddexp2, argnums=(0, 1))(1.0, 2.0)))
+        0.3333 0.6667
+
+    See Also:
+        :func:`logaddexp`, :func:`exp`, :func:`exp2`.
     """
     x1, x2 = promoted(x1, x2, floating=True)
     return multiply(logaddexp(multiply(x1, math.log(2)), multiply(x2, math.log(2))), 1 / math.log(2))

@@ -83,6 +83,19 @@ def binary_crossentropy(target: Tensor, output: Tensor, from_logits: bool = Fals
     Gradient:
         ``(p - target) / (p * (1 - p))``, 0 outside of ``epsilon`` and ``1 - epsilon``; with ``from_logits``
         ``p - target``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> p = np.array([0.5, 0.8])
+        >>> print(ops.binary_crossentropy([0.0, 1.0], p).round(4))
+        [0.6931 0.2231]
+        >>> print(gradops.grad(lambda p: ops.sum(ops.binary_crossentropy([0.0, 1.0], p)))(p))
+        [ 2.   -1.25]
+
+    See Also:
+        :func:`categorical_crossentropy`, :func:`sparse_categorical_crossentropy`, :func:`psnr`.
     """
     _same_shape("binary_crossentropy", target, output, ("target", "output"))
     output = floats(output)
@@ -154,6 +167,20 @@ def sparse_categorical_crossentropy(
 
     Gradient:
         With ``from_logits``, ``p - one_hot(target)``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> p = np.array([[0.5, 0.5], [0.2, 0.8]])
+        >>> print(ops.sparse_categorical_crossentropy([0, 1], p).round(4))
+        [0.6931 0.2231]
+        >>> print(gradops.grad(lambda p: ops.sum(ops.sparse_categorical_crossentropy([0, 1], p)))(p))
+        [[-1.    1.  ]
+         [ 1.   -0.25]]
+
+    See Also:
+        :func:`categorical_crossentropy`, :func:`psnr`, :func:`binary_crossentropy`.
     """
     name = "sparse_categorical_crossentropy"
     rank = check_rank(name, output, 1, "output")
@@ -191,6 +218,19 @@ def psnr(x1: Tensor, x2: Tensor, max_val: float) -> Tensor:
 
     Gradient:
         ``-20 / log(10) * (x1 - x2) / sum((x1 - x2)**2)``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([0.5, 0.8])
+        >>> print(ops.psnr(x, [0.5, 1.0], 1.0).round(4))
+        16.9897
+        >>> print(gradops.grad(lambda x: ops.psnr(x, [0.5, 1.0], 1.0))(x).round(4))
+        [-0.     43.4294]
+
+    See Also:
+        :func:`sparse_categorical_crossentropy`, :func:`categorical_crossentropy`, :func:`binary_crossentropy`.
     """
     _same_shape("psnr", x1, x2, ("x1", "x2"))
     noise = mean(squared(subtract(floats(x1), floats(x2))))

@@ -157,6 +157,19 @@ def vectorize(pyfunc: Function, *, excluded=None, signature: str | None = None) 
 
     Gradient:
         Through every call, to the arguments and what ``pyfunc`` closes over.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.vectorize(lambda a: a**2)(x))
+        [1. 9.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.vectorize(lambda a: a**2)(x)))(x))
+        [2. 6.]
+
+    See Also:
+        :func:`vectorized_map`, :func:`associative_scan`, :func:`map`.
     """
     check_functions("vectorize", pyfunc=pyfunc)
     if not (excluded is None or isinstance(excluded, (list, tuple, set, frozenset))):

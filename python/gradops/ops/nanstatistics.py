@@ -37,6 +37,17 @@ def nansum(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Gradient:
         1 to the elements that are not NaN, 0 to NaN.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([2.0, np.nan, 3.0])
+        >>> print(ops.nansum(x), gradops.grad(lambda x: ops.nansum(x))(x))
+        5.0 [1. 0. 1.]
+
+    See Also:
+        :func:`nanprod`, :func:`nancumsum`, :func:`nancumprod`.
     """
     return sum(_without(x, 0), axis, keepdims)
 
@@ -50,6 +61,17 @@ def nanprod(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Gradient:
         As of :func:`prod`; 0 to NaN.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([2.0, np.nan, 3.0])
+        >>> print(ops.nanprod(x), gradops.grad(lambda x: ops.nanprod(x))(x))
+        6.0 [3. 0. 2.]
+
+    See Also:
+        :func:`nansum`, :func:`nancumsum`, :func:`nancumprod`.
     """
     return prod(_without(x, 1), axis, keepdims)
 
@@ -63,6 +85,17 @@ def nancumsum(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) -
 
     Gradient:
         As of :func:`cumsum`; 0 to NaN.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([2.0, np.nan, 3.0])
+        >>> print(ops.nancumsum(x), gradops.grad(lambda x: ops.nancumsum(x)[2])(x))
+        [2. 2. 5.] [1. 0. 1.]
+
+    See Also:
+        :func:`nanprod`, :func:`nancumprod`, :func:`nansum`.
     """
     return cumsum(_without(x, 0), axis, dtype)
 
@@ -76,6 +109,17 @@ def nancumprod(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) 
 
     Gradient:
         As of :func:`cumprod`; 0 to NaN.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([2.0, np.nan, 3.0])
+        >>> print(ops.nancumprod(x), gradops.grad(lambda x: ops.nancumprod(x)[2])(x))
+        [2. 2. 6.] [3. 0. 2.]
+
+    See Also:
+        :func:`nancumsum`, :func:`nanmean`, :func:`nanprod`.
     """
     return cumprod(_without(x, 1), axis, dtype)
 
@@ -93,6 +137,17 @@ def nanmean(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Gradient:
         ``1 / n`` to the ``n`` elements that are not NaN, 0 to NaN.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([2.0, np.nan, 3.0])
+        >>> print(ops.nanmean(x), gradops.grad(lambda x: ops.nanmean(x))(x))
+        2.5 [0.5 0.  0.5]
+
+    See Also:
+        :func:`nancumprod`, :func:`nanvar`, :func:`nancumsum`.
     """
     x, narrow = wide(x)
     return rounded(divide(nansum(x, axis, keepdims), _count(x, axis, keepdims)), narrow)
@@ -107,6 +162,17 @@ def nanvar(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Gradient:
         As of :func:`var`; 0 to NaN.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([2.0, np.nan, 3.0])
+        >>> print(ops.nanvar(x), gradops.grad(lambda x: ops.nanvar(x))(x))
+        0.25 [-0.5  0.   0.5]
+
+    See Also:
+        :func:`nanmean`, :func:`nanstd`, :func:`nancumprod`.
     """
     x, narrow = wide(x)
     distance = where(isnan(x), 0, subtract(x, nanmean(x, axis, True)))
@@ -123,6 +189,17 @@ def nanstd(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Gradient:
         As of :func:`std`, 0 where the deviation is 0; 0 to NaN.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([2.0, np.nan, 3.0])
+        >>> print(ops.nanstd(x), gradops.grad(lambda x: ops.nanstd(x))(x))
+        0.5 [-0.5  0.   0.5]
+
+    See Also:
+        :func:`nanvar`, :func:`nanmax`, :func:`nanmean`.
     """
     return safe_sqrt(nanvar(x, axis, keepdims))
 
@@ -147,6 +224,17 @@ def nanmax(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Gradient:
         The upstream gradient, shared equally among tied elements; 0 to NaN.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([2.0, np.nan, 3.0])
+        >>> print(ops.nanmax(x), gradops.grad(lambda x: ops.nanmax(x))(x))
+        3.0 [0. 0. 1.]
+
+    See Also:
+        :func:`nanstd`, :func:`nanmin`, :func:`nanvar`.
     """
     return _extreme(max, x, axis, keepdims, -math.inf)
 
@@ -164,6 +252,17 @@ def nanmin(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Gradient:
         The upstream gradient, shared equally among tied elements; 0 to NaN.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([2.0, np.nan, 3.0])
+        >>> print(ops.nanmin(x), gradops.grad(lambda x: ops.nanmin(x))(x))
+        2.0 [1. 0. 0.]
+
+    See Also:
+        :func:`nanmax`, :func:`nanargmax`, :func:`nanstd`.
     """
     return _extreme(min, x, axis, keepdims, math.inf)
 

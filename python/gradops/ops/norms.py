@@ -188,6 +188,19 @@ def cdist(x: Tensor, y: Tensor) -> Tensor:
 
     Gradient:
         ``(x_i - y_j) / distance``, summed with the upstream gradient; 0 where two points are equal.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[0.0, 3.0]])
+        >>> print(ops.cdist(x, [[4.0, 0.0]]))
+        [[5.]]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.cdist(x, [[4.0, 0.0]])))(x).round(4))
+        [[-0.8  0.6]]
+
+    See Also:
+        :func:`norm`.
     """
     (x, final), (y, _) = map(wide, promoted(x, y, floating=True))
     return rounded(_root(sum(squared(subtract(expand_dims(x, -2), expand_dims(y, -3))), -1)), final)

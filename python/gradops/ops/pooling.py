@@ -136,6 +136,17 @@ def max_pool(
     Gradient:
         The upstream gradient to the largest element of each window; at a tie to the first in row-major order,
         as all three frameworks do (:func:`max` shares it instead).
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.arange(4.0).reshape(1, 4, 1)
+        >>> print(ops.max_pool(x, 2).ravel(), gradops.grad(lambda x: ops.sum(ops.max_pool(x, 2) ** 2))(x).ravel())
+        [1. 3.] [0. 2. 0. 6.]
+
+    See Also:
+        :func:`average_pool`, :func:`adaptive_average_pool`, :func:`adaptive_max_pool`.
     """
     _, _, how = _geometry("max_pool", inputs, pool_size, strides, padding, data_format)
     return window_max(floats(inputs), *how)
@@ -165,6 +176,19 @@ def average_pool(
 
     Gradient:
         The upstream gradient, divided by the number of elements, to all of the window.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.arange(4.0).reshape(1, 4, 1)
+        >>> print(ops.average_pool(x, 2).ravel())
+        [0.5 2.5]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.average_pool(x, 2) ** 2))(x).ravel())
+        [0.5 0.5 2.5 2.5]
+
+    See Also:
+        :func:`max_pool`, :func:`adaptive_average_pool`, :func:`adaptive_max_pool`.
     """
     sizes, places, how = _geometry("average_pool", inputs, pool_size, strides, padding, data_format)
     window, strides, around, first = how
@@ -221,6 +245,19 @@ def adaptive_average_pool(inputs: Tensor, output_size: Integers, data_format: st
 
     Gradient:
         The upstream gradient, divided by the number of elements, to all of the part.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.arange(4.0).reshape(1, 4, 1)
+        >>> print(ops.adaptive_average_pool(x, 2).ravel())
+        [0.5 2.5]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.adaptive_average_pool(x, 2) ** 2))(x).ravel())
+        [0.5 0.5 2.5 2.5]
+
+    See Also:
+        :func:`average_pool`, :func:`adaptive_max_pool`, :func:`max_pool`.
     """
     first, sizes, output_size = _adaptive("adaptive_average_pool", inputs, output_size, data_format)
     x = inputs
@@ -251,6 +288,19 @@ def adaptive_max_pool(inputs: Tensor, output_size: Integers, data_format: str | 
 
     Gradient:
         The upstream gradient to the largest element of each part; at a tie to the first in row-major order.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.arange(4.0).reshape(1, 4, 1)
+        >>> print(ops.adaptive_max_pool(x, 2).ravel())
+        [1. 3.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.adaptive_max_pool(x, 2) ** 2))(x).ravel())
+        [0. 2. 0. 6.]
+
+    See Also:
+        :func:`adaptive_average_pool`, :func:`average_pool`, :func:`max_pool`.
     """
     first, _, output_size = _adaptive("adaptive_max_pool", inputs, output_size, data_format)
     x = floats(inputs)

@@ -63,6 +63,17 @@ def dot(x1: Tensor, x2: Tensor) -> Tensor:
 
     Gradient:
         As of :func:`tensordot`.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.dot(x, [2.0, 4.0]), gradops.grad(lambda x: ops.dot(x, [2.0, 4.0]))(x))
+        14.0 [2. 4.]
+
+    See Also:
+        :func:`matmul`, :func:`tensordot`, :func:`outer`.
     """
     if len(x1.shape) == 0 or len(x2.shape) == 0:
         return multiply(x1, x2)
@@ -105,6 +116,20 @@ def tensordot(x1: Tensor, x2: Tensor, axes: Integers = 2) -> Tensor:
 
     Gradient:
         The upstream gradient contracted with the other operand.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
+        >>> print(ops.tensordot(x, x, 2))
+        30.0
+        >>> print(gradops.grad(lambda x: ops.tensordot(x, x, 2))(x))
+        [[2. 6.]
+         [4. 8.]]
+
+    See Also:
+        :func:`dot`, :func:`outer`, :func:`matmul`.
     """
     ...
 
@@ -118,6 +143,20 @@ def outer(x1: Tensor, x2: Tensor) -> Tensor:
 
     Gradient:
         The upstream gradient times the other tensor, summed over its elements.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.outer(x, [1.0, 2.0]))
+        [[1. 2.]
+         [3. 6.]]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.outer(x, [1.0, 2.0])))(x))
+        [3. 3.]
+
+    See Also:
+        :func:`tensordot`, :func:`einsum`, :func:`dot`.
     """
     return multiply(reshape(x1, (-1, 1)), reshape(x2, (1, -1)))
 
@@ -184,6 +223,17 @@ def inner(x1: Tensor, x2: Tensor) -> Tensor:
 
     Gradient:
         As of :func:`tensordot`.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.inner(x, [2.0, 4.0]), gradops.grad(lambda x: ops.inner(x, [2.0, 4.0]))(x))
+        14.0 [2. 4.]
+
+    See Also:
+        :func:`einsum`, :func:`vdot`, :func:`outer`.
     """
     if len(x1.shape) == 0 or len(x2.shape) == 0:
         return multiply(x1, x2)
@@ -213,6 +263,17 @@ def vdot(x1: Tensor, x2: Tensor) -> Tensor:
 
     Gradient:
         The other tensor, times the upstream gradient; conjugated as the chain rule has it.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.vdot(x, [2.0, 4.0]), gradops.grad(lambda x: ops.vdot(x, [2.0, 4.0]))(x))
+        14.0 [2. 4.]
+
+    See Also:
+        :func:`inner`, :func:`kron`, :func:`einsum`.
     """
     return matmul(conj(reshape(x1, (-1,))), reshape(x2, (-1,)))
 
@@ -226,6 +287,17 @@ def kron(x1: Tensor, x2: Tensor) -> Tensor:
 
     Gradient:
         The upstream gradient times the other tensor, summed over its elements.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.kron(x, [1.0, 2.0]), gradops.grad(lambda x: ops.sum(ops.kron(x, [1.0, 2.0])))(x))
+        [1. 2. 3. 6.] [3. 3.]
+
+    See Also:
+        :func:`vdot`, :func:`cross`, :func:`inner`.
     """
     rank = max(len(x1.shape), len(x2.shape))
     first = (1,) * (rank - len(x1.shape)) + shape(x1)
@@ -264,6 +336,17 @@ def cross(
 
     Gradient:
         ``cross(x2, g)`` and ``cross(g, x1)``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 0.0, 0.0])
+        >>> print(ops.cross(x, [0.0, 1.0, 0.0]), gradops.grad(lambda x: ops.cross(x, [0.0, 1.0, 0.0])[2])(x))
+        [0. 0. 1.] [1. 0. 0.]
+
+    See Also:
+        :func:`kron`, :func:`vdot`, :func:`inner`.
     """
     if axis is not None:
         axisa = axisb = axisc = axis

@@ -96,6 +96,17 @@ def quantile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear", k
 
     Gradient:
         To the two elements around the quantile, by how near it is; to ``q`` the slope between them.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.quantile(x, 0.25), gradops.grad(lambda x: ops.quantile(x, 0.25))(x))
+        1.5 [0.5 0.  0.5]
+
+    See Also:
+        :func:`percentile`, :func:`median`, :func:`nanquantile`.
     """
     return _quantile("quantile", x, q, axis, method, keepdims)
 
@@ -116,6 +127,17 @@ def percentile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear",
 
     Gradient:
         As :func:`quantile`.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.percentile(x, 25.0), gradops.grad(lambda x: ops.percentile(x, 25.0))(x))
+        1.5 [0.5 0.  0.5]
+
+    See Also:
+        :func:`quantile`, :func:`median`, :func:`nanquantile`.
     """
     return _quantile("percentile", x, divide(_beside(q, x), 100), axis, method, keepdims)
 
@@ -133,6 +155,17 @@ def median(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Gradient:
         To the element in the middle, or half to each of the two.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.median(x), gradops.grad(lambda x: ops.median(x))(x))
+        2.0 [0. 0. 1.]
+
+    See Also:
+        :func:`percentile`, :func:`nanquantile`, :func:`quantile`.
     """
     return _quantile("median", x, 0.5, axis, "linear", keepdims)
 
@@ -153,6 +186,17 @@ def nanquantile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear"
 
     Gradient:
         As :func:`quantile`; 0 to NaN.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, np.nan, 2.0])
+        >>> print(ops.nanquantile(x, 0.25), gradops.grad(lambda x: ops.nanquantile(x, 0.25))(x))
+        1.25 [0.75 0.   0.25]
+
+    See Also:
+        :func:`median`, :func:`nanpercentile`, :func:`percentile`.
     """
     return _quantile("nanquantile", x, q, axis, method, keepdims, skip=True)
 
@@ -173,6 +217,17 @@ def nanpercentile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linea
 
     Gradient:
         As :func:`quantile`; 0 to NaN.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, np.nan, 2.0])
+        >>> print(ops.nanpercentile(x, 25.0), gradops.grad(lambda x: ops.nanpercentile(x, 25.0))(x))
+        1.25 [0.75 0.   0.25]
+
+    See Also:
+        :func:`nanquantile`, :func:`nanmedian`, :func:`median`.
     """
     return _quantile("nanpercentile", x, divide(_beside(q, x), 100), axis, method, keepdims, skip=True)
 
@@ -190,6 +245,17 @@ def nanmedian(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Gradient:
         To the element in the middle, or half to each of the two; 0 to NaN.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, np.nan, 2.0])
+        >>> print(ops.nanmedian(x), gradops.grad(lambda x: ops.nanmedian(x))(x))
+        1.5 [0.5 0.  0.5]
+
+    See Also:
+        :func:`nanpercentile`, :func:`nanquantile`, :func:`median`.
     """
     return _quantile("nanmedian", x, 0.5, axis, "linear", keepdims, skip=True)
 

@@ -174,6 +174,20 @@ def rearrange(tensor: Tensor, pattern: str, **axes_lengths: int) -> Tensor:
 
     Gradient:
         The upstream gradient, rearranged back.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
+        >>> print(ops.rearrange(x, "i j -> (j i)"))
+        [1. 2. 3. 4.]
+        >>> print(gradops.grad(lambda x: ops.rearrange(x, "i j -> (j i)")[1])(x))
+        [[0. 0.]
+         [1. 0.]]
+
+    See Also:
+        :func:`swapaxes`, :func:`moveaxis`, :func:`transpose`.
     """
     if isinstance(tensor, (list, tuple)):
         tensor = stack(tensor)

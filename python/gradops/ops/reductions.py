@@ -66,6 +66,17 @@ def prod(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: DType | No
 
     Gradient:
         The product of the other elements, right where elements are 0, to second order.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.prod(x), gradops.grad(lambda x: ops.prod(x))(x))
+        6.0 [6. 2. 3.]
+
+    See Also:
+        :func:`sum`, :func:`logsumexp`.
     """
     x = wide(x) if dtype is None else cast(x, dtype)
     rank = ndim(x)
@@ -174,6 +185,17 @@ def var(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Gradient:
         ``2 * (x - mean(x)) / n``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.var(x).round(4), gradops.grad(lambda x: ops.var(x))(x).round(4))
+        0.6667 [-0.6667  0.6667  0.    ]
+
+    See Also:
+        :func:`mean`, :func:`std`, :func:`average`.
     """
     distance = subtract(x, mean(x, axis, True))
     return mean(square(abs(distance) if is_complex(x) else distance), axis, keepdims)
@@ -189,6 +211,17 @@ def std(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Gradient:
         ``(x - mean(x)) / (n * std(x))``; 0 where the deviation is 0.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.std(x).round(4), gradops.grad(lambda x: ops.std(x))(x).round(4))
+        0.8165 [-0.4082  0.4082  0.    ]
+
+    See Also:
+        :func:`var`, :func:`mean`, :func:`average`.
     """
     return safe_sqrt(var(x, axis, keepdims))
 
@@ -248,6 +281,17 @@ def amax(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Raises:
         ArgumentError: nothing to reduce.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.amax(x), gradops.grad(lambda x: ops.amax(x))(x))
+        3.0 [0. 1. 0.]
+
+    See Also:
+        :func:`max`, :func:`min`, :func:`amin`.
     """
     return max(x, axis, keepdims)
 
@@ -263,6 +307,17 @@ def min(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> T
     Raises:
         ArgumentError: nothing to reduce and no ``initial``, or one that the dtype does not hold.
         ArgumentTypeError: a complex ``x``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.min(x), gradops.grad(lambda x: ops.min(x))(x))
+        1.0 [1. 0. 0.]
+
+    See Also:
+        :func:`amax`, :func:`amin`, :func:`max`.
     """
     ...
 
@@ -274,6 +329,17 @@ def amin(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Raises:
         ArgumentError: nothing to reduce.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.amin(x), gradops.grad(lambda x: ops.amin(x))(x))
+        1.0 [1. 0. 0.]
+
+    See Also:
+        :func:`min`, :func:`ptp`, :func:`amax`.
     """
     return min(x, axis, keepdims)
 
@@ -291,6 +357,17 @@ def ptp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
     Gradient:
         1 to the largest and -1 to the smallest element, shared equally among tied ones.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.ptp(x), gradops.grad(lambda x: ops.ptp(x))(x))
+        2.0 [-1.  1.  0.]
+
+    See Also:
+        :func:`amin`, :func:`argmax`, :func:`min`.
     """
     return subtract(max(x, axis, keepdims), min(x, axis, keepdims))
 
@@ -380,6 +457,17 @@ def cumsum(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) -> T
 
     Gradient:
         The running sum of the upstream gradient from the end.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.cumsum(x), gradops.grad(lambda x: ops.sum(ops.cumsum(x) ** 2))(x))
+        [1. 4. 6.] [22. 20. 12.]
+
+    See Also:
+        :func:`trapezoid`, :func:`cumprod`, :func:`diff`.
     """
     ...
 
@@ -394,6 +482,17 @@ def cumprod(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) -> 
     Gradient:
         The products without the element, right where elements are 0, to every order: the scan of Hillis
         and Steele (1986) has no division.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.cumprod(x), gradops.grad(lambda x: ops.sum(ops.cumprod(x)))(x))
+        [1. 3. 6.] [10.  3.  3.]
+
+    See Also:
+        :func:`cumsum`, :func:`diff`, :func:`trapezoid`.
     """
     x = wide(x) if dtype is None else cast(x, dtype)
     whole = shape(x) if axis is not None else None
@@ -429,6 +528,17 @@ def diff(a: Tensor, n: Integer = 1, axis: Axis = -1) -> Tensor:
 
     Gradient:
         The upstream gradient of the difference before, minus that of the one after.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.diff(x), gradops.grad(lambda x: ops.sum(ops.diff(x) ** 2))(x))
+        [ 2. -1.] [-4.  6. -2.]
+
+    See Also:
+        :func:`cumprod`, :func:`cumsum`, :func:`trapezoid`.
     """
     n = integer("diff", n, "n", 0)
     rank = check_rank("diff", a, 1, "a")

@@ -93,6 +93,19 @@ def scatter(indices: Indices, values: Tensor, shape: Shape) -> Tensor:
 
     Gradient:
         The upstream gradient at the positions.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.scatter([[0], [2]], x, (3,)))
+        [1. 0. 3.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.scatter([[0], [2]], x, (3,)) ** 2))(x))
+        [2. 6.]
+
+    See Also:
+        :func:`scatter_update`.
     """
     shape = tuple(int(n) for n in shape)
     positions = _rows("scatter", indices, shape)
@@ -127,6 +140,19 @@ def scatter_update(inputs: Tensor, indices: Indices, updates: Tensor, reduction:
     Gradient:
         To ``inputs`` and ``updates``: the upstream gradient where they stayed; for ``"max"`` and ``"min"``
         shared equally at ties; for ``"mul"`` times the product of the others, right with zeros.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.scatter_update(x, [[0]], [9.0]))
+        [9. 3.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.scatter_update(x, [[0]], [9.0]) ** 2))(x))
+        [0. 6.]
+
+    See Also:
+        :func:`scatter`.
     """
     _checks.choice("scatter_update", reduction, _REDUCTIONS, "reduction")
     shape = shape_of(inputs)
@@ -226,6 +252,17 @@ def slice(inputs: Tensor, start_indices: Index, shape: Shape) -> Tensor:
 
     Gradient:
         The upstream gradient in the block, 0 elsewhere.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.slice(x, (1,), (2,)), gradops.grad(lambda x: ops.sum(ops.slice(x, (1,), (2,)) ** 2))(x))
+        [3. 2.] [0. 6. 4.]
+
+    See Also:
+        :func:`slice_update`.
     """
     rank = len(inputs.shape)
     sizes = [integer("slice", n, "shape") for n in shape]
@@ -264,6 +301,19 @@ def slice_update(inputs: Tensor, start_indices: Index, updates: Tensor) -> Tenso
 
     Gradient:
         The upstream gradient outside the block to ``inputs``, inside to ``updates``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.slice_update(x, (1,), [9.0]))
+        [1. 9. 2.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.slice_update(x, (1,), [9.0]) ** 2))(x))
+        [2. 0. 4.]
+
+    See Also:
+        :func:`slice`.
     """
     rank = len(inputs.shape)
     check_rank("slice_update", updates, (rank,), "updates")
@@ -391,6 +441,17 @@ def segment_max(
 
     Gradient:
         The upstream gradient of the segment to its largest row, shared equally among tied ones.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.segment_max(x, [0, 0, 1]), gradops.grad(lambda x: ops.sum(ops.segment_max(x, [0, 0, 1])))(x))
+        [3. 2.] [0. 1. 1.]
+
+    See Also:
+        :func:`segment_sum`, :func:`segment_min`, :func:`segment_prod`.
     """
     ...
 
@@ -415,6 +476,17 @@ def segment_min(
 
     Gradient:
         The upstream gradient of the segment to its smallest row, shared equally among tied ones.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.segment_min(x, [0, 0, 1]), gradops.grad(lambda x: ops.sum(ops.segment_min(x, [0, 0, 1])))(x))
+        [1. 2.] [1. 0. 1.]
+
+    See Also:
+        :func:`segment_max`, :func:`segment_prod`, :func:`segment_sum`.
     """
     ...
 
@@ -439,6 +511,19 @@ def segment_prod(
     Gradient:
         The upstream gradient of the segment times the product of its other rows, right where rows are 0, to
         any order: rows are multiplied in pairs, then pairs of those.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.segment_prod(x, [0, 0, 1]))
+        [3. 2.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.segment_prod(x, [0, 0, 1])))(x))
+        [3. 1. 1.]
+
+    See Also:
+        :func:`segment_min`, :func:`segment_max`, :func:`segment_sum`.
     """
     count = _count(segment_ids, num_segments)
     data, ids, room = _kept(counted(data), segment_ids, count)

@@ -64,6 +64,20 @@ def extract_sequences(x: Tensor, sequence_length: Integer, sequence_stride: Inte
 
     Gradient:
         The upstream gradient, added up where sequences overlap: :func:`overlap_add`.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.extract_sequences(x, 2, 1))
+        [[1. 3.]
+         [3. 2.]]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.extract_sequences(x, 2, 1) ** 2))(x))
+        [ 2. 12.  4.]
+
+    See Also:
+        :func:`stft`, :func:`istft`.
     """
     length, stride = int(sequence_length), int(sequence_stride)
     count = _count(shape(x)[-1], length, stride)
@@ -191,6 +205,19 @@ def stft(
 
     Gradient:
         Through the sequences' transforms, which are linear; to a window's tensor too.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0, 4.0])
+        >>> print(ops.stft(x, 4, 2, 4, center=False)[0])
+        [[ 5.5 -2.  -1.5]]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.stft(x, 4, 2, 4, center=False)[0] ** 2))(x))
+        [ 0.  7. 12.  7.]
+
+    See Also:
+        :func:`extract_sequences`, :func:`istft`.
     """
     length, stride, fft_length = int(sequence_length), int(sequence_stride), int(fft_length)
     x, half = wide(x)
@@ -242,6 +269,19 @@ def istft(
 
     Gradient:
         Through the sequences' transforms, which are linear; to a window's tensor too.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0, 4.0])
+        >>> print(ops.istft(ops.stft(x, 4, 2, 4), 4, 2, 4, length=4))
+        [1. 3. 2. 4.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.istft(ops.stft(x, 4, 2, 4), 4, 2, 4, length=4) ** 2))(x))
+        [2. 6. 4. 8.]
+
+    See Also:
+        :func:`stft`, :func:`extract_sequences`.
     """
     size, stride, fft_length = int(sequence_length), int(sequence_stride), int(fft_length)
     frames = irfft_complex(complex_of(x), fft_length)

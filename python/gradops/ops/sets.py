@@ -92,6 +92,17 @@ def unique(
 
     Gradient:
         The upstream gradient to the element that comes first of each; none from the positions and counts.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([3.0, 1.0, 3.0])
+        >>> print(ops.unique(x), gradops.grad(lambda x: ops.sum(ops.unique(x) ** 2))(x))
+        [1. 3.] [6. 2. 0.]
+
+    See Also:
+        :func:`isin`.
     """
     if axis is not None:
         axis = check_axis("unique", axis, check_rank("unique", x, 1))

@@ -32,6 +32,20 @@ def reshape(x: Tensor, newshape: Shape) -> Tensor:
 
     Gradient:
         The upstream gradient, reshaped back.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0, 4.0])
+        >>> print(ops.reshape(x, (2, 2)))
+        [[1. 3.]
+         [2. 4.]]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.reshape(x, (2, 2))[1] ** 2))(x))
+        [0. 0. 4. 8.]
+
+    See Also:
+        :func:`ravel`, :func:`view`, :func:`expand_dims`.
     """
     ...
 
@@ -45,6 +59,20 @@ def ravel(x: Tensor) -> Tensor:
 
     Gradient:
         The upstream gradient in ``x``'s shape.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
+        >>> print(ops.ravel(x))
+        [1. 3. 2. 4.]
+        >>> print(gradops.grad(lambda x: ops.ravel(x)[2])(x))
+        [[0. 0.]
+         [1. 0.]]
+
+    See Also:
+        :func:`reshape`, :func:`view`, :func:`expand_dims`.
     """
     return reshape(x, (-1,))
 
@@ -63,6 +91,17 @@ def view(x: Tensor, dtype: DType | None = None) -> Tensor:
 
     Gradient:
         The upstream gradient where the dtype stays; none where bits are read otherwise.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.view(x), gradops.grad(lambda x: ops.sum(ops.view(x) ** 2))(x))
+        [1. 3.] [2. 6.]
+
+    See Also:
+        :func:`ravel`, :func:`expand_dims`, :func:`reshape`.
     """
     ...
 
@@ -76,6 +115,19 @@ def expand_dims(x: Tensor, axis: Axes) -> Tensor:
 
     Gradient:
         The upstream gradient in ``x``'s shape.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.expand_dims(x, 0))
+        [[1. 3.]]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.expand_dims(x, 0) ** 2))(x))
+        [2. 6.]
+
+    See Also:
+        :func:`view`, :func:`squeeze`, :func:`ravel`.
     """
     ...
 
@@ -92,6 +144,19 @@ def squeeze(x: Tensor, axis: Axes = None) -> Tensor:
 
     Gradient:
         The upstream gradient in ``x``'s shape.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[1.0, 3.0]])
+        >>> print(ops.squeeze(x))
+        [1. 3.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.squeeze(x) ** 2))(x))
+        [[2. 6.]]
+
+    See Also:
+        :func:`expand_dims`, :func:`broadcast_to`, :func:`view`.
     """
     ...
 
@@ -108,6 +173,20 @@ def broadcast_to(x: Tensor, shape: Shape) -> Tensor:
 
     Gradient:
         The upstream gradient summed over the repeated dimensions.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.broadcast_to(x, (2, 2)))
+        [[1. 3.]
+         [1. 3.]]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.broadcast_to(x, (2, 2)) ** 2))(x))
+        [ 4. 12.]
+
+    See Also:
+        :func:`squeeze`, :func:`expand_dims`, :func:`view`.
     """
     ...
 
@@ -136,6 +215,21 @@ def transpose(x: Tensor, axes: Axes = None) -> Tensor:
 
     Gradient:
         The upstream gradient, transposed back.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
+        >>> print(ops.transpose(x))
+        [[1. 2.]
+         [3. 4.]]
+        >>> print(gradops.grad(lambda x: ops.transpose(x)[0, 1])(x))
+        [[0. 0.]
+         [1. 0.]]
+
+    See Also:
+        :func:`swapaxes`, :func:`rearrange`, :func:`moveaxis`.
     """
     ...
 
@@ -149,6 +243,21 @@ def swapaxes(x: Tensor, axis1: Axis, axis2: Axis) -> Tensor:
 
     Gradient:
         The upstream gradient, exchanged back.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
+        >>> print(ops.swapaxes(x, 0, 1))
+        [[1. 2.]
+         [3. 4.]]
+        >>> print(gradops.grad(lambda x: ops.swapaxes(x, 0, 1)[0, 1])(x))
+        [[0. 0.]
+         [1. 0.]]
+
+    See Also:
+        :func:`transpose`, :func:`rearrange`, :func:`moveaxis`.
     """
     rank = len(x.shape)
     first, second = check_axis("swapaxes", axis1, rank, "axis1"), check_axis("swapaxes", axis2, rank, "axis2")
@@ -174,6 +283,21 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes) -> Tensor:
 
     Gradient:
         The upstream gradient, moved back.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
+        >>> print(ops.moveaxis(x, 0, 1))
+        [[1. 2.]
+         [3. 4.]]
+        >>> print(gradops.grad(lambda x: ops.moveaxis(x, 0, 1)[0, 1])(x))
+        [[0. 0.]
+         [1. 0.]]
+
+    See Also:
+        :func:`rearrange`, :func:`swapaxes`, :func:`transpose`.
     """
     rank = len(x.shape)
     start = check_axes("moveaxis", source, rank, "source")
@@ -208,6 +332,17 @@ def flip(x: Tensor, axis: Axes = None) -> Tensor:
 
     Gradient:
         The upstream gradient, flipped back.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.flip(x), gradops.grad(lambda x: ops.flip(x)[0])(x))
+        [2. 3. 1.] [0. 0. 1.]
+
+    See Also:
+        :func:`roll`, :func:`fliplr`, :func:`flipud`.
     """
     ...
 
@@ -224,6 +359,17 @@ def roll(x: Tensor, shift: Integers, axis: Axes = None) -> Tensor:
 
     Gradient:
         The upstream gradient, rolled back.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.roll(x, 1), gradops.grad(lambda x: ops.roll(x, 1)[0])(x))
+        [2. 1. 3.] [0. 0. 1.]
+
+    See Also:
+        :func:`flip`, :func:`fliplr`, :func:`flipud`.
     """
     ...
 
@@ -240,6 +386,21 @@ def fliplr(x: Tensor) -> Tensor:
 
     Gradient:
         The upstream gradient, flipped back.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
+        >>> print(ops.fliplr(x))
+        [[3. 1.]
+         [4. 2.]]
+        >>> print(gradops.grad(lambda x: ops.fliplr(x)[0, 0])(x))
+        [[0. 1.]
+         [0. 0.]]
+
+    See Also:
+        :func:`roll`, :func:`flipud`, :func:`flip`.
     """
     check_rank("fliplr", x, 2)
     return flip(x, 1)
@@ -257,6 +418,21 @@ def flipud(x: Tensor) -> Tensor:
 
     Gradient:
         The upstream gradient, flipped back.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
+        >>> print(ops.flipud(x))
+        [[2. 4.]
+         [1. 3.]]
+        >>> print(gradops.grad(lambda x: ops.flipud(x)[0, 0])(x))
+        [[0. 0.]
+         [1. 0.]]
+
+    See Also:
+        :func:`fliplr`, :func:`rot90`, :func:`roll`.
     """
     check_rank("flipud", x, 1)
     return flip(x, 0)
@@ -278,6 +454,21 @@ def rot90(array: Tensor, k: Integer = 1, axes: Axes = (0, 1)) -> Tensor:
 
     Gradient:
         The upstream gradient, turned back.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
+        >>> print(ops.rot90(x))
+        [[3. 4.]
+         [1. 2.]]
+        >>> print(gradops.grad(lambda x: ops.rot90(x)[0, 0])(x))
+        [[0. 1.]
+         [0. 0.]]
+
+    See Also:
+        :func:`flipud`, :func:`fliplr`, :func:`roll`.
     """
     rank = check_rank("rot90", array, 2, "array")
     plane = check_axes("rot90", list(axes), rank, "axes")

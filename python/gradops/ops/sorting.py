@@ -44,6 +44,17 @@ def sort(x: Tensor, axis: Axis | None = -1) -> Tensor:
 
     Gradient:
         The upstream gradient, back in the order of ``x``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.sort(x), gradops.grad(lambda x: ops.sort(x)[1])(x))
+        [1. 2. 3.] [0. 0. 1.]
+
+    See Also:
+        :func:`argsort`, :func:`argpartition`, :func:`top_k`.
     """
     ...
 

@@ -46,6 +46,17 @@ def logspace(
     Gradient:
         ``(1 - t) * log(base) * y`` to ``start`` and ``t * log(base) * y`` to ``stop`` for ``t`` from 0 to 1; ``exponent
         * y / base`` to ``base``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array(2.0)
+        >>> print(ops.logspace(0.0, x, 3), gradops.grad(lambda x: ops.logspace(0.0, x, 3)[1])(x).round(4))
+        [  1.  10. 100.] 11.5129
+
+    See Also:
+        :func:`geomspace`, :func:`arange`, :func:`linspace`.
     """
     start, stop, base = promoted(start, stop, base, floating=True)
     name = canonical(dtype or dtype_of(base))
@@ -75,6 +86,17 @@ def geomspace(
 
     Gradient:
         ``(1 - t) * y / start`` and ``t * y / stop`` for ``t`` from 0 to 1.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array(4.0)
+        >>> print(ops.geomspace(1.0, x, 3), gradops.grad(lambda x: ops.sum(ops.geomspace(1.0, x, 3)))(x))
+        [1. 2. 4.] 1.25
+
+    See Also:
+        :func:`logspace`, :func:`arange`, :func:`linspace`.
     """
     num = integer("geomspace", num, "num", 0)
     for name, end in (("start", start), ("stop", stop)):

@@ -23,6 +23,15 @@ def cbrt(x: Tensor) -> Tensor:
 
     Gradient:
         ``1 / (3 * cbrt(x)**2)``; infinite at 0.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.cbrt(8.0), gradops.grad(ops.cbrt)(8.0).round(4))
+        2.0 0.0833
+
+    See Also:
+        :func:`rsqrt`, :func:`hypot`, :func:`power`.
     """
     x = as_float(x)
     below = less(x, 0)
@@ -36,6 +45,15 @@ def rsqrt(x: Tensor) -> Tensor:
 
     Gradient:
         ``-rsqrt(x)**3 / 2``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.rsqrt(4.0), gradops.grad(ops.rsqrt)(4.0))
+        0.5 -0.0625
+
+    See Also:
+        :func:`cbrt`, :func:`hypot`, :func:`power`.
     """
     return reciprocal(sqrt(x))
 
@@ -49,6 +67,15 @@ def hypot(x1: Operand, x2: Operand) -> Tensor:
 
     Gradient:
         ``x1 / y`` and ``x2 / y``, summed over broadcast dimensions; 0 where both are 0.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.hypot(3.0, 4.0), *gradops.grad(ops.hypot, argnums=(0, 1))(3.0, 4.0))
+        5.0 0.6 0.8
+
+    See Also:
+        :func:`rsqrt`, :func:`power`, :func:`cbrt`.
     """
     ...
 
@@ -62,6 +89,15 @@ def deg2rad(x: Tensor) -> Tensor:
 
     Gradient:
         ``pi / 180``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.deg2rad(180.0).round(4), gradops.grad(ops.deg2rad)(180.0).round(4))
+        3.1416 0.0175
+
+    See Also:
+        :func:`rad2deg`, :func:`sinc`, :func:`sin`.
     """
     return multiply(x, math.pi / 180)
 
@@ -72,6 +108,15 @@ def rad2deg(x: Tensor) -> Tensor:
 
     Gradient:
         ``180 / pi``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.rad2deg(3.0).round(4), gradops.grad(ops.rad2deg)(3.0).round(4))
+        171.8873 57.2958
+
+    See Also:
+        :func:`deg2rad`, :func:`sinc`, :func:`sin`.
     """
     return multiply(x, 180 / math.pi)
 
@@ -83,6 +128,15 @@ def sinc(x: Tensor) -> Tensor:
 
     Gradient:
         ``(cos(pi * x) - sinc(x)) / x``; near 0 that of the power series, so right there to all orders.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.sinc(0.5).round(4), gradops.grad(ops.sinc)(0.5).round(4))
+        0.6366 -1.2732
+
+    See Also:
+        :func:`rad2deg`, :func:`sin`, :func:`deg2rad`.
     """
     z = multiply(x, math.pi)
     near = less(abs(z), 0.1)
@@ -100,6 +154,15 @@ def erfc(x: Tensor) -> Tensor:
 
     Gradient:
         ``-2 / sqrt(pi) * exp(-x**2)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.erfc(0.5).round(4), gradops.grad(ops.erfc)(0.5).round(4))
+        0.4795 -0.8788
+
+    See Also:
+        :func:`erfinv`, :func:`i0`, :func:`gammainc`.
     """
     ...
 
@@ -113,6 +176,15 @@ def erfinv(x: Tensor) -> Tensor:
 
     Gradient:
         ``sqrt(pi) / 2 * exp(erfinv(x)**2)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.erfinv(0.5).round(4), gradops.grad(ops.erfinv)(0.5).round(4))
+        0.4769 1.1126
+
+    See Also:
+        :func:`erfc`, :func:`i0`, :func:`gammainc`.
     """
     ...
 
@@ -123,6 +195,15 @@ def i0(x: Tensor) -> Tensor:
 
     Gradient:
         ``i1(x)``.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.i0(0.5).round(4), gradops.grad(ops.i0)(0.5).round(4))
+        1.0635 0.2579
+
+    See Also:
+        :func:`erfinv`, :func:`gammainc`, :func:`erfc`.
     """
     ...
 
@@ -196,6 +277,17 @@ def gammainc(x1: Operand, x2: Operand) -> Tensor:
     Gradient:
         By ``x2`` the density, ``exp((x1 - 1) * log(x2) - x2 - lgamma(x1))``; by ``x1`` that of an integral over the
         tail without the mode (Temme 1994 for the value; Takahasi and Mori 1974 for the rule).
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.gammainc(2.0, 1.5).round(4))
+        0.4422
+        >>> print(*(g.round(4) for g in gradops.grad(ops.gammainc, argnums=(0, 1))(2.0, 1.5)))
+        -0.3135 0.3347
+
+    See Also:
+        :func:`i0`, :func:`gammaincc`, :func:`erfinv`.
     """
     return scipy_functions.find("special.gammainc")(x1, x2)
 
@@ -214,6 +306,17 @@ def gammaincc(x1: Operand, x2: Operand) -> Tensor:
 
     Gradient:
         That of :func:`gammainc` with the other sign.
+
+    Examples:
+        >>> import gradops
+        >>> from gradops import ops
+        >>> print(ops.gammaincc(2.0, 1.5).round(4))
+        0.5578
+        >>> print(*(g.round(4) for g in gradops.grad(ops.gammaincc, argnums=(0, 1))(2.0, 1.5)))
+        0.3135 -0.3347
+
+    See Also:
+        :func:`gammainc`, :func:`erf`, :func:`i0`.
     """
     return scipy_functions.find("special.gammaincc")(x1, x2)
 
@@ -239,5 +342,16 @@ def ldexp(x1: Operand, x2: Tensor) -> Tensor:
 
     Gradient:
         ``2**x2`` to ``x1``, summed over broadcast dimensions; none to ``x2``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.ldexp(x, [2, 1]), gradops.grad(lambda x: ops.sum(ops.ldexp(x, [2, 1])))(x))
+        [4. 6.] [4. 2.]
+
+    See Also:
+        :func:`nextafter`, :func:`floor`, :func:`ceil`.
     """
     ...

@@ -61,6 +61,17 @@ def average(x: Tensor, axis: Axes = None, weights: Tensor | None = None) -> Tens
 
     Gradient:
         ``weights / sum(weights)`` to ``x``, ``(x - average) / sum(weights)`` to the weights.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0])
+        >>> print(ops.average(x, weights=[3.0, 1.0]), gradops.grad(lambda x: ops.average(x, weights=[3.0, 1.0]))(x))
+        1.5 [0.75 0.25]
+
+    See Also:
+        :func:`mean`, :func:`var`, :func:`std`.
     """
     if weights is None:
         return mean(x, axis)
@@ -121,6 +132,19 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: Integer = 0, s
 
     Gradient:
         To the weights: the upstream gradient at ``x``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> w = np.array([0.5, 1.0, 2.0])
+        >>> print(ops.bincount([0, 2, 2], weights=w))
+        [0.5 0.  3. ]
+        >>> print(gradops.grad(lambda w: ops.sum(ops.bincount([0, 2, 2], weights=w) ** 2))(w))
+        [1. 6. 6.]
+
+    See Also:
+        :func:`histogram`, :func:`all`, :func:`any`.
     """
     values = known(x)
     x = cast(x, "int64")
@@ -230,6 +254,20 @@ def corrcoef(x: Tensor) -> Tensor:
 
     Gradient:
         That of the covariances, each divided by two standard deviations.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[1.0, 3.0, 2.0], [2.0, 3.0, 4.0]])
+        >>> print(ops.corrcoef(x)[0, 1].round(4))
+        0.5
+        >>> print(gradops.grad(lambda x: ops.corrcoef(x)[0, 1])(x).round(4))
+        [[-0.25 -0.25  0.5 ]
+         [-0.25  0.5  -0.25]]
+
+    See Also:
+        :func:`correlate`.
     """
     rank = check_rank("corrcoef", x, (1, 2))
     x, final = in_full(x)
@@ -290,6 +328,17 @@ def correlate(x1: Tensor, x2: Tensor, mode: str = "valid") -> Tensor:
 
     Gradient:
         The upstream gradient convolved with ``x2``, and correlated with ``x1``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.correlate(x, [1.0, 2.0]), gradops.grad(lambda x: ops.sum(ops.correlate(x, [1.0, 2.0])))(x))
+        [7. 7.] [1. 3. 2.]
+
+    See Also:
+        :func:`corrcoef`.
     """
     choice("correlate", mode, ("valid", "same", "full"), "mode")
     for name, x in (("x1", x1), ("x2", x2)):
@@ -335,6 +384,17 @@ def trapezoid(y: Tensor, x: Tensor | None = None, dx: Operand = 1.0, axis: Axis 
 
     Gradient:
         To ``y`` half the widths beside each value, to ``x`` the slopes' shares, to ``dx`` the unscaled integral.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> y = np.array([1.0, 3.0, 2.0])
+        >>> print(ops.trapezoid(y), gradops.grad(lambda y: ops.trapezoid(y))(y))
+        4.5 [0.5 1.  0.5]
+
+    See Also:
+        :func:`cumsum`, :func:`cumprod`, :func:`diff`.
     """
     rank = check_rank("trapezoid", y, 1, "y")
     axis = check_axis("trapezoid", axis, rank)

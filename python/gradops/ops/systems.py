@@ -50,6 +50,21 @@ def inv(x: Tensor) -> Tensor:
 
     Gradient:
         ``-y^H g y^H``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[2.0, 1.0], [0.0, 1.0]])
+        >>> print(ops.inv(x))
+        [[ 0.5 -0.5]
+         [ 0.   1. ]]
+        >>> print(gradops.grad(lambda x: ops.trace(ops.inv(x)))(x))
+        [[-0.25 -0.  ]
+         [ 0.75 -1.  ]]
+
+    See Also:
+        :func:`expm`, :func:`matrix_power`, :func:`pinv`.
     """
     ...
 
@@ -67,6 +82,21 @@ def expm(x: Tensor) -> Tensor:
     Gradient:
         The upper right block of the exponential of the matrix with ``x^H`` in both
         diagonal blocks and ``g`` in the upper right (Al-Mohy & Higham 2009).
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[0.0, 1.0], [0.0, 0.0]])
+        >>> print(ops.expm(x))
+        [[1. 1.]
+         [0. 1.]]
+        >>> print(gradops.grad(lambda x: ops.trace(ops.expm(x)))(x))
+        [[1. 0.]
+         [1. 1.]]
+
+    See Also:
+        :func:`inv`, :func:`matrix_power`, :func:`pinv`.
     """
     ...
 
@@ -93,6 +123,21 @@ def matrix_power(x: Tensor, n: Integer) -> Tensor:
 
     Gradient:
         Through the products.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[2.0, 1.0], [0.0, 1.0]])
+        >>> print(ops.matrix_power(x, 3))
+        [[8. 7.]
+         [0. 1.]]
+        >>> print(gradops.grad(lambda x: ops.trace(ops.matrix_power(x, 3)))(x))
+        [[12.  0.]
+         [ 9.  3.]]
+
+    See Also:
+        :func:`expm`, :func:`pinv`, :func:`inv`.
     """
     return power_of(inv(x), -n) if n < 0 else power_of(x, n)
 
@@ -114,6 +159,20 @@ def pinv(x: Tensor, rcond: float | None = None) -> Tensor:
 
     Gradient:
         At constant rank: ``-y^H g y^H + (1 - x y) g^H y y^H + y^H y g^H (1 - y x)`` (Golub & Pereyra 1973).
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[2.0], [1.0]])
+        >>> print(ops.pinv(x).round(4))
+        [[0.4 0.2]]
+        >>> print(gradops.grad(lambda x: ops.pinv(x)[0, 0])(x).round(4))
+        [[-0.12]
+         [-0.16]]
+
+    See Also:
+        :func:`matrix_power`, :func:`matrix_rank`, :func:`expm`.
     """
     x = as_float(x)
     u, s, vh = svd(x, False)
@@ -169,6 +228,21 @@ def cholesky_inverse(x: Tensor, upper: bool = False) -> Tensor:
 
     Gradient:
         Through the triangular solve.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[2.0, 0.0], [1.0, 1.0]])
+        >>> print(ops.cholesky_inverse(x))
+        [[ 0.5 -0.5]
+         [-0.5  1. ]]
+        >>> print(gradops.grad(lambda x: ops.cholesky_inverse(x)[0, 0])(x))
+        [[-0.5 -0. ]
+         [ 0.5 -0.5]]
+
+    See Also:
+        :func:`matrix_rank`, :func:`pinv`, :func:`matrix_power`.
     """
     x = as_float(x)
     inverse = solve_triangular(x, identity_like(x), not upper)
@@ -241,6 +315,19 @@ def solve_triangular(a: Tensor, b: Tensor, lower: bool = False) -> Tensor:
 
     Gradient:
         As of :func:`solve`, in ``a``'s triangle (Giles 2008).
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> b = np.array([3.0, 2.0])
+        >>> print(ops.solve_triangular([[2.0, 1.0], [0.0, 1.0]], b))
+        [0.5 2. ]
+        >>> print(gradops.grad(lambda b: ops.solve_triangular([[2.0, 1.0], [0.0, 1.0]], b)[0])(b))
+        [ 0.5 -0.5]
+
+    See Also:
+        :func:`solve`, :func:`lstsq`.
     """
     ...
 
@@ -262,6 +349,19 @@ def lstsq(a: Tensor, b: Tensor, rcond: float | None = None) -> Tensor:
 
     Gradient:
         Through :func:`pinv` (Golub & Pereyra 1973).
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> b = np.array([1.0, 2.0, 4.0])
+        >>> print(ops.lstsq([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], b).round(4))
+        [0.8333 1.5   ]
+        >>> print(gradops.grad(lambda b: ops.lstsq([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], b)[1])(b).round(4))
+        [-0.5 -0.   0.5]
+
+    See Also:
+        :func:`solve_triangular`, :func:`solve`.
     """
     a, b = promoted(a, b, floating=True)
     if is_vector(shape(a), shape(b)):

@@ -104,6 +104,19 @@ def kaiser(x: Operand, beta: Operand) -> Tensor:
 
     Gradient:
         To ``beta``, through :func:`i0`, whose derivative is the Bessel function ``i1``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> beta = np.array(2.0)
+        >>> print(ops.kaiser(3, beta).round(4))
+        [0.4387 1.     0.4387]
+        >>> print(gradops.grad(lambda beta: ops.sum(ops.kaiser(3, beta)))(beta).round(4))
+        -0.6122
+
+    See Also:
+        :func:`hanning`, :func:`hamming`, :func:`blackman`.
     """
     points = _points("kaiser", x)
     x = points if isinstance(x, int) else x  # a number, known also where this is traced

@@ -48,6 +48,19 @@ def rgb_to_grayscale(images: Tensor, data_format: str | None = None) -> Tensor:
 
     Gradient:
         The upstream gradient times the three weights.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[[0.1, 0.5, 0.8]]])
+        >>> print(ops.image.rgb_to_grayscale(x).round(4))
+        [[[0.4146]]]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.image.rgb_to_grayscale(x)))(x).ravel().round(4))
+        [0.2989 0.587  0.114 ]
+
+    See Also:
+        :func:`rgb_to_hsv`, :func:`hsv_to_rgb`.
     """
     _, channels = axes_of("image.rgb_to_grayscale", images, data_format)
     if check_channels("image.rgb_to_grayscale", images, channels, (1, 3)) == 1:
@@ -72,6 +85,19 @@ def rgb_to_hsv(images: Tensor, data_format: str | None = None) -> Tensor:
 
     Gradient:
         Of the formula that holds for each pixel; hue and saturation of grey pixels have none.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[[0.1, 0.5, 0.8]]])
+        >>> print(ops.image.rgb_to_hsv(x).round(4))
+        [[[0.5714 0.875  0.8   ]]]
+        >>> print(gradops.grad(lambda x: ops.image.rgb_to_hsv(x)[0, 0, 1])(x).ravel().round(4))
+        [-1.25    0.      0.1562]
+
+    See Also:
+        :func:`rgb_to_grayscale`, :func:`hsv_to_rgb`.
     """
     _, axis = axes_of("image.rgb_to_hsv", images, data_format)
     check_channels("image.rgb_to_hsv", images, axis, (3,))
@@ -113,6 +139,19 @@ def hsv_to_rgb(images: Tensor, data_format: str | None = None) -> Tensor:
 
     Gradient:
         Of the formula that holds for each pixel's sixth of the colour circle.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[[0.1, 0.5, 0.8]]])
+        >>> print(ops.image.hsv_to_rgb(x).round(4))
+        [[[0.8  0.64 0.4 ]]]
+        >>> print(gradops.grad(lambda x: ops.image.hsv_to_rgb(x)[0, 0, 1])(x).ravel().round(4))
+        [ 2.4  -0.32  0.8 ]
+
+    See Also:
+        :func:`rgb_to_hsv`, :func:`rgb_to_grayscale`.
     """
     _, axis = axes_of("image.hsv_to_rgb", images, data_format)
     check_channels("image.hsv_to_rgb", images, axis, (3,))

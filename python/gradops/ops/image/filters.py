@@ -70,6 +70,19 @@ def gaussian_blur(
 
     Gradient:
         To ``images`` the upstream gradient, blurred likewise; to ``sigma`` by the density's derivative.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([0.0, 1.0, 0.0]).reshape(1, 3, 1)
+        >>> print(ops.image.gaussian_blur(x).ravel().round(4))
+        [0.1238 0.2042 0.1238]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.image.gaussian_blur(x) ** 2))(x).ravel().round(4))
+        [0.1011 0.1447 0.1011]
+
+    See Also:
+        :func:`sobel_edges`, :func:`ssim`.
     """
     name = "image.gaussian_blur"
     axes, _ = axes_of(name, images, data_format)
@@ -108,6 +121,19 @@ def sobel_edges(images: Tensor, data_format: str | None = None) -> Tensor:
 
     Gradient:
         The upstream gradient through the two filters, which are linear.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.arange(9.0).reshape(1, 3, 3, 1)
+        >>> print(ops.image.sobel_edges(x)[0, 1, 1].ravel())
+        [24.  8.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.image.sobel_edges(x)[0, 1, 1] ** 2))(x).ravel())
+        [-64. -96. -32. -32.   0.  32.  32.  96.  64.]
+
+    See Also:
+        :func:`gaussian_blur`, :func:`ssim`.
     """
     axes, _ = axes_of("image.sobel_edges", images, data_format)
     check_pixels("image.sobel_edges", images, axes)
@@ -159,6 +185,19 @@ def ssim(
 
     Gradient:
         Of the formula, to both images.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.linspace(0.1, 1, 9).reshape(1, 3, 3, 1)
+        >>> print(ops.image.ssim(x, x**2, filter_size=3).round(4))
+        [0.9039]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.image.ssim(x, x**2, filter_size=3)))(x).ravel().round(4))
+        [ 0.0065 -0.0451 -0.0343 -0.0054  0.0581  0.0926  0.0899  0.0851 -0.0075]
+
+    See Also:
+        :func:`sobel_edges`, :func:`gaussian_blur`.
     """
     name = "image.ssim"
     axes, channels = axes_of(name, image1, data_format, name="image1")

@@ -57,6 +57,19 @@ def crop_images(
 
     Gradient:
         The upstream gradient, 0 in what was left out.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.arange(4.0).reshape(2, 2, 1)
+        >>> print(ops.image.crop_images(x, 1, 0, 0, 1).ravel())
+        [2.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.image.crop_images(x, 1, 0, 0, 1) ** 2))(x).ravel())
+        [0. 0. 4. 0.]
+
+    See Also:
+        :func:`pad_images`, :func:`extract_patches`, :func:`extract_patches_3d`.
     """
     (rows, columns), _ = axes_of("image.crop_images", images, data_format)
     for axis, first, last, stays in (
@@ -99,6 +112,19 @@ def pad_images(
 
     Gradient:
         The upstream gradient without the borders.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[[1.0], [3.0]]])
+        >>> print(ops.image.pad_images(x, 0, 1, 0, 1).ravel())
+        [0. 1. 3. 0.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.image.pad_images(x, 0, 1, 0, 1) ** 2))(x).ravel())
+        [2. 6.]
+
+    See Also:
+        :func:`crop_images`, :func:`extract_patches`, :func:`extract_patches_3d`.
     """
     (rows, columns), _ = axes_of("image.pad_images", images, data_format)
     for axis, first, last, total in (
@@ -162,6 +188,19 @@ def extract_patches(
 
     Gradient:
         The upstream gradient added up over the patches that a pixel is in.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.arange(4.0).reshape(2, 2, 1)
+        >>> print(ops.image.extract_patches(x, 2).ravel())
+        [0. 1. 2. 3.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.image.extract_patches(x, 2) ** 2))(x).ravel())
+        [0. 2. 4. 6.]
+
+    See Also:
+        :func:`pad_images`, :func:`extract_patches_3d`, :func:`crop_images`.
     """
     op = "image.extract_patches"
     return _patches(op, images, size, strides, dilation_rate, padding, data_format, _spatial(op, size), "images")
@@ -195,6 +234,19 @@ def extract_patches_3d(
 
     Gradient:
         The upstream gradient added up over the patches that a voxel is in.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.arange(8.0).reshape(2, 2, 2, 1)
+        >>> print(ops.image.extract_patches_3d(x, 2).ravel())
+        [0. 1. 2. 3. 4. 5. 6. 7.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.image.extract_patches_3d(x, 2) ** 2))(x).ravel())
+        [ 0.  2.  4.  6.  8. 10. 12. 14.]
+
+    See Also:
+        :func:`extract_patches`, :func:`reconstruct_patches`, :func:`pad_images`.
     """
     return _patches(
         "image.extract_patches_3d", volumes, size, strides, dilation_rate, padding, data_format, 3, "volumes"
@@ -259,6 +311,19 @@ def reconstruct_patches(
 
     Gradient:
         The patches of the upstream gradient; 0 in borders.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.arange(4.0).reshape(1, 1, 4)
+        >>> print(ops.image.reconstruct_patches(x, 2, (2, 2)).ravel())
+        [0. 1. 2. 3.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.image.reconstruct_patches(x, 2, (2, 2)) ** 2))(x).ravel())
+        [0. 2. 4. 6.]
+
+    See Also:
+        :func:`extract_patches_3d`, :func:`extract_patches`, :func:`pad_images`.
     """
     op = "image.reconstruct_patches"
     spatial = _spatial(op, size)

@@ -160,6 +160,19 @@ def resize(
 
     Gradient:
         The upstream gradient, spread back by the same weights.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.array([[[1.0], [3.0]]])
+        >>> print(ops.image.resize(x, (1, 4)).ravel())
+        [1.  1.5 2.5 3. ]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.image.resize(x, (1, 4)) ** 2))(x).ravel())
+        [ 5.5 10.5]
+
+    See Also:
+        :func:`scale_and_translate`.
     """
     name = "image.resize"
     axes, _ = axes_of(name, images, data_format)
@@ -243,6 +256,19 @@ def scale_and_translate(
     Gradient:
         To ``images`` the upstream gradient, spread back by the same weights; to ``scale`` and ``translation``
         through the weights.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x, to = np.array([1.0, 3.0]), ((4,), [2.0], [0.0], (0,), "linear")
+        >>> print(ops.image.scale_and_translate(x, *to))
+        [1.  1.5 2.5 3. ]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.image.scale_and_translate(x, *to) ** 2))(x))
+        [ 5.5 10.5]
+
+    See Also:
+        :func:`resize`.
     """
     name = "image.scale_and_translate"
     rank = len(images.shape)

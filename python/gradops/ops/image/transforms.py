@@ -171,6 +171,19 @@ def affine_transform(
     Gradient:
         To ``images`` by the weights with which pixels are read; to ``transform`` by the slope between pixels
         (none with ``"nearest"``).
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x, t = np.array([1.0, 3.0, 2.0]).reshape(1, 3, 1), [1.0, 0, 0.5, 0, 1.0, 0, 0, 0]
+        >>> print(ops.image.affine_transform(x, t).ravel())
+        [2.  2.5 1. ]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.image.affine_transform(x, t)))(x).ravel())
+        [0.5 1.  1. ]
+
+    See Also:
+        :func:`perspective_transform`, :func:`elastic_transform`, :func:`map_coordinates`.
     """
     name = "image.affine_transform"
 
@@ -221,6 +234,19 @@ def perspective_transform(
     Gradient:
         To ``images`` by the weights with which pixels are read; to the points by the slope between pixels
         (none with ``"nearest"``).
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x, at = np.arange(4.0).reshape(2, 2, 1), np.array([[0.0, 0], [1, 0], [0, 1], [1, 1]])
+        >>> print(ops.image.perspective_transform(x, at, at).ravel())
+        [0. 1. 2. 3.]
+        >>> print(gradops.grad(lambda x: ops.sum(ops.image.perspective_transform(x, at, at) ** 2))(x).ravel())
+        [0. 2. 4. 6.]
+
+    See Also:
+        :func:`affine_transform`, :func:`elastic_transform`, :func:`map_coordinates`.
     """
     name = "image.perspective_transform"
 
@@ -290,6 +316,19 @@ def elastic_transform(
 
     Gradient:
         To ``images`` by the weights with which pixels are read.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> x = np.ones((4, 4, 1))
+        >>> print(ops.image.elastic_transform(x, alpha=2.0, seed=1).shape)
+        (4, 4, 1)
+        >>> print(gradops.grad(lambda x: ops.sum(ops.image.elastic_transform(x, alpha=2.0, seed=1)))(x).sum())
+        16.0
+
+    See Also:
+        :func:`perspective_transform`, :func:`map_coordinates`, :func:`affine_transform`.
     """
     name = "image.elastic_transform"
     if not sigma > 0:
@@ -335,6 +374,19 @@ def map_coordinates(
     Gradient:
         To ``inputs`` by the weights with which elements are read; to ``coordinates`` by the slope between
         elements (none with order 0).
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> c = np.array([[0.5, 1.5]])
+        >>> print(ops.image.map_coordinates([1.0, 3.0, 2.0], c, order=1))
+        [2.  2.5]
+        >>> print(gradops.grad(lambda c: ops.sum(ops.image.map_coordinates([1.0, 3.0, 2.0], c, order=1)))(c))
+        [[ 2. -1.]]
+
+    See Also:
+        :func:`elastic_transform`, :func:`perspective_transform`, :func:`affine_transform`.
     """
     name = "image.map_coordinates"
     rank = _checks.check_rank(name, inputs, 1, "inputs")
