@@ -35,6 +35,8 @@
 #' `op_associative_scan()`: `elems[0]`, `f(elems[0], elems[1])`, `f(f(elems[0], elems[1]), elems[2])`, ... along
 #'   `axis`.
 #' @section Errors:
+#' - `gradops_error_argument`: `xs` without a tensor (`op_map()`).
+#' - `gradops_error_argument`: `elements` without a tensor (`op_vectorized_map()`).
 #' - `gradops_error_argument`: a result of another structure (`op_associative_scan()`).
 #' - `gradops_error_axis`: an axis out of range (`op_associative_scan()`).
 #' - `gradops_error_shape`: `xs` of different sizes, or without a first dimension (`op_map()`).

@@ -46,6 +46,8 @@
 #' `op_layer_normalization()`, `op_rms_normalization()`: A tensor of `x`'s shape, in the tensors' promoted dtype;
 #'   integers give `floatx`.
 #' @section Errors:
+#' - `gradops_error_argument`: `synchronized` (`op_moments()`).
+#' - `gradops_error_argument`: `rms_scaling`, and words that it does not have (`op_layer_normalization()`).
 #' - `gradops_error_argument`: an `order` below 1 (`op_normalize()`).
 #' - `gradops_error_axis`: an axis out of range.
 #' - `gradops_error_shape`: a vector of another length (`op_batch_normalization()`).

@@ -111,6 +111,7 @@ def grad(
 
     Raises:
         GradientError: (a RuntimeError) as :func:`backward`, and for an unused input unless allowed.
+        ArgumentError: ``materialize_grads`` with ``allow_unused=False``.
 
     Gradient:
         As ``torch.autograd.grad``; differentiable with ``create_graph=True``.

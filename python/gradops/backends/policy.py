@@ -24,6 +24,9 @@ def checkpoint_policy(primitive, *avals, **params) -> bool:
 
     ``jax.checkpoint(f, policy=gradops.checkpoint_policy)`` saves everything else.
 
+    Raises:
+        ArgumentTypeError: a primitive that is none of JAX's: it is given to ``jax.checkpoint`` itself.
+
     Examples:
         This needs ``gradops[jax]``:
 

@@ -101,6 +101,7 @@ def interval(lower, upper) -> Transform:
 
     Raises:
         ArgumentError: an interval without numbers.
+        ArgumentTypeError: ends that are no numbers, or of different shapes.
 
     Examples:
         >>> import gradops

@@ -46,6 +46,7 @@ def map(f: Function, xs: Structure) -> Structure:
 
     Raises:
         ShapeError: ``xs`` of different sizes, or without a first dimension.
+        ArgumentError: ``xs`` without a tensor.
 
     Gradient:
         Through every call, to ``xs`` and what ``f`` closes over.
@@ -84,6 +85,7 @@ def vectorized_map(function: Function, elements: Structure) -> Structure:
 
     Raises:
         ShapeError: ``elements`` of different sizes, or without a first dimension.
+        ArgumentError: ``elements`` without a tensor.
 
     Gradient:
         Through every call, to ``elements`` and what ``function`` closes over.
@@ -154,6 +156,7 @@ def vectorize(pyfunc: Function, *, excluded=None, signature: str | None = None) 
     Raises:
         ArgumentError: a signature that is none; from the function, not as many arguments as it has.
         ShapeError: from the function, arguments that do not broadcast or do not fit the signature.
+        ArgumentTypeError: an ``excluded`` that is no set.
 
     Gradient:
         Through every call, to the arguments and what ``pyfunc`` closes over.

@@ -46,6 +46,9 @@ def moments(x: Tensor, axes: Axes, keepdims: bool = False, synchronized: bool = 
     Returns:
         The mean and the variance (of the ``n`` elements, not ``n - 1``), without the reduced dimensions.
 
+    Raises:
+        ArgumentError: ``synchronized``.
+
     Gradient:
         ``1 / n`` and ``2 * (x - mean) / n``.
 
@@ -181,6 +184,7 @@ def layer_normalization(
     Raises:
         AxisError: an axis out of range.
         ShapeError: a ``gamma`` or ``beta`` that does not fit.
+        ArgumentError: ``rms_scaling``, and words that it does not have.
 
     Gradient:
         ``(h - mean(h) - z * mean(h * z)) / s`` to ``x``, with ``h = g * gamma``, ``z`` the result before ``gamma`` and

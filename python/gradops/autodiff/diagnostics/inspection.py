@@ -201,6 +201,8 @@ def draw(y, path=None, params: Mapping[str, Any] | None = None) -> pathlib.Path 
     Raises:
         GradientError: nothing was recorded.
         BackendError: a format that needs graphviz, which is not installed.
+        ArgumentTypeError: a ``path`` that is no name of a file.
+        ArgumentError: a ``path`` without a format.
 
     Examples:
         >>> import gradops

@@ -34,6 +34,7 @@ def each(f: Callable, *iterables: Iterable, threads: int = 8, progress: Any = No
         ArgumentError: iterables of different lengths.
         Exception: the error of the first item that failed, after those that run have ended; items that did not run yet
             are left out. Backward passes then have added to no ``grad``, and the same call takes up where they stopped.
+        ArgumentTypeError: an ``f`` that is no function; what cannot be gone through.
 
     Gradient:
         That of the operations in ``f``.

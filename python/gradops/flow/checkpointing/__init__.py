@@ -129,6 +129,7 @@ def checkpoint(f: Callable[P, R], policy: policies.Policy | str | None = None) -
             written in place since. Of a TensorFlow variable that was assigned since, the new value is used.
         ArgumentError: an unknown ``policy``.
         BackendError: a ``policy`` for TensorFlow's tensors, or of names in ``torch.compile``.
+        ArgumentTypeError: an ``f`` that is no function.
 
     Gradient:
         Unchanged; natively ``torch.utils.checkpoint`` and ``jax.checkpoint``.

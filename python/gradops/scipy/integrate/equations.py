@@ -370,6 +370,7 @@ def odeint(
 
     Raises:
         GradientError: with ``"adjoint"``, a function that closes over a tensor with a gradient.
+        ArgumentError: another ``gradient``; no times.
 
     Gradient:
         By ``y0``, by what ``func`` depends on, and with ``"steps"`` by ``t``. As exact as the solution, or as one of

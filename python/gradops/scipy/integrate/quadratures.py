@@ -182,6 +182,7 @@ def quad(
 
     Raises:
         GradientError: derivatives are asked for where the function is not finite inside of the interval.
+        ArgumentError: ``weight``, ``complex_func``: written into ``func``.
 
     Gradient:
         By what ``func`` depends on, under the integral sign; by the limits the function there (Leibniz).
@@ -291,6 +292,9 @@ def nquad(func: Function, ranges, args=None, opts=None, full_output=False) -> An
 
     Returns:
         A pair: the integral, a tensor of shape (), and an estimate of its error.
+
+    Raises:
+        ArgumentError: ``full_output``; ``ranges`` without a pair for each variable.
 
     Gradient:
         As of :func:`quad`, also by the limits of inner integrals.

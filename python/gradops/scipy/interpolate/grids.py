@@ -285,6 +285,7 @@ def interpn(
 
     Raises:
         As of :class:`RegularGridInterpolator`.
+        ArgumentError: ``"splinef2d"`` outside of the grid.
 
     Gradient:
         By places, ``points``, ``values`` and ``fill_value``.

@@ -79,6 +79,7 @@ def least_squares(
 
     Raises:
         GradientError: a minimum whose derivative is asked for and which has none.
+        ArgumentError: an unknown ``loss``.
 
     Gradient:
         Of ``x`` by what ``fun`` depends on, by the implicit function theorem, with the residuals' second derivatives.
@@ -156,6 +157,7 @@ def curve_fit(
 
     Raises:
         GradientError: no fit is found, or one whose derivative is asked for and which has none.
+        ArgumentError: a ``nan_policy`` that leaves data out.
 
     Gradient:
         Of both by ``xdata``, ``ydata``, ``sigma`` and what ``f`` closes over, by the implicit function theorem.
@@ -276,6 +278,9 @@ def lsq_linear(
 
     Returns:
         SciPy's ``OptimizeResult``, whose ``x``, ``fun`` and ``cost`` are tensors.
+
+    Raises:
+        ArgumentError: an ``A`` that is no matrix.
 
     Gradient:
         By ``A``, ``b`` and the bounds: an unknown on a bound moves with that, the others are their least squares.

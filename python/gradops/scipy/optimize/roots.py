@@ -190,6 +190,7 @@ def root(fun: Function, x0: Tensor, args=(), method="hybr", jac=None, tol=None, 
 
     Raises:
         GradientError: a root whose derivative is asked for and which has none.
+        ArgumentError: with ``"lm"``, not as many equations as unknowns.
 
     Gradient:
         Of ``x`` by what ``fun`` depends on, by the implicit function theorem; none by ``x0``.

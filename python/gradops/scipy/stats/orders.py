@@ -293,6 +293,9 @@ def mode(a: Tensor, axis: Axes = 0, nan_policy="propagate", keepdims=False):
     Returns:
         A named tuple ``mode`` and ``count``, of ``a``'s shape without ``axis``, of its floating dtype and int64.
 
+    Raises:
+        ShapeError: no elements along ``axis``.
+
     Gradient:
         None: a constant.
     """
