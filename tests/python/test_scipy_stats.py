@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.stats
-from parity import tensors
+from parity import BACKENDS, tensors
 
 import gradops
 from gradops import backends, ops
@@ -309,3 +309,63 @@ def test_second_derivatives_and_quantiles_of_noncentral_families():
     with mpmath.workdps(60):
         few = float(_nct(*map(mpmath.mpf, (3.0, 1e-8, 2.0)), "cdf"))
     np.testing.assert_allclose(stats.nct.cdf([2.0, 3.0], [1e18, 1e-8], 2.0), [0.5, few], 1e-12)
+
+
+ENDS = [  # slopes where a parameter is at the end of its domain, or a number at the end of the support; from inside
+    ("poisson.pmf", (1.0, 0.0), 1, 1.0, -2.0),
+    ("poisson.pmf", (2.0, 0.0), 1, 0.0, 1.0),
+    ("poisson.pmf", (150.0, 0.0), 1, 0.0, 0.0),
+    ("binom.pmf", (1.0, 4.0, 0.0), 2, 4.0, -24.0),
+    ("binom.pmf", (3.0, 4.0, 1.0), 2, -4.0, -24.0),
+    ("binom.pmf", (0.0, 0.0, 1.0), 2, 0.0, 0.0),
+    ("bernoulli.pmf", (1.0, 0.0), 1, 1.0, 0.0),
+    ("geom.pmf", (2.0, 1.0), 1, -1.0, -2.0),
+    ("geom.cdf", (1.0, 1.0), 1, 1.0, 0.0),
+    ("geom.sf", (2.0, 1.0), 1, 0.0, 2.0),
+    ("nbinom.pmf", (1.0, 2.5, 1.0), 2, -2.5, -12.5),
+    ("expon.cdf", (0.0,), 0, 1.0, -1.0),
+    ("expon.logsf", (0.0,), 0, -1.0, 0.0),
+    ("gamma.pdf", (0.0, 1.0), 0, -1.0, 1.0),
+    ("gamma.pdf", (0.0, 2.0), 0, 1.0, -2.0),
+    ("gamma.logpdf", (0.0, 1.0), 0, -1.0, 0.0),
+    ("gamma.cdf", (0.0, 1.0), 0, 1.0, -1.0),
+    ("chi2.pdf", (0.0, 4.0), 0, 0.25, -0.25),
+    ("beta.pdf", (0.0, 2.0, 2.5), 0, 8.75, -26.25),
+    ("beta.pdf", (1.0, 2.5, 2.0), 0, -8.75, -26.25),
+    ("beta.cdf", (0.0, 1.0, 2.5), 0, 2.5, -3.75),
+    ("weibull_min.pdf", (0.0, 2.0), 0, 2.0, 0.0),
+    ("weibull_min.cdf", (0.0, 1.0), 0, 1.0, None),
+    ("exponweib.pdf", (0.0, 2.0, 1.0), 0, 2.0, -6.0),
+    ("exponweib.logpdf", (0.0, 1.0, 1.0), 0, -1.0, 0.0),
+    ("rayleigh.pdf", (0.0,), 0, 1.0, 0.0),
+    ("halfnorm.cdf", (0.0,), 0, np.sqrt(2 / np.pi), 0.0),
+    ("halfcauchy.sf", (0.0,), 0, -2 / np.pi, 0.0),
+    ("pareto.cdf", (1.0, 2.0), 0, 2.0, -6.0),
+    ("uniform.cdf", (1.0,), 0, 1.0, 0.0),
+    ("loguniform.sf", (1.0, 1.0, 2.0), 0, -1 / np.log(2), 1 / np.log(2)),
+    ("f.pdf", (0.0, 4.0, 3.0), 0, 20 / 3, -560 / 9),
+    ("f.cdf", (0.0, 2.0, 3.0), 0, 1.0, -5 / 3),
+    ("ncx2.pdf", (0.0, 2.0, 1.0), 0, -np.exp(-0.5) / 8, np.exp(-0.5) / 32 * 0.5),
+    ("vonmises.logpdf", (0.5, 0.0), 1, np.cos(0.5), -0.5),
+    ("vonmises.cdf", (0.5, 0.0), 1, np.sin(0.5) / (2 * np.pi), None),
+]
+
+
+@pytest.mark.parametrize(
+    "backend, path, given, place, slope, curve",
+    [(backend, *end) for backend in BACKENDS for end in (ENDS if backend in ("numpy", "torch") else ENDS[::6])],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_slopes_at_ends_are_those_from_inside(backend, path, given, place, slope, curve):
+    family, method = path.split(".")
+
+    def function(x):
+        return getattr(getattr(stats, family), method)(*given[:place], x, *given[place + 1 :])
+
+    at = tensors(np.array(given[place]), backend)
+    scipys = getattr(getattr(scipy.stats, family), method)(*given)
+    if family != "ncx2":  # SciPy's is 0
+        np.testing.assert_allclose(float(function(at)), scipys, 1e-12, 1e-300)
+    np.testing.assert_allclose(float(gradops.grad(function)(at)), slope, 1e-10, 1e-12)
+    if curve is not None:
+        np.testing.assert_allclose(float(gradops.grad(gradops.grad(function))(at)), curve, 1e-8, 1e-12)

@@ -156,6 +156,13 @@ def times_log1m(a, x):
     return a * log1p(-where((x == 1) & none, 0.0, x))
 
 
+def power(x, a):
+    """``x**a``, with first and second derivatives by ``x`` also where that is 0 and ``a`` 0, 1 or 2."""
+    none, one, two = a == 0, a == 1, a == 2
+    general = where(none | one | two, 1.0, x) ** where(none | one | two, 3.0, a)
+    return where(none, 1.0, where(one, x, where(two, x * x, general)))
+
+
 def complement(x):
     """``1 - exp(x)`` of ``x`` below 0: far below not by expm1, whose slope is ``expm1(x) + 1`` on some libraries."""
     return choose(x < -1, lambda of: 1 - exp(of(x, -2.0)), lambda of: -expm1(of(x, -0.5)))

@@ -53,7 +53,8 @@ def gamma_density(a, x):
 
     def edge(of):
         shape, place = of(a, 1.0), of(x, 0.0)
-        first = _like(where(shape > 1, 0.0, where(shape == 1, 1.0, math.inf)), place)
+        first = _like(where(shape > 1, 0.0, math.inf), place)
+        first = where(shape == 1, exp(-place), where(shape == 2, place, first))  # with their slopes
         return where(place == 0, first, _constant((shape >= 0) & (place >= 0), place)) + 0 * of(a * 0 + x * 0, 0.0)
 
     return choose(_gamma_inside(a, x), lambda of: exp(_tails.log_gamma_density(of(a, 1.0), of(x, 1.0))), edge)
@@ -199,6 +200,8 @@ def _log_of_tails(p, q, log_tail, *arguments):
     lost = p < 1e-290
     for x in arguments:
         lost = lost & (x > 0) & (x < np.inf)
+    if len(arguments) == 3:  # of beta, whose last one is a part
+        lost = lost & (arguments[-1] < 1)
     with np.errstate(all="ignore"):
         return in_part(logs, lost, log_tail, *arguments)
 
@@ -357,8 +360,10 @@ def _of_beta(inside, edge):
 
 def _at_ends(a, b, x):
     """The density at 0 and 1."""
-    power = where(x == 0, a, b)
-    at_end = where(power > 1, 0.0, where(power == 1, where(x == 0, b, a), math.inf))
+    power, other, far = [where(x == 0, first, last) for first, last in ((a, b), (b, a), (x, 1 - x))]
+    at_end = _like(where(power > 1, 0.0, math.inf), x)
+    at_end = where(power == 2, other * (other + 1) * far, at_end)  # with their slopes
+    at_end = where(power == 1, other - other * (other - 1) * far, at_end)
     valid = (a >= 0) & (b >= 0) & (x >= 0) & (x <= 1)
     return where(((x == 0) | (x == 1)) & valid, at_end, _constant(valid, x))
 
@@ -538,7 +543,10 @@ def _log_beta_slope(which: int, lower: bool):
 
 def _log_beta_density_over(a, b, x, log_p):
     """The density over a probability, of its logarithm."""
-    return _of_beta(lambda a, b, x: exp(_tails.log_beta_density(a, b, x, 1 - x) - log_p), _at_ends)(a, b, x)
+    return _of_beta(
+        lambda a, b, x: exp(_tails.log_beta_density(a, b, x, 1 - x) - log_p),
+        lambda a, b, x: where(log_p == -math.inf, math.inf, _at_ends(a, b, x)),
+    )(a, b, x)
 
 
 _lower_a, _lower_b = _log_beta_slope(0, True), _log_beta_slope(1, True)

@@ -106,7 +106,7 @@ class Discrete(Distribution):
     def _standard(self, x, rest):
         return ops.floor(standard(x, *rest))
 
-    def _outer(self, z, a, b):
+    def _outer(self, z, a, b, shapes):
         return (z < a) | (z == -math.inf), z >= b
 
     def _mass(self, k, as_log: bool, *args):
@@ -116,10 +116,11 @@ class Discrete(Distribution):
         a, b = self._support(*shapes)
         outside = (z < a) | (z > b) | (z < given) | (ops.abs(z) == math.inf)
         if all_so(outside) is False:
-            value = self._logpmf(z, *shapes)
+            outside = False
         else:
-            value = ops.where(outside, -math.inf, self._logpmf(ops.where(outside, self._inner(*shapes), z), *shapes))
-        return marked(valid, value if as_log else exp(value))
+            z = ops.where(outside, self._inner(*shapes), z)
+        value = self._logpmf(z, *shapes) if as_log else self._of_log(self._logpmf, z, shapes)
+        return marked(valid, value if outside is False else ops.where(outside, -math.inf if as_log else 0.0, value))
 
     def _quantile(self, p, lower, as_log, *shapes):
         return self._searches[lower, as_log](p, *shapes)

@@ -7,8 +7,10 @@ beyond it, parameters that are not valid, frozen distributions and SciPy's metho
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +20,7 @@ from ... import ops
 from ...errors import ArgumentError
 from ...ops import _checks
 from ...ops._compose import NUMBERS
-from .._formulas import all_so, exp, is_single, log, sqrt
+from .._formulas import all_so, exp, is_single, log, refined, sqrt
 from . import _quadrature
 from ._arguments import REQUIRED, alike, as_tensor, both, checked, marked, public, safe
 
@@ -151,6 +153,30 @@ Gradient:
         """True where shapes are valid."""
         return both(*(shape > 0 for shape in shapes))
 
+    inside: tuple[float, ...] = ()
+    """Of a family with :meth:`_bases` a place, or number, and shapes of which none is 0."""
+
+    def _bases(self, z, *shapes) -> tuple:
+        """Factors of the density that may be 0 within the support, where its logarithm has no slope."""
+        return ()
+
+    def _by_powers(self, z, *shapes):
+        """The density where one of the factors is 0."""
+        raise NotImplementedError
+
+    def _of_log(self, log_of: Callable, z, shapes):
+        """The density by its logarithm, or by powers of its factors."""
+        given = (z, *shapes)
+        bases = self._bases(*given)
+        if not bases:
+            return exp(log_of(*given))
+        edge: Any = functools.reduce(operator.or_, [base == 0 for base in bases])
+
+        def taken(of):
+            return [of(value, other) for value, other in zip(given, self.inside)]
+
+        return refined(edge, lambda of: self._by_powers(*taken(of)), lambda of: exp(log_of(*taken(of))))
+
     def _inner(self, *shapes):
         """A point within the support."""
         a, b = self.support_
@@ -264,14 +290,14 @@ Gradient:
         """A number on the scale of the standard form."""
         return standard(x, *rest)
 
-    def _outer(self, z, a, b):
+    def _outer(self, z, a, b, shapes):
         """True where a number is below, and where above, all whose probabilities are between 0 and 1."""
         raise NotImplementedError
 
     def _probability(self, x, lower: bool, as_log: bool, *args):
         (x,), shapes, rest, valid = self._parameters((x,), args)
         z = self._standard(x, rest)
-        below, above = self._outer(z, *self._support(*shapes))
+        below, above = self._outer(z, *self._support(*shapes), shapes)
         outside = False if self.everywhere and is_single(z) else below | above
         if all_so(outside) is False:
             return marked(valid, self._tail(z, lower, as_log, *shapes))
@@ -413,16 +439,25 @@ class Continuous(Distribution):
         ends = self._support(*shapes)
         outside = False if self.everywhere else _beyond(z, ends, not self.open)
         if all_so(outside) is False:
-            value = self._logpdf(z, *shapes)
+            outside = False
         else:
             z = self._within(outside, x, z, shapes, (loc, scale))
-            value = ops.where(outside, -math.inf, self._logpdf(z, *shapes))
-        if type(scale) is not int or scale != 1:
-            value = value - log(scale)
-        return marked(valid, value if as_log else exp(value))
+        moves = type(scale) is not int or scale != 1
+        value = self._logpdf(z, *shapes) if as_log else self._of_log(self._logpdf, z, shapes)
+        value = value if outside is False else ops.where(outside, -math.inf if as_log else 0.0, value)
+        if moves:
+            value = value - log(scale) if as_log else value / scale
+        return marked(valid, value)
 
-    def _outer(self, z, a, b):
-        return z <= a, z >= b
+    def _steep(self, *shapes) -> tuple:
+        """True where the density is infinite at the lower, and at the upper end: tails have no slope there."""
+        return True, True
+
+    def _outer(self, z, a, b, shapes):
+        below, above = self._steep(*shapes)
+        if below is True and above is True:
+            return z <= a, z >= b
+        return (z < a) | ((z <= a) & below) | (z == -math.inf), (z > b) | ((z >= b) & above) | (z == math.inf)
 
     def _entropy(self, *shapes):
         return -_quadrature.expectation(

@@ -14,13 +14,17 @@ from .._formulas import (
     choose,
     exp,
     expm1,
+    lgamma,
     log,
     log1p,
     log_binomial,
+    log_choose,
     log_complement,
     log_poisson,
     maximum,
     minimum,
+    power,
+    refined,
     sqrt,
     times_log,
     times_log1m,
@@ -58,6 +62,14 @@ class _Binom(Discrete):
     def _logpmf(self, k, n, p):
         return log_binomial(k, n - k, p)
 
+    inside = (1.0, 2.0, 0.5)
+
+    def _bases(self, k, n, p):
+        return p, 1 - p
+
+    def _by_powers(self, k, n, p):
+        return power(p, k) * power(1 - p, n - k) * exp(log_choose(k, n - k))
+
     def _tail(self, k, lower, log, n, p):
         return BETA[not lower, log](k + 1, n - k, p)
 
@@ -74,12 +86,19 @@ class _Bernoulli(Discrete):
     def _valid(self, p):
         return is_part(p)
 
+    def _inner(self, p):
+        return 1.0  # whose tail has the power 0: it has a slope also where its base is 0
+
     def _logpmf(self, k, p):
         return times_log(k, p) + times_log1m(1 - k, p)
 
+    def _of_log(self, log_of, k, shapes):
+        (p,) = shapes
+        return k * p + (1 - k) * (1 - p)
+
     def _tail(self, k, lower, as_log, p):
         if as_log:
-            return (log1p(-p) if lower else log(p)) + 0 * k
+            return times_log1m(1 - k, p) if lower else times_log(1 - k, p)
         return (1 - p if lower else p) + 0 * k
 
     def _stats(self, p):
@@ -97,6 +116,14 @@ class _Poisson(Discrete):
 
     def _logpmf(self, k, mu):
         return log_poisson(k, mu)
+
+    inside = (1.0, 1.0)
+
+    def _bases(self, k, mu):
+        return (mu,)
+
+    def _by_powers(self, k, mu):
+        return power(mu, k) * exp(-mu - lgamma(k + 1))
 
     def _tail(self, k, lower, log, mu):
         return GAMMA[not lower, log](k + 1, mu)
@@ -116,6 +143,14 @@ class _Nbinom(Discrete):
 
     def _logpmf(self, k, n, p):
         return log_binomial(n, k, p) - log1p(k / n)
+
+    inside = (1.0, 1.0, 0.5)
+
+    def _bases(self, k, n, p):
+        return (1 - p,)
+
+    def _by_powers(self, k, n, p):
+        return p**n * power(1 - p, k) * exp(log_choose(n, k) - log1p(k / n))
 
     def _tail(self, k, lower, log, n, p):
         return BETA[lower, log](n, k + 1, p)
@@ -137,8 +172,23 @@ class _Geom(Discrete):
     def _logpmf(self, k, p):
         return times_log1m(k - 1, p) + log(p)
 
-    def _tail(self, k, lower, log, p):
-        return by_hazard(-times_log1m(k, p), lower, log)
+    inside = (1.0, 0.5)
+
+    def _bases(self, k, p):
+        return (1 - p,)
+
+    def _by_powers(self, k, p):
+        return p * power(1 - p, k - 1)
+
+    def _tail(self, k, lower, as_log, p):
+        def at_one(of):
+            upper = power(1 - of(p, 0.5), of(k, 1.0))
+            value = 1 - upper if lower else upper
+            return log(value) if as_log else value
+
+        return refined(
+            p + 0 * k == 1, at_one, lambda of: by_hazard(-times_log1m(of(k, 1.0), of(p, 0.5)), lower, as_log)
+        )
 
     def _stats(self, p):
         q = 1 - p

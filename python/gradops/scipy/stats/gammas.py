@@ -18,6 +18,7 @@ from .._formulas import (
     log_binomial_large,
     log_rising,
     minimum,
+    power,
     refined,
     scaled_log1p,
     sqrt,
@@ -58,8 +59,19 @@ class _Gamma(Continuous):
         return choose(
             z > 0,
             lambda of: log_gamma_density(of(a, 1.0), of(z, 1.0)),
-            lambda of: times_log(of(a, 1.0) - 1, of(z, 0.0)),
+            lambda of: times_log(of(a, 1.0) - 1, of(z, 0.0)) - of(z, 0.0) - lgamma(of(a, 1.0)),
         )
+
+    inside = (1.0, 1.0)
+
+    def _bases(self, z, a):
+        return (z,)
+
+    def _by_powers(self, z, a):
+        return power(z, a - 1) * exp(-z - lgamma(a))
+
+    def _steep(self, a):
+        return a < 1, True
 
     def _tail(self, z, lower, log, a):
         return GAMMA[lower, log](a, z)
@@ -81,6 +93,17 @@ class _Chi2(Continuous):
 
     def _logpdf(self, z, df):
         return gamma._logpdf(z / 2, df / 2) - LOG_2
+
+    inside = (1.0, 2.0)
+
+    def _bases(self, z, df):
+        return (z,)
+
+    def _by_powers(self, z, df):
+        return gamma._by_powers(z / 2, df / 2) / 2
+
+    def _steep(self, df):
+        return df < 2, True
 
     def _tail(self, z, lower, log, df):
         return GAMMA[lower, log](df / 2, z / 2)
@@ -183,6 +206,17 @@ class _Beta(Continuous):
 
         return choose((z > 0) & (z < 1), inside, edge)
 
+    inside = (0.5, 1.0, 1.0)
+
+    def _bases(self, z, a, b):
+        return z, 1 - z
+
+    def _by_powers(self, z, a, b):
+        return power(z, a - 1) * power(1 - z, b - 1) * exp(-log_beta(a, b))
+
+    def _steep(self, a, b):
+        return a < 1, b < 1
+
     def _tail(self, z, lower, log, a, b):
         return BETA[lower, log](a, b, z)
 
@@ -269,6 +303,19 @@ class _F(Continuous):
             return _log_f(1 / place, of(dfd, 1.0), of(dfn, 1.0)) - 2 * log(place)
 
         return refined((dfn > dfd) & (z > 0), turned, lambda of: _log_f(of(z, 1.0), of(dfn, 1.0), of(dfd, 1.0)))
+
+    inside = (1.0, 2.0, 2.0)
+
+    def _bases(self, z, dfn, dfd):
+        return (z,)
+
+    def _by_powers(self, z, dfn, dfd):
+        a, b = dfn / 2, dfd / 2
+        ratio = dfn / dfd
+        return power(z, a - 1) * exp(times_log(a, ratio) - (a + b) * log1p(ratio * z) - log_beta(a, b))
+
+    def _steep(self, dfn, dfd):
+        return dfn < 2, True
 
     @staticmethod
     def _parts(z, dfn, dfd):

@@ -16,6 +16,7 @@ from .._formulas import (
     log,
     log1p,
     log_complement,
+    power,
     sqrt,
     times_log,
     where,
@@ -33,6 +34,9 @@ class ByHazard(Continuous):
     """A family by its cumulative hazard."""
 
     support_ = POSITIVE
+
+    def _steep(self, *shapes):
+        return False, True
 
     def _hazard(self, z, *shapes):
         raise NotImplementedError
@@ -73,6 +77,14 @@ class _Rayleigh(ByHazard):
     def _logpdf(self, z):
         return log(z) - z * z / 2
 
+    inside = (1.0,)
+
+    def _bases(self, z):
+        return (z,)
+
+    def _by_powers(self, z):
+        return z * exp(-z * z / 2)
+
     def _hazard(self, z):
         return z * z / 2
 
@@ -93,6 +105,17 @@ class _Weibull(ByHazard):
 
     def _logpdf(self, z, c):
         return log(c) + times_log(c - 1, z) - z**c
+
+    inside = (1.0, 1.0)
+
+    def _bases(self, z, c):
+        return (z,)
+
+    def _by_powers(self, z, c):
+        return c * power(z, c - 1) * exp(-power(z, c))
+
+    def _steep(self, c):
+        return c < 1, True
 
     def _hazard(self, z, c):
         return z**c
@@ -118,9 +141,21 @@ class _Exponweib(Continuous):
     def _logpdf(self, z, a, c):
         inside = z > 0
         place = where(inside, z, 1.0)
-        power = place**c
-        value = log(a) + log(c) + (a - 1) * log_complement(-power) + (c - 1) * log(place) - power
-        return where(inside, value, times_log(a * c - 1, where(inside, 1.0, z)) + log(a * c))
+        raised = place**c
+        value = log(a) + log(c) + (a - 1) * log_complement(-raised) + (c - 1) * log(place) - raised
+        edge = where(inside, 0.0, z)  # where the hazard is 1 of `c` 1, else 0
+        return where(
+            inside, value, times_log(a * c - 1, where(inside, 1.0, z)) + log(a * c) - (a + 1) / 2 * power(edge, c)
+        )
+
+    inside = (1.0, 1.0, 1.0)
+
+    def _bases(self, z, a, c):
+        return (z,)
+
+    def _by_powers(self, z, a, c):
+        raised = power(z, c)
+        return a * c * power(z, a * c - 1) * exp(-raised + (a - 1) * log(exprel(-raised)))
 
     def _tail(self, z, lower, log, a, c):
         return of_log(a * log_complement(-(z**c)), lower, log)
@@ -346,6 +381,9 @@ class _Loguniform(Continuous):
 
     def _logpdf(self, z, a, b):
         return -log(z) - log(log(b / a))
+
+    def _steep(self, *shapes):
+        return False, False
 
     def _tail(self, z, lower, as_log, a, b):
         part = (log(z / a) if lower else log(b / z)) / log(b / a)

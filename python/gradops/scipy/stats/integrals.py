@@ -250,7 +250,13 @@ class _Circular(Continuous):
         return 0.0
 
     def _logpdf(self, z, kappa):
-        return -2 * kappa * ops.square(ops.sin(z / 2)) - math.log(2 * math.pi) - log(special.i0e(kappa))
+        square = ops.square(ops.sin(z / 2))
+        return self._rest(kappa) - 2 * kappa * square - math.log(2 * math.pi) - log(special.i0e(kappa))
+
+    @staticmethod
+    def _rest(kappa):
+        """0, with the slope that ``i0e``, which is even, lacks at 0."""
+        return kappa - absolute(kappa)
 
     @staticmethod
     def _nodes(y, kappa):
@@ -279,7 +285,8 @@ class _Circular(Continuous):
         return 0 * kappa, var, 0 * kappa, fourth / (var * var) - 3
 
     def _entropy(self, kappa):
-        return math.log(2 * math.pi) + log(special.i0e(kappa)) + kappa * (1 - special.i1e(kappa) / special.i0e(kappa))
+        ratio = special.i1e(kappa) / special.i0e(kappa)
+        return math.log(2 * math.pi) + log(special.i0e(kappa)) + kappa * (1 - ratio) - self._rest(kappa)
 
 
 class _Vonmises(_Circular):

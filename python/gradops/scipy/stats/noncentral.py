@@ -48,8 +48,22 @@ class _Ncx2(_Noncentral):
         return choose(
             z > 0,
             lambda of: _noncentral.value(_noncentral.CHI2["density"], of(z, 1.0), of(df, 1.0), of(nc, 0.0)),
-            lambda of: chi2._logpdf(of(z, 0.0), of(df, 1.0)) - of(nc, 0.0) / 2,
+            lambda of: chi2._logpdf(of(z, 0.0), of(df, 1.0)) + self._excess(of(z, 0.0), of(df, 1.0), of(nc, 0.0)),
         )
+
+    @staticmethod
+    def _excess(z, df, nc):
+        """The logarithm of the density over that of chi-squared, about 0."""
+        b, t = df / 2, z * nc / 4
+        return t / b - t * t / (2 * b * b * (b + 1)) - nc / 2
+
+    inside = (1.0, 2.0, 0.0)
+
+    def _bases(self, z, df, nc):
+        return (z,)
+
+    def _by_powers(self, z, df, nc):
+        return chi2._by_powers(z, df) * exp(self._excess(z, df, nc))
 
     def _tail(self, z, lower, log, df, nc):
         return _noncentral.chi2_tail(z, df, nc, lower, log)
@@ -103,7 +117,25 @@ class _Ncf(_Noncentral):
             part, rest = f._parts(place, m, n)
             return _log_beta(part, rest, m / 2, n / 2, of(nc, 0.0)) + log(part) + log(rest) - log(place)
 
-        return choose(z > 0, inside, lambda of: f._logpdf(of(z, 0.0), of(dfn, 1.0), of(dfd, 1.0)) - of(nc, 0.0) / 2)
+        def edge(of):
+            place, m, n = of(z, 0.0), of(dfn, 1.0), of(dfd, 1.0)
+            return f._logpdf(place, m, n) + self._excess(place, m, n, of(nc, 0.0))
+
+        return choose(z > 0, inside, edge)
+
+    @staticmethod
+    def _excess(z, dfn, dfd, nc):
+        """The logarithm of the density over that of F, about 0."""
+        a, b, t = (dfn + dfd) / 2, dfn / 2, f._parts(z, dfn, dfd)[0] * nc / 2
+        return a / b * t * (1 + t / 2 * ((a + 1) / (b + 1) - a / b)) - nc / 2
+
+    inside = (1.0, 2.0, 2.0, 0.0)
+
+    def _bases(self, z, dfn, dfd, nc):
+        return (z,)
+
+    def _by_powers(self, z, dfn, dfd, nc):
+        return f._by_powers(z, dfn, dfd) * exp(self._excess(z, dfn, dfd, nc))
 
     def _tail(self, z, lower, log, dfn, dfd, nc):
         part, rest = f._parts(z, dfn, dfd)

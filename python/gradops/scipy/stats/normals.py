@@ -74,6 +74,9 @@ class _Halfnorm(Continuous):
     def _logpdf(self, z):
         return z * z * -0.5 + (LOG_2 - LOG_ROOT)
 
+    def _steep(self):
+        return False, False
+
     def _tail(self, z, lower, as_log):
         if not lower and as_log:
             return choose(
@@ -164,6 +167,9 @@ class _Halfcauchy(Continuous):
 
     def _logpdf(self, z):
         return cauchy._logpdf(z) + LOG_2
+
+    def _steep(self):
+        return False, False
 
     def _tail(self, z, lower, as_log):
         upper = choose(
@@ -298,6 +304,9 @@ class _Uniform(Continuous):
 
     def _logpdf(self, z):
         return 0 * z
+
+    def _steep(self):
+        return False, False
 
     def _tail(self, z, lower, as_log):
         if as_log:
