@@ -30,6 +30,7 @@ from ...scipy._formulas import (
     log_rising,
     maximum,
     minimum,
+    power,
     refined,
     scaled_log1p,
     times_log,
@@ -233,8 +234,9 @@ def _of_counts(family: Any, place: Callable = lambda *parameters: parameters, st
         x = x + start if start else x
         first, last = support(*given)
         known = (x >= first) & (x <= last) & (x < math.inf) & (x == ops.round(x)) | (x != x)
-        value = _inside(known, x, first, lambda x: family._logpmf(x, *place(*given)), -math.inf)
-        return value if as_log else exp(value)
+        if as_log:
+            return _inside(known, x, first, lambda x: family._logpmf(x, *place(*given)), -math.inf)
+        return _inside(known, x, first, lambda x: family._of_log(family._logpmf, x, place(*given)), 0.0)
 
     def probability(q, lower, as_log, *parameters):
         q, *given = _together(q, *parameters)
@@ -277,6 +279,14 @@ class _NegativeBinomialByMean(Discrete):
 
         is_large = minimum(binomial_size(size, x), 1e15 - size) >= 20
         return refined(is_large & (mean == mean), large, plain)
+
+    inside = (1.0, 1.0, 1.0)
+
+    def _bases(self, x, size, mean):
+        return (mean,)
+
+    def _by_powers(self, x, size, mean):
+        return power(mean, x) * exp(log_rising(size, x, mean) - scaled_log1p(size, mean) - lgamma(x + 1))
 
     def _tail(self, k, lower, log, size, mean):
         return beta_tail(size, k + 1, size / (size + mean), mean / (size + mean), lower, log)

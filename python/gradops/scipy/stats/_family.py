@@ -20,7 +20,7 @@ from ... import ops
 from ...errors import ArgumentError
 from ...ops import _checks
 from ...ops._compose import NUMBERS
-from .._formulas import all_so, exp, is_single, log, refined, sqrt
+from .._formulas import all_so, choose, exp, is_single, log, refined, sqrt
 from . import _quadrature
 from ._arguments import REQUIRED, alike, as_tensor, both, checked, marked, public, safe
 
@@ -175,7 +175,8 @@ Gradient:
         def taken(of):
             return [of(value, other) for value, other in zip(given, self.inside)]
 
-        return refined(edge, lambda of: self._by_powers(*taken(of)), lambda of: exp(log_of(*taken(of))))
+        choice = choose if is_single(edge) else refined
+        return choice(edge, lambda of: self._by_powers(*taken(of)), lambda of: exp(log_of(*taken(of))))
 
     def _inner(self, *shapes):
         """A point within the support."""
