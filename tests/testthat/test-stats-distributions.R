@@ -307,3 +307,12 @@ test_some("noncentral distributions are R's, with derivatives by the noncentrali
   expect_equal(as.vector(hessian(f, 1)), numeric_gradient(grad_fn(f), 1, 1e-5), tolerance = 1e-7)
   expect_equal(jit(f)(1.5), pchisq(3, 2, 1.5), tolerance = 1e-12)
 })
+
+test_that("probabilities have their slopes where a parameter is at the end of its domain", {
+  expect_equal(gradient(function(l) dpois(1, l), 0), 1)
+  expect_equal(c(hessian(function(l) dpois(1, l), 0)), -2)
+  expect_equal(gradient(function(p) dbinom(1, 4, p), 0), 4)
+  expect_equal(gradient(function(p) dgeom(1, p), 1), -1)
+  expect_equal(gradient(function(m) dnbinom(1, 2.5, mu = m), 0), 1)
+  expect_equal(gradient(function(l) qpois(0.9, l), 0), 0)
+})

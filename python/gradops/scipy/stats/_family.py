@@ -422,7 +422,8 @@ class Continuous(Distribution):
         raise NotImplementedError
 
     gradient = """By ``x`` and by each parameter that is a tensor, to all orders, as of the formulas; 0 beyond the
-    support. Of quantiles those of the implicit function, ``-(dF/dp) / f``."""
+    support, at whose ends those from inside where the density is finite (of tails of `truncnorm`, `exponweib` and the
+    noncentral families 0). Of quantiles those of the implicit function, ``-(dF/dp) / f``."""
     kind = "Differential e"
     rvs_text = "Random numbers, of a seed; by the quantiles of uniform ones, through which they have derivatives."
 
