@@ -167,6 +167,21 @@ def test_every_op_says_what_it_returns_and_whether_it_has_a_gradient():
     assert not [name for name in docs if opening.match(docs[name])]
 
 
+def test_public_functions_say_what_they_take_and_give_and_their_gradient():
+    """Those of the top level, of `functional` and of `autodiff`, but for what makes no derivative."""
+    without_one = ("checkpoint_policy", "set_requires_gradient", "autodiff.is_", "autodiff.once_", "autodiff.gradgrad")
+    drawn = ("autodiff.draw", "autodiff.to_dot", "autodiff.get_gradient_edge", "autodiff.backward")
+    looked = 0
+    for path, function in FUNCTIONS.items():
+        home = path.rpartition(".")[0]
+        if inspect.isfunction(function) and home in ("", "functional", "autodiff"):
+            if not path.startswith((*without_one, *drawn)):
+                text, looked = inspect.getdoc(function), looked + 1
+                needed = ["Args"] * bool(inspect.signature(function).parameters) + ["Returns", "Gradient"]
+                assert not [title for title in needed if f"\n{title}:\n" not in text], path
+    assert looked > 30
+
+
 def raised(function) -> set[str]:
     """The errors that a function's own lines raise by name."""
     module = importlib.import_module(function.__module__)

@@ -204,6 +204,9 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         ArgumentTypeError: a complex ``v`` for a real output.
         ArgumentError: no ``v`` for an output that is not a scalar.
 
+    Gradient:
+        Differentiable again, in functions that are differentiated, and with ``create_graph``.
+
     Examples:
         >>> import numpy as np
         >>> from gradops.functional import vjp
@@ -236,6 +239,9 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         ArgumentTypeError: a complex ``v`` for a real input.
         ArgumentError: no ``v`` for an input of more than one element.
 
+    Gradient:
+        Differentiable again, in functions that are differentiated, and with ``create_graph``.
+
     Examples:
         How a temperature profile changes as it is warmed at one place:
 
@@ -258,11 +264,22 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of a scalar ``func`` and the product of its Hessian with ``v``: forward over reverse.
 
-    Args, errors: as of :func:`jvp`; the output must be a scalar.
+    Args:
+        func: of as many tensors as ``inputs`` holds, to a scalar.
+        v: in the form of ``inputs``; may be left out for an input of one element.
+        create_graph, strict: as of :func:`jacobian`.
 
     Returns:
         ``(value, product)``, the product in the form of ``inputs``. It costs a few gradients, whatever
         the number of inputs.
+
+    Raises:
+        GradientError: a value that is not a scalar.
+        ShapeError: ``v`` of another shape than the inputs.
+        ArgumentError: no ``v`` for an input of more than one element.
+
+    Gradient:
+        Differentiable again, in functions that are differentiated, and with ``create_graph``.
 
     Examples:
         A step of the conjugate gradient method needs products with the Hessian and never all of it:
@@ -290,7 +307,21 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of a scalar ``func`` and the product of ``v`` with its Hessian: reverse over reverse.
 
-    Args, errors and results: as of :func:`hvp`, which has the same numbers.
+    Args:
+        func: of as many tensors as ``inputs`` holds, to a scalar.
+        v: in the form of ``inputs``; may be left out for an input of one element.
+        create_graph, strict: as of :func:`jacobian`.
+
+    Returns:
+        ``(value, product)``, the numbers of :func:`hvp`.
+
+    Raises:
+        GradientError: a value that is not a scalar.
+        ShapeError: ``v`` of another shape than the inputs.
+        ArgumentError: no ``v`` for an input of more than one element.
+
+    Gradient:
+        Differentiable again, in functions that are differentiated, and with ``create_graph``.
 
     Examples:
         >>> import numpy as np

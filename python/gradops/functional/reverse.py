@@ -131,7 +131,21 @@ def grad(
 def grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False) -> Transformed:
     """A function that gives the gradient of ``f``; with ``has_aux`` a pair of it and the rest.
 
-    Args, errors and derivatives: as of :func:`value_and_grad`.
+    Args:
+        f: a function to a scalar tensor (a pair of it and anything else with ``has_aux``).
+        argnums: the position or name, or several, of the arguments to differentiate, of any structure.
+        has_aux: whether ``f`` returns more than the scalar, which is handed through.
+
+    Returns:
+        A function of ``f``'s arguments to the gradient, which has the structure of the argument (a tuple of them for
+        several), or to ``(gradient, aux)``.
+
+    Raises:
+        GradientError: a value that is not a scalar.
+        ArgumentTypeError: an argument of an integer or bool dtype, named by its position.
+
+    Gradient:
+        Differentiable again, to any order, also for tensors ``f`` closes over, as :func:`value_and_grad`.
 
     Examples:
         >>> import numpy as np
