@@ -162,13 +162,14 @@ started <- function(f, start, random, map, data, call) {
 }
 
 # The model of a negative log-likelihood: its functions for optimisers, and `ask(question, theta, more)`.
-likelihood_of <- function(f, start, random, map, data = NULL, call = parent.frame()) {
-  parameters <- parameters_of(start, random, map, call)
+likelihood_of <- function(f, start, random, map, data = NULL, profile = NULL, call = parent.frame()) {
+  parameters <- parameters_of(start, c(random, profile), map, call)
+  kinds <- parameters$random + parameters$tops %in% profile
   vector <- of_parameters(f, parameters$layout, parameters$is_list, data)
   run <- compiled_calls(vector, function(f, here, compiled) {
     call_core(
       "interop.r.likelihood", callback(differentiated(f, here), owner = here), parameters$values,
-      as.list(parameters$names), as.double(parameters$random), as.double(parameters$labels)
+      as.list(parameters$names), as.double(kinds), as.double(parameters$labels)
     )
   })
   ask <- function(question, theta, more = numeric()) {

@@ -7,7 +7,7 @@
 #' in front of gradops: a script runs with `library(gradops); attach_rtmb()` in place of `library(RTMB)`, which need not
 #' be installed. `detach("gradops:rtmb")` undoes it.
 #'
-#' - `MakeADFun(func, parameters, random, map)`: a list of `par`, `fn`, `gr`, `he`, `report`, `simulate` and `env`,
+#' - `MakeADFun(func, parameters, random, map, profile)`: a list of `par`, `fn`, `gr`, `he`, `report`, `simulate` and `env`,
 #'   whose `parList()`, `last.par` and `last.par.best` are those of TMB; as [objective()] with `start`.
 #' - `sdreport(obj)`, with `summary()`, `print()` and `as.list(x, "Est")`: estimates, reports and their standard errors.
 #' - In the objective: `getAll()`, `REPORT()`, `ADREPORT()`, `OBS()`, `y %~% dnorm(mu, sd)`, `AD()`, `ADoverload()`.
@@ -20,8 +20,8 @@
 #' Everything else that RTMB overloads, the densities of stats, `[<-`, matrices, takes tensors anyhow.
 #'
 #' @section Differences:
-#' Hessians with random effects are by differences of the exact gradient. `profile =`, `integrate =` and bias
-#' correction are an error. `oneStepPredict()` has two methods: `"fullGaussian"`, which the `"oneStepGaussian"` ones also
+#' Hessians with random effects are by differences of the exact gradient. `integrate =` is an error;
+#' `sdreport(bias.correct = TRUE)` has no standard errors of what it corrects. `oneStepPredict()` has two methods: `"fullGaussian"`, which the `"oneStepGaussian"` ones also
 #' are, TMB's default among them, and `"cdf"`, which `"oneStepGeneric"` also is. Tapes are functions that are
 #' differentiated as they run:
 #' `simplify()` and `atomic()` give them as they are, `print()` and `graph()` have nothing to show.
@@ -116,12 +116,12 @@ make_ad_fun <- function(
   func, parameters, random = NULL, profile = NULL, integrate = NULL, intern = FALSE, map = list(), silent = FALSE,
   ...
 ) {
-  for (argument in c("profile", "integrate")) {
-    if (!is.null(get(argument))) refuse_parameters(argument, "is not known here; `random` is", parent.frame())
-  }
+  if (!is.null(integrate)) refuse_parameters("integrate", "is not known here; `random` is", parent.frame())
   func <- match.fun(func)
   if (!is.null(random)) random <- grep_names(random, names(parameters))
-  model <- likelihood_of(func, parameters, random, map, call = parent.frame())
+  if (!is.null(profile)) profile <- grep_names(profile, names(parameters))
+  random <- setdiff(random, profile)
+  model <- likelihood_of(func, parameters, random, map, profile = profile, call = parent.frame())
   layout <- model$layout
   model$par <- stats::setNames(model$par, model$tops)
   last <- best <- model$par
@@ -142,7 +142,7 @@ make_ad_fun <- function(
     value
   }
   env <- list2env(list(
-    parameters = parameters, map = map, data = list(), func = func, model = model, f = NULL,
+    parameters = parameters, map = map, profile = profile, data = list(), func = func, model = model, f = NULL,
     random = if (any(layout$random)) random_places(layout),
     parList = function(x = last, par = full(x)) model$form(as.double(par)),
     spHess = function(par = full(last), random = TRUE) {
@@ -219,7 +219,10 @@ sd_report <- function(
   obj, par.fixed = NULL, hessian.fixed = NULL, getJointPrecision = FALSE, bias.correct = FALSE, ...,
   getReportCovariance = TRUE
 ) {
-  if (!identical(bias.correct, FALSE)) refuse_parameters("bias.correct", "is not known here", parent.frame())
+  if (flag(bias.correct) && is.null(obj$env$random)) {
+    rlang::warn("`bias.correct` does nothing without random effects.", call = NULL)
+    bias.correct <- FALSE
+  }
   model <- obj$env$model
   layout <- model$layout
   full <- if (is.null(par.fixed)) obj$env$last.par.best else c(obj$fn(par.fixed), obj$env$last.par)[-1L]
@@ -238,10 +241,26 @@ sd_report <- function(
       cov.fixed = covariance,
       pdHess = !anyNA(hessian) && all(eigen(hessian, TRUE, only.values = TRUE)$values > 0),
       gradient.fixed = obj$gr(theta), par.random = effects, diag.cov.random = spread,
-      jointPrecision = if (getJointPrecision) model$precision(theta), env = obj$env, reports = reports
+      jointPrecision = if (getJointPrecision) model$precision(theta), env = obj$env, reports = reports,
+      unbiased = if (bias.correct && shape > 0L) list(value = unbiased(obj, theta, reports$values), sd = NA_real_)
     ),
     class = c("gradops_sdreport", "sdreport")
   )
+}
+
+# Means of what is reported over the random effects, in place of its values at their mode: the gradient of the approximate
+# likelihood by numbers, which are 0, times the reports in the joint one (Thorson & Kristensen 2016).
+unbiased <- function(obj, theta, reported) {
+  func <- obj$env$func
+  start <- c(obj$env$parameters, list(.epsilon = 0 * as.double(reported)))
+  joint <- function(p) {
+    at <- function() tensor_aware(func)(p[names(obj$env$parameters)])
+    at() + sum(p$.epsilon * one_vector(reports_of(at, "adreport")))
+  }
+  layout <- obj$env$model$layout
+  model <- likelihood_of(joint, start, unique(layout$tops[layout$random]), obj$env$map) # of the profiled, too, as TMB
+  found <- model$gr(c(theta, start$.epsilon))
+  stats::setNames(found[-seq_along(theta)], names(reported))
 }
 
 #' @export
@@ -254,8 +273,13 @@ summary.gradops_sdreport <- function(
     report = cbind(object$value, as.double(object$sd))
   )
   select <- chosen(select)
-  table <- do.call(rbind, if (select == "all") tables else tables[select])
+  shown <- if (select == "all") names(tables) else select
+  table <- do.call(rbind, tables[shown])
   colnames(table) <- c("Estimate", "Std. Error")
+  if (!is.null(object$unbiased) && "report" %in% shown) {
+    value <- rep(NA_real_, nrow(table) - length(object$value))
+    table <- cbind(table, `Est. (bias.correct)` = c(value, object$unbiased$value), `Std. (bias.correct)` = NA_real_)
+  }
   if (p.value) {
     z <- table[, 1L] / table[, 2L]
     table <- cbind(table, `z value` = z, `Pr(>|z^2|)` = stats::pchisq(z^2, 1, lower.tail = FALSE))

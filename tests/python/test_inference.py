@@ -67,6 +67,26 @@ def test_a_random_intercept_is_integrated_out_exactly(backend):
     assert numpy(model.parameters(theta)["beta"]).shape == (2,)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_profiled_parameters_are_at_their_best(backend):
+    joint = random_intercept(*tensors([Y, X], backend))
+    start = {name: tensors(np.array(x, float), backend) for name, x in START.items()}
+    model = laplace(joint, start, random="u", profile="beta")
+    assert model.names == ["log_sd", "log_tau"] and len(model.random_names) == 8
+    theta = np.array([-0.4, 0.3])
+    cov = np.exp(2 * theta[0]) * np.eye(24) + np.exp(2 * theta[1]) * (GROUP[:, None] == GROUP)
+    design = np.stack([np.ones(24), X], 1)
+    best = np.linalg.solve(design.T @ np.linalg.solve(cov, design), design.T @ np.linalg.solve(cov, Y))
+    value, gradient = model.value_and_grad(theta)
+    np.testing.assert_allclose(numpy(model.parameters(theta)["beta"]), best, rtol=1e-9)
+    np.testing.assert_allclose(value, marginal([*best, *theta]), rtol=1e-12)
+    np.testing.assert_allclose(gradient, slopes(marginal, np.array([*best, *theta]))[2:], rtol=1e-6)
+    with pytest.raises(ArgumentError, match="profiled is not integrated out"):
+        model.importance(theta)
+    with pytest.raises(ArgumentError, match="`profile`: there is no parameter `b`"):
+        laplace(joint, start, random="u", profile="b")
+
+
 def test_the_joint_precision_is_of_all_parameters():
     """Of a model that is normal in all but its variances, which are fixed, it is the joint Hessian itself."""
     model = laplace(random_intercept(Y, X), START, random="u", map={"log_sd": None, "log_tau": None})

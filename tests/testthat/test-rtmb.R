@@ -138,5 +138,35 @@ test_once("the model of RTMB's introduction: estimates, reports, simulations and
   check <- checkConsistency(obj, n = 30)
   expect_gt(check$marginal$p.value, 1e-3)
   expect_output(print(check), "30 simulated data sets")
-  expect_error(MakeADFun(obj$env$func, obj$env$parameters, profile = "mua"), class = "gradops_error_argument")
+  expect_error(MakeADFun(obj$env$func, obj$env$parameters, integrate = "mua"), class = "gradops_error_argument")
+})
+
+test_some("profiled parameters and means of reports are RTMB's", {
+  local_rtmb()
+  data <- list(
+    id = rep(1:6, each = 5), x = rep(c(-1, 0, 1, 2, 0.5), 6),
+    y = c(3, 1, 2, 0, 4, 6, 8, 5, 7, 9, 0, 0, 1, 2, 0, 3, 3, 2, 5, 4, 12, 9, 14, 10, 11, 1, 2, 0, 1, 3)
+  )
+  f <- function(parms) {
+    getAll(parms, data)
+    total <- sum(exp(beta[1] + u))
+    ADREPORT(total)
+    -sum(dnorm(u, 0, exp(logtau), log = TRUE)) - sum(dpois(y, exp(beta[1] + beta[2] * x + u[id]), log = TRUE))
+  }
+  start <- list(beta = c(1, 0), logtau = -0.5, u = numeric(6))
+  obj <- MakeADFun(f, start, random = "u", profile = "beta", silent = TRUE)
+  expect_equal(obj$fn(), 62.8370034445, tolerance = 1e-11)
+  expect_equal(c(obj$gr()), -4.91251674502, tolerance = 1e-9)
+  expect_equal(nlminb(obj$par, obj$fn, obj$gr)$objective, 61.8761950013, tolerance = 1e-11)
+  found <- summary(sdreport(obj, bias.correct = TRUE))
+  expect_equal(
+    unname(found[c(1:4, 10), 1:2]),
+    cbind(
+      c(-0.07953574274, 1.0939730035, 0.00390625944, -0.36129963562, 25.54985374442),
+      c(0.328765552, 0.400314777, 0.088388668, 0.461575003, 2.528825885)
+    ), tolerance = 1e-5
+  )
+  expect_equal(found[["total", 3]], 25.4752056, tolerance = 1e-7)
+  fixed <- MakeADFun(f, start, silent = TRUE)
+  expect_warning(sdreport(fixed, fixed$par, diag(9), bias.correct = TRUE), "without random effects")
 })

@@ -22,16 +22,18 @@ class Layout:
         names: of each.
         random: True for each random effect.
         labels: for each parameter a number; those of one number are one parameter, -1 is fixed. By default none are.
+        profiled: True for each random effect that is maximised over, not integrated out.
 
     Attributes:
         theta, u: the start of the estimated parameters and of the random effects.
         names_of_theta, names_of_u: their names.
+        integrated: of each random effect whether it is integrated out.
         transformed: whether they are free numbers, of which transforms make parameters.
     """
 
     transformed = False
 
-    def __init__(self, values, names: list[str], random=None, labels=None):
+    def __init__(self, values, names: list[str], random=None, labels=None, profiled=None):
         self.values, self.names = np.array(values, float).reshape(-1), list(names)
         size = self.values.size
         random = np.zeros(size, bool) if random is None else np.asarray(random, bool)
@@ -53,6 +55,8 @@ class Layout:
             sources.append(np.flatnonzero(chosen)[first[order]])
             start += len(order)
         self._first = sources[0]
+        profiled = np.zeros(size, bool) if profiled is None else np.asarray(profiled, bool)
+        self.integrated = ~profiled[sources[1]]
         fixed = np.flatnonzero(~free)
         self._place[fixed] = start + np.arange(len(fixed))
         self._fixed = self.values[fixed]
@@ -98,7 +102,7 @@ class Parameters:
             parameter; a start that its transform does not give.
     """
 
-    def __init__(self, start, random=(), map=None, names=None, transforms=None):
+    def __init__(self, start, random=(), map=None, names=None, transforms=None, profile=()):
         start = _as_arrays(start)
         leaves, self.structure = _tree.flatten(start)
         self.order = list(_tree.own_order(self.structure))
@@ -115,10 +119,14 @@ class Parameters:
         sizes = [x.size for x in arrays]
         values = np.concatenate([x.reshape(-1) for x in arrays]) if arrays else np.zeros(0)
         names = names or [name for title, shape in zip(titles, self.shapes) for name in _elements(title, shape)]
-        chosen = _known(_names_in(() if random is None else random, "random"), self.tops, "random")
+        chosen, profiled = (
+            _known(_names_in(() if names is None else names, what), self.tops, what)
+            for names, what in ((random, "random"), (profile, "profile"))
+        )
         self.owners = np.repeat(np.array(self.tops, object), sizes)
         labels = _labels(of_names(map, "map"), self.owners, self.tops)
-        self.layout = Layout(values, names, [top in chosen for top in self.owners], labels)
+        among = [top in chosen or top in profiled for top in self.owners]
+        self.layout = Layout(values, names, among, labels, [top in profiled for top in self.owners])
         self.layout.transformed = bool(given)
         self.cuts = np.cumsum([0, *sizes])
 

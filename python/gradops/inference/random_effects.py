@@ -30,7 +30,7 @@ from .parameters import Layout, Parameters, function_of, listed, shown
 STEPS, HALVINGS, RIDGES = 100, 40, 24
 
 
-def laplace(f: Callable, parameters, *, random, map=None, transforms=None) -> Laplace:
+def laplace(f: Callable, parameters, *, random, map=None, transforms=None, profile=()) -> Laplace:
     """The Laplace approximation of a negative log-likelihood, the random effects integrated out.
 
     Args:
@@ -41,13 +41,15 @@ def laplace(f: Callable, parameters, *, random, map=None, transforms=None) -> La
             label are one parameter, which starts as the first, and None fixes.
         transforms: for names of parameters a transform of :mod:`gradops.inference.transforms`: the model is of its free
             numbers, called "name (free)", which start where ``parameters`` says, and ``f`` takes what they become.
+        profile: the names of parameters that are found with the random effects, where the joint likelihood is largest,
+            and not integrated out: TMB's way with many fixed effects, which leaves few parameters to estimate.
 
     Returns:
         A :class:`Laplace`.
 
     Raises:
-        ArgumentError: an unknown name in ``random``, ``map`` or ``transforms``, or no random effect; a start that is
-            not within its transform.
+        ArgumentError: an unknown name in ``random``, ``map``, ``transforms`` or ``profile``, or no random effect; a
+            start that is not within its transform.
         ArgumentTypeError: a parameter that is no tensor or number; a library without double precision.
         InferenceError: the likelihood has no curvature by a random effect, whatever the values.
         GradientError: ``f`` gives no scalar.
@@ -75,7 +77,7 @@ def laplace(f: Callable, parameters, *, random, map=None, transforms=None) -> La
         :func:`gradops.inference.fit` for estimates with standard errors.
     """
     check_functions("laplace", f=f)
-    found = Parameters(parameters, random, map, transforms=transforms)
+    found = Parameters(parameters, random, map, transforms=transforms, profile=profile)
     return Laplace(function_of(f, found), found.layout, found.tensor, found.tree)
 
 
@@ -118,6 +120,11 @@ class Laplace(Likelihood):
         indices = self._hessian.pattern.tocoo()
         self._pattern, _ = _pattern.at(shape, indices.row, indices.col)
         self._diagonal = self._pattern.places(np.arange(shape[0]), np.arange(shape[0]))
+        kept = layout.integrated[indices.row] & layout.integrated[indices.col]
+        self._integrated = np.flatnonzero(kept)
+        number = np.cumsum(layout.integrated) - 1
+        self._count = int(layout.integrated.sum())
+        self._inner, _ = _pattern.at(2 * (self._count,), number[indices.row[kept]], number[indices.col[kept]])
         flat = [name for name, place in zip(self.random_names, self._diagonal) if place == self._pattern.count]
         if flat:
             raise InferenceError(
@@ -213,6 +220,14 @@ class Laplace(Likelihood):
 
     # Value and gradient -----------------------------------------------------------------------------------------------
 
+    def _by_integrated(self, factor: Factor) -> Factor:
+        """The factor of the Hessian by the effects that are integrated out, of that by all."""
+        if self._count == len(self.random_names):
+            return factor
+        found = sparse_ops.cholesky(self._inner, factor.values[self._integrated])
+        assert found is not None  # as a part of what is positive definite
+        return found
+
     def value(self, theta) -> float:
         """The approximate negative log-likelihood, NaN where the random effects have no mode.
 
@@ -232,11 +247,15 @@ class Laplace(Likelihood):
         except InferenceError as error:
             warnings.warn(str(error), RuntimeWarning, stacklevel=3)
             return np.nan, np.full(theta.shape, np.nan)
-        value += factor.logdet / 2 - u.size * np.log(2 * np.pi) / 2
+        if self._count:
+            value += self._by_integrated(factor).logdet / 2 - self._count * np.log(2 * np.pi) / 2
         return value, self._gradient(theta, u, factor) if wants_gradient else None
 
     def _gradient(self, theta, u, factor: Factor) -> np.ndarray:
-        weights = self.tensor(factor.inverse(np.zeros((self._pattern.count, 0))))
+        weights = np.zeros(self._pattern.count)
+        if self._count:
+            weights[self._integrated] = self._by_integrated(factor).inverse(np.zeros((self._inner.count, 0)))
+        weights = self.tensor(weights)
         given = self.tensor(theta), self.tensor(u)
         by_theta, by_u = (np.asarray(ops.convert_to_numpy(x)) for x in self._outer(*given, weights))
         through = self.tensor(factor.solve(by_u[:, None])[:, 0])
@@ -321,9 +340,11 @@ class Laplace(Likelihood):
             seed: of NumPy's generator.
 
         Raises:
-            ArgumentError: ``draws`` is not even, or less than 4.
+            ArgumentError: ``draws`` is not even, or less than 4; a model with a profile.
             InferenceError: the random effects have no mode.
         """
+        if self._count < len(self.random_names):
+            raise ArgumentError("`importance`: what is profiled is not integrated out.", argument="profile")
         if draws % 2 or draws < 4:
             raise ArgumentError(
                 f"`importance`: `draws` must be an even number, at least 4; got {draws}.", argument="draws"

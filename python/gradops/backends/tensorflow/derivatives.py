@@ -195,7 +195,7 @@ def _push(run, leaves: list, tangents: list) -> tuple:
     with tf.autodiff.ForwardAccumulator(inputs, tangents) as accumulator:
         outputs = run(*inputs)
     products = [accumulator.jvp(y, unconnected_gradients=tf.UnconnectedGradients.ZERO) for y in outputs]
-    return outputs, products
+    return outputs, _dense(products)
 
 
 def _check_dependence(at, strict: bool) -> None:

@@ -23,14 +23,14 @@ def likelihood(f: Callable, values, names: list[str], random, labels) -> Callabl
 
     Args:
         values, names: where the parameters start, and what R calls them.
-        random: 1 for each random effect.
+        random: 1 for each random effect, 2 for one that is profiled.
         labels: for each parameter a number, as of :class:`.Layout`.
 
     Returns:
         A function of the estimated parameters, the number of a question in :data:`QUESTIONS`, and more numbers.
     """
     values, random, labels = (np.reshape(conversion.convert_to_numpy(x), -1) for x in (values, random, labels))
-    layout = Layout(values, names, random == 1, labels.astype(int))
+    layout = Layout(values, names, random > 0, labels.astype(int), random == 2)
     made: list[Likelihood] = []
 
     def joint(theta, u):
