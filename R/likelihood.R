@@ -90,8 +90,13 @@ maximize_likelihood <- function(
   )
   model$ask("start", theta)
   hessian <- if (length(model$random) == 0L) model$he
+  bar <- if (shows_progress()) cli::cli_progress_bar("fit", total = NA, .envir = here <- rlang::current_env())
+  fn <- function(x) {
+    if (!is.null(bar)) cli::cli_progress_update(id = bar, .envir = here)
+    model$fn(x)
+  }
   search <- suppressWarnings(
-    stats::nlminb(theta, model$fn, model$gr, hessian, lower = bounds$lower, upper = bounds$upper, control = control)
+    stats::nlminb(theta, fn, model$gr, hessian, lower = bounds$lower, upper = bounds$upper, control = control)
   )
   found <- model$ask("finish", search$par, c(bounds$lower, bounds$upper))
   names <- names(theta)

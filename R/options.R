@@ -48,6 +48,11 @@ apply_options <- function() {
 # The place where cli keeps progress bars, instead of in a function's frame.
 bars <- new.env()
 
+# Where somebody looks: not in documents, nor in runs by nobody.
+shows_progress <- function() {
+  isTRUE(getOption("gradops.progress", interactive() && !isTRUE(getOption("knitr.in.progress"))))
+}
+
 # A progress bar for Python: begun and moved on, and ended with `done` NULL.
 show_progress <- function(label, total, done) {
   bar <- state$progress
@@ -56,8 +61,9 @@ show_progress <- function(label, total, done) {
     state$progress <- NULL
   } else if (!is.null(bar)) {
     cli::cli_progress_update(set = done, id = bar, .envir = bars)
-  } else if (isTRUE(getOption("gradops.progress", interactive()))) {
-    state$progress <- cli::cli_progress_bar(label, total = total, .auto_close = FALSE, .envir = bars)
+  } else if (shows_progress()) {
+    withr::local_options(cli.progress_show_after = 0) # Python has waited
+    state$progress <- cli::cli_progress_bar(label, total = total %||% NA, .auto_close = FALSE, .envir = bars)
   }
   NULL
 }

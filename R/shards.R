@@ -73,7 +73,7 @@ in_process <- function(f, shards, jit) {
   })
   summed <- function(which, arguments) {
     total <- NULL
-    progress <- isTRUE(getOption("gradops.progress", interactive()))
+    progress <- shows_progress()
     if (progress) cli::cli_progress_bar("objective", total = length(held))
     for (shard in names(held)) {
       found <- rlang::try_fetch(

@@ -9,6 +9,8 @@ from html import escape
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 LETTERS = 2000
 """The most letters of a text that are shown; of a longer one, the beginning and the end."""
+ROWS = 30
+"""The most rows of a table that are shown."""
 
 
 def words(text: str) -> str:
@@ -38,10 +40,19 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], of_text: Sequence[
 
     def line(kind: str, cells: Sequence[str]) -> str:
         sides = ("left" if i in of_text else "right" for i in range(len(cells)))
-        return "".join(f'<{kind} style="text-align: {s}">{words(c)}</{kind}>' for s, c in zip(sides, cells))
+        scope = ' scope="col"' if kind == "th" else ""
+        return "".join(f'<{kind}{scope} style="text-align: {s}">{words(c)}</{kind}>' for s, c in zip(sides, cells))
 
     body = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
     return f"<table><thead><tr>{line('th', head)}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def aligned(rows: Sequence[Sequence[str]], of_text: Sequence[int] = (0,), least: Sequence[int] = ()) -> list[str]:
+    """Rows of texts as lines, whose columns are as wide as their widest, and at ``least`` so wide."""
+    least = [*least, *[0] * len(rows[0])]
+    widths = [max(w, *map(len, column)) for w, column in zip(least, zip(*rows))]
+    sides = ["<" if i in of_text else ">" for i in range(len(widths))]
+    return ["  ".join(f"{c:{s}{w}}" for c, s, w in zip(row, sides, widths)).rstrip() for row in rows]
 
 
 def folded(title: str, part: str) -> str:

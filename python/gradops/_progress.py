@@ -8,21 +8,21 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-_PATIENCE = 2.0
+patience = 2.0
+"""How many seconds something takes before a bar is shown."""
 
 host: Callable | None = None
 """The function that makes a bar instead of rich, where another language shows it: R."""
 
 
 @contextlib.contextmanager
-def track(total: int, label: str, wanted: bool | None = None) -> Iterator[Callable[[int], None]]:
-    """A function that is called with each step's size and moves a bar.
+def track(total: int | None, label: str, wanted: bool | None = None) -> Iterator[Callable[[int], None]]:
+    """A function that is called with each step's size and moves a bar; ``total``: None where nobody knows it.
 
     ``wanted``: True shows it from the start, without ``rich`` in lines of percents; False never;
-    None after two seconds, where there is a terminal and ``rich``.
+    None after two seconds, where there is a terminal and ``rich``, so not in a notebook or a document.
     """
-    patience = 0.0 if wanted or host is not None else _PATIENCE  # R waits itself
-    progress = _Progress(total, label, patience, lines=bool(wanted))
+    progress = _Progress(total, label, 0.0 if wanted else patience, lines=bool(wanted))
     try:
         yield (lambda size: None) if wanted is False else progress.advance
     finally:
@@ -35,7 +35,7 @@ class _Progress:
     shown = False
     """True while there is a bar: what goes on within another loop shows none."""
 
-    def __init__(self, total: int, label: str, patience: float, lines: bool):
+    def __init__(self, total: int | None, label: str, patience: float, lines: bool):
         self.total, self.label, self.lines = total, label, lines
         self.done, self.tenth = 0, -1
         self.start = time.monotonic() + patience
@@ -52,7 +52,7 @@ class _Progress:
                 self.task = self.bar.add_task(self.label, total=self.total)
         if self.bar is not None:
             self.bar.update(self.task, completed=self.done)
-        elif self.lines:
+        elif self.lines and self.total is not None:
             tenth = 10 * self.done // max(1, self.total)
             if tenth != self.tenth:
                 self.tenth = tenth

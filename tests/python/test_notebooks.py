@@ -1,18 +1,20 @@
 """What notebooks show of variables, compiled functions, graphs and profiles: HTML that can be pasted anywhere."""
 
 import re
+import sys
+import types
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
-from gradops import Variable, autodiff, backends, grad, jit, ops
+from gradops import Variable, _progress, autodiff, backends, functional, grad, inference, jit, ops
 from gradops.autodiff import profiler
 
 NASTY = "<b>not bold</b> & 'this' \"that\" $x^2$ <script>alert(1)</script></pre>\x00\x1b[31m \ud800"
 TAGS = {"div", "strong", "pre", "details", "summary", "table", "thead", "tbody", "tr", "th", "td"}
-PICTURE = {"svg", "defs", "marker", "path", "rect", "text"}
+PICTURE = {"svg", "title", "defs", "marker", "path", "rect", "text"}
 
 
 class Page(HTMLParser):
@@ -155,3 +157,160 @@ def test_a_profile_shows_its_table():
     for name in ("self %", "calls", "bytes"):
         assert name in page.texts
     assert "multiply backward" in profile.table() and profile.table().splitlines()[1].startswith("---")
+
+
+# Fits, random effects, densities and draws.
+
+
+def of_inference(name: str) -> dict:
+    def joint(p):
+        return (3.0 - p[name] - p["u"]) ** 2 / 2 + p["u"] ** 2 / 2
+
+    found = inference.fit(joint, {name: 1.0, "u": 0.0}, random="u")
+    target = inference.posterior(lambda p: ops.sum(p[name] ** 2) / 2, {name: np.zeros(40)})
+    return {
+        "fit": found,
+        "model": found.model,
+        "draws": found.draws(100, seed=1),
+        "posterior": target,
+        "likelihood": target.model,
+    }
+
+
+@pytest.mark.parametrize("kind", ["fit", "model", "draws", "posterior", "likelihood"])
+def test_fits_and_their_like_show_tables(kind):
+    name = NASTY[:40].replace("[", "(")
+    shown = of_inference(name)[kind]
+    page = page_of(shown)
+    assert name[:20] in page.text and "table" in page.tags and "th" in page.tags
+    assert "<b>" not in repr(shown) or "gradops" in repr(shown)
+    if kind == "fit":
+        assert {"parameter", "estimate", "std. error"} <= set(page.texts) and "1 random effects" in page.text
+    if kind in ("posterior", "likelihood"):
+        assert page.tags.count("tr") == 31 and "[... 10 more]" in page.text
+
+
+def test_what_is_wrong_with_a_fit_is_shown():
+    with pytest.warns(RuntimeWarning):
+        found = inference.fit(lambda p: (p["a"] + p["b"]) ** 2, {"a": 1.0, "b": 0.0})
+    assert "not identified" in page_of(found).text
+
+
+def test_reports_line_up():
+    values = {"a": 1e-12, "a_long_name": -123456.0, "b": 1.0}
+    found = inference.fit(lambda p: sum((p[k] - x) ** 2 for k, x in values.items()), dict.fromkeys(values, 0.0))
+    lines = found.summary().splitlines()[1:]
+    assert len({len(line) for line in lines}) == 1 and lines[0].rstrip().endswith("P>|z|")
+    ends = [match.end() for match in re.finditer(r"\S+( \S+)*", lines[0])]
+    for line in lines[1:]:
+        assert all(line[end - 1] != " " and line[end : end + 1] in ("", " ") for end in ends), line
+
+
+def test_rows_of_higher_derivatives_are_called_so():
+    x = Variable(np.ones((1, 9, 1)), requires_grad=True)
+    with profiler.profile(with_torch=False) as profile:
+        (first,) = autodiff.grad(ops.sum(ops.conv(x, np.ones((2, 1, 1))) ** 3), [x], create_graph=True)
+        (second,) = autodiff.grad(ops.sum(first**2), [x], create_graph=True)
+        autodiff.grad(ops.sum(second**2), [x])
+        with profiler.record_function("all backward backward"):
+            pass
+    names = {row.name for row in profile.rows()}
+    assert {"conv", "conv backward", "conv: second derivative", "all backward backward"} <= names
+    assert not any("_to_" in name for name in names - {"broadcast_to"})
+    event = profiler.Event("matmul backward backward", "backward", 0.0, 1.0)
+    profile._events.append(event)
+    assert "matmul: second derivative" in profile.table()
+
+
+def test_a_picture_is_told_and_legible_on_a_dark_page():
+    x = Variable([1.0, 2.0], requires_grad=True)
+    root = ET.fromstring(autodiff.draw((x * x).sum(), params={NASTY: x})._repr_svg_())
+    space = "{http://www.w3.org/2000/svg}"
+    assert root.get("role") == "img" and root.find(f"{space}title").text.startswith("The graph of sum: 3 boxes, from")
+    assert all(text.get("fill") == "#000" for text in root.iter(f"{space}text"))
+    for box in root.iter(f"{space}rect"):
+        assert luminance(box.get("fill")) > 0.7  # under black letters
+    for line in (box.get("stroke") for box in root.iter() if box.get("stroke")):
+        for page in ("#fff", "#1e1e1e"):
+            low, high = sorted((luminance(line), luminance(page)))
+            assert (high + 0.05) / (low + 0.05) > 3  # WCAG 2.1, 1.4.11
+
+
+def luminance(color: str) -> float:
+    digits = color[1:] if len(color) == 7 else "".join(2 * c for c in color[1:])
+    parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear))
+
+
+# Progress, in a terminal that is none and by a clock that is set.
+
+
+class Bar:
+    def __init__(self):
+        self.said = []
+
+    def start(self): ...
+
+    def add_task(self, label, total):
+        self.said.append((label, total))
+        return 0
+
+    def update(self, task, completed):
+        self.said.append(completed)
+
+    def stop(self):
+        self.said.append("stopped")
+
+
+def long_ones() -> dict:
+    """By label, what may take long, and how many steps it says that it has."""
+    x = np.ones(3)
+    variable = Variable(x, requires_grad=True)
+    shards = functional.objective(lambda w, y: ops.sum((w - y) ** 2), [x, x])
+    density = inference.posterior(lambda p: p["a"] ** 2 / 2, {"a": 0.0})
+    found = inference.fit(lambda p: ops.cosh(p["a"] - 1.0) + (p["b"] - p["a"]) ** 4 + p["b"] ** 2, {"a": 0.0, "b": 9.0})
+    return {
+        "compiling": (lambda: jit(lambda x: ops.sin(x) * 2)(x), 2),
+        "gradcheck": (lambda: autodiff.gradcheck(ops.exp, variable), None),
+        "objective": (lambda: shards.value_and_grad(np.float64(1.0)), 2),
+        "draws": (lambda: density.sample(5, tune=20, chains=1, seed=1), 25),
+        "profile": (lambda: found.profile("a"), 12),
+        "fit": (lambda: inference.fit(lambda p: ops.cosh(p["a"] - 1.0), {"a": 0.0}), ...),
+    }
+
+
+@pytest.mark.parametrize("label", ["compiling", "gradcheck", "objective", "draws", "profile", "fit"])
+def test_what_takes_long_shows_progress_after_two_seconds(label, monkeypatch):
+    run, total = long_ones()[label]
+    bar, now = Bar(), [0.0]
+
+    def clock():
+        now[0] += step
+        return now[0]
+
+    monkeypatch.setattr(_progress, "time", types.SimpleNamespace(monotonic=clock))
+    monkeypatch.setattr(_progress, "_bar", lambda anywhere: bar)
+    step = 1e-9
+    run()
+    assert bar.said == []
+    step = 2.0
+    run()
+    (said, steps), *rest = bar.said[:2]
+    assert label == said and rest and "stopped" in bar.said
+    if total is not None:
+        assert steps == (None if total is ... else total)
+
+
+def test_no_progress_where_nobody_looks(monkeypatch, capsys):
+    """Neither in a notebook or document, whose stderr is no terminal, nor where rich is not installed."""
+    assert _progress._bar(False) is None
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    monkeypatch.setattr(sys, "stderr", types.SimpleNamespace(isatty=lambda: True, write=print, flush=lambda: None))
+    assert _progress._bar(False) is None
+
+
+def test_a_terminal_has_a_bar(monkeypatch):
+    pytest.importorskip("rich")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert type(_progress._bar(False)).__module__ == "rich.progress"

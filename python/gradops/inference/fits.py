@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _scipy, _tree, ops
+from .. import _html, _scipy, _tree, ops
+from .._progress import track
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError
 from ..ops._structures import check_functions
@@ -99,7 +100,8 @@ def estimated(model: Likelihood, lower: np.ndarray, upper: np.ndarray, nobs: int
         raise ArgumentError("`fit`: there is no parameter to estimate: all are fixed or random.", argument="start")
     start = np.clip(model.start, lower, upper)
     model.check(start)
-    theta, hessian = minimum(model, start, lower, upper)
+    with track(None, "fit") as advance:
+        theta, hessian = minimum(model, start, lower, upper, advance)
     return Fit(model, theta, hessian, (lower, upper), nobs)
 
 
@@ -111,12 +113,15 @@ def _length(data) -> int | None:
 # The search -----------------------------------------------------------------------------------------------------------
 
 
-def minimum(model: Any, start: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The place where a model's value is least, and its Hessian there."""
+def minimum(
+    model: Any, start: np.ndarray, lower: np.ndarray, upper: np.ndarray, advance: Callable = lambda size: None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The place where a model's value is least, and its Hessian there; ``advance`` is called at each evaluation."""
     if not start.size:
         return start, np.zeros((0, 0))
 
     def value_and_grad(theta):
+        advance(1)
         value, gradient = model.value_and_grad(theta)
         bad = not np.isfinite(value) or not np.isfinite(gradient).all()
         return (np.inf, np.zeros_like(theta)) if bad else (value, gradient)
@@ -218,9 +223,9 @@ class Fit:
         ...     return ops.sum(0.5 * ((y - p["mean"]) / ops.exp(p["log_sd"])) ** 2 + p["log_sd"])
         >>> print(fit(nll, {"mean": 4.0, "log_sd": 0.0}).summary())
         negative log-likelihood 0.1434, AIC 4.287
-                estimate std. error        z    P>|z|
-        mean        5.08     0.2791     18.2   <1e-15
-        log_sd   -0.4713     0.3162    -1.49    0.136
+                estimate  std. error        z    P>|z|
+        mean        5.08      0.2791     18.2   <1e-15
+        log_sd   -0.4713      0.3162    -1.49    0.136
 
         The gradient is 0 at the estimate:
 
@@ -369,7 +374,13 @@ class Fit:
         z = float(_scipy.special.ndtri(1 - alpha / 2))
         if method == "wald":
             return self.theta[:, None] + z * self._se[:, None] * np.array([-1.0, 1.0])
-        return np.array([[self._profiled(k, z, side) for side in (-1, 1)] for k in range(self.theta.size)])
+        found = []
+        with track(2 * self.theta.size, "profile") as advance:
+            for k in range(self.theta.size):
+                for side in (-1, 1):
+                    found.append(self._profiled(k, z, side))
+                    advance(1)
+        return np.reshape(found, (-1, 2))
 
     def profile(self, parameter: str | int, alpha: float = 0.01, points: int = 6) -> tuple[np.ndarray, np.ndarray]:
         """The likelihood where a parameter has values, the others estimated again.
@@ -394,11 +405,13 @@ class Fit:
         k = self.names.index(parameter) if isinstance(parameter, str) else parameter
         z = float(_scipy.special.ndtri(1 - alpha / 2))
         found = {0.0: 0.0}
-        for side in (-1, 1):
-            end, excess = self._profiled(k, z, side) - self.theta[k], self._excess(k)
-            end = end if np.isfinite(end) else 2 * side * z * self._se[k]
-            for by in np.linspace(0, end, points + 1)[1:].tolist():
-                found[by] = side * np.sqrt(max(2 * excess(by), 0.0))
+        with track(2 * points, "profile") as advance:
+            for side in (-1, 1):
+                end, excess = self._profiled(k, z, side) - self.theta[k], self._excess(k)
+                end = end if np.isfinite(end) else 2 * side * z * self._se[k]
+                for by in np.linspace(0, end, points + 1)[1:].tolist():
+                    found[by] = side * np.sqrt(max(2 * excess(by), 0.0))
+                    advance(1)
         return self.theta[k] + np.array(sorted(found)), np.array([found[by] for by in sorted(found)])
 
     def _excess(self, k: int) -> Callable[[float], float]:
@@ -432,21 +445,27 @@ class Fit:
 
     def summary(self) -> str:
         """The estimates as a table, and what was found wrong."""
-        return "\n".join([self._heading(), *self._rows(), *(f"! {problem}" for problem in self.problems)])
+        rows = _html.aligned(self._rows(), least=(0, 8, 10, 7, 7))
+        return "\n".join([self._heading(), *rows, *(f"! {problem}" for problem in self.problems)])
+
+    def _repr_html_(self) -> str:
+        head, *rows = self._rows()
+        problems = [_html.verbatim("\n".join(self.problems))] if self.problems else []
+        return _html.block("fit", self._heading(), _html.table(["parameter", *head[1:]], rows), *problems)
 
     def _heading(self) -> str:
         effects = f", {self.model.layout.u.size} random effects" if self.model.layout.u.size else ""
         seen = "" if self.nobs is None else f", {self.nobs} observations"
         return f"negative log-likelihood {self.value:.4g}, AIC {self.aic:.4g}{seen}{effects}"
 
-    def _rows(self):
-        width = max(map(len, self.names))
-        yield " " * width + "  estimate std. error        z    P>|z|"
+    def _rows(self) -> list[list[str]]:
+        found = [["", "estimate", "std. error", "z", "P>|z|"]]
         for name, x, se in zip(self.names, self.theta, self._se):
             z = x / se
             p = 2 * float(_scipy.special.ndtr(-abs(z)))
             tail = "<1e-15" if p < 1e-15 else f"{p:.3g}"
-            yield f"{name:<{width}}  {x:>8.4g} {se:>10.4g} {z:>8.3g} {tail:>8}"
+            found.append([name, f"{x:.4g}", f"{se:.4g}", f"{z:.3g}", tail])
+        return found
 
     def __repr__(self) -> str:
         return f"<gradops fit of {listed(self.names)}: {self._heading()}>"

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import backends, functional, ops
+from .. import _html, backends, functional, ops
 from ..errors import InferenceError, ShapeError
 from ..jit import jit
 from ..jit.compiled import Compiled
 from ..jit.scalar_blocks import expanded
-from .parameters import Layout, shown
+from .parameters import Layout, listed, shown
 
 
 class Likelihood:
@@ -34,6 +34,19 @@ class Likelihood:
         self._on_numpy, self._eager = isinstance(nothing, np.ndarray), owner.derivatives.own_tape
         self._first = self._compiled(functional.value_and_grad(lambda theta: f(theta, nothing)))
         self._second = self._compiled(lambda theta: functional.hessian(lambda x: f(x, nothing), theta))
+
+    def __repr__(self) -> str:
+        return f"<gradops {type(self).__name__.lower()}, {self._about()}>"
+
+    def _about(self) -> str:
+        effects = f", {self.layout.u.size} random effects" if self.layout.u.size else ""
+        return f"a function of {listed(self.names)}{effects}"
+
+    def _repr_html_(self) -> str:
+        rows = [[name, f"{x:.4g}"] for name, x in zip(self.names[: _html.ROWS], self.start)]
+        more = len(self.names) - len(rows)
+        shown = _html.table(["parameter", "start"], rows) + (_html.verbatim(f"[... {more} more]") if more else "")
+        return _html.block(type(self).__name__, self._about(), shown)
 
     def _compiled(self, function: Callable) -> Any:
         """A function compiled, but on a library that records as it runs and takes longer to compile than to run."""

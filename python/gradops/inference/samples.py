@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _names, _tree
+from .. import _html, _names, _tree
 from .._progress import track
 from ..errors import ArgumentError, InferenceError
 from ..ops._structures import check_functions
 from .likelihood import Likelihood
-from .parameters import Parameters, function_of, shown, titles_of
+from .parameters import Parameters, function_of, listed, shown, titles_of
 from .random_effects import Laplace
 
 DEEPEST = 10
@@ -96,6 +96,12 @@ class Posterior:
 
     def __init__(self, model: Likelihood):
         self.model, self.names, self.start = model, model.names, model.start
+
+    def __repr__(self) -> str:
+        return f"<gradops posterior, {self.model._about()}>"
+
+    def _repr_html_(self) -> str:
+        return self.model._repr_html_()
 
     def logp(self, x) -> float:
         """The logarithm of the density, of a vector; minus infinity where it is not a number."""
@@ -212,6 +218,21 @@ class Draws:
                 title = f"{name}[{', '.join(map(str, at))}]" if at else name
                 found[title] = {"mean": float(column.mean()), "sd": float(column.std()), **_mixing(column)}
         return found
+
+    def __repr__(self) -> str:
+        return f"<gradops draws of {listed(list(self.posterior))}: {self._about()}>"
+
+    def _about(self) -> str:
+        chains, draws = self.free.shape[:2]
+        return f"{chains} {'chain' if chains == 1 else 'chains'} of {draws}"
+
+    def _repr_html_(self) -> str:
+        found = self.summary()
+        rows = [[name, *(f"{x:.4g}" for x in row.values())] for name, row in list(found.items())[: _html.ROWS]]
+        more = [_html.verbatim(f"[... {len(found) - len(rows)} more]")] if len(found) > len(rows) else []
+        return _html.block(
+            "draws", self._about(), _html.table(["parameter", "mean", "sd", "ess", "r_hat"], rows), *more
+        )
 
     def to_arviz(self) -> Any:
         """ArviZ's object of these draws, of its version that is installed: a ``DataTree`` or an ``InferenceData``.

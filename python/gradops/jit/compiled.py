@@ -12,6 +12,7 @@ from typing import Any, Generic, overload
 import numpy as np
 
 from .. import _html, _pickling, _tree, backends, config
+from .._progress import track
 from .._scopes import changed
 from ..annotations import P, R
 from ..autodiff.variable import Variable, data_of
@@ -340,8 +341,8 @@ def _compared(value, position: int):
 
 def trace(f: Callable, tensors: list, analyse: Callable | None = None) -> Callable:
     """The program of one call of ``f`` on NumPy's arrays; ``analyse`` as of :class:`Compiled`."""
-    with _uncollected():
-        return _trace(f, tensors, analyse)
+    with _uncollected(), track(2, "compiling") as advance:
+        return _trace(f, tensors, analyse, advance)
 
 
 @contextlib.contextmanager
@@ -359,7 +360,7 @@ def _uncollected():
             gc.enable()
 
 
-def _trace(f: Callable, tensors: list, analyse: Callable | None) -> Callable:
+def _trace(f: Callable, tensors: list, analyse: Callable | None, advance: Callable) -> Callable:
     register()
     program = Program(in_blocks=True)
     guards = Guards()
@@ -373,6 +374,7 @@ def _trace(f: Callable, tensors: list, analyse: Callable | None) -> Callable:
             raise
     leaves, form = _tree.flatten(result)
     outputs = [_output(x, program) for x in leaves]
+    advance(1)
     del result, leaves
     program.guards = None
     program.finish()

@@ -253,28 +253,36 @@ def to_svg(y, params: Mapping[str, Any] | None = None) -> str:
             before, start = points[i - 1][0], points[i - 1][1] + tall
             end = y2 if i == len(points) - 1 else y2 + tall
             path += f" C{before:.0f} {start + 16} {x:.0f} {y2 - 16} {x:.0f} {y2}" + (f" L{x:.0f} {end}" * (end != y2))
-        parts.append(f'<path d="{path}" fill="none" stroke="#555" marker-end="url(#{tip})"/>')
+        parts.append(f'<path d="{path}" fill="none" stroke="#888" marker-end="url(#{tip})"/>')
     for box in found.values():
         x, top, w = edge + letter * box.x, edge + step * box.level, letter * box.width
         color = {"operation": "#fff", "leaf": "#cfe8fc", "result": "#e8f5d0"}[box.kind]
         parts.append(
             f'<rect x="{x - w / 2:.0f}" y="{top}" width="{w:.0f}" height="{tall}" '
-            f'rx="{17 if box.kind == "leaf" else 4}" fill="{color}" stroke="#333"/>'
+            f'rx="{17 if box.kind == "leaf" else 4}" fill="{color}" stroke="#888"/>'
         )
         lines = [line for line in (box.name, box.about) if line]
         for i, line in enumerate(lines):
             y2 = top + (21 if len(lines) == 1 else 14 + 14 * i)
-            parts.append(f'<text x="{x:.0f}" y="{y2}" text-anchor="middle">{_html.words(line)}</text>')
+            parts.append(f'<text x="{x:.0f}" y="{y2}" text-anchor="middle" fill="#000">{_html.words(line)}</text>')
     wide = 2 * edge + letter * max(
         [b.x + b.width / 2 for b in found.values()] + [x for way in ways.values() for x in way]
     )
     high = 2 * edge + step * max(box.level for box in found.values()) + tall
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide:.0f}" height="{high}" '
-        f'viewBox="0 0 {wide:.0f} {high}" font-family="sans-serif" font-size="11">'
+        f'viewBox="0 0 {wide:.0f} {high}" font-family="sans-serif" font-size="11" role="img">'
+        f"<title>{_html.words(_told(found))}</title>"
         f'<defs><marker id="{tip}" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-        '<path d="M0 0 L8 4 L0 8 z" fill="#555"/></marker></defs>' + "".join(parts) + "</svg>\n"
+        '<path d="M0 0 L8 4 L0 8 z" fill="#888"/></marker></defs>' + "".join(parts) + "</svg>\n"
     )
+
+
+def _told(found: dict[str, Box]) -> str:
+    """A picture in words, for those who hear it."""
+    results = [box.name for box in found.values() if box.kind == "result"]
+    leaves = [box.name for box in found.values() if box.kind == "leaf"]
+    return f"The graph of {', '.join(results[:3])}: {len(found)} boxes, from {', '.join(leaves[:9]) or 'no leaves'}"
 
 
 FEW = 60

@@ -241,8 +241,8 @@ class profile:
         """
         found: dict[tuple, Row] = {}
         for event in self.events:
-            key = (event.name, event.kind, event.shapes if by_shape else ())
-            row = found.setdefault(key, Row(event.name, event.kind, shapes=key[2]))
+            key = (_said(event), event.kind, event.shapes if by_shape else ())
+            row = found.setdefault(key, Row(key[0], event.kind, shapes=key[2]))
             row.calls += 1
             row.total += event.total
             row.self += event.self
@@ -265,12 +265,7 @@ class profile:
     def table(self, sort_by: str | None = "self_time", row_limit: int = 100, by_shape: bool = False) -> str:
         """The rows as text, with times in readable units and shares of the whole."""
         cells, rest = self._cells(sort_by, row_limit, by_shape)
-        widths = [max(map(len, column)) for column in zip(*cells)]
-        lines = [
-            "  ".join(c.ljust(w) if i in (0, 7) else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip()
-            for line in cells
-        ]
-        lines.insert(1, "  ".join("-" * w for w in widths))
+        lines = _html.aligned([cells[0], ["-" * max(map(len, column)) for column in zip(*cells)], *cells[1:]], (0, 7))
         return "\n".join([*lines, *rest])
 
     def _cells(self, sort_by: str | None, row_limit: int, by_shape: bool) -> tuple[list[list[str]], list[str]]:
@@ -390,6 +385,25 @@ class record_function:
                 return function(*args, **kwargs)
 
         return wrapped
+
+
+_PARTS = {"conv_to_inputs": ("conv", 1), "conv_to_kernel": ("conv", 1), "conv_to_output": ("conv", 2)}
+"""Ops that users do not call: of which op they are a derivative, and of which order."""
+_ORDERS = {2: "second", 3: "third"}
+
+
+def _said(event: Event) -> str:
+    """The name of its row: the gradient of an operation of the backward pass is a higher derivative."""
+    if event.kind == "label":
+        return event.name
+    operation = event.name
+    while operation.endswith(" backward"):
+        operation = operation.removesuffix(" backward")
+    name, order = _PARTS.get(operation, (operation, 0))
+    order += event.name.count(" backward")
+    return (
+        f"{name}{['', ' backward'][order]}" if order < 2 else f"{name}: {_ORDERS.get(order, f'{order}th')} derivative"
+    )
 
 
 def running() -> bool:

@@ -117,8 +117,12 @@ def choose_backend(name: str) -> Callable[[], None]:
     return leave
 
 
-def set_progress(show: Callable) -> None:
-    """Show progress by R: ``show(label, total, done)`` is an R function, at the end called without ``done``."""
+def set_progress(show: Callable, patience: float) -> None:
+    """Show progress by R, after so many seconds.
+
+    ``show(label, total, done)`` is an R function, at the end called without ``done``.
+    """
+    _progress.patience = float(patience)
     _progress.host = lambda: _Bar(show)
 
 
@@ -131,7 +135,7 @@ class _Bar:
     def start(self) -> None:
         pass
 
-    def add_task(self, label: str, total: int) -> None:
+    def add_task(self, label: str, total: int | None) -> None:
         self._label, self._total = label, total
 
     def update(self, task, completed: int) -> None:
