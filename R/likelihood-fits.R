@@ -44,6 +44,25 @@ print.summary.gradops_fit <- function(x, digits = max(3L, getOption("digits") - 
   invisible(x)
 }
 
+#' @rdname maximize_likelihood
+#' @param x A fit.
+#' @export
+plot.gradops_fit <- function(x, level = 0.95, ...) {
+  estimates <- x$coefficients
+  ends <- stats::confint(x, level = level)
+  rows <- rev(seq_along(estimates))
+  before <- graphics::par("mai")
+  on.exit(graphics::par(mai = before))
+  graphics::par(mai = replace(before, 2L, 0.3 + max(graphics::strwidth(names(estimates), "inches"))))
+  across <- range(estimates, ends, finite = TRUE)
+  settings <- list(xlab = sprintf("estimate and %g%% interval", 100 * level), ylab = "", pch = 19, yaxt = "n")
+  do.call(graphics::plot, c(list(estimates, rows, xlim = across), utils::modifyList(settings, list(...))))
+  graphics::axis(2, rows, names(estimates), las = 1)
+  graphics::segments(ends[, 1L], rows, ends[, 2L], rows)
+  graphics::abline(v = 0, lty = 3L)
+  invisible(x)
+}
+
 #' @export
 coef.gradops_fit <- function(object, ...) object$coefficients
 

@@ -121,8 +121,7 @@ completions_tensor <- function(x, pattern = "") {
 # A matrix or vector is a table where the document shows data frames as tables, and else what the console shows.
 knit_print_tensor <- function(x, options = list(), ...) {
   shown <- shown_values(x)
-  as_table <- isTRUE(knitr::opts_knit$get("rmarkdown.df_print") %in% c("kable", "paged"))
-  if (!as_table || is.null(shown) || length(dim(shown$values)) > 2 || length(shown$values) == 0) {
+  if (!shows_tables() || is.null(shown) || length(dim(shown$values)) > 2 || length(shown$values) == 0) {
     return(knitr::normal_print(x))
   }
   values <- shown$values
@@ -133,6 +132,8 @@ knit_print_tensor <- function(x, options = list(), ...) {
   knitr::knit_print(table, options, ...)
 }
 
+shows_tables <- function() isTRUE(knitr::opts_knit$get("rmarkdown.df_print") %in% c("kable", "paged"))
+
 # The printed text, without what HTML takes for a tag.
 describe_plainly <- function(x) {
   gsub("^<|>$", "", format_tensor(x))
@@ -142,6 +143,35 @@ describe_plainly <- function(x) {
 #' @exportS3Method knitr::knit_print
 knit_print.gradops_profile <- function(x, options = list(), ...) {
   knitr::knit_print(knitr::kable(readable(x), align = "llrrrr"), options, ...)
+}
+
+#' @noRd
+#' @exportS3Method knitr::knit_print
+knit_print.gradops_fit <- function(x, options = list(), ...) {
+  knit_print.summary.gradops_fit(summary(x), options, ...)
+}
+
+#' @noRd
+#' @exportS3Method knitr::knit_print
+knit_print.summary.gradops_fit <- function(x, options = list(), ...) {
+  if (!shows_tables()) {
+    return(knitr::normal_print(x))
+  }
+  about <- c(
+    sprintf("log-likelihood %.4g, AIC %.4g", as.numeric(x$logLik), x$AIC),
+    if (length(x$random) > 0L) sprintf("%d random effects", length(x$random)),
+    as.character(x$problems)
+  )
+  knitr::knit_print(knitr::kable(x$coefficients, digits = 4, caption = paste(about, collapse = "; ")), options, ...)
+}
+
+#' @noRd
+#' @exportS3Method knitr::knit_print
+knit_print.gradops_call_profile <- function(x, options = list(), ...) {
+  if (!shows_tables()) {
+    return(knitr::normal_print(x))
+  }
+  knitr::knit_print(knitr::kable(as.data.frame(x), digits = 4), options, ...)
 }
 
 #' @noRd

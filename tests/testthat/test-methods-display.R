@@ -133,3 +133,41 @@ test_once("in documents, tensors and profiles follow how data frames are shown",
   expect_match(shown, "exp.*forward")
   expect_match(shown, " ms")
 })
+
+test_once("fits are tables in documents, and pictures", {
+  skip_without()
+  skip_if_not_installed("knitr")
+  local_backend("numpy")
+  y <- c(1.2, 0.7, 2.1, 1.4, 0.3, 1.9)
+  nll <- function(p) -sum(dnorm(y, p["mean"], exp(p["log<sd>"]), log = TRUE))
+  fit <- maximize_likelihood(nll, c(mean = 0, `log<sd>` = 0))
+  expect_output(knitr::knit_print(fit), "log-likelihood .*, AIC")
+  old <- knitr::opts_knit$get("rmarkdown.df_print")
+  withr::defer(knitr::opts_knit$set(rmarkdown.df_print = old))
+  knitr::opts_knit$set(rmarkdown.df_print = "kable")
+  shown <- paste(knitr::knit_print(fit), collapse = "\n")
+  expect_match(shown, "log-likelihood .*AIC")
+  expect_match(shown, sprintf("mean *\\| *%.4f", mean(y)))
+  expect_identical(paste(knitr::knit_print(summary(fit)), collapse = "\n"), shown)
+  file <- withr::local_tempfile(fileext = ".svg")
+  skip_if_not(capabilities("cairo"))
+  grDevices::svg(file)
+  expect_identical(plot(fit, main = "two"), fit)
+  grDevices::dev.off()
+  expect_gt(file.size(file), 2000)
+})
+
+test_once("progress is shown where somebody looks", {
+  expect_identical(shows_progress(), interactive())
+  withr::with_options(list(gradops.progress = TRUE), expect_true(shows_progress()))
+  withr::with_options(list(rlang_interactive = TRUE, knitr.in.progress = TRUE), expect_false(shows_progress()))
+})
+
+test_once("a fit shows progress", {
+  skip_without()
+  skip_if(is_loaded_from_source(), "needs the installed package")
+  code <- "fit <- maximize_likelihood(function(p) (p$a - 1)^4 + p$a^2, list(a = 9))"
+  asked <- "options(gradops.progress = TRUE, cli.progress_show_after = 0)"
+  expect_match(paste(in_new_process(c(asked, code)), collapse = ""), "fit")
+  expect_identical(paste(in_new_process(code), collapse = ""), "")
+})

@@ -401,9 +401,9 @@ def _said(event: Event) -> str:
         operation = operation.removesuffix(" backward")
     name, order = _PARTS.get(operation, (operation, 0))
     order += event.name.count(" backward")
-    return (
-        f"{name}{['', ' backward'][order]}" if order < 2 else f"{name}: {_ORDERS.get(order, f'{order}th')} derivative"
-    )
+    if order < 2:
+        return name + " backward" * order
+    return f"{name}: {_ORDERS.get(order, f'{order}th')} derivative"
 
 
 def running() -> bool:
