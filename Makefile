@@ -31,16 +31,9 @@ test-gpu:
 	$(python) -m pytest -q -n 8 -p no:benchmark -p no:cacheprovider -m "not long" -k "not tensorflow" \
 	  $(gpu_tests:%=tests/python/test_%.py)
 
-# The random and long tests: GRADOPS_LONG=<factor> makes them longer; GRADOPS_SEED=<number> gives a run's seeds again, which
-# what fails is said with.
-long_r = $(patsubst tests/testthat/test-%.R,%,$(shell grep -l GRADOPS_LONG tests/testthat/test-*.R))
-test-long: export GRADOPS_LONG ?= 1
-test-long: export GRADOPS_SEED ?= $(shell date +%s)
-test-long: export NOT_CRAN = true
-test-long: export RETICULATE_PYTHON = $(CURDIR)/$(python)
-test-long: setup
-	status=0; echo "GRADOPS_SEED=$$GRADOPS_SEED"; $(python) -m pytest -q -n 2 -p no:benchmark -m long || status=1; \
-	  Rscript tools/test.R --only=$$(echo $(long_r) | tr ' ' ,) numpy torch tensorflow jax || status=1; exit $$status
+# The random and long tests, or a part: make test-long PART=2/8. See tools/test --long.
+test-long:
+	tools/test --long $(PART)
 
 # The R tests with keras3, so tensorflow, loaded before gradops and after it, on each backend: GRADOPS_NEIGHBOURS=<library
 # with keras3>, as `../shared/companions/install LIBRARY keras3` makes one.

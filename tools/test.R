@@ -1,9 +1,12 @@
 # Runs the R tests against the installed package, on each backend named, two at a time, each in a process of its own;
-# what failed is said again at the end. --only=NAME,NAME: test-NAME.R alone.
+# what failed is said again at the end. --only=NAME,NAME: test-NAME.R alone; --junit=FOLDER: also each test's time, as
+# JUnit's XML.
 
-run_tests <- function(only) {
+run_tests <- function(only, junit) {
+  reporters <- list(testthat::SummaryReporter$new())
+  if (nzchar(junit)) reporters <- c(reporters, testthat::JunitReporter$new(file = junit))
   results <- testthat::test_dir(
-    "tests/testthat", filter = only, reporter = "summary",
+    "tests/testthat", filter = only, reporter = testthat::MultiReporter$new(reporters = reporters),
     package = "gradops", load_package = "installed", stop_on_failure = FALSE
   )
   counts <- as.data.frame(results)
@@ -32,11 +35,12 @@ counts_line <- function(label, counts) {
 }
 
 # The tests on one backend, in a process of its own: what it says, counts and what failed.
-run_on <- function(backend, only) {
+run_on <- function(backend, only, junit) {
+  if (nzchar(junit)) junit <- file.path(normalizePath(junit), sprintf("r-%s.xml", backend))
   found <- tempfile()
   said <- tempfile()
   status <- system2(
-    "Rscript", c("tools/test.R", "--to", found, shQuote(only)),
+    "Rscript", c("tools/test.R", "--to", found, shQuote(only), shQuote(junit)),
     env = paste0("GRADOPS_BACKEND=", backend), stdout = said, stderr = said
   )
   cat(c(sprintf("R tests, %s backend", backend), readLines(said, warn = FALSE)), sep = "\n")
@@ -51,13 +55,17 @@ run_on <- function(backend, only) {
 
 arguments <- commandArgs(TRUE)
 if (arguments[1] == "--to") {
-  saveRDS(run_tests(arguments[3]), arguments[2])
+  saveRDS(run_tests(arguments[3], arguments[4]), arguments[2])
 } else {
-  is_only <- startsWith(arguments, "--only=")
-  names <- gsub(",", "|", sub("--only=", "", arguments[is_only]))
-  only <- if (length(names)) sprintf("^(%s)$", names) else "."
-  arguments <- arguments[!is_only]
-  found <- parallel::mclapply(arguments, run_on, only, mc.cores = 2, mc.preschedule = FALSE)
+  option <- function(name) {
+    prefix <- sprintf("--%s=", name)
+    c(sub(prefix, "", arguments[startsWith(arguments, prefix)]), "")[1]
+  }
+  names <- gsub(",", "|", option("only"))
+  only <- if (nzchar(names)) sprintf("^(%s)$", names) else "."
+  junit <- option("junit")
+  arguments <- arguments[!startsWith(arguments, "--")]
+  found <- parallel::mclapply(arguments, run_on, only, junit, mc.cores = 2, mc.preschedule = FALSE)
   for (i in seq_along(arguments)) {
     cat(sprintf("Failed on %s: %s\n", arguments[i], found[[i]]$failures), sep = "")
   }

@@ -5,6 +5,7 @@ import importlib.util
 import os
 import re
 import sys
+import zlib
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -19,6 +20,21 @@ from parity import BACKENDS
 
 from gradops import config
 from gradops.errors import BackendError
+
+
+def pytest_addoption(parser):
+    parser.addoption("--shard", default="1/1", help="I/N: the I-th of N parts of the tests, each about as long")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Of ``--shard``: by the tests' names, so that a part stays what it is when tests are added."""
+    which, of = map(int, config.getoption("shard").split("/"))
+    parts: dict[bool, list] = {True: [], False: []}
+    for item in items:
+        parts[zlib.crc32(item.nodeid.encode()) % of == which - 1].append(item)
+    items[:] = parts[True]
+    if parts[False]:
+        config.hook.pytest_deselected(items=parts[False])
 
 
 def pytest_sessionstart():
