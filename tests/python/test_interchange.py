@@ -203,7 +203,7 @@ def test_what_the_other_library_has_not(target):
 
         given["jax"] = [jax.random.key(0)]
     for x in (x for source, xs in given.items() if source != target for x in xs):
-        with pytest.raises(errors.ArgumentTypeError, match=f"`to`: {target} cannot have"):
+        with pytest.raises(errors.ArgumentTypeError, match=f"`to_backend`: {target} cannot have"):
             gradops.to_backend(x, target)
 
 
