@@ -55,9 +55,19 @@ distribution <- function(kind, family, settings, ..., call = parent.frame()) {
   arguments <- list(...)
   value <- if (!is.null(state$scalars)) composed_in_log(kind, family, settings, arguments)
   if (is.null(value)) {
-    path <- paste0("interop.r.distributions.", kind)
-    in_core <- function(...) do.call(call_core, base::c(path, family, settings, list(...), .call = call), quote = TRUE)
-    value <- elementwise(in_core, arguments)
+    in_core <- function(name, ...) {
+      path <- paste0("interop.r.distributions.", name)
+      do.call(call_core, base::c(path, list(...), .call = call), quote = TRUE)
+    }
+    # To ask a tensor for its sizes is a call of its own, where they are not known yet: Python looks at them itself.
+    if (any(vapply(arguments, is_of_unknown_size, NA))) {
+      given <- lapply(arguments, operand, name = "x")
+      value <- do.call(in_core, base::c("of_one_form", kind, list(settings), family, given), quote = TRUE)
+    }
+    if (is.null(value) || inherits(value, "python.builtin.NoneType")) {
+      in_form <- function(...) do.call(in_core, base::c(kind, family, settings, list(...)), quote = TRUE)
+      value <- elementwise(in_form, arguments)
+    }
   }
   keep_names(value, arguments[[1]], if (length(arguments) > 1L) arguments[[2]])
 }
@@ -115,6 +125,10 @@ dmultinom_tensor <- function(x, size = NULL, prob, log = FALSE) {
     unsupported("size", sprintf("must be the sum of `x`, %s; got %s.", format(total), format(size)))
   }
   call_core("interop.r.distributions.multinomial", operand(x), operand(prob), isTRUE(log))
+}
+
+is_of_unknown_size <- function(x) {
+  is_any_tensor(x) && !is_lazy(x) && is.null(.subset2(x, "gradops_extent")) && is.null(.subset2(x, "gradops_dim"))
 }
 
 # `f` of arguments that go element by element, recycled to one size, in the form of the largest.

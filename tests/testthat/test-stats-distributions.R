@@ -316,3 +316,18 @@ test_that("probabilities have their slopes where a parameter is at the end of it
   expect_equal(gradient(function(m) dnbinom(1, 2.5, mu = m), 0), 1)
   expect_equal(gradient(function(l) qpois(0.9, l), 0), 0)
 })
+
+test_each("the sizes of results need no call of their own, and R's recycling is R's", {
+  half <- function(x) variable(x) * 0.5
+  into_python <- function(code) profile_call(code(), times = 20L)$crossings$count[[1L]]
+  halves <- into_python(\() half(c(1, 2))) + into_python(\() half(3))
+  expect_equal(into_python(\() dnorm(half(c(1, 2)), half(3))) - halves, 1, tolerance = 0.2)
+  given <- list(3, c(1, 2), c(1, 2, 3, 4), matrix(c(1, 2, 3, 4), 2))
+  for (x in given) {
+    for (m in given) {
+      for (found in list(dnorm(half(x), half(m), log = TRUE), dnorm(x / 2, half(m), log = TRUE))) {
+        expect_equal(as.vector(values_of(found)), c(dnorm(x / 2, m / 2, log = TRUE)), tolerance = 1e-6)
+      }
+    }
+  }
+})

@@ -74,6 +74,23 @@ def quantile(name: str, lower: bool, log: bool, p, *parameters):
     return FAMILIES[name].quantile(p, lower, log, *_plain(parameters))
 
 
+def of_one_form(kind: str, settings: list, name: str, *arguments):
+    """The function of the three that ``kind`` names, of arguments of one form and single numbers; None of any others.
+
+    Those R brings to one form itself, by its rules.
+    """
+    forms = [tuple(-1 if n is None else int(n) for n in x.shape) if hasattr(x, "shape") else (1,) for x in arguments]
+    if min(map(min, filter(None, forms)), default=1) >= 0:
+        most = max(map(math.prod, forms))
+        largest = {form for form in forms if math.prod(form) == most}
+        if most == 0 or len(largest) > 1 or any(form not in (*largest, (), (1,)) for form in forms):
+            return None
+    return _KINDS[kind](name, *settings, *arguments)
+
+
+_KINDS = {function.__name__: function for function in (density, probability, quantile)}
+
+
 def random(name: str, n: int, seed: int, *parameters):
     """``n`` numbers of a seed."""
     return FAMILIES[name].random(int(n), int(seed), *_plain(tuple(_together(*parameters))))
