@@ -213,7 +213,7 @@ class Backend(_Contract):
             BackendError: a device that the library does not have; an error of the library's own.
         """
         if device not in ("cpu", "cpu:0"):
-            raise BackendError(f"`to`: {self.name} has tensors on the device 'cpu' alone.", argument="device")
+            raise BackendError(f"`to_backend`: {self.name} has tensors on the device 'cpu' alone.", argument="device")
         return x
 
     def sizes(self, x) -> tuple:

@@ -95,7 +95,7 @@ def place(x, device):
         platform, _, number = device.partition(":")
         known = jax.devices(platform) if platform else []
         if number and not number.isdecimal() or int(number or 0) >= len(known):
-            raise BackendError(f"`to`: JAX has no device {device!r}.", argument="device")
+            raise BackendError(f"`to_backend`: JAX has no device {device!r}.", argument="device")
         device = known[int(number or 0)]
     return jax.device_put(x, device)
 

@@ -80,7 +80,7 @@ def place(x, device):
         kind = "GPU" if kind in ("cuda", "gpu") else kind.upper()
         known = tf.config.list_logical_devices(kind)
         if number and not number.isdecimal() or int(number or 0) >= len(known):  # TensorFlow would take another
-            raise BackendError(f"`to`: TensorFlow has no device {device!r}.", argument="device")
+            raise BackendError(f"`to_backend`: TensorFlow has no device {device!r}.", argument="device")
         device = f"/{kind}:{number or 0}"
     with tf.device(device):
         return tf.identity(x)

@@ -93,7 +93,7 @@ def eval_shape(run, looks: list) -> list:
 def place(x, device) -> torch.Tensor:
     where = torch.device(device)
     if where.type == "cpu" and where.index:
-        raise BackendError(f"`to`: PyTorch has no device {device!r}.", argument="device")
+        raise BackendError(f"`to_backend`: PyTorch has no device {device!r}.", argument="device")
     return x.to(where)
 
 
