@@ -2,8 +2,9 @@
 
 #' @export
 print.gradops_fit <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
-  cat("Maximum likelihood of ", length(x$coefficients), " parameters", sep = "")
-  if (length(x$objective$random) > 0L) cat(" and", length(x$objective$random), "random effects")
+  effects <- length(x$objective$random)
+  cat(cli::pluralize("Maximum likelihood of {length(x$coefficients)} parameter{?s}"))
+  if (effects > 0L) cat(cli::pluralize(" and {effects} random effect{?s}"))
   cat("\n\n")
   print.default(format(x$coefficients, digits = digits), quote = FALSE, print.gap = 2L)
   cat("\nlog-likelihood ", format(-x$value, digits = digits), "\n", sep = "")
