@@ -63,20 +63,37 @@ def least_between(f: Callable, low, high, like):
 
 def least(f: Callable, start, like):
     """A minimum near a vector."""
+    slope = functional.grad(f)
+    return of_steps(slope, _down(f, lambda x: (functional.hessian(f, x), slope(x)), start, like))
+
+
+def root_near(f: Callable, start, like):
+    """A root near a vector of as many unknowns as there are equations."""
+
+    def system(x):
+        slopes, rest = functional.jacobian(f, x), f(x)
+        turned = ops.transpose(slopes)
+        return ops.matmul(turned, slopes), ops.tensordot(turned, rest, 1)
+
+    return of_steps(f, _down(lambda x: ops.sum(ops.square(f(x))), system, start, like))
+
+
+def _down(f: Callable, system: Callable, start, like):
+    """Where damped steps, each the solution of a system of equations, have led from a vector."""
     with stop_gradient_scope():
         start = _held(start, like)
         unit = beside(np.eye(start.shape[0]), start)
 
         def step(_, state):
             here, damping = state
-            slope = ops.expand_dims(functional.grad(f)(here), -1)
-            there = here - ops.squeeze(ops.solve(functional.hessian(f, here) + damping * unit, slope), -1)
+            slopes, rest = system(here)
+            there = here - ops.squeeze(ops.solve(slopes + damping * unit, ops.expand_dims(rest, -1)), -1)
             better = ops.less_equal(f(there), f(here))
             less = ops.where(damping < 1e-6, 0.0, damping / 10)
             return [ops.where(better, there, here), ops.where(better, less, ops.maximum(10 * damping, 1e-3))]
 
         found, _ = ops.fori_loop(0, DOWN, step, [start, beside(0.0, start)])
-    return of_steps(functional.grad(f), ops.stop_gradient(found))
+    return ops.stop_gradient(found)
 
 
 def integral(values: Callable, low, high, like):

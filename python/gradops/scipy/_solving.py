@@ -137,6 +137,10 @@ class Problem:
         y = numbers(self.name, self.held(self.tensor(x)), self.argument)
         return y.astype(float) if self.like is not None else y
 
+    def near(self, x):
+        """A tensor that says of which kind the solution is, where no value is known."""
+        return self.held(x) if self.like is None else self.like
+
     def slope(self, x, *_) -> np.ndarray:
         """The gradient of a scalar function, of numbers."""
         return self._of_numbers(functional.grad(self.held)(self._point(x)))

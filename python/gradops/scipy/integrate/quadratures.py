@@ -9,6 +9,7 @@ between the limit held and the limit.
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,8 +17,10 @@ import numpy as np
 
 from ... import _scipy, ops
 from ...annotations import Function, Integer, Operand
-from ...errors import ArgumentError, GradientError
+from ...errors import ArgumentError, GradientError, JitError
 from ...functional.implicit import connected
+from ...functional.transformations import vmap
+from .. import _compiled
 from .._solving import Problem, numbers, solver
 from .._tensors import beside
 
@@ -195,9 +198,14 @@ def quad(
     low, high = (_limit(name, problem, end, which) for end, which in ((a, "a"), (b, "b")))
     breaks = None if points is None else numbers(name, points, "points")
     epsrel = _tolerance(problem, epsrel)
-    value, *more = _scipy.integrate.quad(
-        lambda x: float(problem.value(x)), low, high, (), full_output, epsabs, epsrel, limit, breaks
-    )
+    try:
+        value, *more = _scipy.integrate.quad(
+            lambda x: float(problem.value(x)), low, high, (), full_output, epsabs, epsrel, limit, breaks
+        )
+    except JitError:
+        if full_output or breaks is not None:
+            raise
+        return _compiled.integral(vmap(problem), a, b, problem.near(1.0)), math.nan
     return (recorded(problem, value, a, b, () if breaks is None else breaks), *more)
 
 

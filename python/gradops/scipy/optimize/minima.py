@@ -9,11 +9,13 @@ import numpy as np
 
 from ... import _scipy, functional, ops
 from ...annotations import Function, Tensor
-from ...errors import ArgumentError
+from ...errors import ArgumentError, JitError
 from ...functional.implicit import connected
+from .. import _compiled
 from .._define import family
 from .._solving import Problem, numbers, solution, solver
 from .._tensors import beside
+from .roots import in_program
 
 __all__ = """
 brent fmin fmin_bfgs fmin_cg fmin_l_bfgs_b fmin_ncg fmin_powell fmin_tnc fminbound golden minimize
@@ -152,10 +154,15 @@ def minimize(
     if kind in BY_CURVATURE and hess is None and hessp is None:
         curvature = problem.hessian
     product = None if hessp is None else _product(problem, hessp)
-    result = _scipy.optimize.minimize(
-        lambda x: float(problem.value(x)), start, (), method, slope, curvature, product, limits.given,
-        [c.scipys() for c in conditions], tol, callback, options,
-    )  # fmt: skip
+    try:
+        result = _scipy.optimize.minimize(
+            lambda x: float(problem.value(x)), start, (), method, slope, curvature, product, limits.given,
+            [c.scipys() for c in conditions], tol, callback, options,
+        )  # fmt: skip
+    except JitError:
+        if conditions or bounds is not None or callback is not None:
+            raise
+        return in_program(problem, _compiled.least(problem, start, problem.near(start)))
     if conditions:
         result.x = _constrained(problem, result.x, limits, conditions)
     elif result.success or result.status == 2:

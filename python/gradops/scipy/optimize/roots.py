@@ -8,8 +8,9 @@ import numpy as np
 
 from ... import _scipy, functional, ops
 from ...annotations import Function, Tensor
-from ...errors import ArgumentError
+from ...errors import ArgumentError, JitError
 from ...functional.implicit import connected
+from .. import _compiled
 from .._define import family
 from .._solving import Problem, numbers, solution, solver
 
@@ -31,6 +32,14 @@ def moving(problem: Problem, x, minus: bool = False, lacking: str = NO_SLOPE):
     return solution(problem.name, one(problem), one(problem.held), at, lacking)
 
 
+IN_PROGRAM = "Found in a compiled program, without SciPy."
+
+
+def in_program(problem: Problem, x) -> Any:
+    """SciPy's result for what a program finds."""
+    return _scipy.optimize.OptimizeResult(x=x, fun=problem(x), message=IN_PROGRAM)
+
+
 bracketed = family(
     {
         "f": "of a number and ``args``, of opposite signs at ``a`` and ``b``.",
@@ -46,12 +55,17 @@ bracketed = family(
 def _bracketed(name: str, f, a, b, args, xtol, rtol, maxiter, full_output, disp, **options):
     name = f"scipy.optimize.{name}"
     problem = Problem(name, "f", f, 1.0, args, scalar=True, beside=(a, b))
-    low, high = (float(numbers(name, end, which)) for end, which in ((a, "a"), (b, "b")))
     function = getattr(_scipy.optimize, name.rpartition(".")[2])
-    x, result = function(
-        lambda x: float(problem.value(x)), low, high, (), **options, xtol=xtol, rtol=rtol, maxiter=maxiter,
-        full_output=True, disp=disp,
-    )  # fmt: skip
+    try:
+        low, high = (float(numbers(name, end, which)) for end, which in ((a, "a"), (b, "b")))
+        x, result = function(
+            lambda x: float(problem.value(x)), low, high, (), **options, xtol=xtol, rtol=rtol, maxiter=maxiter,
+            full_output=True, disp=disp,
+        )  # fmt: skip
+    except JitError:
+        if full_output:
+            raise
+        return _compiled.root_between(problem, a, b, problem.near(1.0))
     found = moving(problem, x)
     if not full_output:
         return found
@@ -166,9 +180,15 @@ def root_scalar(
 
     slope = (lambda x: float(problem.slope(x))) if method in ("newton", "halley") else None
     bend = (lambda x: float(problem.hessian(x))) if method == "halley" else None
-    result = _scipy.optimize.root_scalar(
-        lambda x: float(problem.value(x)), (), method, ends, slope, bend, *starts, xtol, rtol, maxiter, options
-    )
+    try:
+        result = _scipy.optimize.root_scalar(
+            lambda x: float(problem.value(x)), (), method, ends, slope, bend, *starts, xtol, rtol, maxiter, options
+        )
+    except JitError:
+        if ends is None:
+            raise
+        found = _compiled.root_between(problem, *ends, problem.near(1.0))
+        return _scipy.optimize.OptimizeResult(root=found, flag=IN_PROGRAM)
     if result.converged:
         result.root = moving(problem, result.root)
     return result
@@ -200,7 +220,12 @@ def root(fun: Function, x0: Tensor, args=(), method="hybr", jac=None, tol=None, 
     if tol is None and problem.dtype not in (None, "float64"):
         tol = 1e-6
     exact = _jacobian(problem, jac) if method in WITH_JACOBIAN else None
-    result = _scipy.optimize.root(_flat(problem, jac is True), start, (), method, exact, tol, callback, options)
+    try:
+        result = _scipy.optimize.root(_flat(problem, jac is True), start, (), method, exact, tol, callback, options)
+    except JitError:
+        if start.ndim != 1 or jac is True:
+            raise
+        return in_program(problem, _compiled.root_near(problem, start, problem.near(start)))
     if method == "lm" and np.size(result.fun) != np.size(result.x):
         raise ArgumentError(
             f"`{problem.name}`: `fun` must give as many numbers as `x0` has; got {np.size(result.fun)}.",

@@ -1,0 +1,60 @@
+"""SciPy's solvers in compiled functions, where no value is known: the same results and derivatives as outside."""
+
+import numpy as np
+import pytest
+from parity import BACKENDS, tensors
+
+import gradops
+from gradops import ops
+from gradops.scipy import integrate, optimize
+
+VECTOR, NUMBER = np.array([1.0, 2.0]), np.array(2.0)
+
+
+def cubic(x, a):
+    return x**3 + x - a
+
+
+SOLVERS = {
+    "minimize": (
+        lambda a: optimize.minimize(lambda x, a: ops.sum((x - a) ** 2 + x**4), np.zeros(2), args=(a,)).x,
+        VECTOR,
+    ),
+    "root": (lambda a: optimize.root(cubic, np.ones(2), args=(a,)).x, VECTOR),
+    "brentq": (lambda a: optimize.brentq(cubic, 0.0, 5.0, args=(a,)), NUMBER),
+    "closed over": (lambda a: optimize.bisect(lambda x: cubic(x, a), 0.0, 5.0), NUMBER),
+    "root_scalar": (lambda a: optimize.root_scalar(cubic, args=(a,), bracket=(0.0, 5.0)).root, NUMBER),
+    "quad": (lambda a: integrate.quad(lambda x, a: ops.exp(-x * a), 0.0, np.inf, args=(a,))[0], NUMBER),
+}
+
+
+def compiled(function, backend):
+    if backend == "jax":
+        return pytest.importorskip("jax").jit(function)
+    if backend == "tensorflow":
+        return pytest.importorskip("tensorflow").function(function)
+    return gradops.jit(function)
+
+
+SLOW = [("minimize", "torch")]  # whose steps are recorded one by one
+CASES = [
+    pytest.param(name, backend, marks=[pytest.mark.long] if (name, backend) in SLOW else [])
+    for name in SOLVERS
+    for backend in BACKENDS
+]
+
+
+@pytest.mark.parametrize("name, backend", CASES)
+def test_solvers_run_in_programs(name, backend):
+    function, at = SOLVERS[name]
+    slope = gradops.grad(lambda a: ops.sum(function(a)))
+    value, slopes = compiled(function, backend), compiled(slope, backend)
+    for x in (at, 1.2 * at):
+        np.testing.assert_allclose(np.asarray(value(tensors(x, backend))), function(x), 1e-6)
+        np.testing.assert_allclose(np.asarray(slopes(tensors(x, backend))), slope(x), 1e-6)
+
+
+def test_what_no_program_can_do_is_an_error():
+    function = gradops.jit(lambda a: optimize.newton(cubic, 1.0, args=(a,)))
+    with pytest.raises(gradops.errors.JitError, match=r"`scipy.optimize.newton` looks at values"):
+        function(NUMBER)
