@@ -187,7 +187,7 @@ def root_scalar(
     except JitError:
         if ends is None:
             raise
-        found = _compiled.root_between(problem, *ends, problem.near(1.0))
+        found = _compiled.root_between(problem, ends[0], ends[1], problem.near(1.0))
         return _scipy.optimize.OptimizeResult(root=found, flag=IN_PROGRAM)
     if result.converged:
         result.root = moving(problem, result.root)
