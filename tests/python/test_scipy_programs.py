@@ -54,6 +54,34 @@ def test_solvers_run_in_programs(name, backend):
         np.testing.assert_allclose(np.asarray(slopes(tensors(x, backend))), slope(x), 1e-6)
 
 
+OUTSIDE = SOLVERS | {
+    "newton": (lambda a: optimize.newton(cubic, np.ones(2), args=(a,)), VECTOR),
+    "fixed_point": (lambda a: optimize.fixed_point(lambda x, a: ops.sqrt(a + x), np.ones(2), args=(a,)), VECTOR),
+    "least_squares": (
+        lambda a: (
+            optimize.least_squares(lambda x, a: ops.stack([x[0] - a, x[0] * x[1] - 1, x[1] - 1]), VECTOR, args=(a,)).x
+        ),
+        NUMBER,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_solvers_run_outside_of_a_graph_of_torch_compile(name, torch):
+    function, at = OUTSIDE[name]
+    torch._dynamo.reset()
+    graph = torch.compile(lambda a: ops.sum(3 * function(2 * a)), backend="eager")
+    slope = gradops.grad(lambda a: ops.sum(3 * function(2 * a)))
+    for x in (at, 1.2 * at):
+        given = torch.tensor(x, requires_grad=True)
+        value = graph(given)
+        value.backward()
+        np.testing.assert_allclose(value.item(), np.sum(3 * function(2 * x)), 1e-6)
+        np.testing.assert_allclose(given.grad, slope(x), 1e-6)
+    with pytest.raises(torch._dynamo.exc.Unsupported):
+        torch.compile(lambda a: function(2 * a), backend="eager", fullgraph=True)(torch.tensor(at))
+
+
 def test_what_no_program_can_do_is_an_error():
     function = gradops.jit(lambda a: optimize.newton(cubic, 1.0, args=(a,)))
     with pytest.raises(gradops.errors.JitError, match=r"`scipy.optimize.newton` looks at values"):

@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import _tree, functional, ops
 from ..autodiff.variable import Variable
+from ..backends import tracing
 from ..errors import ArgumentError, ArgumentTypeError, GradientError, GradopsError, JitError
 from ..functional.implicit import stepped
 from ..ops import _checks
@@ -25,10 +26,12 @@ from ._tensors import beside, inexact
 
 
 def solver(function: Callable) -> Callable:
-    """A decorator of functions that have SciPy solve: its errors become ours, those of users' functions stay."""
+    """A decorator of functions that have SciPy solve: its errors become ours, those of users' functions stay.
 
-    @functools.wraps(function)
-    def public(*args, **kwargs):
+    ``torch.compile`` leaves them to Python, as SciPy needs values: its graph ends before them.
+    """
+
+    def solve(*args, **kwargs):
         try:
             return function(*args, **kwargs)
         except GradopsError:
@@ -38,6 +41,10 @@ def solver(function: Callable) -> Callable:
                 raise
             failure = _failure(function, error, args, kwargs)
         raise failure
+
+    @functools.wraps(function)
+    def public(*args, **kwargs):
+        return tracing.outside(solve, *args, **kwargs)
 
     public.autograph_info__ = None  # type: ignore[attr-defined]
     return public

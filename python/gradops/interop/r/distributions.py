@@ -88,9 +88,6 @@ def of_one_form(kind: str, settings: list, name: str, *arguments):
     return _KINDS[kind](name, *settings, *arguments)
 
 
-_KINDS = {function.__name__: function for function in (density, probability, quantile)}
-
-
 def random(name: str, n: int, seed: int, *parameters):
     """``n`` numbers of a seed."""
     return FAMILIES[name].random(int(n), int(seed), *_plain(tuple(_together(*parameters))))
@@ -107,6 +104,9 @@ def multinomial(x, prob, log: bool):
 def special(name: str, *xs):
     """A special function of R's."""
     return SPECIAL[name](*_together(*xs))
+
+
+_KINDS = {function.__name__: function for function in (density, probability, quantile, special)}
 
 
 def _together(*xs) -> list:
