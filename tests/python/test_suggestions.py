@@ -62,7 +62,7 @@ GIVEN: dict = {
 }
 """Arguments of functions that work with none of `KINDS`."""
 SYNONYMS = {"han"}
-"""What is no error: other names of words."""
+"""Aliases of words, which are accepted and so are not errors."""
 V, M, S = np.linspace(0.1, 0.9, 40), np.eye(4) + 0.1, np.array([0.2, 0.5, 0.9, 1.4])
 KINDS = (V, M, 3, 0.3, S, (0.0, 1.0), lambda *x: sum(x), lambda *x: -x[-1], np.ones((1, 6, 6, 1)), "abc")
 

@@ -132,7 +132,12 @@ def with_numbers(result):
     """The same, NumPy's arrays without dimensions in it as numbers, as SciPy's functions give them."""
     if isinstance(result, tuple):
         parts = map(with_numbers, result)
-        return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
+        if not hasattr(result, "_fields"):
+            return tuple(parts)
+        made = type(result)(*parts)
+        for name, value in getattr(result, "__dict__", {}).items():  # beside the fields, as SciPy's results have them
+            setattr(made, name, with_numbers(value))
+        return made
     return number(result)
 
 
@@ -268,10 +273,19 @@ def _host_function(path: str | Callable) -> Callable:
     return newer
 
 
+def _giving_numbers(function: Callable) -> Callable:
+    @functools.wraps(function)  # with what it says of itself
+    def kernel(*xs):
+        return number(function(*xs))
+
+    return kernel
+
+
 def _of_scipy(op: Op, path: str | Callable, _: Backend) -> Callable:
     """SciPy's function as NumPy's kernel."""
-    found = _host_function(path)
-    function = found if isinstance(found, np.ufunc) else lambda *xs: number(found(*xs))
+    function = _host_function(path)
+    if not isinstance(function, np.ufunc):  # which gives numbers itself
+        function = _giving_numbers(function)
 
     def of_floats(*xs):
         given = promoted(*xs, floating=True)

@@ -37,7 +37,7 @@ def public(function: Callable, owner, name: str, parameters: dict[str, Any], doc
             if kwargs or not least <= len(args) <= count:
                 given = signature.bind(*args, **kwargs)
                 given.apply_defaults()
-                return with_numbers(function(*given.args, *defaults[len(given.args) :]))
+                return with_numbers(function(*given.args))
             return with_numbers(function(*args, *defaults[len(args) :]))
         except Exception as error:
             failure = _reason(method, error, args, kwargs)
