@@ -271,13 +271,14 @@ class Signature:
             return
         self.is_number = [type(x) in _NUMBERS for x in self.leaves]
         self.tensors = [_as_tensor(x, self.backend) for x, number in zip(self.leaves, self.is_number) if not number]
+        self.recordable = self.backend.is_tensor_type(np.ndarray)
+        if not kwargs and not static and (quick := _of_arrays(args)) is not None:
+            _, self.key = quick
+            return
         compared = [_compared(args[i], i) for i in self.static]
         compared += [_compared(x, i) if n else None for i, (x, n) in enumerate(zip(self.leaves, self.is_number))]
-        self.recordable = self.backend.is_tensor_type(np.ndarray)
-        quick = None if kwargs or static else _of_arrays(args)
         shapes = [(x.shape, x.dtype) for x in self.tensors]
-        own = (self.backend.name, self.form, *compared, config.floatx(), config.epsilon(), *shapes)
-        self.key = own if quick is None else quick[1]
+        self.key = (self.backend.name, self.form, *compared, config.floatx(), config.epsilon(), *shapes)
 
     def arguments(self) -> Callable:
         """A function that puts tensors in the place of the call's, which it does not hold."""

@@ -28,7 +28,7 @@ def _held(x, like):
     return beside(x, like)
 
 
-def _between(f: Callable, low, high, like, narrower: Callable):
+def _between(low, high, like, narrower: Callable):
     """The middle of an interval that ``narrower`` has made small."""
     with stop_gradient_scope():
         ends = [_held(low, like), _held(high, like)]
@@ -46,7 +46,7 @@ def root_between(f: Callable, low, high, like):
         same = ops.equal(ops.sign(f(middle)), side)
         return ops.where(same, middle, low), ops.where(same, high, middle)
 
-    return of_steps(f, _between(f, low, high, like, half))
+    return of_steps(f, _between(low, high, like, half))
 
 
 def least_between(f: Callable, low, high, like):
@@ -58,7 +58,7 @@ def least_between(f: Callable, low, high, like):
         first = ops.less(f(left), f(right))
         return ops.where(first, low, left), ops.where(first, right, high)
 
-    return of_steps(functional.grad(f), _between(f, low, high, like, part))
+    return of_steps(functional.grad(f), _between(low, high, like, part))
 
 
 def least(f: Callable, start, like):
