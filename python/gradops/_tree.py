@@ -70,6 +70,8 @@ _NONE = Structure("none")
 
 def flatten(value) -> tuple[list, Structure]:
     """The leaves of a nested value, in order, and its structure."""
+    if not (value is None or isinstance(value, (dict, list, tuple))):
+        return [value], LEAF
     leaves: list = []
     return leaves, _flatten(value, leaves)
 
@@ -127,6 +129,8 @@ def unflatten(structure: Structure, leaves) -> Any:
     leaves = list(leaves)
     if len(leaves) != structure.leaves:
         raise ArgumentError(f"a structure of {structure.leaves} leaves cannot be made from {len(leaves)}.")
+    if structure is LEAF:
+        return leaves[0]
     if structure.flat and structure.type is list:
         return leaves
     return _unflatten(structure, iter(leaves))

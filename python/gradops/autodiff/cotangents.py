@@ -152,25 +152,27 @@ class Scattered:
     number.
     """
 
-    __slots__ = ("shape", "dtype", "parts", "rest")
+    __slots__ = ("shape", "dtype", "parts", "rest", "_numpy")
 
     def __init__(self, shape: tuple, key, g):
         self.shape, self.dtype = tuple(shape), g.dtype
         self.parts = [(key, g)]
         self.rest = None  # the gradient that came for all of the tensor
+        self._numpy = isinstance(g, (np.ndarray, np.generic))
 
     def __add__(self, other) -> Scattered:
         if other.__class__ is Scattered:
             self.parts += other.parts
+            self._numpy = self._numpy and other._numpy
             other = other.rest
         if other is not None:
+            self._numpy = self._numpy and isinstance(other, (np.ndarray, np.generic))
             self.rest = other if self.rest is None else elementwise.add(self.rest, other)
         return self
 
     def total(self):
         """The gradient as a tensor."""
-        arrays = [g for _, g in self.parts] if self.rest is None else [self.rest, *(g for _, g in self.parts)]
-        if all(isinstance(g, (np.ndarray, np.generic)) for g in arrays):
+        if self._numpy:
             return self._of_arrays()
         total = zeros_of(self.parts[0][1], self.shape) if self.rest is None else self.rest
         for key, g in _together(self.parts):
@@ -179,8 +181,11 @@ class Scattered:
 
     def _of_arrays(self) -> np.ndarray:
         total = np.zeros(self.shape, self.dtype) if self.rest is None else np.array(self.rest)
-        for key, g in self.parts:
+        for i, (key, g) in enumerate(self.parts):
             if is_basic(key):
+                if not i and self.rest is None:
+                    total[key] = g
+                    continue
                 part = total[key]
                 if part.__class__ is np.ndarray:
                     part += g  # a view, which `total[key] += g` would write once more

@@ -110,9 +110,10 @@ def value_and_grad(run: Callable, leaves: list) -> tuple:
         for x in leaves:
             inputs.append(linked(x) if is_active(x) else fresh(x))
         y = run(*inputs)
-        nested = outside and any(x.requires_grad for x in tracked)
-        if not nested:
-            detach_aux(getattr(run, "box", {}), inputs, bool(tracked))
+        nested = outside and tracked and any(x.requires_grad for x in tracked)
+        box = getattr(run, "box", None)
+        if box and not nested:
+            detach_aux(box, inputs, bool(tracked))
         if not isinstance(y, Variable) or not y.requires_grad:
             zeros = [creation.zeros_like(x) for x in leaves]
             return (y if tracked or not isinstance(y, Variable) else y.data), zeros
@@ -122,7 +123,7 @@ def value_and_grad(run: Callable, leaves: list) -> tuple:
         recorded: tuple = ()
         if not (nested or outside and others.active()):
             watching = outside and others.watched
-            alone = not others.found and all(x._node is None for x in inputs)
+            alone = not others.found and (not tracked or all(x._node is None for x in inputs))
             derive = gradients.of_leaves if alone else gradients.grad
             with others.watching() if watching else nullcontext():
                 found = derive(y, inputs, retain_graph=watching, materialize_grads=True)

@@ -37,7 +37,7 @@ _BASIC = frozenset(_SCALARS)
 def is_basic(key) -> bool:
     """True if a key is known at a glance to choose no position twice: of ints, slices, ``None`` and ``...`` alone."""
     kind = key.__class__
-    return kind in _BASIC or kind is tuple and all(part.__class__ in _BASIC for part in key)
+    return kind in _BASIC or kind is tuple and _BASIC.issuperset(map(type, key))
 
 
 def plain(key):

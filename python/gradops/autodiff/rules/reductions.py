@@ -46,7 +46,10 @@ def spread(g, shape, axis):
 
 
 def _mean(g, shape, axis):
-    count = math.prod([full for full, one in zip(shape, keepdims_shape(shape, axis)) if one == 1])
+    if axis is None:
+        count = math.prod(shape)
+    else:
+        count = math.prod([full for full, one in zip(shape, keepdims_shape(shape, axis)) if one == 1])
     return spread(g * (1.0 / count if count else float("nan")), shape, axis)
 
 

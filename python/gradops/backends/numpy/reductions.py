@@ -23,6 +23,8 @@ def _wide(x):
 
 
 def sum(x, axis=None, keepdims=False):
+    if x.dtype is _FLOAT64 and (axis is None or axis.__class__ is int and x.ndim):  # known at a glance
+        return np.add.reduce(x, axis, None, None, keepdims)
     if x.dtype is _HALF:
         return np.add.reduce(x, axis=axes_of(x, axis), keepdims=keepdims, dtype=np.float32).astype(_HALF)
     return np.add.reduce(x, axis=axes_of(x, axis), keepdims=keepdims, dtype=None if x.dtype in FLOATING else _wide(x))
