@@ -136,12 +136,13 @@ def _recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
     if op.name not in _derivatives:
         return _composed(op)
     rules, holomorphic = _derivatives[op.name]
-    if not op.many:
-        if op.positions == (0,):
-            return _of_one(op, rules, holomorphic)
-        if op.positions == (0, 1) == tuple(range(len(op.parameters))) and op.name not in _several:
-            return _of_two(op, rules, holomorphic, [issubclass(kind, Variable) for kind in kinds])
-    return _of_any(op, rules, holomorphic)
+    if op.many:
+        return _of_lists(op, rules, holomorphic)
+    if op.positions == (0,):
+        return _of_one(op, rules, holomorphic)
+    if op.positions == (0, 1) == tuple(range(len(op.parameters))) and op.name not in _several:
+        return _of_two(op, rules, holomorphic, [issubclass(kind, Variable) for kind in kinds])
+    return _of_tensors(op, rules, holomorphic)
 
 
 class _Vjp(NamedTuple):
@@ -341,13 +342,53 @@ def _aligned(data, y):
     return conversion.cast(data, conversion.dtype(y))
 
 
-def _of_any(op, rules, holomorphic):
-    """An op of any number of tensors, also in lists, of settings, and with any number of results."""
+def _of_tensors(op, rules, holomorphic):
+    """An op of any number of tensors and of settings, with one result or several."""
     vjps = [_vjp(op, rules, name) for name in op.tensors]
-    last = len(op.parameters)
-    settings = frozenset(range(last)) - frozenset(op.positions)  # small, and forward mode reads them
-    tensors = tuple([(p, name in rules, name in op.many) for p, name in zip(op.positions, op.tensors)])
+    tensors = tuple([(position, name in rules) for position, name in zip(op.positions, op.tensors)])
+    slots = [None] * len(op.parameters) + [RESULT]
+    for i, position in enumerate(op.positions):
+        slots[position] = i
     kernels, first, alone = op.kernels, op.positions[0], len(op.positions) == 1
+
+    @cache
+    def plan(active: tuple) -> tuple[Rule, tuple]:
+        chosen = [vjp if on else _NO_VJP for vjp, on in zip(vjps, active)]
+        return _rule(op, chosen, tuple(slots), holomorphic), _kept(op, chosen)
+
+    def recorded(*arguments):
+        data, edges = list(arguments), []
+        for position, has_rule in tensors:
+            value, edge = arguments[position], None
+            if isinstance(value, Variable):
+                data[position] = value._value
+                if has_rule and value._active:
+                    edge = value._node or value
+            edges.append(edge)
+        y = kernels[type(data[first]) if alone else tuple([type(data[p]) for p, _ in tensors])](*data)
+        active = tuple([edge is not None for edge in edges])
+        if True not in active:
+            return _wrap_all(y)
+        if not recording.get():
+            read(*edges)
+            return _wrap_all(y)
+        rule, keep = plan(active)
+        saved = tuple([v if wanted else None for v, wanted in zip((*data, y), keep)])
+        return record(rule, tuple(edges), saved, y)
+
+    return recorded
+
+
+def _of_lists(op, rules, holomorphic):
+    """An op of which an argument is a list of tensors, beside tensors and settings.
+
+    A node has one row of edges, in which the tensors of a list stand one after the other. So how many there are is part
+    of the plan, and the node's one rule counts along the row. A tensor without gradient in a list has an edge, None,
+    but no variable or node that would know its shape, which the rule of the list asks for: shapes are saved.
+    """
+    vjps = [_vjp(op, rules, name) for name in op.tensors]
+    tensors = tuple([(position, name in rules, name in op.many) for position, name in zip(op.positions, op.tensors)])
+    last = len(op.parameters)
 
     @cache
     def plan(counts: tuple, active: tuple) -> tuple[Rule, tuple]:
@@ -357,13 +398,8 @@ def _of_any(op, rules, holomorphic):
         for (position, *_), count in zip(tensors, counts):
             slots[position] = start if count is None else tuple(range(start, start + count))
             start += 1 if count is None else count
-        needed = settings.union(*(vjp.needed for vjp, on in zip(vjps, active) if on))
-        keep = tuple(i in needed for i in range(last + 1))
-        if all(count is None for count in counts):
-            chosen = [vjp if on else _NO_VJP for vjp, on in zip(vjps, active)]
-            return _rule(op, chosen, tuple(slots), holomorphic), keep
 
-        def vjp_of_all(g, saved, node):
+        def of_row(g, saved, node):
             gradients: list = []
             shapes = iter(saved[last + 1 :])
             for vjp, count, on in zip(vjps, counts, active):
@@ -372,37 +408,24 @@ def _of_any(op, rules, holomorphic):
                 gradients += [found] if count is None else [None] * count if found is None else found
             return gradients
 
-        return Rule(op.name, vjp=vjp_of_all, slots=tuple(slots), holomorphic=holomorphic), keep
+        keep = _kept(op, [vjp for vjp, on in zip(vjps, active) if on])
+        return Rule(op.name, vjp=of_row, slots=tuple(slots), holomorphic=holomorphic), keep
 
     def recorded(*arguments):
-        data = list(arguments)
-        edges: list = []
-        counts: list = []
-        active: list = []
-        shapes: list = []  # of the items of each list
+        data, edges, counts, active, shapes = list(arguments), [], [], [], []
         for position, has_rule, many in tensors:
-            value, edge = arguments[position], None
-            if many and isinstance(value, (list, tuple)):
-                data[position] = values = [v.data if isinstance(v, Variable) else v for v in value]
-                found = [v._node or v if has_rule and isinstance(v, Variable) and v._active else None for v in value]
-                edges += found
-                counts.append(len(found))
-                active.append(any(edge is not None for edge in found))
-                shapes.append([getattr(v, "shape", ()) for v in values])
-                continue
-            if isinstance(value, Variable):
-                data[position] = value.data
-                if has_rule and value._active:
-                    edge = value._node or value
-            elif isinstance(value, (list, tuple)):
-                data[position] = unwrap(value)
-            edges.append(edge)
-            counts.append(None)
-            active.append(edge is not None)
-        if op.many:
-            y = op.call(*data)
-        else:
-            y = kernels[type(data[first]) if alone else tuple([type(data[p]) for p in op.positions])](*data)
+            value = arguments[position]
+            is_list = many and isinstance(value, (list, tuple))
+            values = value if is_list else [value]
+            found = [v._node or v if has_rule and isinstance(v, Variable) and v._active else None for v in values]
+            plain = [v._value if isinstance(v, Variable) else v for v in values]
+            data[position] = plain if is_list else plain[0]
+            edges += found
+            counts.append(len(found) if is_list else None)
+            active.append(any(edge is not None for edge in found))
+            if is_list:
+                shapes.append([getattr(v, "shape", ()) for v in plain])
+        y = op.call(*data)
         if True not in active:
             return _wrap_all(y)
         if not recording.get():
@@ -410,9 +433,17 @@ def _of_any(op, rules, holomorphic):
             return _wrap_all(y)
         rule, keep = plan(tuple(counts), tuple(active))
         saved = tuple([v if wanted else None for v, wanted in zip((*data, y), keep)])
-        return record(rule, tuple(edges), (*saved, *shapes) if shapes else saved, y)
+        return record(rule, tuple(edges), (*saved, *shapes), y)
 
     return recorded
+
+
+def _kept(op, vjps: list[_Vjp]) -> tuple[bool, ...]:
+    """For each argument and the result: True if it is saved. Settings always are: they are small, and forward mode
+    reads them."""
+    settings = frozenset(range(len(op.parameters))).difference(op.positions)
+    needed = settings.union(*(vjp.needed for vjp in vjps))
+    return tuple(i in needed for i in range(len(op.parameters) + 1))
 
 
 def record(rule: Rule, edges: tuple, saved: tuple, y):

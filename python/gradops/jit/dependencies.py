@@ -13,6 +13,7 @@ import collections
 import contextvars
 import dis
 import functools
+import itertools
 import operator
 import os
 import pickle
@@ -21,7 +22,7 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -91,15 +92,23 @@ class Captured:
         self._package = _root(getattr(_inner(f), "__module__", None))
         self._seen: dict[int, Any] = {}
         self._queue: list[tuple[Any, str]] = [(f, getattr(f, "__name__", type(f).__name__))]
+        # Attributes are noted where both are there, the object and a function that names them, and each may come first.
+        # So objects wait by the names of their attributes, and each pair is met once: to ask all objects again for
+        # each new name was quadratic, seconds for a chain of a thousand.
         self._names: set[str] = set()  # of attributes and variables in all functions
-        self._asked: set[str] = set()  # attributes that may be absent
+        self._asked: set[str] = set()  # those of attributes that may be absent
         self._by_any_name = False  # True if one asks for attributes by names that it computes
-        self._objects: list[tuple[Any, set]] = []  # with the names of attributes noted
+        self._objects: list[Any] = []
+        self._waiting: dict[str, list[Any]] = {}  # by a name that no function has so far
+        self._attributes: list[tuple[Any, str]] = []  # objects, and names of theirs that are to be noted
+        self._noted: set[tuple[int, str]] = set()
         self._made: set[type] = set()  # classes of which objects may be made inside
         self._to_import: set[str] = set()  # modules that are imported inside, and not there yet
-        while self._queue or self._more_attributes():
+        while self._queue or self._attributes:
             if self._queue:
                 self._visit(*self._queue.pop())
+            else:  # last, as what they lead to is better known by another name
+                self._visit_attribute(*self._attributes.pop())
 
     def changed(self) -> bool:
         """True if a binding, an item, an array or a tensor has changed."""
@@ -163,12 +172,12 @@ class Captured:
         return [*states, *map(_state, generators)]
 
     def _visit(self, value, where: str) -> None:
-        """Note the contents of ``value``; objects' attributes come last, when all names are known."""
+        """Note the contents of ``value``."""
         if id(value) in self._seen:
             return
         kind = type(value)
         if kind is str and value.isidentifier():
-            self._names.add(value)  # it may name an attribute
+            self._add_names({value})  # it may name an attribute
         if kind in _PLAIN or isinstance(value, np.generic):
             return
         self._seen[id(value)] = value
@@ -226,7 +235,7 @@ class Captured:
         codes = list(_codes(f.__code__))
         names = {name for code in codes for name in code.co_names}
         texts = {text for code in codes for text in _texts(code.co_consts)}
-        self._names |= names | {text for text in texts if text.isidentifier()}
+        self._add_names(names | {text for text in texts if text.isidentifier()})
         library = _in_library(f.__module__)
         for cell, name in zip(f.__closure__ or (), f.__code__.co_freevars):
             value = _contents(cell)
@@ -237,21 +246,26 @@ class Captured:
                 self._queue.append((value, name))
         self._visit_all([f.__defaults__, f.__kwdefaults__], f"{f.__name__}.__defaults__")
         if not library:
-            self._objects.append((f, set()))
             self.functions.append((f, *_STATE(f)))
-            for name in names | texts if "globals" in names else names:
-                if name in f.__globals__ or "NameError" in names:
-                    self._look_up(f.__globals__, name, name)
-            if "AttributeError" in names:
-                self._asked |= names
-            if not names.isdisjoint(("getattr", "hasattr")):
-                self._asked |= texts
-            if self._is_users(f.__module__) and (not names.isdisjoint(_ASKING) or any(map(_computes_names, codes))):
-                self._by_any_name = True
-            if not names.isdisjoint(_OF_ENVIRONMENT):
-                self._bind(_environment, "os.environ")
+            self._add_object(f)
+            self._visit_globals(f, names, texts)
             self._visit_imports(f, codes, names, texts)
+            # Code may ask for attributes in a way that its names alone do not tell: for one that is absent, whose
+            # absence is then what the trace depends on, or for one whose name it computes.
+            if "AttributeError" in names:
+                self._ask(names)
+            if not names.isdisjoint(("getattr", "hasattr")):
+                self._ask(texts)
+            if self._is_users(f.__module__) and (not names.isdisjoint(_ASKING) or any(map(_computes_names, codes))):
+                self._open_all()
         self._visit_all([getattr(f, "__wrapped__", None)], f.__name__)
+
+    def _visit_globals(self, f: types.FunctionType, names: set[str], texts: set[str]) -> None:
+        for name in names | texts if "globals" in names else names:
+            if name in f.__globals__ or "NameError" in names:
+                self._look_up(f.__globals__, name, name)
+        if not names.isdisjoint(_OF_ENVIRONMENT):
+            self._bind(_environment, "os.environ")
 
     def _visit_imports(self, f: types.FunctionType, codes: list, names: set[str], texts: set[str]) -> None:
         """Note the modules that are imported inside."""
@@ -269,7 +283,7 @@ class Captured:
                 self._look_up(sys.modules, name, name)
 
     def _visit_object(self, value) -> None:
-        self._objects.append((value, set()))
+        self._add_object(value)
         if isinstance(value, types.ModuleType):
             return
         if isinstance(value, type):
@@ -307,38 +321,74 @@ class Captured:
             self.contents.append((_differs_in_items, attributes, _items(attributes), f"{kind}.__dict__"))
             self._visit_all([part for name, part in attributes.items() if not name.startswith("_")], kind)
         else:
-            self._names |= {"forward", "training"}
+            self._add_names({"forward", "training"})
             self._visit_object(module)
 
-    def _more_attributes(self) -> bool:
-        """Note attributes that functions name, of the user's objects and modules; True if there were new ones."""
-        found = False
-        for value, noted in list(self._objects):
-            kinds = self._users_classes(value if isinstance(value, type) else type(value))
-            own = {} if isinstance(value, type) else getattr(value, "__dict__", {})
-            absent = set() if isinstance(value, (types.ModuleType, types.FunctionType)) else self._asked
-            for attributes in (own, *map(vars, kinds), absent):
-                for name in self._named(value, attributes) - noted:
-                    found = True
-                    noted.add(name)
-                    self._bind_attribute(value, name, own, kinds)
-            if own and None not in noted and self._is_opened(value):
-                noted.add(None)
-                self.contents.append((_differs_in_items, own, _items(own), f"{_name_of(value)}.__dict__"))
-            if kinds and kinds[0] not in self._made and not _MAKING.isdisjoint(self._names):
-                found = True
-                self._visit_methods(kinds[0], made=True)
-        return found
+    def _add_object(self, value) -> None:
+        """Note the attributes of an object or a module that functions name, now or later."""
+        self._objects.append(value)
+        own, kinds = self._parts_of(value)
+        for name in dict.fromkeys(itertools.chain(own, *map(vars, kinds))):
+            if name in self._names:
+                self._attributes.append((value, name))
+            else:
+                self._waiting.setdefault(name, []).append(value)
+        if self._asked and _may_lack(value):
+            self._attributes += [(value, name) for name in self._asked]
+        if self._is_opened(value):
+            self._open(value)
+        if not _MAKING.isdisjoint(self._names):
+            self._make_all([value])
 
-    def _named(self, value, attributes: Collection[str]) -> set[str]:
-        named = self._names.intersection(attributes)
-        return {n for n in attributes if not n.startswith("__")} | named if self._is_opened(value) else named
+    def _add_names(self, names: set[str]) -> None:
+        new = names - self._names
+        if not _MAKING.isdisjoint(new):
+            self._make_all(self._objects)
+        self._names |= new
+        for name in self._waiting.keys() & new:
+            self._attributes += [(value, name) for value in self._waiting.pop(name)]
+
+    def _ask(self, names: set[str]) -> None:
+        """Note also that an attribute is absent, of names of :attr:`_names`."""
+        new = names & self._names - self._asked
+        self._asked |= new
+        self._attributes += [(value, name) for value in self._objects if _may_lack(value) for name in new]
+
+    def _make_all(self, objects: list) -> None:
+        """Note methods that run when objects like these are made."""
+        for value in objects:
+            _, kinds = self._parts_of(value)
+            if kinds and kinds[0] not in self._made:
+                self._visit_methods(kinds[0], made=True)
+
+    def _open_all(self) -> None:
+        if not self._by_any_name:
+            self._by_any_name = True
+            for value in filter(self._is_opened, self._objects):
+                self._open(value)
+
+    def _open(self, value) -> None:
+        own, kinds = self._parts_of(value)
+        if own:
+            self.contents.append((_differs_in_items, own, _items(own), f"{_name_of(value)}.__dict__"))
+        names = itertools.chain(own, *map(vars, kinds), self._asked if _may_lack(value) else ())
+        self._attributes += [(value, name) for name in names if not name.startswith("__")]
+
+    def _parts_of(self, value) -> tuple[dict, list[type]]:
+        """The attributes of an object itself, and the user's classes that have the others."""
+        if isinstance(value, type):
+            return {}, self._users_classes(value)
+        return getattr(value, "__dict__", {}), self._users_classes(type(value))
 
     def _is_opened(self, value) -> bool:
         """True if all attributes of a value are noted, named or not: only of the user's own; others lead everywhere."""
         return self._by_any_name and (self._is_users(_module_of(value)) or type(value).__module__ in _OF_NAMESPACES)
 
-    def _bind_attribute(self, value, name: str, own: dict, kinds: list[type]) -> None:
+    def _visit_attribute(self, value, name: str) -> None:
+        if (id(value), name) in self._noted:
+            return
+        self._noted.add((id(value), name))
+        own, kinds = self._parts_of(value)
         where = f"{_name_of(value)}.{name}"
         if isinstance(value, threading.local) and name in own:  # whose `__dict__` is another in each thread
             self._bind(functools.partial(getattr, value, name, _MISSING), where)
@@ -405,6 +455,11 @@ def _inner(f):
 def _name_of(value) -> str:
     named = isinstance(value, (type, types.ModuleType, types.FunctionType))
     return value.__name__ if named else type(value).__name__
+
+
+def _may_lack(value) -> bool:
+    """True if functions may ask whether it has an attribute: not of modules and functions."""
+    return not isinstance(value, (types.ModuleType, types.FunctionType))
 
 
 def _module_of(value) -> str:
