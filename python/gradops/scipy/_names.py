@@ -11,6 +11,7 @@ from typing import Any
 
 from .._names import closest, missing
 from ..errors import meant
+from ._examples import show
 
 
 def unknown(module: str, name: str, known: Iterable[str], refused: Mapping[str, str] | None = None) -> str:
@@ -67,8 +68,12 @@ REFUSED: dict[str, Mapping[str, str]] = {}
 def namespace(
     module: str, names: list[str], refused: Mapping[str, str] | None = None
 ) -> tuple[Callable[[], list[str]], Callable[[str], Any]]:
-    """``__dir__`` and ``__getattr__`` of a module with SciPy's names; ``refused`` says why some are not here."""
+    """``__dir__`` and ``__getattr__`` of a module with SciPy's names; ``refused`` says why some are not here.
+
+    The docstrings of its functions get their examples.
+    """
     REFUSED[module] = refused or {}
+    show(module)
 
     def __dir__() -> list[str]:
         return sorted(names)

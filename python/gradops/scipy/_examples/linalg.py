@@ -1,0 +1,4 @@
+"""Examples of ``gradops.scipy.linalg``."""
+
+ROWS = """
+"""
