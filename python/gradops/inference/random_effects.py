@@ -28,6 +28,7 @@ from .likelihood import Likelihood
 from .parameters import Layout, Parameters, function_of, listed, shown
 
 STEPS, HALVINGS, RIDGES = 100, 40, 24
+SLOW = 0.05  # of what was left to fall, after a step by an earlier factor: a Newton step is worth its Hessian then
 
 
 def laplace(f: Callable, parameters, *, random, map=None, transforms=None, profile=()) -> Laplace:
@@ -113,6 +114,7 @@ class Laplace(Likelihood):
             raise ArgumentError("`random`: there is no random effect to integrate out.", argument="random")
         self.random_names = layout.names_of_u
         self.u = layout.u.copy()
+        self._factor: Factor | None = None  # of the last search
         start, u = tensor(layout.theta), tensor(layout.u)
         self._check_number(layout.theta, layout.u)
         self._hessian = SparseHessian(f, (start, u), 1)
@@ -148,39 +150,55 @@ class Laplace(Likelihood):
     def _newton(self, theta: np.ndarray) -> tuple[float, np.ndarray, Factor]:
         """The joint value at the mode of the random effects, the mode, and the factor of the Hessian there.
 
+        A step is by the factor of the step before, or of the search before, as long as such steps come nearer fast.
+
         Raises:
             InferenceError: there is no mode, or it was not found.
         """
         given = self.tensor(theta)
-        u = self.u
+        u, factor = self.u, self._factor
         value, gradient = self._at(given, u)
         if not np.isfinite(value):
-            u = self.layout.u
+            u, factor = self.layout.u, None
             value, gradient = self._at(given, u)
-        near = False
+        fall, near, here, ridge = np.inf, False, False, False  # here: the factor is of the Hessian at u
         for _ in range(STEPS):
             if not np.isfinite(value) or not np.isfinite(gradient).all():
                 raise self._failed("is not a number", theta, u)
-            values = ops.convert_to_numpy(self._hessian.values(given, self.tensor(u)))
-            factor, ridge = self._factored(values, theta)
+            if factor is None or near:
+                values = ops.convert_to_numpy(self._hessian.values(given, self.tensor(u)))
+                factor, ridge = self._factored(values, theta)
+                here = True
+                if near and not ridge:
+                    self.u, self._factor = u, factor
+                    return value, u, factor
             step = -factor.solve(gradient[:, None])[:, 0]
-            slope = float(gradient @ step)
-            if not ridge and (near or -slope <= 1e-20):
-                self.u = u
-                return value, u, factor
-            near = not ridge and -slope < 1e-9
-            for halving in range(HALVINGS):
+            before, fall = fall, -float(gradient @ step)
+            if not ridge and fall <= 1e-20:
+                near = True
+                continue
+            rate = fall / before if before < np.inf else 1.0
+            if not here and (rate > SLOW and before < np.inf):
+                factor, fall = None, np.inf
+                continue
+            near = not ridge and fall * (fall if here else rate) < 1e-22  # what is left after the step
+            for halving in range(HALVINGS if here else 1):
                 moved = u + step * 0.5**halving
                 new, new_gradient = self._at(given, moved)
                 rounding = 1e-11 * (1 + abs(value))
-                if new <= value + 1e-4 * slope * 0.5**halving + rounding and np.isfinite(new_gradient).all():
+                if new <= value - 1e-4 * fall * 0.5**halving + rounding and np.isfinite(new_gradient).all():
                     break
             else:
-                raise self._failed("does not fall along Newton's step", theta, u)
-            near = near and (halving == 0 or -slope < 1e-12 * (1 + abs(value)))  # less than the value can show
-            if ridge and halving == 0 and -slope <= 1e-12:
+                if here:
+                    raise self._failed("does not fall along Newton's step", theta, u)
+                factor, fall, near = None, np.inf, False
+                continue
+            near = near and (halving == 0 or fall < 1e-12 * (1 + abs(value)))  # less than the value can show
+            if ridge and halving == 0 and fall <= 1e-12:
                 raise self._without_curvature(values, theta)
-            u, value, gradient = moved, new, new_gradient
+            u, value, gradient, here = moved, new, new_gradient, False
+            if ridge or halving:
+                factor, fall = None, np.inf
         if ridge:
             raise self._without_curvature(values, theta)
         raise self._failed(f"has no minimum after {STEPS} steps", theta, u)
