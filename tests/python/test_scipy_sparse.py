@@ -13,6 +13,7 @@ import gradops
 from gradops import functional, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, ShapeError
 from gradops.scipy import sparse
+from gradops.scipy.sparse import _ops
 
 RNG = np.random.default_rng(38)
 ROWS, COLUMNS = np.array([2, 0, 1, 3, 1, 2, 0, 3, 2]), np.array([0, 0, 1, 3, 3, 2, 2, 0, 3])
@@ -108,6 +109,14 @@ def chain(n: int):
     return scipy.sparse.diags_array([-1.0, 2.1, -1.0], offsets=[-1, 0, 1], shape=(n, n)).tocsr()
 
 
+def tree(n: int):
+    """The precision matrix of a random walk along a tree, each node's parent a random one before it."""
+    child = np.arange(1, n)
+    parent = RNG.integers(0, child)
+    step = scipy.sparse.coo_array((np.ones(n - 1), (child, parent)), (n, n)).tocsr() - scipy.sparse.eye_array(n)
+    return (step.T @ step + 0.3 * scipy.sparse.eye_array(n)).tocsr()
+
+
 DEFINITE = {
     "one": np.array([[2.0]]),
     "diagonal": np.diag([1.0, 2.0, 3.0]),
@@ -116,6 +125,8 @@ DEFINITE = {
     "blocks": scipy.sparse.block_diag([M @ M.T, [[3.0]], chain(40)]),
     "chain": chain(400),
     "lattice": lattice(22),
+    "second": chain(300) @ chain(300),
+    "tree": tree(500),
 }
 
 
@@ -130,6 +141,8 @@ def test_factors(name):
     np.testing.assert_allclose(found.values, whole[A.pattern.rows, A.pattern.columns], 1e-10, 1e-14)
     b = RNG.normal(size=(len(full), 3))
     np.testing.assert_allclose(sparse.linalg.spsolve(A, b), whole @ b, 1e-9, 1e-12)
+    spread = _ops.cholesky(A.pattern, A.values).spread(np.eye(len(full)))
+    np.testing.assert_allclose(spread @ spread.T, whole, 1e-9, 1e-12)
     # the derivative of the inverse, in two directions: sums over both orders of inverse, direction, inverse, ...
     first, second = (A.with_values(RNG.normal(size=A.nnz)) for _ in range(2))
     first, second = (d + d.T for d in (first, second))

@@ -1,96 +1,219 @@
 """The Cholesky factor of sparse symmetric positive definite matrices of one pattern.
 
-A multifrontal method (Duff & Reid 1983; Liu 1992). Once for a pattern: SuperLU's minimum degree ordering, the
-elimination tree, and fronts: columns that are eliminated together, in one dense matrix of theirs and the rows that they
-reach; a front takes in a child where the zeros that come with it cost less than another call (Ashcraft & Grimes 1989).
-For numbers, each front is LAPACK's and BLAS'. The inverse on the pattern goes the same way from the root to the leaves
-(Takahashi, Fagan & Chen 1973; Erisman & Tinney 1975), of its directional derivatives, too.
+A multifrontal method (Duff & Reid 1983; Liu 1992). Once for a pattern: an ordering (SuperLU's minimum degree one, or by
+rounds where fronts stay small), the elimination tree, and fronts: columns that are eliminated together, in one dense
+matrix of theirs and the rows that they reach; a front takes in a child where the zeros that come with it cost less than
+another call (Ashcraft & Grimes 1989). For numbers, a large front is LAPACK's and BLAS'; small ones of one size and
+height in the tree are computed at once, in a stack. The inverse on the pattern goes the same way from the root to the
+leaves (Takahashi, Fagan & Chen 1973; Erisman & Tinney 1975), of its directional derivatives, too.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
-from typing import Any
 
 import numpy as np
 
 from ... import _scipy
 from ._pattern import Pattern
 
+SMALL = 6  # columns and rows of a front that goes into a stack
+
 
 class Front:
-    """Columns that are eliminated together.
+    """Columns that are eliminated together, the rows that they reach, and the fronts whose rows lie in this one."""
 
-    Attributes:
-        columns: their places, in the order of elimination; at last a slice of the matrix in that order.
-        rows: those that they reach, below them.
-        children: fronts whose rows lie in this one, each with their places in it.
-        elements, places: of the matrix' elements in these columns, and where they go in the front, row by row.
-    """
-
-    __slots__ = ("children", "columns", "elements", "places", "rows")
-
-    elements: np.ndarray
-    places: np.ndarray
+    __slots__ = ("children", "columns", "height", "rows", "small")
 
     def __init__(self, rows: set):
-        self.columns: Any = []
-        self.rows: Any = rows
-        self.children: list = []
+        self.columns: list[int] = []
+        self.rows = rows
+        self.children: list[Front] = []
 
     @property
     def sizes(self) -> tuple[int, int]:
         return len(self.columns), len(self.rows)
 
 
-def _cost(columns: int, rows: int) -> float:
-    """Nanoseconds that a front takes: calls, arithmetic, the move to its parent."""
-    products = columns * (columns * columns + 2 * columns * rows + 2 * rows * rows)
-    return 20_000 + 0.1 * products + 2 * (columns + rows) ** 2
+class Stack:
+    """Fronts that are computed at once, in the last dimension of their matrices.
+
+    Attributes:
+        sizes: the columns of a front and the rows that these reach.
+        count: of fronts.
+        columns: a slice of places in the order of elimination: the first columns of all fronts, the second ones, ...
+        rows: the places of the rows, a column for each front.
+        elements, places: of the matrix' elements in these columns, and where they go, row by row.
+        edges: from the stacks of the fronts' children.
+        sums: into the rows' places.
+    """
+
+    __slots__ = ("columns", "count", "edges", "elements", "members", "places", "rows", "sizes", "sums")
+
+    elements: np.ndarray
+    places: np.ndarray
+    columns: slice
+    rows: np.ndarray
+    sums: Sums
+
+    def __init__(self, members: list[Front]):
+        self.members, self.sizes, self.count = members, members[0].sizes, len(members)
+        self.edges: list[Edge] = []
+
+    def shape(self, size: int) -> tuple[int, ...]:
+        """That of their matrices of this size; a front alone has no last dimension."""
+        return (size, size) if self.count == 1 else (size, size, self.count)
+
+    def cost(self) -> float:
+        """Nanoseconds."""
+        return _cost(*self.sizes) if self.count == 1 else 60_000 + self.count * _cost(*self.sizes, True)
+
+    @property
+    def whole(self) -> np.ndarray:
+        """The places of columns and rows, a column for each front."""
+        columns = np.arange(self.columns.start, self.columns.stop).reshape(-1, self.count)
+        return np.concatenate([columns, self.rows])
+
+    def positions(self, which: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """Where these places are among the columns and rows of the front ``which``."""
+        whole = self.whole
+        bound = 1 + max(int(whole.max()), int(places.max(initial=0)))
+        keys = (whole + bound * np.arange(self.count)).T.reshape(-1)
+        return np.searchsorted(keys, places + bound * which) - which * len(whole)
+
+
+class Sums:
+    """Additions to places, of which some are the same."""
+
+    def __init__(self, places: np.ndarray):
+        self.order = np.argsort(places, kind="stable")
+        self.places, self.starts = np.unique(places[self.order], return_index=True)
+        self.several = len(self.places) < len(places)
+        if not self.several:
+            self.places = places
+
+    def add(self, into: np.ndarray, numbers: np.ndarray) -> None:
+        into[self.places] += np.add.reduceat(numbers[self.order], self.starts) if self.several else numbers
+
+
+class Edge:
+    """The way from children in one stack into their parents in another.
+
+    Attributes:
+        child: the stack.
+        which: an index of the children's matrices.
+        at: an index of the parents' matrices.
+        last: True where no later stack has parents of the child's.
+    """
+
+    __slots__ = ("at", "child", "last", "sums", "which")
+
+    def __init__(self, child: Stack, which: np.ndarray, parent: Stack, members: np.ndarray):
+        at = parent.positions(members, child.rows[:, which])
+        single = len(which) == 1
+        if single:
+            at, which, members = at[:, 0], which[0], members[0]
+        self.child, self.last = child, False
+        self.which = (...,) if child.count == 1 else (..., which)
+        self.at = (at[:, None], at[None]) if parent.count == 1 else (at[:, None], at[None], members)
+        places = np.arange(np.prod(parent.shape(sum(parent.sizes)))).reshape(parent.shape(sum(parent.sizes)))
+        self.sums = None if single else Sums(places[self.at].reshape(-1))
+
+    def add(self, whole: np.ndarray, passed: np.ndarray) -> None:
+        if self.sums is None:
+            whole[self.at] += passed[self.which]
+        else:
+            self.sums.add(whole.reshape(-1), passed[self.which].reshape(-1))
+
+
+def _cost(columns: int, rows: int, small: bool = False) -> float:
+    """Nanoseconds that a front takes, also a small one in a stack: calls, arithmetic, the move to its parent."""
+    size = columns + rows
+    if small and size <= SMALL:
+        return 20 * size**3
+    return 20_000 + 0.1 * columns * (columns * columns + 2 * columns * rows + 2 * rows * rows) + 2 * size**2
 
 
 class Symbolic:
-    """The fronts of a symmetric pattern, and the order in which rows are eliminated."""
+    """The fronts of a symmetric pattern, in stacks, and the order in which rows are eliminated."""
 
     def __init__(self, pattern: Pattern):
         self.size, self.count = pattern.shape[0], pattern.count
         self.diagonal = pattern.places(np.arange(self.size), np.arange(self.size))
-        first = _ordering(pattern, self.diagonal)
-        self.fronts = _fronts(self.size, first[pattern.rows], first[pattern.columns])
-        self.order = self._numbered(first)
+        rounds = _in_rounds(pattern)
+        first = _by_degree(pattern, self.diagonal) if rounds is None else rounds
+        places = self.size, first[pattern.rows], first[pattern.columns]
+        ways = [_stacks(_fronts(*places, stacked)) for stacked in {rounds is not None, False}]
+        self.stacks = min(ways, key=lambda stacks: sum(map(Stack.cost, stacks)))
+        self.order = self._numbered()[first]
         rows, columns = self.order[pattern.rows], self.order[pattern.columns]
         self.twins = np.where(rows >= columns, np.arange(pattern.count), pattern.by_rows)  # in the lower triangle
         self._place(rows, columns)
+        self._link()
 
-    def _numbered(self, first: np.ndarray) -> np.ndarray:
-        """Each row's place, with the columns of a front side by side."""
-        columns = [c for front in self.fronts for c in front.columns]
-        place = np.empty(self.size, np.int64)
-        place[columns] = np.arange(self.size)
-        start = 0
-        for front in self.fronts:
-            count = len(front.columns)
-            front.columns = np.arange(start, start + count)
-            front.rows = np.sort(place[np.fromiter(front.rows, np.int64, len(front.rows))])
-            start += count
-        return place[first]
+    def _numbered(self) -> np.ndarray:
+        """Each row's place in the order of elimination."""
+        place, start = np.empty(self.size, np.int64), 0
+        for stack in self.stacks:
+            columns = np.array([front.columns for front in stack.members]).T
+            stack.columns = slice(start, start + columns.size)
+            place[columns] = np.arange(start, start + columns.size).reshape(columns.shape)
+            start += columns.size
+        for stack in self.stacks:
+            rows = np.fromiter(itertools.chain(*[front.rows for front in stack.members]), np.int64)
+            stack.rows = np.sort(place[rows].reshape(stack.count, -1), 1).T
+            stack.sums = Sums(stack.rows.reshape(-1))
+        return place
 
     def _place(self, rows: np.ndarray, columns: np.ndarray) -> None:
         lower = np.flatnonzero(rows >= columns)
         lower = lower[np.argsort(columns[lower], kind="stable")]
         rows, columns = rows[lower], columns[lower]
-        cuts = np.searchsorted(columns, [*[front.columns[0] for front in self.fronts], self.size]).tolist()
-        for front, start, end in zip(self.fronts, cuts, cuts[1:]):
-            whole = np.concatenate([front.columns, front.rows])
-            front.elements = lower[start:end]
-            front.places = np.searchsorted(whole, rows[start:end]) * len(whole) + columns[start:end] - whole[0]
-            front.children = [
-                (child, np.searchsorted(whole, child.rows)[:, None]) for child in front.children if len(child.rows)
-            ]
+        cuts = np.searchsorted(columns, [*[stack.columns.start for stack in self.stacks], self.size]).tolist()
+        for stack, start, end in zip(self.stacks, cuts, cuts[1:]):
+            column, which = np.divmod(columns[start:end] - stack.columns.start, stack.count)
+            row = stack.positions(which, rows[start:end])
+            stack.elements = lower[start:end]
+            stack.places = (row * sum(stack.sizes) + column) * stack.count + which
+
+    def _link(self) -> None:
+        """Each stack's edges from its children's stacks."""
+        home = {front: (k, i) for k, stack in enumerate(self.stacks) for i, front in enumerate(stack.members)}
+        last: dict[Stack, Edge] = {}
+        for stack in self.stacks:
+            found: dict[int, list[tuple[int, int]]] = {}
+            for i, front in enumerate(stack.members):
+                for child in front.children:
+                    if child.rows:
+                        k, which = home[child]
+                        found.setdefault(k, []).append((which, i))
+            for k, pairs in found.items():
+                which, members = np.array(pairs).T
+                edge = Edge(self.stacks[k], which, stack, members)
+                stack.edges.append(edge)
+                last[edge.child] = edge
+        for edge in last.values():
+            edge.last = True
+        for stack in self.stacks:
+            stack.members = []
 
 
-def _ordering(pattern: Pattern, diagonal: np.ndarray) -> np.ndarray:
+def _stacks(fronts: list[Front]) -> list[Stack]:
+    """Small fronts over small ones by height and size, then the others, each alone, in the order that they have."""
+    alike: dict[tuple, list[Front]] = {}
+    alone: list[list[Front]] = []
+    for front in fronts:
+        front.height = 1 + max([child.height for child in front.children], default=0)
+        if front.small:
+            alike.setdefault((front.height, *front.sizes), []).append(front)
+        else:
+            alone.append([front])
+    return [Stack(members) for members in [*[alike[key] for key in sorted(alike)], *alone]]
+
+
+def _by_degree(pattern: Pattern, diagonal: np.ndarray) -> np.ndarray:
     """SuperLU's minimum degree ordering, of an incomplete factor, which costs little."""
     values = np.full(pattern.count, -1.0)
     values[diagonal] = np.diff(pattern.starts) + 1.0
@@ -100,7 +223,36 @@ def _ordering(pattern: Pattern, diagonal: np.ndarray) -> np.ndarray:
     return incomplete.perm_c.astype(np.int64)
 
 
-def _fronts(size: int, rows: np.ndarray, columns: np.ndarray) -> list[Front]:
+def _in_rounds(pattern: Pattern) -> np.ndarray | None:
+    """An order with a low tree (odd-even reduction), each round of rows that do not meet; None where fronts are large.
+
+    Minimum degree takes a chain from its ends, one row after another.
+    """
+    starts, rows = pattern.starts.tolist(), pattern.rows.tolist()
+    reached = [set(rows[start:end]) - {k} for k, (start, end) in enumerate(zip(starts, starts[1:]))]
+    order: list[int] = []
+    left = list(range(len(reached)))
+    while left:
+        met: set[int] = set()
+        chosen = []
+        for k in left:
+            if len(reached[k]) < SMALL and k not in met:
+                chosen.append(k)
+                met |= reached[k]
+        if 8 * len(chosen) < len(left):
+            return None
+        for k in chosen:
+            for other in reached[k]:
+                reached[other] |= reached[k]
+                reached[other] -= {k, other}
+        order += chosen
+        taken = set(chosen)
+        left = [k for k in left if k not in taken]
+    return np.argsort(order)
+
+
+def _fronts(size: int, rows: np.ndarray, columns: np.ndarray, stacked: bool) -> list[Front]:
+    """The fronts of a matrix with elements at these places; ``stacked`` where small ones cost little."""
     lower = rows > columns
     rows, columns = rows[lower], columns[lower]
     below = rows[np.argsort(columns, kind="stable")].tolist()
@@ -114,10 +266,10 @@ def _fronts(size: int, rows: np.ndarray, columns: np.ndarray) -> list[Front]:
         reached.update(*[child.rows for child in waiting[column]])
         reached.discard(column)
         front = Front(reached)
-        count, rest = 1, len(reached)
+        count, rest, small = 1, len(reached), stacked and all(child.small for child in waiting[column])
         for child in waiting[column]:
             of_child = len(child.columns)
-            if _cost(count + of_child, rest) <= _cost(count, rest) + _cost(*child.sizes):
+            if _cost(count + of_child, rest, small) <= _cost(count, rest, small) + _cost(*child.sizes, child.small):
                 count += of_child
                 front.columns += child.columns
                 front.children += child.children
@@ -125,6 +277,7 @@ def _fronts(size: int, rows: np.ndarray, columns: np.ndarray) -> list[Front]:
             else:
                 front.children.append(child)
         front.columns.append(column)
+        front.small = small and count + rest <= SMALL
         waiting[column] = []
         waiting[min(reached) if reached else size].append(front)
         fronts[column] = front
@@ -144,18 +297,15 @@ class Factor:
     def __init__(self, symbolic: Symbolic, values: np.ndarray):
         self.symbolic, self.values, self.logdet = symbolic, values, 0.0
         self.parts: list[tuple[np.ndarray, np.ndarray]] = []
-        waiting: dict[Front, np.ndarray] = {}
-        for front in symbolic.fronts:
-            count, rest = front.sizes
-            whole = _assembled(front, values, waiting)
-            root, failed = _scipy.linalg.lapack.dpotrf(whole[:count, :count], lower=1)
-            if failed:
-                raise np.linalg.LinAlgError("the matrix is not positive definite")
-            self.logdet += 2.0 * float(np.log(root.diagonal()).sum())
-            inverse, _ = _scipy.linalg.lapack.dtrtri(root, lower=1)
-            below = whole[count:, :count] @ inverse.T
+        waiting: dict[Stack, np.ndarray] = {}
+        for stack in symbolic.stacks:
+            count, rest = stack.sizes
+            whole = _assembled(stack, values, waiting)
+            inverse = _inverse_root(whole[:count, :count])
+            self.logdet -= 2.0 * float(np.log(inverse.diagonal()).sum())
+            below = _dot(whole[count:, :count], _turned(inverse))
             if rest:
-                waiting[front] = whole[count:, count:] - below @ below.T
+                waiting[stack] = whole[count:, count:] - _dot(below, _turned(below))
             self.parts.append((inverse, below))
         if not np.isfinite(self.logdet):
             raise np.linalg.LinAlgError("the matrix has elements that are not finite")
@@ -164,10 +314,11 @@ class Factor:
         """The solution for right sides as columns."""
         x = np.empty(b.shape)
         x[self.symbolic.order] = b
-        for front, (inverse, below) in zip(self.symbolic.fronts, self.parts):
-            here = slice(front.columns[0], front.columns[-1] + 1)
-            x[here] = y = inverse @ x[here]
-            x[front.rows] -= below @ y
+        for stack, (inverse, below) in zip(self.symbolic.stacks, self.parts):
+            y = _applied(inverse, x[stack.columns])
+            x[stack.columns] = y
+            if stack.sizes[1]:
+                stack.sums.add(x, -_applied(below, y))
         return self._backward(x)
 
     def spread(self, z: np.ndarray) -> np.ndarray:
@@ -176,9 +327,11 @@ class Factor:
 
     def _backward(self, x: np.ndarray) -> np.ndarray:
         """The solution by the factor's transpose, in the rows' own order, of numbers in that of elimination."""
-        for front, (inverse, below) in reversed(list(zip(self.symbolic.fronts, self.parts))):
-            here = slice(front.columns[0], front.columns[-1] + 1)
-            x[here] = inverse.T @ (x[here] - below.T @ x[front.rows])
+        for stack, (inverse, below) in reversed(list(zip(self.symbolic.stacks, self.parts))):
+            y = x[stack.columns]
+            if stack.sizes[1]:
+                y = y - _applied(_turned(below), x[stack.rows.reshape(-1)])
+            x[stack.columns] = _applied(_turned(inverse), y)
         return x[self.symbolic.order]
 
     def inverse(self, directions: np.ndarray) -> np.ndarray:
@@ -187,59 +340,103 @@ class Factor:
         A jet is a list: the part by a set of directions at the number whose bits are the set.
         """
         result = np.empty(self.symbolic.count)
-        waiting: dict[Front, list] = {}
-        steps = zip(self.symbolic.fronts, self._blocks(directions))
-        for front, (inner, weights) in reversed(list(steps)):
-            if len(front.rows):
-                outer = waiting.pop(front)
+        waiting: dict[Stack, list] = {}
+        steps = zip(self.symbolic.stacks, self._blocks(directions))
+        for stack, (inner, weights) in reversed(list(steps)):
+            whole = inner
+            if stack.sizes[1]:
+                outer = waiting.pop(stack)
                 side = [-x for x in _times(outer, weights)]
-                turned = _times([w.T for w in weights], side)
+                turned = _times([_turned(w) for w in weights], side)
                 whole = [
-                    np.concatenate([np.concatenate([p - t, s.T], 1), np.concatenate([s, o], 1)])
+                    np.concatenate([np.concatenate([p - t, _turned(s)], 1), np.concatenate([s, o], 1)])
                     for p, t, s, o in zip(inner, turned, side, outer)
                 ]
-            else:
-                whole = inner
-            result[front.elements] = whole[-1].reshape(-1)[front.places]
-            for child, at in front.children:
-                waiting[child] = [z[at, at.T] for z in whole]
+            result[stack.elements] = whole[-1].reshape(-1)[stack.places]
+            for edge in stack.edges:
+                size = edge.child.sizes[1]
+                passed = waiting.setdefault(edge.child, [np.empty(edge.child.shape(size)) for _ in whole])
+                for z, part in zip(whole, passed):
+                    part[edge.which] = z[edge.at]
         return result[self.symbolic.twins]
 
     def _blocks(self, directions: np.ndarray) -> list[tuple[list, list]]:
-        """For each front the jets of the inverse of its diagonal block, and of that from the right on what is below."""
+        """For each stack the jets of the inverse of its diagonal block, and of that from the right on what is below."""
         if not directions.shape[1]:
-            return [([inverse.T @ inverse], [below @ inverse]) for inverse, below in self.parts]
+            return [([_dot(_turned(root), root)], [_dot(below, root)]) for root, below in self.parts]
         parts = 1 << directions.shape[1]
         given = {1 << k: directions[:, k] for k in range(directions.shape[1])} | {0: self.values}
-        waiting: list[dict[Front, np.ndarray]] = [{} for _ in range(parts)]
+        waiting: list[dict[Stack, np.ndarray]] = [{} for _ in range(parts)]
         blocks = []
-        for front, (root, _) in zip(self.symbolic.fronts, self.parts):
-            count = len(front.columns)
-            whole = [_assembled(front, given.get(s), waiting[s]) for s in range(parts)]
+        for stack, (root, _) in zip(self.symbolic.stacks, self.parts):
+            count = stack.sizes[0]
+            whole = [_assembled(stack, given.get(s), waiting[s]) for s in range(parts)]
             diagonal, below = [x[:count, :count] for x in whole], [x[count:, :count] for x in whole]
-            diagonal = [np.tril(x) + np.tril(x, -1).T for x in diagonal]
-            inner = [root.T @ root]
+            diagonal = [
+                np.where(np.tri(count, dtype=bool).reshape(count, count, *x.shape[2:] and [1]), x, _turned(x))
+                for x in diagonal
+            ]
+            inner = [_dot(_turned(root), root)]
             for s in range(1, parts):
-                moved = [inner[s ^ t] @ diagonal[t] for t in _subsets(s) if t]
-                inner.append(-functools.reduce(operator.add, moved) @ inner[0])
+                moved = [_dot(inner[s ^ t], diagonal[t]) for t in _subsets(s) if t]
+                inner.append(-_dot(functools.reduce(operator.add, moved), inner[0]))
             weights = _times(below, inner)
-            if len(front.rows):
-                for s, y in enumerate(_times(weights, [x.T for x in below])):
-                    waiting[s][front] = whole[s][count:, count:] - y
+            if stack.sizes[1]:
+                for s, y in enumerate(_times(weights, [_turned(x) for x in below])):
+                    waiting[s][stack] = whole[s][count:, count:] - y
             blocks.append((inner, weights))
         return blocks
 
 
-def _assembled(front: Front, values: np.ndarray | None, waiting: dict) -> np.ndarray:
-    """The front's matrix: the elements given, and what the elimination of its children left."""
-    size = sum(front.sizes)
-    flat = np.zeros(size * size)
+def _assembled(stack: Stack, values: np.ndarray | None, waiting: dict) -> np.ndarray:
+    """The fronts' matrices: the elements given, and what the elimination of their children left."""
+    size = sum(stack.sizes)
+    whole = np.zeros(stack.shape(size))
     if values is not None:
-        flat[front.places] = values[front.elements]
-    whole = flat.reshape(size, size)
-    for child, at in front.children:
-        whole[at, at.T] += waiting.pop(child)
+        whole.reshape(-1)[stack.places] = values[stack.elements]
+    for edge in stack.edges:
+        edge.add(whole, waiting.pop(edge.child) if edge.last else waiting[edge.child])
     return whole
+
+
+# Matrices, or of each place in a last dimension -----------------------------------------------------------------------
+
+
+def _inverse_root(a: np.ndarray) -> np.ndarray:
+    """The inverse of the Cholesky factor of a matrix whose lower triangle is given.
+
+    Raises:
+        LinAlgError: the matrix is not positive definite.
+    """
+    if a.ndim == 2:
+        root, failed = _scipy.linalg.lapack.dpotrf(a, lower=1)
+        if failed:
+            raise np.linalg.LinAlgError("the matrix is not positive definite")
+        return _scipy.linalg.lapack.dtrtri(root, lower=1)[0]
+    root, inverse = np.zeros(a.shape), np.zeros(a.shape)
+    for k in range(len(a)):
+        column = a[k:, k] - np.einsum("ijk,jk->ik", root[k:, :k], root[k, :k])
+        if not (column[0] > 0).all():
+            raise np.linalg.LinAlgError("the matrix is not positive definite")
+        root[k:, k] = column / np.sqrt(column[0])
+        inverse[k, k] = 1 / root[k, k]
+        inverse[k, :k] = -np.einsum("jk,jlk->lk", root[k, :k], inverse[:k, :k]) * inverse[k, k]
+    return inverse
+
+
+def _turned(a: np.ndarray) -> np.ndarray:
+    return a.swapaxes(0, 1)
+
+
+def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a @ b if a.ndim == 2 else np.einsum("ijk,jlk->ilk", a, b)
+
+
+def _applied(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The products with numbers as columns, row by row the matrices' in turns."""
+    if a.ndim == 2:
+        return a @ x
+    return np.einsum("ijk,jkm->ikm", a, x.reshape(a.shape[1], a.shape[2], -1)).reshape(-1, x.shape[1])
 
 
 def _subsets(s: int) -> list[int]:
@@ -249,5 +446,5 @@ def _subsets(s: int) -> list[int]:
 def _times(a: list, b: list) -> list:
     """The product of two jets of matrices."""
     if len(a) == 1:
-        return [a[0] @ b[0]]
-    return [functools.reduce(operator.add, [a[t] @ b[s ^ t] for t in _subsets(s)]) for s in range(len(a))]
+        return [_dot(a[0], b[0])]
+    return [functools.reduce(operator.add, [_dot(a[t], b[s ^ t]) for t in _subsets(s)]) for s in range(len(a))]
