@@ -27,6 +27,9 @@ class Front:
 
     __slots__ = ("children", "columns", "height", "rows", "small")
 
+    height: int
+    small: bool
+
     def __init__(self, rows: set):
         self.columns: list[int] = []
         self.rows = rows
