@@ -378,6 +378,10 @@ def test_no_nan_from_a_branch_not_taken():
     assert np.isfinite(gradops.grad(lambda p: ops.sum(windows.general_gaussian(5, p, 2.0)))(1.0))
     found = gradops.grad(lambda b: ops.sum(signal.group_delay((b, [1.0]), 4)[1]))(np.array([1.0, 0.0, -1.0]))
     assert np.isfinite(found).all()
+    # a ramp has no power at one of the frequencies
+    ramp = np.arange(6.0)
+    found = gradops.grad(lambda x: signal.coherence(x, ramp**2, nperseg=4)[1][1])(ramp)
+    assert np.isfinite(found).all()
 
 
 @pytest.mark.parametrize(

@@ -218,12 +218,14 @@ def coherence(
     x: Tensor, y: Tensor, fs=1.0, window="hann", nperseg: Integer | None = None, noverlap: Integer | None = None,
     nfft: Integer | None = None, detrend="constant", axis: Axis = -1,
 ) -> tuple:  # fmt: skip
-    """The squared correlation of two signals at each frequency."""
+    """The squared correlation of two signals at each frequency; NaN at those where one has no power."""
     settings = (fs, window, nperseg, noverlap, nfft, detrend, True, "density", axis, "mean")
     x, y = alike(x, y)
     f, of_both = _cross("coherence", x, y, *settings)
     of_x, of_y = [_cross("coherence", z, None, *settings)[1] for z in (x, y)]
-    return f, (ops.real(of_both) ** 2 + ops.imag(of_both) ** 2) / of_x / of_y
+    lacking = ops.logical_or(of_x == 0, of_y == 0)
+    of_x, of_y = [ops.where(lacking, 1.0, z) for z in (of_x, of_y)]
+    return f, ops.where(lacking, math.nan, (ops.real(of_both) ** 2 + ops.imag(of_both) ** 2) / of_x / of_y)
 
 
 BOUNDARIES = {"even": "reflect", "odd": "odd", "constant": "edge", "zeros": "constant"}
