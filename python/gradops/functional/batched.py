@@ -92,6 +92,8 @@ def vectorized_map(function: Callable, rows: list) -> list:
     register()
     with deeper() as level:
         found = function(*(Batched(x, level) for x in rows))
+    # The caller may write to the results. A function that only moves elements gives a view of the rows, and one that
+    # does not read them a constant that is broadcast to all members, one memory for all.
     results = []
     for y in found:
         y = members(y, len(rows[0]), level)
@@ -146,6 +148,10 @@ def _over_batch(name: str, kernel: Callable) -> Callable:
 
     def call(*arguments):
         batches = [x for x in _tree.items(arguments) if isinstance(x, Batched)]
+        # Two batches of one level go member by member. Those of two levels are independent, so each member of the one
+        # meets each of the other: a lower one is put into the members of the highest, where it is the value that an op
+        # is run on again. Batches of different levels that were taken member by member would give numbers of the right
+        # shape, from the wrong members, wherever their sizes agree.
         top: Any = max(batches, key=lambda x: x.level, default=None)
         if any(x.level != top.level for x in batches):
             arguments = _tree.map_items(functools.partial(_lifted, len(top.value), top.level), arguments)
@@ -210,6 +216,9 @@ def _of_facts(entry: Op | None) -> Callable | None:
 def _at_positions(positions: tuple[int, ...], kernel, *arguments):
     """Elementwise in the arguments at ``positions``; the others are settings."""
     given = list(arguments)
+    # NumPy aligns shapes at their ends, and a batch's dimension is the first: n members without dimensions beside an
+    # array of n elements would be multiplied element by element. So the dimensions that a member lacks are put behind
+    # the batch's.
     rank = max(len(conversion.shape(given[p])) for p in positions)
     for p in positions:
         if isinstance(given[p], Batched):
@@ -317,6 +326,8 @@ def _at_own(kernel, x, key, updates):
     x, updates = members(x, count), members(updates, count)
     if updates.ndim != x.ndim - len(arrays) + rank:
         return NotImplemented
+    # The members' numbers, `np.arange(count)`, are an array of positions too. With it the dimensions of positions come
+    # first in any case, while in the updates they stand where the member's own key has them.
     together = arrays[-1] - arrays[0] < len(arrays)
     updates = shaping.moveaxis(updates, _first(arrays[0] + 1 if together else 1, rank), _first(1, rank))
     return Batched(kernel(x, (np.arange(count).reshape(-1, *[1] * rank), *parts), updates))
@@ -328,6 +339,9 @@ def _parts(key) -> tuple:
 
 def _stays(key) -> bool:
     """True if a key means the same with the batch's dimension before: at most one array, without numbers beside it."""
+    # NumPy puts the dimensions of arrays of positions where they stand if these are next to each other, and before all
+    # others if not; a number beside an array counts as one. A slice for the batch before the key would then find itself
+    # behind them, in a result whose shape may be the same.
     arrays = [part for part in _parts(key) if isinstance(part, (list, np.ndarray))]
     others = [part for part in _parts(key) if not isinstance(part, (list, np.ndarray))]
     beside = (slice, type(Ellipsis)) if arrays else (int, slice, type(None), type(Ellipsis))
@@ -395,6 +409,8 @@ def _matmul(kernel, a, b):
     rank_a, rank_b = (len(conversion.shape(x)) for x in (a, b))
     if rank_a > 2 or rank_b > 2:
         return _many_matmul(kernel, a, b, rank_a, rank_b)
+    # Of matrices of members with one and the same matrix the rows of all members are the rows of a larger one: one call
+    # of BLAS, where NumPy's product of stacks makes one for each member.
     if not isinstance(b, Batched) and rank_b == 2:  # one product for the whole batch
         rows = a.value.reshape(math.prod(a.value.shape[:-1]), a.shape[-1])
         return Batched(kernel(rows, b).reshape(len(a.value), *a.shape[:-1], conversion.shape(b)[1]))

@@ -214,8 +214,8 @@ class Code:
 
     def reduced(self, name: str, cells: np.ndarray, dtype) -> int:
         """A number of all elements of a vector of cells."""
-        if len(cells) == 1:
-            return int(cells[0])
+        if len(cells) == 1:  # of a sum, which begins with 0.0, another zero where it is -0.0
+            return self.number("add", [int(cells[0]), self.constant(0.0)]) if name == "sum" else int(cells[0])
         out = self.new()
         start, stride = self._progression(cells)
         self._write_vector(NUMBERS[name], out, [start], len(cells), (stride,))

@@ -310,14 +310,12 @@ _FOLDS = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 
 
 def _sum(writing: _Writing, operands: list[str]) -> str:
-    """The sum as NumPy's: from eight numbers on in eight parts."""
+    """The sum as NumPy's: from eight numbers on in eight parts, and added to 0.0."""
     whole = len(operands) // 8 * 8
-    if not whole:
-        return _folded(writing, "add", operands)
-    parts = [_folded(writing, "add", operands[i:whole:8]) for i in range(8)]
+    parts = [_folded(writing, "add", operands[i:whole:8]) for i in range(8)] if whole else []
     while len(parts) > 1:
         parts = [_folded(writing, "add", parts[i : i + 2]) for i in range(0, len(parts), 2)]
-    return _folded(writing, "add", [*parts, *operands[whole:]])
+    return _folded(writing, "add", [_folded(writing, "add", [*parts, *operands[whole:]]), "0.0"])
 
 
 def _folded(writing: _Writing, name: str, operands: list[str]) -> str:

@@ -487,8 +487,10 @@ end:
 
 {positions}
 {product}
+; NumPy's sum begins with 0.0, so that of negative zeros is 0.0.
 define internal double @sum(ptr %a, i64 %n, i64 %stride, ptr %functions) alwaysinline {{
-  %r = call double @pairwise(ptr %a, i64 %n, i64 %stride)
+  %s = call double @pairwise(ptr %a, i64 %n, i64 %stride)
+  %r = fadd double %s, 0.0
   ret double %r
 }}
 ; NumPy's pairwise summation: halves above 128 numbers, then eight partial sums.

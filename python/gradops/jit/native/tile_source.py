@@ -24,6 +24,10 @@ Loop and its data, the number of operands, the number of calls and the counts of
 multiple of the rows of a tile, then the operands, the loop's strides, and strides from call to call.
 """
 
+# Threads run this function at the same time on one plan. All that they share and write is `next`, from which each takes
+# the number of its next tile, so no order between them is asked for (`monotonic`); a tile's results, and its parts of
+# sums, are its own, and Python sees them once it has waited for all threads. The addresses of a tile's operands stand
+# at the beginning of the thread's own room.
 _TILES = """
 define i32 @tiles(ptr %plan, ptr %operands, ptr %room, ptr %next, ptr %functions) {{
 entry:
@@ -312,6 +316,8 @@ end:
 }}
 """
 
+# Where a product overflows its rounding error is infinite less infinite, a NaN. Such a low part says nothing, and the
+# high one alone is the power, infinite as NumPy's.
 _POWER_LOOP = """
 {name}.each:
   %{name}.i = phi i64 [0, %0], [%{name}.i1, %{name}.each]

@@ -13,6 +13,9 @@ def source() -> str:
     return "\n".join([_DECLARED, _SUM, _SPREAD, _matrix_by_vector(), _vector_by_matrix()])
 
 
+# The last numbers of a row are fewer than eight, and those behind them may be another's memory, or none. So they are
+# read under a mask (`first`), with zeros for the others: a product of two zeros adds nothing, where a product of 0 and
+# what happens to stand there could be a NaN.
 _DECLARED = """
 declare <8 x double> @llvm.fma.v8f64(<8 x double>, <8 x double>, <8 x double>)
 declare <8 x double> @llvm.masked.load.v8f64.p0(ptr, i32, <8 x i1>, <8 x double>)
@@ -39,6 +42,8 @@ define internal <8 x i1> @first(i64 %n) alwaysinline {
 }
 """
 
+# NumPy begins a sum one by one with -0.0, the number that changes no other, and adds the whole to what the result holds,
+# which is 0.0 at first: a sum of negative zeros is 0.0.
 _SUM = """
 define internal double @pairwise.near(ptr %a, i64 %n) {
   %large = icmp sgt i64 %n, 128
@@ -194,6 +199,9 @@ def _splat(name: str, pointer: str) -> str:
     )
 
 
+# BLAS, which NumPy calls, adds in an order of its own that depends on the processor: a product has no bits that would
+# have to be the same. What must be is that they do not depend on threads, so each row, or each tile's part of a column,
+# is added in one order, whoever does it.
 def _matrix_by_vector() -> str:
     """A number for each row: eight rows at once, then the rest one by one."""
     text = _BEGIN.format(name="matvec")

@@ -143,6 +143,7 @@ class _Grouping:
         source = step.arguments[0]
         if not isinstance(source, Place) or len(self.shape(source)) != 2:
             return False
+        # Whether a permutation of two axes is the transpose depends on how it names them; NumPy says so by the strides.
         x = np.empty(self.shape(source))
         return step.function(x, *step.arguments[1:]).strides == x.T.strides
 
@@ -370,6 +371,8 @@ class _Grouping:
             return None
         out = Operand(step.places[0], kind, value.dtype)
         divisor = float(size / max(np.size(value), 1)) if step.name == "mean" else 1.0
+        # A sum over rows is a product with ones, of which 32 columns are taken at once. Each number is rounded once, as in
+        # NumPy's sum row by row; only the order is another one, as tiles have parts and the last columns four sums.
         if (
             kind == ROW
             and operand.kind == FULL
@@ -507,6 +510,11 @@ class _Grouping:
 
     def steps(self) -> list:
         """All steps in an order in which groups stand together, as one step each."""
+        # A group runs as one call, so nothing that it reads may be computed from its own results. All steps have a
+        # level: a step reads what is of its level or below, and groups are of the steps of one level and domain. Within
+        # the level groups come first, then NumPy's calls, which may read what groups make. A step of a group that reads
+        # what another group or a call of this level makes cannot run with it, and goes one level up; only what the
+        # tiles themselves hold does not count. A part of a sum is such a value: it is whole once all tiles are done.
         works: list[Work | None] = []
         level: dict[int, int] = {}
         maker: dict[int, Domain | None] = {}  # of a value within a group's tiles
@@ -566,6 +574,9 @@ class _Grouping:
 
     def _needed(self, groups, works, within: set[int]) -> set[int]:
         """The places that must be arrays: those that others than their group read."""
+        # What no one outside reads is never an array. So a group whose values a call of NumPy's reads must write them,
+        # and a view of an array needs the array: from the last step to the first, as a view that is not needed itself
+        # needs nothing.
         needed = set(self.wanted)
         group_of = {self.given[i].places[0]: key for key, members in groups.items() for i in members}
         for key, members in groups.items():
@@ -639,6 +650,10 @@ class _Writing:
             rows = [self._row(o) for o in instruction.operands[:-1]]
             out = instruction.operands[-1]
             dying = [o for o in dict.fromkeys(instruction.operands[:-1]) if last.get(o.value) == i and o != out]
+            # A result may take the room of an operand that no one reads later, also within the instruction: a loop
+            # reads an element before it writes its result there. That is so where both have the same elements at the
+            # same places, as rooms of one kind and size do; the result of a sum over rows, or of a product, is of
+            # another kind than what it reads.
             if out not in self.rows:
                 for o in dying:
                     if self._is_room(out) and (o.kind, o.dtype.itemsize) == (out.kind, out.dtype.itemsize):
@@ -677,6 +692,9 @@ class _Writing:
         for _, work in self.members:
             for x in work.instructions:
                 *given, out = [o._replace(value=same.get(o.value, o.value)) for o in x.operands]
+                # Two steps may compute the same, as a function and its derivative do. The second one's result is then
+                # the first one's, unless it is an array that the program reads, which must be there on its own. A
+                # reduction reads its result, too, which is left out of the key.
                 key = x.loop, x.over, x.initial, out.kind, out.dtype, *[o for o in given if o != out]
                 if key in known and self._is_room(out):
                     same[out.value] = known[key]
@@ -786,6 +804,9 @@ class _Writing:
         near, far = (size, size), (size * width, size)
         rows, columns = (0, 1), (width, 0)
         if operands[-1].kind == COLUMN:
+            # A loop of `np.matmul` has four counts (products, rows, inner elements, columns) and nine strides: from
+            # product to product of its three operands, then two of each. A vector is a matrix with one column. For the
+            # transpose the counts of rows and columns change places, and so do the strides of the matrix.
             return [(1, 0), rows, columns, (1, 0)], [0, 0, 0, *far, *near, *near]
         return [(1, 0), columns, rows, (1, 0)], [0, 0, 0, *far[::-1], *near, *near]
 
