@@ -32,6 +32,9 @@ def scan(outer: Program, f: Callable, carry: list, rows: list, count: int, rever
     body = Body(outer, f, ([x.value for x in state], at_first), is_recorded)
     if not body.held and not any(isinstance(data_of(x), Traced) for x in given):
         return NotImplemented  # of arrays alone, whose values the function may look at
+    # Whether the function closes over a variable that asks for a gradient is known once it has been traced. It is then
+    # traced again with variables for its arguments, as a graph of the first trace would lead to the closure alone, past
+    # the state through which gradients go from row to row.
     if recording.get() and body.edges and not is_recorded:
         is_recorded = True
         body = Body(outer, f, ([x.value for x in state], at_first), is_recorded)
@@ -155,6 +158,9 @@ def _vjp_of(loop: Loop, edges: list) -> Callable:
         of_rows = [is_differentiable(x) and e is not None for x, e in zip(inputs[n:], edges[n:])]
         given = [None if is_absent(x) else x for x in g]
         of_results = [x is not None and is_differentiable(x) for x in given[n : n + stacked]]
+        # The states before each row are results of this step, too: the backward loop reads them, so a second derivative
+        # gives them cotangents. Without these the gradient of a gradient would lack the terms by which the rule depends
+        # on the states, and be wrong without an error.
         of_before = [on and x is not None for x, on in zip(given[n + stacked :], of_state)]
         before = [x if on else data_of(x) for x, on in zip(results[n + stacked :], of_state)]
 

@@ -86,7 +86,7 @@ class Code:
         checks: those among them that may end the program, by number.
         by_position: cells of arrays that are read or written where values say.
         size: the size of the memory in numbers.
-        passes: the number of instructions that loops run in a call, at most.
+        passes: the instructions that loops run in a call, of each its rounds times its body, as if it began once.
         few: the largest size of an array that is computed by an instruction for each number.
         initial: its first contents: positions and values.
         outside: by their ``id`` the steps whose own kernels run, and why.
@@ -126,6 +126,7 @@ class Code:
     def constant(self, value):
         """The cells of a value that is the same at each call."""
         if isinstance(value, (bool, int, float, np.generic)) or not value.ndim:
+            # By its bits: 0.0 and -0.0 are equal, but no one constant, and a NaN is not equal to itself.
             number = np.float64(value)
             key = number.tobytes()
             found = self._numbers.get(key)
@@ -269,6 +270,8 @@ class Code:
 
     def solved(self, a: np.ndarray, b: np.ndarray) -> tuple[Factor, np.ndarray]:
         """The factor of a matrix, or of its transpose if that has one, and the solution for some right sides."""
+        # A backward pass solves with the transpose of the matrix that the forward pass has factored; LAPACK solves both
+        # with one factor.
         turned = a.tobytes() not in self._factors and np.ascontiguousarray(a.T).tobytes() in self._factors
         factor, out = self.factor(np.ascontiguousarray(a.T) if turned else a), self._by_column(b)
         words = (out[0, 0], factor.matrix[0, 0], factor.rows, out.shape[1], len(a), int(turned), 0, 0, 0)
@@ -327,6 +330,8 @@ class Code:
 
         That is quicker than as vectors, and leaves :mod:`.peephole` more to do.
         """
+        # A factor that was taken before the loop is of another matrix in the next round, and one taken inside may be of
+        # none after it, where the loop's body was skipped: neither is known on the other side.
         before, self.few = self.few, _FEW
         self._factors.clear()
         try:

@@ -60,6 +60,8 @@ def compiled(words: np.ndarray, template: np.ndarray, machine: Machine) -> Calla
     found = _loops(code)
     if not found or any(x.name == "outside" for x in code):  # for which the machine waits for a kernel
         return None
+    # All parts work on one memory, one after the other. Each clears the processor's flags when it begins, so the
+    # exceptions of the whole are those of all parts together.
     parts: list[Callable[[int], int]] = []
     before = 0
     for loop in found:
@@ -93,6 +95,7 @@ def _by_machine(words: np.ndarray, machine: Machine) -> Callable[[int], int]:
     return run
 
 
+# By its text: programs of the same shape, as of a function that is compiled again for other data, share code.
 @functools.lru_cache(maxsize=256)
 def _by_llvm(text: str, machine: Machine) -> Callable[[int], int]:
     engine, address = machine.compiled(text, "loop")
@@ -133,6 +136,8 @@ def _loops(code: list[Instruction]) -> list[Loop]:
 def _extents(loop: Loop, code: list[Instruction], template: np.ndarray) -> list[tuple[int, int]] | None:
     """The cells that rows are read from and written to; None where positions are computed."""
     whole, counted = template.view(np.int64), {}
+    # A loop counts from one constant to another, so the rows that its number names are known. A row at a position that
+    # values give may be anywhere.
     for x in loop.body:
         if x.name == "again":
             counter, _, _, last = x.words
@@ -172,8 +177,7 @@ entry:
 {body}
 at{end}:
 {after}
-  %test.at = getelementptr ptr, ptr %functions, i64 1
-  %test = load ptr, ptr %test.at
+  %test = ptr %functions[1]
   %raised = call i32 %test(i32 {exceptions})
   ret i32 %raised
 failed:
@@ -203,6 +207,9 @@ class _Writing:
 
     def cell(self, cell: int, is_written: bool = False) -> str:
         """The pointer to a cell."""
+        # A cell in a variable of its own is one that LLVM keeps in a register. That is right only for cells that
+        # nothing reaches by a computed address: a row that was stored to memory would leave the variable with its old
+        # value. Where it is not known what rows reach, there are no variables.
         if self.extents is not None and not any(start <= cell < end for start, end in self.extents):
             self.registers[cell] = self.registers.get(cell, False) or is_written
             return f"%r{cell}"
@@ -347,8 +354,7 @@ def _result(writing: _Writing, x: Instruction, cells: list[int]) -> str:
 
 def _function(writing: _Writing, number: int) -> str:
     """The address of a function that the machine calls."""
-    pointer = writing.line(f"getelementptr ptr, ptr %functions, i64 {number}")
-    return writing.line(f"load ptr, ptr {pointer}")
+    return writing.line(f"ptr %functions[{number}]")
 
 
 _OF_EXPONENTIALS = frozenset(("logsumexp", "softmax", "log_softmax"))

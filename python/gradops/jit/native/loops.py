@@ -62,6 +62,8 @@ def _while(lowering: Lowering, step, loop, state, held_by_condition, held):
     condition.give([*current, *map(lowering.cells, held_by_condition)])
     body.give([*current, *map(lowering.cells, held)])
 
+    # The state is moved only behind a body whose condition held. So it is the result wherever the loop ends, at its
+    # condition or at its bound.
     top = code.here()
     with code.looping():
         ((holds,),) = condition.lowered(loop.condition)

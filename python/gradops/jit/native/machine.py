@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from . import cache, instructions, machine_parts, machine_source, tile_source, tile_sums
+from . import assembly, cache, instructions, machine_parts, machine_source, tile_source, tile_sums
+from .assembly import assembled
 from .instructions import FUNCTION_NUMBERS, FUNCTIONS, ROUTINE_NUMBERS, ROUTINES
 
 _X86 = {"divide": 4, "over": 8, "under": 16, "invalid": 1}
@@ -56,6 +57,8 @@ class Machine:
             self.needs(name)
         self.functions = self._functions.ctypes.data
         self._engine, address = _compiled(binding)
+        # ctypes lets Python's other threads run during a call. So the machine keeps nothing of its own between calls:
+        # code, memory and the table of functions come as addresses, of which the last is only added to.
         self.run = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 3)(address)
         self.tiles = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 5)(self.address("tiles"))
         _check(self)
@@ -169,7 +172,7 @@ def _compiled(binding) -> tuple[Any, int]:
 def _object(binding, text: str, target, processor: str, features: str) -> bytes:
     """LLVM's text as the processor's code."""
     builder = target.create_target_machine(cpu=processor, features=features, opt=3, jit=True)
-    module = binding.parse_assembly(text)
+    module = binding.parse_assembly(assembled(text))
     module.triple = target.triple
     module.data_layout = str(builder.target_data)
     options = binding.create_pipeline_tuning_options(speed_level=3)
@@ -190,6 +193,7 @@ def _loaded(
     builder = target.create_target_machine(cpu=processor, features=features, opt=3, jit=True)
     empty = binding.parse_assembly("")
     engine = binding.create_mcjit_compiler(empty, builder)
+    # The engine owns the code: whoever keeps an address of it keeps the engine, or the address leads nowhere.
     engine.add_object_file(binding.ObjectFileRef.from_data(compiled))
     engine.finalize_object()
     address = engine.get_function_address(name)
@@ -201,7 +205,10 @@ def _version(processor: str, features: str) -> str:
     import llvmlite
 
     known = hashlib.sha256()
-    for module in (instructions, machine_parts, machine_source, tile_source, tile_sums):
+    # What is loaded from disk is run without a look at it, so all that it was made of is in its name. Without the
+    # processor's features a home directory that two computers share would give one of them instructions that it does
+    # not have.
+    for module in (assembly, instructions, machine_parts, machine_source, tile_source, tile_sums):
         known.update(pathlib.Path(module.__file__ or "").read_bytes())
     for text in (llvmlite.__version__, sys.platform, platform.machine(), processor, features):
         known.update(text.encode() + b"\0")
@@ -243,6 +250,8 @@ def _of_scipy(name: str, operands: int) -> int:
     Raises:
         OSError: SciPy has none by that name and signature.
     """
+    # The capsule's name is the C signature that Cython wrote down. A function that takes something else would not fail
+    # but read registers that nobody filled; where SciPy has changed one, it is an error here, once.
     signature = f"double ({'double, ' * operands}int __pyx_skip_dispatch)".encode()
     functions = importlib.import_module("scipy.special.cython_special")
     for key, capsule in functions.__pyx_capi__.items():

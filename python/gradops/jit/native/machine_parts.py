@@ -31,8 +31,7 @@ dispatch: ; LLVM copies it to the end of each operation
   %target = load ptr, ptr %target.p
   indirectbr ptr %target, [{labels}]
 end:
-  %test.at = getelementptr ptr, ptr %functions, i64 1
-  %test = load ptr, ptr %test.at
+  %test = ptr %functions[1]
   %raised = call i32 %test(i32 {exceptions})
   ret i32 %raised
 unknown:
@@ -81,13 +80,10 @@ gather:
   br label %gather.loop
 gather.loop:
   %gi = phi i64 [0, %gather], [%gi1, %gather.loop]
-  %gw.p = getelementptr i32, ptr %g.at, i64 %gi
-  %gw = load i32, ptr %gw.p
+  %gw = i32 %g.at[%gi]
   %gw.i = sext i32 %gw to i64
-  %gv.p = getelementptr double, ptr %memory, i64 %gw.i
-  %gv = load double, ptr %gv.p
-  %go.p = getelementptr double, ptr %vout.p, i64 %gi
-  store double %gv, ptr %go.p
+  %gv = double %memory[%gw.i]
+  %vout.p[%gi] = double %gv
   %gi1 = add i64 %gi, 1
   %gmore = icmp slt i64 %gi1, %n
   br i1 %gmore, label %gather.loop, label %gather.done
@@ -99,13 +95,9 @@ pick:
   br label %pick.loop
 pick.loop:
   %ki = phi i64 [0, %pick], [%ki1, %pick.loop]
-  %kb.p = getelementptr i64, ptr %vb.p, i64 %ki
-  %kb = load i64, ptr %kb.p
-  %ka.i = mul i64 %kb, %sa
-  %ka.p = getelementptr double, ptr %va.p, i64 %ka.i
-  %kv = load double, ptr %ka.p
-  %ko.p = getelementptr double, ptr %vout.p, i64 %ki
-  store double %kv, ptr %ko.p
+  %kb = i64 %vb.p[%ki]
+  %kv = double %va.p[%kb * %sa]
+  %vout.p[%ki] = double %kv
   %ki1 = add i64 %ki, 1
   %kmore = icmp slt i64 %ki1, %n
   br i1 %kmore, label %pick.loop, label %vector.done
@@ -126,10 +118,8 @@ row:
   br label %row.loop
 row.loop:
   %ri = phi i64 [0, %row], [%ri1, %row.loop]
-  %rv.p = getelementptr double, ptr %from, i64 %ri
-  %rv = load double, ptr %rv.p
-  %ro.p = getelementptr double, ptr %to, i64 %ri
-  store double %rv, ptr %ro.p
+  %rv = double %from[%ri]
+  %to[%ri] = double %rv
   %ri1 = add i64 %ri, 1
   %rmore = icmp slt i64 %ri1, %n
   br i1 %rmore, label %row.loop, label %vector.done
@@ -154,48 +144,37 @@ OTHERS = """
 scalar.load:
 {load}
   %l.from = getelementptr double, ptr %memory, i64 %l.a
-  %l.i.p = getelementptr double, ptr %memory, i64 %l.b
-  %l.i = load i64, ptr %l.i.p
-  %l.o = mul i64 %l.i, %l.c
-  %l.p = getelementptr double, ptr %l.from, i64 %l.o
-  %l.x = load double, ptr %l.p
-  %l.to = getelementptr double, ptr %memory, i64 %l.out
-  store double %l.x, ptr %l.to
+  %l.i = i64 %memory[%l.b]
+  %l.x = double %l.from[%l.i * %l.c]
+  %memory[%l.out] = double %l.x
   br label %short.done
 scalar.store:
 {store}
-  %s.from = getelementptr double, ptr %memory, i64 %s.a
-  %s.x = load double, ptr %s.from
-  %s.i.p = getelementptr double, ptr %memory, i64 %s.b
-  %s.i = load i64, ptr %s.i.p
+  %s.x = double %memory[%s.a]
+  %s.i = i64 %memory[%s.b]
   %s.o = mul i64 %s.i, %s.c
   %s.to = getelementptr double, ptr %memory, i64 %s.out
-  %s.p = getelementptr double, ptr %s.to, i64 %s.o
-  store double %s.x, ptr %s.p
+  %s.to[%s.o] = double %s.x
   br label %short.done
 scalar.index:
 {index}
-  %i.p = getelementptr double, ptr %memory, i64 %i.a
-  %i.i = load i64, ptr %i.p
+  %i.i = i64 %memory[%i.a]
   %i.negative = icmp slt i64 %i.i, 0
   %i.end = select i1 %i.negative, i64 %i.b, i64 0
   %i.at = add i64 %i.i, %i.end
-  %i.out.p = getelementptr double, ptr %memory, i64 %i.out
-  store i64 %i.at, ptr %i.out.p
+  %memory[%i.out] = i64 %i.at
   %i.inside = icmp ult i64 %i.at, %i.b
   br i1 %i.inside, label %short.done, label %failed
 scalar.checked:
   br label %short.done
 scalar.require:
 {require}
-  %require.p = getelementptr double, ptr %memory, i64 %require.out
-  %require.x = load double, ptr %require.p
+  %require.x = double %memory[%require.out]
   %require.true = fcmp une double %require.x, 0.0
   br i1 %require.true, label %short.done, label %failed
 scalar.outside:
 {outside}
-  %outside.test.at = getelementptr ptr, ptr %functions, i64 1
-  %outside.test = load ptr, ptr %outside.test.at
+  %outside.test = ptr %functions[1]
   %outside.raised = call i32 %outside.test(i32 {exceptions})
   %outside.number = shl i32 %outside.out.i, 8
   %outside.both = or i32 %outside.raised, %outside.number
@@ -215,8 +194,7 @@ again.back:
   br label %dispatch
 scalar.unless:
 {unless}
-  %unless.p = getelementptr double, ptr %memory, i64 %unless.out
-  %unless.x = load double, ptr %unless.p
+  %unless.x = double %memory[%unless.out]
   %unless.true = fcmp une double %unless.x, 0.0
   br i1 %unless.true, label %short.done, label %unless.far
 unless.far:
@@ -232,8 +210,7 @@ LOOP = """
   %{name}.i = phi i64 [0, %{label}], [%{name}.i1, %{name}.loop]
 {loads}
 {body}
-  %{name}.o = getelementptr double, ptr %vout.p, i64 %{name}.i
-  store double %{name}.r, ptr %{name}.o, !llvm.access.group !0
+  %vout.p[%{name}.i] = double %{name}.r, !llvm.access.group !0
   %{name}.i1 = add i64 %{name}.i, 1
   %{name}.more = icmp slt i64 %{name}.i1, %n
   br i1 %{name}.more, label %{name}.loop, label %vector.done, !llvm.loop !{number}
@@ -249,9 +226,7 @@ vector.{name}:
   %{name}.more = icmp slt i64 %{name}.i, %n
   br i1 %{name}.more, label %{name}.body, label %one
 {name}.body:
-  %{name}.at = mul i64 %{name}.i, %sa
-  %{name}.p = getelementptr double, ptr %va.p, i64 %{name}.at
-  %{name}.x = load double, ptr %{name}.p
+  %{name}.x = double %va.p[%{name}.i * %sa]
 {body}
   %{name}.i1 = add i64 %{name}.i, 1
   br label %{name}.loop
@@ -278,12 +253,8 @@ dot.loop:
   %dot.more = icmp slt i64 %dot.i, %n
   br i1 %dot.more, label %dot.body, label %one
 dot.body:
-  %dot.oa = mul i64 %dot.i, %sa
-  %dot.pa = getelementptr double, ptr %va.p, i64 %dot.oa
-  %dot.x = load double, ptr %dot.pa
-  %dot.ob = mul i64 %dot.i, %sb
-  %dot.pb = getelementptr double, ptr %vb.p, i64 %dot.ob
-  %dot.y = load double, ptr %dot.pb
+  %dot.x = double %va.p[%dot.i * %sa]
+  %dot.y = double %vb.p[%dot.i * %sb]
   %dot.xy = fmul double %dot.x, %dot.y
   %dot.s1 = fadd double %dot.s, %dot.xy
   %dot.i1 = add i64 %dot.i, 1
@@ -316,19 +287,16 @@ defined:
   %top = select i1 %first, double %x, double %y
   %size = call double @llvm.fabs.f64(double %d)
   %less = fneg double %size
-  %exp.at = getelementptr ptr, ptr %functions, i64 {exp}
-  %exp = load ptr, ptr %exp.at
+  %exp = ptr %functions[{exp}]
   %e = call double %exp(double %less)
-  %log1p.at = getelementptr ptr, ptr %functions, i64 {log1p}
-  %log1p = load ptr, ptr %log1p.at
+  %log1p = ptr %functions[{log1p}]
   %l = call double %log1p(double %e)
   %r = fadd double %top, %l
   ret double %r
 }}
 
 define internal double @fmod(double %x, double %y, ptr %functions) alwaysinline {{
-  %f.at = getelementptr ptr, ptr %functions, i64 {fmod}
-  %f = load ptr, ptr %f.at
+  %f = ptr %functions[{fmod}]
   %r = call double %f(double %x, double %y)
   ret double %r
 }}
@@ -385,9 +353,7 @@ loop:
   %more = icmp slt i64 %i, %n
   br i1 %more, label %body, label %end
 body:
-  %o = mul i64 %i, %stride
-  %p = getelementptr double, ptr %a, i64 %o
-  %x = load double, ptr %p
+  %x = double %a[%i * %stride]
   %larger = fcmp ogt double %m, %x
   %nan = fcmp uno double %m, %m
   %keep = or i1 %larger, %nan
@@ -400,8 +366,7 @@ end:
 ; The sum of the exponentials of numbers less the largest; they are stored unless there is nowhere to.
 define internal double @exponentials(ptr %a, i64 %n, i64 %stride, double %m, ptr %out, ptr %functions) alwaysinline {{
 entry:
-  %exp.at = getelementptr ptr, ptr %functions, i64 {exp}
-  %exp = load ptr, ptr %exp.at
+  %exp = ptr %functions[{exp}]
   %stored = icmp ne ptr %out, null
   br label %loop
 loop:
@@ -410,16 +375,13 @@ loop:
   %more = icmp slt i64 %i, %n
   br i1 %more, label %body, label %end
 body:
-  %o = mul i64 %i, %stride
-  %p = getelementptr double, ptr %a, i64 %o
-  %x = load double, ptr %p
+  %x = double %a[%i * %stride]
   %less = fsub double %x, %m
   %e = call double %exp(double %less)
   %s1 = fadd double %s, %e
   br i1 %stored, label %store, label %next
 store:
-  %q = getelementptr double, ptr %out, i64 %i
-  store double %e, ptr %q
+  %out[%i] = double %e
   br label %next
 next:
   %i1 = add i64 %i, 1
@@ -428,8 +390,7 @@ end:
   ret double %s
 }}
 define internal double @log(double %x, ptr %functions) alwaysinline {{
-  %log.at = getelementptr ptr, ptr %functions, i64 {log}
-  %log = load ptr, ptr %log.at
+  %log = ptr %functions[{log}]
   %r = call double %log(double %x)
   ret double %r
 }}
@@ -471,13 +432,10 @@ entry:
   br label %loop
 loop:
   %i = phi i64 [0, %entry], [%i1, %loop]
-  %o = mul i64 %i, %stride
-  %p = getelementptr double, ptr %a, i64 %o
-  %x = load double, ptr %p
+  %x = double %a[%i * %stride]
   %less = fsub double %x, %m
   %y = fsub double %less, %l
-  %q = getelementptr double, ptr %out, i64 %i
-  store double %y, ptr %q
+  %out[%i] = double %y
   %i1 = add i64 %i, 1
   %more = icmp slt i64 %i1, %n
   br i1 %more, label %loop, label %end
@@ -546,9 +504,7 @@ _ONE_BY_ONE = """
   %{name}.more = icmp slt i64 %{name}.i, %n
   br i1 %{name}.more, label %{name}.body, label %{name}.done
 {name}.body:
-  %{name}.o = mul i64 %{name}.i, %stride
-  %{name}.p = getelementptr double, ptr %a, i64 %{name}.o
-  %{name}.v = load double, ptr %{name}.p
+  %{name}.v = double %a[%{name}.i * %stride]
   %{name}.s1 = fadd double %{name}.s, %{name}.v
   %{name}.i1 = add i64 %{name}.i, 1
   br label %{name}
@@ -570,9 +526,7 @@ loop:
   %more = icmp slt i64 %i, %n
   br i1 %more, label %body, label %end
 body:
-  %o = mul i64 %i, %stride
-  %p = getelementptr double, ptr %a, i64 %o
-  %x = load {type}, ptr %p
+  %x = {type} %a[%i * %stride]
 {better}
   %m1 = select i1 %better, {type} %x, {type} %m
   %at1 = select i1 %better, i64 %i, i64 %at
@@ -600,9 +554,7 @@ loop:
   %more = icmp slt i64 %i, %n
   br i1 %more, label %body, label %end
 body:
-  %o = mul i64 %i, %stride
-  %p = getelementptr double, ptr %a, i64 %o
-  %x = load {type}, ptr %p
+  %x = {type} %a[%i * %stride]
   br label %back
 back:
   %j = phi i64 [%i, %body], [%j1, %shift]
@@ -610,21 +562,16 @@ back:
   br i1 %left, label %compare, label %placed
 compare:
   %j1 = sub i64 %j, 1
-  %b.p = getelementptr i64, ptr %out, i64 %j1
-  %b = load i64, ptr %b.p
-  %y.o = mul i64 %b, %stride
-  %y.p = getelementptr double, ptr %a, i64 %y.o
-  %y = load {type}, ptr %y.p
+  %b = i64 %out[%j1]
+  %y = {type} %a[%b * %stride]
 {after}
   br i1 %after, label %shift, label %placed
 shift:
-  %s.p = getelementptr i64, ptr %out, i64 %j
-  store i64 %b, ptr %s.p
+  %out[%j] = i64 %b
   br label %back
 placed:
   %k = phi i64 [%j, %compare], [0, %back]
-  %k.p = getelementptr i64, ptr %out, i64 %k
-  store i64 %i, ptr %k.p
+  %out[%k] = i64 %i
   %i1 = add i64 %i, 1
   br label %loop
 end:
@@ -658,8 +605,7 @@ define internal void @product(ptr %x, ptr %y, ptr %out, i64 %m, i64 %k, i64 %n, 
   store double 1.0, ptr %one
   %zero = alloca double
   store double 0.0, ptr %zero
-  %f.at = getelementptr ptr, ptr %functions, i64 {blas}
-  %f = load ptr, ptr %f.at
+  %f = ptr %functions[{blas}]
   call void %f(ptr %turn.y, ptr %turn.x, ptr %size.n, ptr %size.m, ptr %size.k, ptr %one, ptr %y, ptr %far.y, ptr %x,
     ptr %far.x, ptr %zero, ptr %out, ptr %size.n)
   ret void
@@ -682,8 +628,7 @@ define internal void @factor(ptr %matrix, ptr %rows, ptr %regular, ptr %sign, i6
 loop:
   %i = phi i64 [0, %done], [%i1, %loop]
   %s = phi double [1.0, %done], [%s1, %loop]
-  %row.p = getelementptr i32, ptr %rows, i64 %i
-  %row = load i32, ptr %row.p
+  %row = i32 %rows[%i]
   %i1 = add i64 %i, 1
   %own = trunc i64 %i1 to i32
   %moved = icmp ne i32 %row, %own
@@ -726,13 +671,11 @@ define internal void @inverse(ptr %matrix, ptr %rows, ptr %room, i64 %n, ptr %fu
 """
 
 _ROUTINE = """
-  %f.at = getelementptr ptr, ptr %functions, i64 {number}
-  %f = load ptr, ptr %f.at
+  %f = ptr %functions[{number}]
 """
 
 _BEFORE = """
-  %test.at = getelementptr ptr, ptr %functions, i64 1
-  %test = load ptr, ptr %test.at
+  %test = ptr %functions[1]
   %before = call i32 %test(i32 {exceptions})
 """
 
@@ -808,8 +751,7 @@ def _summation() -> dict[str, str]:
         lines = []
         for i in range(8):
             p = f"%{prefix}{i}"
-            lines += [f"{p}.k = add i64 {start}, {i}", f"{p}.o = mul i64 {p}.k, %stride"]
-            lines += [f"{p}.p = getelementptr double, ptr %a, i64 {p}.o", f"{p} = load double, ptr {p}.p"]
+            lines += [f"{p}.k = add i64 {start}, {i}", f"{p} = double %a[{p}.k * %stride]"]
         return "\n".join(lines)
 
     partial = "\n".join(f"%r{i} = phi double [%f{i}, %block], [%q{i}, %eight.body]" for i in range(8))

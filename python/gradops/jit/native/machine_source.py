@@ -43,6 +43,7 @@ def source(exceptions: int) -> str:
     targets.update(
         {NUMBERS[name] + VECTOR: "vector.op" for name in NUMBERS if name not in short[2:] and name not in FUSED}
     )
+    # Every number that a word may hold has a target, as the jump has no check: it would go anywhere.
     targets[END] = "end"
     main = machine_parts.MAIN.format(
         exceptions=exceptions,
@@ -80,17 +81,13 @@ def _row_block(name: str) -> str:
     kind, count = ROWS[name]
     p = f"%{name}."
     far, near = ("a", "out") if kind == "load" else ("out", "a")
-    lines = [f"scalar.{name}:", _words(name), f"{p}i.p = getelementptr double, ptr %memory, i64 {p}b"]
-    lines += [f"{p}i = load i64, ptr {p}i.p", f"{p}o = mul i64 {p}i, {p}c", f"{p}far = add i64 {p}{far}, {p}o"]
+    lines = [f"scalar.{name}:", _words(name), f"{p}i = i64 %memory[{p}b]"]
+    lines += [f"{p}o = mul i64 {p}i, {p}c", f"{p}far = add i64 {p}{far}, {p}o"]
     source, target = (f"{p}far", f"{p}{near}") if kind == "load" else (f"{p}{near}", f"{p}far")
     lines.append(f"{p}from = getelementptr double, ptr %memory, i64 {source}")
     lines.append(f"{p}to = getelementptr double, ptr %memory, i64 {target}")
-    for k in range(count):
-        lines.append(f"{p}from{k} = getelementptr double, ptr {p}from, i64 {k}")
-        lines.append(f"{p}x{k} = load double, ptr {p}from{k}")
-    for k in range(count):
-        lines.append(f"{p}to{k} = getelementptr double, ptr {p}to, i64 {k}")
-        lines.append(f"store double {p}x{k}, ptr {p}to{k}")
+    lines += [f"{p}x{k} = double {p}from[{k}]" for k in range(count)]
+    lines += [f"{p}to[{k}] = double {p}x{k}" for k in range(count)]
     return "\n".join([*lines, "br label %short.done"])
 
 
@@ -104,11 +101,7 @@ def _words(prefix: str) -> str:
 
 def _word(result: str, word: str) -> str:
     """A word of the instruction at hand as a 64-bit number."""
-    return (
-        f"  {result}.w = getelementptr i32, ptr %at, i64 {_WORDS[word]}\n"
-        f"  {result}.i = load i32, ptr {result}.w\n"
-        f"  {result} = sext i32 {result}.i to i64"
-    )
+    return f"  {result}.i = i32 %at[{_WORDS[word]}]\n  {result} = sext i32 {result}.i to i64"
 
 
 def _cases(names, kind: str) -> str:
@@ -129,10 +122,7 @@ def _body(name: str, prefix: str, operands: list[str], function: str) -> str:
         named = dict(zip(_OPERANDS, operands))
         return OPERATIONS[name].source.format(r=f"{prefix}r", t=f"{prefix}t.", **named)
     given = ", ".join(f"double {x}" for x in operands)
-    lines = [
-        f"{prefix}f.p = getelementptr ptr, ptr %functions, i64 {function}",
-        f"{prefix}f = load ptr, ptr {prefix}f.p",
-    ]
+    lines = [f"{prefix}f = ptr %functions[{function}]"]
     if name.startswith("scipy"):
         lines.append(f"{prefix}r = call double @{name}({given}, ptr {prefix}f, ptr %functions)")
     else:
@@ -145,15 +135,13 @@ def _scalar_block(name: str) -> str:
     lines, operands = [f"scalar.{name}:", _word(f"{prefix}out", "out")], []
     for word, operand in zip("abc"[:count], _OPERANDS):
         x = prefix + operand
-        lines += [_word(f"{x}.at", word), f"{x}.p = getelementptr double, ptr %memory, i64 {x}.at"]
-        lines.append(f"{x} = load double, ptr {x}.p")
+        lines += [_word(f"{x}.at", word), f"{x} = double %memory[{x}.at]"]
         operands.append(x)
     if name in CALLS:
         lines.append(_word(f"{prefix}number", "abc"[count]))
     lines += [
         _body(name, prefix, operands, f"{prefix}number"),
-        f"{prefix}out.p = getelementptr double, ptr %memory, i64 {prefix}out",
-        f"store double {prefix}r, ptr {prefix}out.p",
+        f"%memory[{prefix}out] = double {prefix}r",
         f"{prefix}next = getelementptr i32, ptr %at, i64 {SHORT}",
         "br label %dispatch",
     ]
@@ -195,12 +183,8 @@ class _Loops:
             if stride == "0":
                 before.append(f"{x} = load double, ptr %v{word}.p")
                 continue
-            at = f"%{prefix}.i"
-            if stride != "1":
-                loads.append(f"{x}.o = mul i64 {at}, {stride}")
-                at = f"{x}.o"
-            loads += [f"{x}.p = getelementptr double, ptr %v{word}.p, i64 {at}"]
-            loads.append(f"{x} = load double, ptr {x}.p, !llvm.access.group !0")
+            far = "" if stride == "1" else f" * {stride}"
+            loads.append(f"{x} = double %v{word}.p[%{prefix}.i{far}], !llvm.access.group !0")
         function = f"%{'abc'[_count(name)]}" if name in CALLS else ""
         return machine_parts.LOOP.format(
             label=label,
@@ -211,6 +195,10 @@ class _Loops:
             number=2 * self.count,
         )
 
+    # LLVM is told that no pass of such a loop reads what another one writes, and believes it: of a result that lay
+    # among the operands some elements would be wrong. `Code` gives a vector's result cells of its own, or, to round it,
+    # those of its operand one by one; `move()`, which writes to cells that are there, puts sources among them elsewhere
+    # first.
     def metadata(self) -> str:
         """The metadata by which LLVM may do the passes of each loop at once; more copies of each take it seconds."""
         facts = '"llvm.loop.parallel_accesses", !0', '"llvm.loop.interleave.count", i32 1', '"llvm.loop.unroll.disable"'

@@ -280,6 +280,8 @@ def _einsum(lowering: Lowering, step, subscripts, operands):
     known, cells = "", _constants(lowering, (), 1, value.dtype)
     for i, (name, part) in enumerate(zip(names, parts)):
         distinct = "".join(dict.fromkeys(name))
+        # Cells are positions in memory, not numbers: NumPy may move them, as to a diagonal, but a sum of them means
+        # nothing. So letters that no one needs later are summed by instructions below, not here.
         part = np.einsum(f"{name}->{distinct}", part)  # a diagonal, of cells
         part = np.broadcast_to(part, [sizes[c] for c in distinct])
         if i == 0 and len(names) > 1:

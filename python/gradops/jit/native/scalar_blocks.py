@@ -90,6 +90,8 @@ class Made:
 
     def take(self, places: np.ndarray, cells) -> None:
         """Set the cells of many places."""
+        # An array cannot grow while NumPy looks at its memory, so a view of it lives for one statement; one that was
+        # kept would make the next `cover()` a BufferError.
         np.frombuffer(self._cells, np.intc)[places - self._first] = cells
 
     def cells(self, places: np.ndarray) -> np.ndarray:

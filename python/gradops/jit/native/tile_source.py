@@ -35,15 +35,11 @@ entry:
   %count = alloca [{counts} x i64]
   %clear = load ptr, ptr %functions
   call i32 %clear(i32 {exceptions})
-  %test.at = getelementptr ptr, ptr %functions, i64 1
-  %test = load ptr, ptr %test.at
+  %test = ptr %functions[1]
   %rows = load i64, ptr %plan
-  %per.at = getelementptr i64, ptr %plan, i64 1
-  %per = load i64, ptr %per.at
-  %places.at = getelementptr i64, ptr %plan, i64 2
-  %places = load i64, ptr %places.at
-  %code.at = getelementptr i64, ptr %plan, i64 3
-  %code.count = load i64, ptr %code.at
+  %per = i64 %plan[1]
+  %places = i64 %plan[2]
+  %code.count = i64 %plan[3]
   %code = getelementptr i64, ptr %plan, i64 4
   %code.words = mul i64 %code.count, {words}
   %code.end = getelementptr i64, ptr %code, i64 %code.words
@@ -63,20 +59,16 @@ place: ; the addresses of the operands of this tile
   %p.at = mul i64 %j, 4
   %p = getelementptr i64, ptr %operands, i64 %p.at
   %p.base = load i64, ptr %p
-  %p1 = getelementptr i64, ptr %p, i64 1
-  %in.room = load i64, ptr %p1
-  %p2 = getelementptr i64, ptr %p, i64 2
-  %p.row = load i64, ptr %p2
-  %p3 = getelementptr i64, ptr %p, i64 3
-  %p.tile = load i64, ptr %p3
+  %in.room = i64 %p[1]
+  %p.row = i64 %p[2]
+  %p.tile = i64 %p[3]
   %of.room = mul i64 %in.room, %room.i
   %of.row = mul i64 %start, %p.row
   %of.tile = mul i64 %number, %p.tile
   %a1 = add i64 %p.base, %of.room
   %a2 = add i64 %a1, %of.row
   %a3 = add i64 %a2, %of.tile
-  %p.to = getelementptr i64, ptr %room, i64 %j
-  store i64 %a3, ptr %p.to
+  %room[%j] = i64 %a3
   %j1 = add i64 %j, 1
   %j.more = icmp slt i64 %j1, %places
   br i1 %j.more, label %place, label %begin
@@ -105,16 +97,12 @@ pass:
   br label %argument
 argument: ; a loop may write over its arguments and its count
   %k = phi i64 [0, %pass], [%k1, %argument]
-  %k.own = getelementptr i64, ptr %own, i64 %k
-  %k.number = load i64, ptr %k.own
-  %k.from = getelementptr i64, ptr %room, i64 %k.number
-  %k.base = load i64, ptr %k.from
-  %k.far = getelementptr i64, ptr %far, i64 %k
-  %k.step = load i64, ptr %k.far
+  %k.number = i64 %own[%k]
+  %k.base = i64 %room[%k.number]
+  %k.step = i64 %far[%k]
   %k.off = mul i64 %k.step, %o
   %k.address = add i64 %k.base, %k.off
-  %k.to = getelementptr i64, ptr %arguments, i64 %k
-  store i64 %k.address, ptr %k.to
+  %arguments[%k] = i64 %k.address
   %k1 = add i64 %k, 1
   %k.more = icmp slt i64 %k1, %used
   br i1 %k.more, label %argument, label %call
@@ -135,33 +123,25 @@ after: ; each loop may clear the flags of those before it
 _LOADED = ("data.i", "used", "outer.fixed", "outer.each")
 
 _COUNT = """
-  %count{i}.fixed.at = getelementptr i64, ptr %at, i64 {fixed}
-  %count{i}.fixed = load i64, ptr %count{i}.fixed.at
-  %count{i}.each.at = getelementptr i64, ptr %at, i64 {each}
-  %count{i}.each = load i64, ptr %count{i}.each.at
+  %count{i}.fixed = i64 %at[{fixed}]
+  %count{i}.each = i64 %at[{each}]
   %count{i}.rows = mul i64 %count{i}.each, %here
   %count{i} = add i64 %count{i}.rows, %count{i}.fixed"""
 
-_STORE = "  %count{i}.to = getelementptr i64, ptr %count, i64 {i}\n  store i64 %count{i}, ptr %count{i}.to"
+_STORE = "  %count[{i}] = i64 %count{i}"
 
 # A choice of elements: a loop for each of the two operands that may be one number.
 _WHERE = """
 define void @where{size}(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{
   %c = load ptr, ptr %arguments
-  %x.at = getelementptr ptr, ptr %arguments, i64 1
-  %x = load ptr, ptr %x.at
-  %y.at = getelementptr ptr, ptr %arguments, i64 2
-  %y = load ptr, ptr %y.at
-  %out.at = getelementptr ptr, ptr %arguments, i64 3
-  %out = load ptr, ptr %out.at
+  %x = ptr %arguments[1]
+  %y = ptr %arguments[2]
+  %out = ptr %arguments[3]
   %n = load i64, ptr %count
   %sc = load i64, ptr %steps
-  %sx.at = getelementptr i64, ptr %steps, i64 1
-  %sx = load i64, ptr %sx.at
-  %sy.at = getelementptr i64, ptr %steps, i64 2
-  %sy = load i64, ptr %sy.at
-  %so.at = getelementptr i64, ptr %steps, i64 3
-  %so = load i64, ptr %so.at
+  %sx = i64 %steps[1]
+  %sy = i64 %steps[2]
+  %so = i64 %steps[3]
   %c.near = icmp eq i64 %sc, 1
   %o.near = icmp eq i64 %so, {size}
   %near = and i1 %c.near, %o.near
@@ -191,20 +171,12 @@ end:
 _WHERE_LOOP = """
 {name}:
   %{name}.i = phi i64 [0, %{before}], [%{name}.i1, %{name}]
-  %{name}.c.o = mul i64 %{name}.i, {sc}
-  %{name}.c.p = getelementptr i8, ptr %c, i64 %{name}.c.o
-  %{name}.c = load i8, ptr %{name}.c.p
+  %{name}.c = i8 %c[%{name}.i * {sc}]
   %{name}.is = icmp ne i8 %{name}.c, 0
-  %{name}.x.o = mul i64 %{name}.i, {sx}
-  %{name}.x.p = getelementptr i8, ptr %x, i64 %{name}.x.o
-  %{name}.x = load {kind}, ptr %{name}.x.p
-  %{name}.y.o = mul i64 %{name}.i, {sy}
-  %{name}.y.p = getelementptr i8, ptr %y, i64 %{name}.y.o
-  %{name}.y = load {kind}, ptr %{name}.y.p
+  %{name}.x = {kind} %x[%{name}.i * {sx} bytes]
+  %{name}.y = {kind} %y[%{name}.i * {sy} bytes]
   %{name}.r = select i1 %{name}.is, {kind} %{name}.x, {kind} %{name}.y
-  %{name}.o.o = mul i64 %{name}.i, {so}
-  %{name}.o.p = getelementptr i8, ptr %out, i64 %{name}.o.o
-  store {kind} %{name}.r, ptr %{name}.o.p
+  %out[%{name}.i * {so} bytes] = {kind} %{name}.r
   %{name}.i1 = add i64 %{name}.i, 1
   %{name}.more = icmp slt i64 %{name}.i1, %n
   br i1 %{name}.more, label %{name}, label %end
@@ -212,12 +184,10 @@ _WHERE_LOOP = """
 
 _OF_ONE = """define void @{name}.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{
   %x = load ptr, ptr %arguments
-  %out.at = getelementptr ptr, ptr %arguments, i64 1
-  %out = load ptr, ptr %out.at
+  %out = ptr %arguments[1]
   %n = load i64, ptr %count
   %sx = load i64, ptr %steps
-  %so.at = getelementptr i64, ptr %steps, i64 1
-  %so = load i64, ptr %so.at
+  %so = i64 %steps[1]
   %x.near = icmp eq i64 %sx, 8
   %o.near = icmp eq i64 %so, 8
   %near = and i1 %x.near, %o.near
@@ -232,8 +202,7 @@ _WAVE = """
 look:
   %l = phi i64 [0, %0], [%l1, %look]
   %bad = phi i64 [0, %0], [%bad1, %look]
-  %l.p = getelementptr double, ptr %x, i64 %l
-  %l.x = load double, ptr %l.p
+  %l.x = double %x[%l]
   %l.size = call double @llvm.fabs.f64(double %l.x)
   %l.small = fcmp ult double %l.size, {largest}
   %l.number = fcmp ord double %l.x, 0.0
@@ -251,8 +220,7 @@ other:
   ret void
 each:
   %i = phi i64 [0, %looked], [%i1, %each]
-  %i.p = getelementptr double, ptr %x, i64 %i
-  %v = load double, ptr %i.p
+  %v = double %x[%i]
   %turned = fmul double %v, {over}
   %shifted = fadd double %turned, {magic}
   %f = fsub double %shifted, {magic}
@@ -297,8 +265,7 @@ each:
   %signed = xor i64 %bits, %sign.top
   %signed.d = bitcast i64 %signed to double
 {end}
-  %i.o = getelementptr double, ptr %out, i64 %i
-  store double %result, ptr %i.o
+  %out[%i] = double %result
   %i1 = add i64 %i, 1
   %i.more = icmp slt i64 %i1, %n
   br i1 %i.more, label %each, label %end
@@ -321,17 +288,13 @@ end:
 _POWER_LOOP = """
 {name}.each:
   %{name}.i = phi i64 [0, %0], [%{name}.i1, %{name}.each]
-  %{name}.x.o = mul i64 %{name}.i, {sx}
-  %{name}.x.p = getelementptr i8, ptr %x, i64 %{name}.x.o
-  %{name}.h0 = load double, ptr %{name}.x.p
+  %{name}.h0 = double %x[%{name}.i * {sx} bytes]
 {body}
   %{name}.sum = fadd double %{name}.h{last}, %{name}.l{last}
   %{name}.size = call double @llvm.fabs.f64(double %{name}.l{last})
   %{name}.finite = fcmp olt double %{name}.size, 0x7FF0000000000000
   %{name}.r = select i1 %{name}.finite, double %{name}.sum, double %{name}.h{last}
-  %{name}.o.o = mul i64 %{name}.i, {so}
-  %{name}.o.p = getelementptr i8, ptr %out, i64 %{name}.o.o
-  store double %{name}.r, ptr %{name}.o.p
+  %out[%{name}.i * {so} bytes] = double %{name}.r
   %{name}.i1 = add i64 %{name}.i, 1
   %{name}.more = icmp slt i64 %{name}.i1, %n
   br i1 %{name}.more, label %{name}.each, label %end
@@ -362,10 +325,7 @@ def source(exceptions: int) -> str:
     Args:
         exceptions: the platform's mask of the floating-point exceptions that NumPy warns of.
     """
-    loads = [
-        f"  %{name}.at = getelementptr i64, ptr %at, i64 {i}\n  %{name} = load i64, ptr %{name}.at"
-        for i, name in enumerate(_LOADED, 1)
-    ]
+    loads = [f"  %{name} = i64 %at[{i}]" for i, name in enumerate(_LOADED, 1)]
     own = 5 + 2 * COUNTS
     tiles = _TILES.format(
         most=OPERANDS,

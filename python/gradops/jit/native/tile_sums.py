@@ -42,8 +42,8 @@ define internal <8 x i1> @first(i64 %n) alwaysinline {
 }
 """
 
-# NumPy begins a sum one by one with -0.0, the number that changes no other, and adds the whole to what the result holds,
-# which is 0.0 at first: a sum of negative zeros is 0.0.
+# NumPy begins a sum one by one with -0.0, the number that changes no other, and adds the whole to what the result
+# holds, which is 0.0 at first: a sum of negative zeros is 0.0.
 _SUM = """
 define internal double @pairwise.near(ptr %a, i64 %n) {
   %large = icmp sgt i64 %n, 128
@@ -84,8 +84,7 @@ tail:
   %more = icmp slt i64 %i, %n
   br i1 %more, label %one, label %done
 one:
-  %q = getelementptr double, ptr %a, i64 %i
-  %w = load double, ptr %q
+  %w = double %a[%i]
   %s1 = fadd double %s, %w
   %i1 = add i64 %i, 1
   br label %tail
@@ -95,12 +94,10 @@ done:
 
 define void @sum.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {
   %out = load ptr, ptr %arguments
-  %x.at = getelementptr ptr, ptr %arguments, i64 1
-  %x = load ptr, ptr %x.at
+  %x = ptr %arguments[1]
   %n = load i64, ptr %count
   %so = load i64, ptr %steps
-  %sx.at = getelementptr i64, ptr %steps, i64 1
-  %sx = load i64, ptr %sx.at
+  %sx = i64 %steps[1]
   %reduces = icmp eq i64 %so, 0
   %near = icmp eq i64 %sx, 8
   %ours = and i1 %reduces, %near
@@ -121,14 +118,11 @@ _SPREAD = """
 define void @spread.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {
 entry:
   %x = load ptr, ptr %arguments
-  %out.at = getelementptr ptr, ptr %arguments, i64 1
-  %out = load ptr, ptr %out.at
+  %out = ptr %arguments[1]
   %rows = load i64, ptr %count
-  %width.at = getelementptr i64, ptr %count, i64 1
-  %width = load i64, ptr %width.at
+  %width = i64 %count[1]
   %along = load i64, ptr %steps
-  %across.at = getelementptr i64, ptr %steps, i64 1
-  %across = load i64, ptr %across.at
+  %across = i64 %steps[1]
   %is.row = icmp eq i64 %across, 0
   br label %row
 row:
@@ -143,17 +137,14 @@ same:
   br label %fill
 fill:
   %c = phi i64 [0, %same], [%c1, %fill]
-  %c.p = getelementptr double, ptr %to, i64 %c
-  store double %number, ptr %c.p
+  %to[%c] = double %number
   %c1 = add i64 %c, 1
   %c.more = icmp slt i64 %c1, %width
   br i1 %c.more, label %fill, label %next
 copy:
   %k = phi i64 [0, %row], [%k1, %copy]
-  %k.from = getelementptr double, ptr %from, i64 %k
-  %k.x = load double, ptr %k.from
-  %k.p = getelementptr double, ptr %to, i64 %k
-  store double %k.x, ptr %k.p
+  %k.x = double %from[%k]
+  %to[%k] = double %k.x
   %k1 = add i64 %k, 1
   %k.more = icmp slt i64 %k1, %width
   br i1 %k.more, label %copy, label %next
@@ -170,14 +161,10 @@ _BEGIN = """
 define void @{name}.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{
 entry:
   %x = load ptr, ptr %arguments
-  %v.at = getelementptr ptr, ptr %arguments, i64 1
-  %v = load ptr, ptr %v.at
-  %out.at = getelementptr ptr, ptr %arguments, i64 2
-  %out = load ptr, ptr %out.at
-  %first.at = getelementptr i64, ptr %count, i64 1
-  %first = load i64, ptr %first.at
-  %second.at = getelementptr i64, ptr %count, i64 2
-  %second = load i64, ptr %second.at
+  %v = ptr %arguments[1]
+  %out = ptr %arguments[2]
+  %first = i64 %count[1]
+  %second = i64 %count[2]
 """
 
 

@@ -371,8 +371,8 @@ class _Grouping:
             return None
         out = Operand(step.places[0], kind, value.dtype)
         divisor = float(size / max(np.size(value), 1)) if step.name == "mean" else 1.0
-        # A sum over rows is a product with ones, of which 32 columns are taken at once. Each number is rounded once, as in
-        # NumPy's sum row by row; only the order is another one, as tiles have parts and the last columns four sums.
+        # A sum over rows is a product with ones, of which 32 columns are taken at once. Each number is rounded once, as
+        # in NumPy's sum row by row; only the order is another one, as tiles have parts and the last columns four sums.
         if (
             kind == ROW
             and operand.kind == FULL
