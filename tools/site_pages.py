@@ -291,9 +291,21 @@ class Sources:
         text = self.linked(name, path, path.read_text())
         if name == "benchmarks/README":
             text = site_charts.with_charts(text)
+        if name == "docs/cheatsheet":
+            text = text.replace("\n\n", f"\n\nTo print: {self.sheets(name)}.\n\n", 1)
         if name == "index":
             text += "\n" + "\n".join(toctree(names, caption) for caption, names in navigation().items())
         self.write(name, text)
+
+    def sheets(self, name: str) -> str:
+        """Links to what tools/cheatsheet made: a PDF of each language, HTML where there was no browser."""
+        made = [
+            min(self.made.glob(f"cheatsheet-{language}.*"), key=lambda path: path.suffix != ".pdf")
+            for language in ("python", "r")
+        ]
+        for path in made:
+            shutil.copyfile(path, self.folder / PurePosixPath(name).parent / path.name)
+        return ", ".join(f"{{download}}`{title} <{path.name}>`" for title, path in zip(("Python", "R"), made))
 
     def linked(self, name: str, path: Path, text: str) -> str:
         def target(link: str) -> str:

@@ -188,7 +188,7 @@ def read(site: Path) -> dict[Path, Page]:
 def test_no_link_of_the_site_leads_nowhere(site):
     found = read(site)
     assert len(found) > 250
-    reached, left, dead = set(), [site / "index.html"], []
+    reached, left, dead, downloads = set(), [site / "index.html"], [], set()
     while left:
         path = left.pop()
         if path in reached:
@@ -208,7 +208,10 @@ def test_no_link_of_the_site_leads_nowhere(site):
                 anchor = urllib.parse.unquote(address.fragment)
                 if anchor and anchor not in found[target].ids:
                     dead.append((path, link))
+            else:
+                downloads.add(target.name)
     assert [f"{path.relative_to(site)}: {link}" for path, link in dead] == []
+    assert not shutil.which("chromium") or {"cheatsheet-python.pdf", "cheatsheet-r.pdf"} <= downloads
     unreached = {str(path.relative_to(site)) for path in set(found) - reached}
     assert not {name for name in unreached if not name.startswith("r/")}
     for name in unreached:  # R's internal topics
