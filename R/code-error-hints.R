@@ -54,7 +54,8 @@ hints <- list(
   ),
   list(
     pattern = "^[Nn]on-numeric argument to mathematical function", assigns = FALSE,
-    says = "`%s`: if an argument is a tensor, this function does not know it.", instead = numbers_alone
+    says = "`%s`: an argument is no number; if it is a tensor, this function does not know it.",
+    instead = paste("NULL is what a name that is not there gives, as `p$sgima` of a list with `sigma`.", numbers_alone)
   ),
   list(
     pattern = "has unsupported class \"gradops_|^\"kind\" not yet defined for objects of type \"environment\"",

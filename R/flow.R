@@ -122,7 +122,7 @@ is_r_function <- function(x) {
 #' `op_stop_gradient()` returns `variable` itself and no gradient. `op_scaled_gradient()` returns `x` itself and its
 #' gradient times `scale` (-1 reverses it: gradient reversal, Ganin and Lempitsky 2015). `op_scaled_gradient_ext()`
 #' scales and shifts it.
-#' @param variable,x A tensor, a variable or R numbers.
+#' @param variable,x A tensor, a variable or R numbers, or a list of them.
 #' @param scale A number or tensor; 0 makes the gradient 0, and `x` stays connected.
 #' @param shift A number or tensor that is added to the gradient, or `NULL`.
 #' @param scale_shift_by_sum_over_axis `NULL`, or an axis (from 1): the shift is scaled by the sum of the absolute

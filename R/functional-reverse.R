@@ -16,7 +16,7 @@
 #'
 #' `value_and_grad_fn()` is the old name of `value_and_grad()`; it warns.
 #' @param f,func A function that returns one number (for `grad()`, or as many as `x` holds).
-#' @param argnums The arguments to differentiate by, from 1; for several, the gradient is a list.
+#' @param argnums The arguments to differentiate by, positions from 1 or names; for several, the gradient is a list.
 #' @param has_aux If `TRUE`, `f` returns a list of its value and something else, which is passed through.
 #' @param f_or_y A function, or a tensor computed from `x`.
 #' @param x R numbers, a tensor, a variable, or a list of these, which goes to the function as one argument. Without it
@@ -133,7 +133,7 @@ grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
 #' @export
 value_and_grad <- function(f, argnums = 1L, has_aux = FALSE) {
   check_function(f)
-  argnums <- argument_positions(argnums)
+  argnums <- argument_positions(argnums, f)
   flag(has_aux)
   value_and_grad_by(f, if (!has_aux && identical(argnums, 1L)) repeated_of_lists(f), argnums, has_aux)
 }
@@ -180,7 +180,7 @@ value_and_grad_fn <- function(f, argnums = 1L, has_aux = FALSE) {
 #' @export
 hessian_fn <- function(f, argnums = 1L) {
   check_function(f)
-  argnums <- argument_positions(argnums)
+  argnums <- argument_positions(argnums, f)
   again <- if (identical(argnums, 1L)) repeated_matrix(f, "hessian")
   function(...) {
     arguments <- positional(f, list(...), argnums)

@@ -229,7 +229,15 @@ on_numbers <- function(noted, code) {
 
 # `f` with numbers for its tensors, of which one stays in `noted`.
 numbers_of <- function(f, noted) {
-  force(f)
+  if (inherits(f, "gradops_objective")) {
+    abort(
+      c(
+        "An objective is no function: it has several.",
+        i = "Write `optim(par, m$fn, m$gr)`, `nlminb(par, m$fn, m$gr, m$he)` or `nlm(m$nlm, par)` of an objective `m`."
+      ),
+      class = c("gradops_error_type", "gradops_error"), argument = "f", call = NULL
+    )
+  }
   function(...) {
     value <- f(...)
     if (is.environment(value)) number_of(value, noted) else value

@@ -24,8 +24,8 @@
 #' warning. Elsewhere, and in functions that [op_scan()] and its kin call, it is an error: use `ifelse()`, [op_cond()]
 #' or [op_while_loop()].
 #' @param f A function of tensors, made of gradops ops and of R's arithmetic and mathematics on tensors.
-#' @param static_argnums Positions (from 1) of arguments that are not tensors; `f` is traced anew for each of their
-#'   values.
+#' @param static_argnums Positions (from 1) or names of arguments that are not tensors; `f` is traced anew for each of
+#'   their values.
 #' @returns A function of the same arguments; of R numbers alone it returns R numbers. Printing it says what was
 #'   compiled: on NumPy how many steps of the program run as native code, and why the others do not.
 #' @section Errors:
@@ -48,7 +48,7 @@
 #' @export
 jit <- function(f, static_argnums = integer()) {
   check_function(f)
-  static <- argument_positions(static_argnums)
+  static <- argument_positions(static_argnums, f)
   run <- compiled_calls(f, function(f, here, compiled) {
     function_in_python <- callback(differentiated(f, here), owner = here)
     if (compiled) call_core("jit", function_in_python, as.list(static - 1L)) else function_in_python

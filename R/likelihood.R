@@ -168,6 +168,16 @@ started <- function(f, start, random, map, data, call) {
 
 # The model of a negative log-likelihood: its functions for optimisers, and `ask(question, theta, more)`.
 likelihood_of <- function(f, start, random, map, data = NULL, profile = NULL, call = parent.frame()) {
+  needed <- names(Filter(function(value) identical(value, quote(expr = )), as.list(formals(args(f)))))
+  if (length(setdiff(needed, "...")) > 1L + !is.null(data)) {
+    abort(
+      c(
+        sprintf("The likelihood must be a function of %s.", if (is.null(data)) "one argument" else "two arguments"),
+        i = "All parameters are one argument, in the form of `start`."
+      ),
+      class = c("gradops_error_type", "gradops_error"), argument = "nll", call = call
+    )
+  }
   parameters <- parameters_of(start, c(random, profile), map, call)
   kinds <- parameters$random + parameters$tops %in% profile
   vector <- of_parameters(f, parameters$layout, parameters$is_list, data)

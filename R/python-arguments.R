@@ -313,10 +313,13 @@ component <- function(x, name, call = caller_env()) {
 #' @export
 `$.gradops_graph` <- function(x, name) component(x, name)
 
-# Positions of a function's arguments, as integers.
-argument_positions <- function(x, name = rlang::caller_arg(x), call = parent.frame()) {
+# Positions of a function's arguments, as integers; names are those of `f`.
+argument_positions <- function(x, f, name = rlang::caller_arg(x), call = parent.frame()) {
+  if (is.character(x) && all(x %in% names(formals(args(f))))) {
+    x <- match(x, names(formals(args(f))))
+  }
   if (!is.numeric(x) || is.object(x) || !all(is.finite(x))) {
-    unsupported(name, "must be positions of arguments, counted from 1.", call = call)
+    unsupported(name, "must be names of arguments of the function, or positions, counted from 1.", call = call)
   }
   as.integer(x)
 }

@@ -59,19 +59,29 @@ _IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
 
 RENAMED: dict[str, str] = {}
 """Old public names, and the new ones."""
+OTHERS = dict(
+    pair.split("=")
+    for pair in """elementwise_grad=grad make_vjp=vjp make_jvp=jvp primitive=custom_gradient defvjp=extend.derivative
+    check_grads=autodiff.gradcheck hessian_vector_product=hvp jacfwd=jacobian jacrev=jacobian custom_vjp=custom_gradient
+    remat=checkpoint tensor=ops.array Tensor=Variable detach=stop_gradient clamp=ops.clip cat=ops.concatenate
+    unsqueeze=ops.expand_dims permute=ops.transpose masked_fill=ops.where index_select=ops.take
+    cross_entropy=ops.sparse_categorical_crossentropy GradientTape=gradient reduce_sum=ops.sum reduce_mean=ops.mean
+    reduce_max=ops.max""".split()
+)
+"""Words of autograd, JAX, PyTorch and TensorFlow that are not like ours, and ours."""
 
 
-def closest(wanted: str, known: Iterable[str]) -> str | None:
+def closest(wanted: str, known: Iterable[str], cutoff: float = 0.7) -> str | None:
     """The name among those known that one most likely meant; None if there is none like it."""
     known = list(known)
     alike = [name for name in known if name.lower() == wanted.lower()]
     if alike:
         return alike[0]
-    found = difflib.get_close_matches(wanted, known, 1, 0.7)
+    found = difflib.get_close_matches(wanted, known, 1, cutoff)
     if found:
         return found[0]
     # difflib takes the first of the longest parts in common, which may leave nothing to compare: `l2plp` for `lp2lp`.
-    found = difflib.get_close_matches(wanted[::-1], [name[::-1] for name in known], 1, 0.7)
+    found = difflib.get_close_matches(wanted[::-1], [name[::-1] for name in known], 1, cutoff)
     return found[0][::-1] if found else None
 
 
@@ -91,13 +101,16 @@ def public_modules() -> dict[str, ModuleType]:
 
 
 def _suggested(name: str, wanted: str) -> list[str]:
-    """The places of a name, else the module's own name that is most like it, else another module's."""
+    """Ours for another library's name, else its places, the module's own name that is most like it, or another's."""
+    if wanted in OTHERS:
+        place, _, ours = f"gradops.{OTHERS[wanted]}".rpartition(".")
+        return [_shown(place, ours)]
     modules = public_modules()
     there = [place for place, module in modules.items() if wanted in getattr(module, "__all__", ())]
     if there:
         return [_shown(place, wanted) for place in there[:3]]
     for place in (name, *modules):
-        like = closest(wanted, sys.modules[place].__all__)
+        like = closest(wanted, sys.modules[place].__all__, 0.7 if place == name else 0.8)
         if like is not None:
             return [_shown(place, like)]
     return []

@@ -92,6 +92,8 @@ def test_bad_input(backend):
             op(x[0, 0], k)
         with pytest.raises(ShapeError, match=f"`{name}`: `kernel`"):
             op(x, k[0])
+        with pytest.raises(ShapeError, match=f"`{name}`: `kernel` must have elements"):
+            op(x, k[:0])
     with pytest.raises(ShapeError, match="`conv`: the 3 channels"):
         ops.conv(x, k[:, :, :2])
     with pytest.raises(ShapeError, match="`depthwise_conv`"):

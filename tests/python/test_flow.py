@@ -45,6 +45,15 @@ def test_scaled_gradient(way, scale):
     check(way, f, scale * 3 * X**2, scale**2 * 6 * X)
 
 
+@ALL
+def test_scaled_gradient_of_structures(way):
+    def f(x):
+        scaled = gradops.scaled_gradient({"a": [ops.square(x)], "b": None, "c": 1.0}, 3)
+        return scaled["a"][0] * x
+
+    check(way, f, 7 * X**2, 18 * X)
+
+
 @pytest.mark.parametrize("backend", backends.NAMES)
 @pytest.mark.parametrize("scale", [np.float64(0.1), np.float32(0.1), np.int64(-3)], ids=lambda s: s.dtype.name)
 def test_scaled_gradient_by_a_number_of_numpy(backend, scale):

@@ -126,6 +126,20 @@ def test_where_a_name_is(module, wrong, right):
         getattr(module, wrong)
 
 
+@pytest.mark.parametrize("word", _names.OTHERS)
+def test_another_librarys_word_has_ours(word):
+    ours = _names.OTHERS[word]
+    assert callable(pkgutil.resolve_name(f"gradops.{ours}"))
+    module = ops if ours.startswith("ops.") else gradops
+    with pytest.raises(AttributeError, match=rf"did you mean `(gradops\.)?{ours}`"):
+        getattr(module, word)
+
+
+def test_a_name_like_nothing_has_no_suggestion():
+    with pytest.raises(AttributeError, match="no attribute 'dropout'$"):  # not `functional.root`
+        ops.dropout  # noqa: B018
+
+
 @pytest.mark.parametrize("code", ["from gradops import jacobain as f", "from gradops.scipy.special import gamaln"])
 def test_a_typing_error_in_an_import_gets_a_suggestion(code):
     with pytest.raises(ImportError, match="did you mean `(gradops.jacobian|gammaln)`"):

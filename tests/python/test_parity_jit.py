@@ -221,8 +221,8 @@ def check_emptied(case, backend: str, arguments: dict) -> None:
             for _ in range(2):
                 found = answer(compiled, given)
                 where = f"{case.id} on {backend}, {how}: {found!r} for {wanted!r}"
-                if isinstance(found, JitError):  # what depends on values, as in each program
-                    continue
+                if isinstance(found, JitError) or case.id in ELSEWHERE and isinstance(found, ArgumentError):
+                    continue  # what depends on values, as in each program
                 if isinstance(wanted, Exception) or isinstance(found, Exception):
                     assert type(found) is type(wanted), where
                 else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import backends, dtypes
-from ..errors import ArgumentError, ArgumentTypeError, GradientError, ShapeError, TypeOf
+from ..errors import VARIABLE, ArgumentError, ArgumentTypeError, GradientError, ShapeError, TypeOf
 from ..ops import conversion
 from ..ops._checks import plain_hint
 
@@ -31,7 +31,10 @@ def pair(roots: list, given: list | None, names: tuple[str, str] = NAMES) -> lis
     for root in roots:
         if not getattr(root, "requires_grad", True):
             raise GradientError(
-                f"`{names[0]}` does not require a gradient: nothing it was computed from does.", argument=names[0]
+                f"`{names[0]}` does not require a gradient: nothing it was computed from does.",
+                argument=names[0],
+                hint="begin from {variable}",
+                variable=VARIABLE,
             )
     return given
 

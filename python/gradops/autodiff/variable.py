@@ -14,7 +14,7 @@ import numpy as np
 from .. import backends, config, dtypes
 from ..backends.interface import known
 from ..errors import ArgumentTypeError, BackendError, Given, GradientError, Item, ShapeError, TypeOf
-from ..ops import conversion
+from ..ops import conversion, scipy_functions
 from ..ops._checks import check_flags, plain_hint
 from . import state
 from .graph import ALIAS, STEPS, Node
@@ -321,7 +321,8 @@ class Variable(Methods):
         if self._active and recording.get() and not (self._node is not None and self._node.name in STEPS):
             lose_gradient(
                 f"a variable that requires a gradient was made a Python {kind}: no gradient goes through it.",
-                "use gradops functions (`ops.sin` for `math.sin`, `ops.stack` for a list) or, to fill an array, "
+                scipy_functions.hint()
+                or "use gradops functions (`ops.sin` for `math.sin`, `ops.stack` for a list) or, to fill an array, "
                 "`import gradops.numpy as np` to keep it; `x.item()` or `float(stop_gradient(x))` if only the value is "
                 "wanted",
                 3,

@@ -69,7 +69,7 @@ def scaled_gradient(x: X, scale) -> X:
     """``x``, with the gradient that goes back through it multiplied by ``scale``.
 
     Args:
-        x: a tensor or variable.
+        x: a tensor, a variable, or a nested structure of them, each of which is scaled.
         scale: a number or a tensor that broadcasts to ``x``; it gets no gradient itself. Negative
             reverses the gradient (Ganin & Lempitsky 2015). 0 makes it 0, also where it was infinite; ``x`` stays
             connected, so that ``backward()`` works where nothing else needs a gradient.
@@ -118,7 +118,7 @@ def scaled_gradient_ext(x: X, *, scale, shift=None, scale_shift_by_sum_over_axis
     """``x``, with the gradient ``g`` that goes back through it changed to ``g * scale + shift * m``.
 
     Args:
-        x: a tensor or variable.
+        x: a tensor, a variable, or a nested structure of them.
         scale: a number or a tensor that broadcasts to ``x``.
         shift: the same, added; None for none.
         scale_shift_by_sum_over_axis: an axis (or several): ``m`` is the sum of ``abs(g)`` over it,
@@ -155,6 +155,10 @@ def scaled_gradient_ext(x: X, *, scale, shift=None, scale_shift_by_sum_over_axis
         if backends.is_symbolic(x):
             keywords = {"scale": scale, "shift": shift, "scale_shift_by_sum_over_axis": scale_shift_by_sum_over_axis}
             return in_model("scaled_gradient_ext", [x], keywords)
+        if isinstance(x, dict) or isinstance(x, (list, tuple)) and any(map(is_tensor, _tree.leaves_of(x))):
+            options = {"shift": shift, "scale_shift_by_sum_over_axis": scale_shift_by_sum_over_axis}
+            change = lambda leaf: scaled_gradient_ext(leaf, scale=scale, **options)  # noqa: E731
+            return _tree.map_leaves(lambda leaf: change(leaf) if _checks.is_numeric(leaf) else leaf, x)
         x = conversion.convert_to_tensor(x)
     shape, rank = conversion.shape(x), conversion.ndim(x)
     scale, shift = _constant(scale), _constant(shift)

@@ -438,7 +438,18 @@ def _inverse(residual: Callable, x, solve: Callable | None = None, at_root: bool
     """
     if ops.size(x) <= DENSE:
         matrix = _held(lambda x: matrices.jacobian(residual, x))(x)
-        return lambda r: ops.reshape(ops.solve(matrix, ops.reshape(r, (-1, 1))), (-1,))
+
+        def solved(r):
+            try:
+                return ops.reshape(ops.solve(matrix, ops.reshape(r, (-1, 1))), (-1,))
+            except ArgumentError as error:
+                raise GradientError(
+                    "the derivative of `f` by the unknowns is singular: no next step, and no gradient, from here.",
+                    argument="f",
+                    hint="start elsewhere; perhaps there is no solution",
+                ) from error
+
+        return solved
     method = _gmres if solve is None else solve
     with stop_gradient_scope():
         forward = linearize(residual, x)[1]

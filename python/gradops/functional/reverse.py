@@ -378,7 +378,12 @@ def _scalar(y):
     if isinstance(y, (bool, int)):
         raise no_slope(type(y).__name__)
     if not isinstance(y, Variable) and backends.of(y) is None:
-        raise GradientError("`f` must return a scalar tensor; got {y}.", argument="f", y=TypeOf(y))
+        hint = None
+        if isinstance(y, (list, tuple)):
+            hint = "with `has_aux={True}` it is a pair of the scalar and what else there is; `jacobian()` takes several"
+        elif y is None:
+            hint = "does it end with `return`?"
+        raise GradientError("`f` must return a scalar tensor; got {y}.", argument="f", hint=hint, y=TypeOf(y))
     if conversion.size(y) != 1:
         raise GradientError(
             f"`f` must return a scalar; got shape {conversion.shape(y)}.",

@@ -19,7 +19,7 @@ from .._scopes import changed
 from ..annotations import P, R, X
 from ..autodiff.modes import no_grad
 from ..autodiff.variable import data_of
-from ..errors import ArgumentError, ArgumentTypeError, GradientError, JitError, Position, ShapeError, TypeOf
+from ..errors import ArgumentError, ArgumentTypeError, Code, GradientError, JitError, Position, ShapeError, TypeOf
 from ..flow import custom_gradient
 from ..flow.gradient_functions import is_tensor
 from ..flow.signatures import Arguments
@@ -205,19 +205,23 @@ def jvp(f: Callable, primals, tangents, has_aux: bool = False) -> Any:
     See Also:
         :func:`linearize` for many tangents at one point; :func:`hvp`.
     """
-    for name, given in (("primals", primals), ("tangents", tangents)):
-        if not isinstance(given, (tuple, list)):
-            raise ArgumentTypeError(
-                f"`jvp`: `{name}` must be a tuple, one for each argument of `f`; got {{given}}.",
-                argument=name,
-                hint="`gradops.functional.jvp(f, x, v)` takes the tensors themselves",
-                given=TypeOf(given),
-            )
+    _check_tuples("jvp", primals, tangents)
     run = _Run("jvp", f, tuple(primals), has_aux, beside=tangents)
     v = tuple(run.tangents("tangents", tuple(tangents)))
     outputs, products = run.derivatives.jvp(run.at, v, False, False)
     found = (run.value(outputs), _tree.unflatten(run.value_form, products))
     return (*found, pair(f(*primals))[1]) if has_aux else found
+
+
+def _check_tuples(name: str, primals, tangents) -> None:
+    for argument, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, (tuple, list)):
+            raise ArgumentTypeError(
+                f"`{name}`: `{argument}` must be a tuple, one for each argument of `f`; got {{given}}.",
+                argument=argument,
+                hint=f"`gradops.functional.{name}(f, x, v)` takes the tensors themselves",
+                given=TypeOf(given),
+            )
 
 
 def linear_transpose(f: Callable, *primals) -> Callable[[Any], tuple]:
@@ -442,7 +446,8 @@ def hvp(f: Callable, primals, tangents):
     See Also:
         :func:`hessian`; :func:`gradops.functional.hvp`, which gives the value and the product.
     """
-    several = isinstance(primals, (tuple, list)) and len(primals) > 1
+    _check_tuples("hvp", primals, tangents)
+    several = len(primals) > 1
     return jvp(grad(f, tuple(range(len(primals))) if several else 0), primals, tangents)
 
 
@@ -529,7 +534,11 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_size: int 
 def _first(x, axis: int):
     """A tensor with an axis in front."""
     if not len(conversion.shape(x)):
-        raise ShapeError("`vmap`: a number has no dimension to map over.", hint="give {None} for it in `in_axes`")
+        raise ShapeError(
+            "`vmap`: a number has no dimension to map over.",
+            hint="give {None} for it, as in {axes}",
+            axes=Code("`in_axes=(0, None)`", "`in_axes = list(1, NULL)`; `c()` would drop it"),
+        )
     axis = _checks.check_axis("vmap", axis, len(conversion.shape(x)))
     return x if axis == 0 else shaping.moveaxis(x, axis, 0)
 

@@ -13,9 +13,8 @@ from .. import _html, _scipy, _tree, ops
 from .._progress import track
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError
-from ..ops._structures import check_functions
 from .likelihood import Likelihood
-from .parameters import Parameters, function_of, listed, of_names, shown
+from .parameters import Parameters, check_likelihood, function_of, listed, of_names, shown
 from .random_effects import Laplace
 from .samples import Draws
 
@@ -25,7 +24,7 @@ SINGULAR = {True: 1e-5, False: 1e-9}
 
 
 def fit(
-    nll: Callable, start, *, data=None, random=(), map=None, bounds=None, transforms=None, nobs: int | None = None
+    nll: Callable, start, data=None, *, random=(), map=None, bounds=None, transforms=None, nobs: int | None = None
 ) -> Fit:
     """The parameters at which a negative log-likelihood is least, with all that goes with them.
 
@@ -82,7 +81,7 @@ def fit(
     See Also:
         :func:`laplace`, :mod:`gradops.inference.transforms`, :mod:`gradops.scipy.stats`.
     """
-    check_functions("fit", nll=nll)
+    check_likelihood("fit", "nll", nll, data)
     function = nll if data is None else lambda p: nll(p, data)
     parameters = Parameters(start, random, map, transforms=transforms)
     layout = parameters.layout
@@ -200,6 +199,12 @@ class Held:
         return np.delete(np.delete(hessian, self.k, 0), self.k, 1)
 
 
+class Printed(str):
+    """A text that the console shows as it is."""
+
+    __repr__ = str.__str__
+
+
 # The fit --------------------------------------------------------------------------------------------------------------
 
 
@@ -210,6 +215,8 @@ class Fit:
         model: the likelihood as a function of a vector, a :class:`Laplace` with random effects.
         names, theta: the estimated parameters.
         hessian: the second derivatives at the estimate.
+        tvalues, pvalues: in the order of ``names`` estimates over their standard errors, and the probability of larger
+            ones where the parameter is 0.
         llf, aic, df_model, nobs: the log-likelihood; Akaike's criterion; the numbers of parameters and observations.
         problems: what was found wrong, in words; nothing of a good fit.
         converged: whether the estimate is a minimum.
@@ -313,6 +320,14 @@ class Fit:
     @property
     def _se(self) -> np.ndarray:
         return np.sqrt(np.diag(self._covariance))
+
+    @property
+    def tvalues(self) -> np.ndarray:
+        return self.theta / self._se
+
+    @property
+    def pvalues(self) -> np.ndarray:
+        return 2 * _scipy.special.ndtr(-np.abs(self.tvalues))
 
     @property
     def bic(self) -> float:
@@ -443,10 +458,10 @@ class Fit:
             near, far = far, min(1.5 * far, room)
         return float(self.theta[k] + side * _scipy.optimize.brentq(excess, near, far, xtol=1e-9 * se, rtol=1e-9))
 
-    def summary(self) -> str:
+    def summary(self) -> Printed:
         """The estimates as a table, and what was found wrong."""
         rows = _html.aligned(self._rows(), least=(0, 8, 10, 7, 7))
-        return "\n".join([self._heading(), *rows, *(f"! {problem}" for problem in self.problems)])
+        return Printed("\n".join([self._heading(), *rows, *(f"! {problem}" for problem in self.problems)]))
 
     def _repr_html_(self) -> str:
         head, *rows = self._rows()
@@ -460,9 +475,7 @@ class Fit:
 
     def _rows(self) -> list[list[str]]:
         found = [["", "estimate", "std. error", "z", "P>|z|"]]
-        for name, x, se in zip(self.names, self.theta, self._se):
-            z = x / se
-            p = 2 * float(_scipy.special.ndtr(-abs(z)))
+        for name, x, se, z, p in zip(self.names, self.theta, self._se, self.tvalues, self.pvalues):
             tail = "<1e-15" if p < 1e-15 else f"{p:.3g}"
             found.append([name, f"{x:.4g}", f"{se:.4g}", f"{z:.3g}", tail])
         return found

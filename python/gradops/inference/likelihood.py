@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from .. import _html, backends, functional, ops
-from ..errors import InferenceError, ShapeError
+from ..errors import ArgumentTypeError, Code, InferenceError, ShapeError
 from ..jit import jit
 from ..jit.compiled import Compiled
 from ..jit.scalar_blocks import expanded
+from ..ops import _checks
 from .parameters import Layout, listed, shown
 
 
@@ -117,7 +118,17 @@ class Likelihood:
         Raises:
             InferenceError: with the parameters and, on NumPy, the first operation that gave NaN.
         """
-        value = float(self.f(self.tensor(theta), self.tensor(u)))
+        found = self.f(self.tensor(theta), self.tensor(u))
+        many = ops.is_tensor(found) and ops.size(found) != 1
+        if many or not _checks.is_numeric(found):
+            raise (ShapeError if many else ArgumentTypeError)(
+                "the likelihood must be one number; got {found}.",
+                argument="nll",
+                hint="add up the observations' with {sum}" if many else "does it end with `return`?",
+                found=_checks.describe(found),
+                sum=Code("`ops.sum()`", "`sum()`"),
+            )
+        value = float(ops.reshape(found, ()))
         if np.isfinite(value):
             return
         at = f"{value} at {shown(self.layout.names, self.layout.numbers(theta, u))}"

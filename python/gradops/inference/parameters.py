@@ -10,6 +10,7 @@ import numpy as np
 from .. import _names, _tree, backends, config, ops
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError, ArgumentTypeError, TypeOf
+from ..ops._structures import check_functions
 from ..scipy._tensors import beside
 from .transforms import Transform
 
@@ -253,6 +254,18 @@ def of_names(given, argument: str) -> dict:
             value=TypeOf(given),
         )
     return given or {}
+
+
+def check_likelihood(name: str, argument: str, f: Callable, data=None) -> None:
+    """A function of the parameters, and of data where there are any."""
+    try:
+        check_functions(name, 1 if data is None else 2, **{argument: f})
+    except ArgumentTypeError as error:
+        if not callable(f):
+            raise
+        raise ArgumentTypeError(
+            error.template, argument=argument, hint="all parameters are one argument, in the form of `start`"
+        ) from None
 
 
 def function_of(f: Callable, parameters: Parameters) -> Callable:

@@ -20,12 +20,11 @@ import numpy as np
 from .. import _scipy, functional, ops
 from ..errors import ArgumentError, InferenceError
 from ..functional import SparseHessian
-from ..ops._structures import check_functions
 from ..scipy.sparse import _ops as sparse_ops
 from ..scipy.sparse import _pattern
 from ..scipy.sparse._factor import Factor
 from .likelihood import Likelihood
-from .parameters import Layout, Parameters, function_of, listed, shown
+from .parameters import Layout, Parameters, check_likelihood, function_of, listed, shown
 
 STEPS, HALVINGS, RIDGES = 100, 40, 24
 SLOW = 0.05  # of what was left to fall, after a step by an earlier factor: a Newton step is worth its Hessian then
@@ -77,7 +76,7 @@ def laplace(f: Callable, parameters, *, random, map=None, transforms=None, profi
     See Also:
         :func:`gradops.inference.fit` for estimates with standard errors.
     """
-    check_functions("laplace", f=f)
+    check_likelihood("laplace", "f", f)
     found = Parameters(parameters, random, map, transforms=transforms, profile=profile)
     return Laplace(function_of(f, found), found.layout, found.tensor, found.tree)
 

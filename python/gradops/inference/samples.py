@@ -12,16 +12,15 @@ import numpy as np
 from .. import _html, _names, _tree
 from .._progress import track
 from ..errors import ArgumentError, InferenceError
-from ..ops._structures import check_functions
 from .likelihood import Likelihood
-from .parameters import Parameters, function_of, listed, shown, titles_of
+from .parameters import Parameters, check_likelihood, function_of, listed, shown, titles_of
 from .random_effects import Laplace
 
 DEEPEST = 10
 DIVERGENT = 1000.0
 
 
-def posterior(nlp: Callable, start, *, data=None, random=(), map=None, transforms=None) -> Posterior:
+def posterior(nlp: Callable, start, data=None, *, random=(), map=None, transforms=None) -> Posterior:
     """A posterior density of free numbers, with its gradient, for samplers.
 
     Args:
@@ -61,7 +60,7 @@ def posterior(nlp: Callable, start, *, data=None, random=(), map=None, transform
     See Also:
         :func:`gradops.inference.fit`.
     """
-    check_functions("posterior", nlp=nlp)
+    check_likelihood("posterior", "nlp", nlp, data)
     parameters = Parameters(start, random, map, transforms=transforms)
     layout = parameters.layout
     if not layout.theta.size:

@@ -69,6 +69,10 @@ def _channels(inputs, channels_first):
 
 def _window(op: str, kernel, count: int, name: str = "kernel") -> tuple[int, ...]:
     check_rank(op, kernel, (count + 2,), name)
+    if any(isinstance(size, int) and size == 0 for size in shape(kernel)):  # of which each library thinks otherwise
+        raise ShapeError(
+            f"`{op}`: `{name}` must have elements; got {{kernel}}.", argument=name, kernel=describe(kernel)
+        )
     return tuple(shape(kernel)[:-2])
 
 

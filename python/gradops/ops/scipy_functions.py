@@ -39,14 +39,17 @@ def hint() -> str | None:
 
 
 def _running() -> str | None:
-    """The public function of SciPy that was called: the outermost of the frames that are SciPy's."""
+    """The public function of SciPy that looked at the array: the outermost of the frames that are SciPy's.
+
+    A function of the user's that SciPy calls did it itself.
+    """
     found: str | None = None
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         package = frame.f_globals.get("__name__", "").partition(".")[0]
         if package == "scipy":
             found = _public_name(frame) or found
-        elif found is not None:
+        elif found is not None or package not in ("gradops", "numpy", "functools"):
             break
         frame = frame.f_back
     return found
@@ -60,6 +63,8 @@ def _public_name(frame: FrameType) -> str | None:
         name, home = wrapped.__name__, wrapped.__module__
     module = home.split(".")[1]
     shown = getattr(_scipy, module, None)
+    if name == "__init__":
+        name = type(frame.f_locals.get("self")).__name__
     distribution = getattr(frame.f_locals.get("self"), "dist", frame.f_locals.get("self"))
     owner = getattr(distribution, "name", None)
     if isinstance(owner, str) and hasattr(getattr(shown, owner, None), name):

@@ -191,7 +191,7 @@ def _reason(function: Callable, error: Exception, args: tuple, kwargs: dict) -> 
             ArgumentTypeError(
                 f"`{entry.name}`: {wrong}.",
                 argument=unknown or lacking or "arguments",
-                hint=meant(unknown, entry.parameters),
+                hint=meant(unknown, entry.parameters) or f"its arguments are {', '.join(entry.parameters)}",
             ),
             error,
         )
