@@ -380,7 +380,7 @@ def _scalar(y):
     if not isinstance(y, Variable) and backends.of(y) is None:
         hint = None
         if isinstance(y, (list, tuple)):
-            hint = "with `has_aux={True}` it is a pair of the scalar and what else there is; `jacobian()` takes several"
+            hint = "with `has_aux=True` it is a pair of the scalar and what else there is; `jacobian()` takes several"
         elif y is None:
             hint = "does it end with `return`?"
         raise GradientError("`f` must return a scalar tensor; got {y}.", argument="f", hint=hint, y=TypeOf(y))
