@@ -50,8 +50,8 @@ def show(module: str) -> None:
         own = getattr(value, "__module__", None) or ""
         if own.startswith("gradops.scipy") and "\nSee Also:\n" not in (value.__doc__ or ""):
             text = inspect.cleandoc(value.__doc__ or "").rstrip()
-            if "\nRaises:\n" not in text:
-                text = completed(value, {}, Raises=_errors(value))
+            if "\nRaises:\n" not in text and (errors := _errors(value)):
+                text = completed(value, {}, Raises=errors)
             if row.example:
                 text += f"\n\nExamples:\n{_indented(_imports(module, row.example) + row.example)}"
             value.__doc__ = f"{text}\n\nSee Also:\n{_indented(', '.join(f':func:`{name}`' for name in row.see))}."
@@ -91,23 +91,24 @@ def _example(module: str, line: str) -> tuple[str, str]:
 
 
 def _errors(function) -> str:
-    """The errors of a function of tensors that broadcast."""
+    """The errors of a function of tensors that broadcast, or of functions."""
     kinds = [str(p.annotation) for p in inspect.signature(function).parameters.values()]
-    shapes = (
-        "\nShapeError: shapes that do not broadcast."
-        if sum(kind in ("Tensor", "Operand") for kind in kinds) > 1
-        else ""
-    )
-    return f"ArgumentTypeError: an argument that is not a number or a tensor.{shapes}"
+    if "Function" in kinds:
+        return "ArgumentTypeError: a function that cannot be called, or whose result is no number or tensor."
+    tensors = sum(kind in ("Tensor", "Operand") for kind in kinds)
+    shapes = "\nShapeError: shapes that do not broadcast." if tensors > 1 else ""
+    return f"ArgumentTypeError: an argument that is not a number or a tensor.{shapes}" if tensors else ""
 
 
 def _imports(module: str, example: str) -> str:
     """The lines that import what an example names."""
     home, _, own = module.rpartition(".")
+    above, _, package = home.rpartition(".")
     lines = {
         "np": "import numpy as np",
         "gradops": "import gradops",
         "ops": "from gradops import ops",
+        package: f"from {above} import {package}",
         own: f"from {home} import {own}",
     }
     return "".join(f">>> {line}\n" for name, line in lines.items() if re.search(rf"\b{name}\.", example))

@@ -22,8 +22,8 @@ see gradops.scipy.interpolate.make_splrep
 splrep(np.arange(4.0), y)[1][1] at y = np.arange(4.0) ** 2 -> [-0.833333  3.       -1.5       0.333333]
 splev(x, ([0.0, 0.0, 1.0, 2.0, 2.0], [0.0, 1.0, 4.0], 1)) at x = 1.5 -> 3.0
 splint(0.0, b, ([0.0, 0.0, 1.0, 2.0, 2.0], [0.0, 1.0, 4.0], 1)) at b = 1.5 -> 2.5
-splder: interpolate.splder(interpolate.splrep([0.0, 1.0, 2.0], [0.0, 1.0, c], k=2))[1][0] at c = 4.0 -> -0.5
-splantider: interpolate.splantider(interpolate.splrep([0.0, 1.0, 2.0], [0.0, 1.0, c], k=2))[1][2] at c = 4.0 -> -0.333333
+splder: interpolate.splder(interpolate.splrep([0, 1, 2], [0.0, 1.0, c], k=2))[1][0] at c = 4.0 -> -0.5
+splantider: interpolate.splantider(interpolate.splrep([0, 1, 2], [0.0, 1.0, c], k=2))[1][2] at c = 4.0 -> -0.333333
 spalde(x, ([0.0, 0.0, 1.0, 2.0, 2.0], [0.0, 1.0, 4.0], 1)) by x = 1.5 -> [3. 0.]
 insert: interpolate.insert(1.5, ([0.0, 0.0, 1.0, 2.0, 2.0], [0.0, 1.0, c], 1))[1][2] at c = 4.0 -> 0.5
 sproot: interpolate.sproot(interpolate.splrep([0.0, 1.0, 2.0, 3.0], [-1.0, c, 1.0, 2.0]))[0] at c = 0.2 -> -1.058517
@@ -44,7 +44,7 @@ RegularGridInterpolator(([0.0, 1.0], [0.0, 2.0]), [[0.0, 1.0], [2.0, 5.0]])(x)[0
 interpn(([0.0, 1.0], [0.0, 2.0]), [[0.0, 1.0], [2.0, 5.0]], x)[0] at x = np.array([0.5, 1.0]) -> [3. 1.]
 
 see gradops.scipy.stats.gaussian_kde
-RBFInterpolator(np.eye(4), d, degree=0)(np.eye(4)[:1] / 2)[0] at d = np.arange(4.0) -> [0.588404 0.137199 0.137199 0.137199]
+RBFInterpolator(np.eye(3), d, degree=0)(np.eye(3)[:1] / 2)[0] at d = np.arange(3.0) -> [0.634137 0.182932 0.182932]
 LinearNDInterpolator([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [0.0, 1.0, 4.0])(x)[0] at x = np.array([0.3, 0.2]) -> [1. 4.]
 NearestNDInterpolator([[0.0, 0.0], [1.0, 0.0]], y)(0.8, 0.1) at y = np.array([0.0, 1.0]) -> [0. 1.]
 griddata([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [0.0, 1.0, 4.0], x)[0] at x = np.array([0.3, 0.2]) -> [1. 4.]

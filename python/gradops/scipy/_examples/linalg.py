@@ -8,7 +8,7 @@ inv(a)[0, 0] at a = np.array([[2.0, 1.0], [1.0, 3.0]]) -> [[-0.36  0.12]
      [ 0.12 -0.04]]
 solve(a, [1.0, 2.0])[0] at a = np.array([[2.0, 1.0], [1.0, 3.0]]) -> [[-0.12 -0.36]
      [ 0.04  0.12]]
-solve_triangular: linalg.solve_triangular([[s, 0.0], [1.0, 3.0]], [1.0, 2.0], lower=True) by s = 2.0 -> [-0.25      0.083333]
+solve_triangular: linalg.solve_triangular([[s, 0.0], [1.0, 3.0]], [1.0, 2.0], lower=True)[1] at s = 2.0 -> 0.083333
 norm(a) at a = np.array([[1.0, 2.0], [2.0, 4.0]]) -> [[0.2 0.4]
      [0.4 0.8]]
 

@@ -151,6 +151,11 @@ class SuperLU:
     Returns:
         Its methods give tensors.
 
+    Raises:
+        ArgumentTypeError: an ``A`` that is no matrix.
+        ShapeError: one that is not square.
+        ArgumentError: an exactly singular one.
+
     Gradient:
         As of :func:`spsolve` and :func:`logdet`, by the values of the matrix. ``L``, ``U`` and the permutations have
         no derivatives and are not here.

@@ -40,6 +40,9 @@ class sparray:
     Returns:
         Matrices are made by the classes of the formats; operations give matrices of these again, or tensors.
 
+    Raises:
+        ArgumentTypeError: made itself.
+
     Gradient:
         By the values, which may be a variable, a tensor of a library or a tensor in a program.
     """
@@ -282,6 +285,9 @@ class spmatrix(sparray):
 
     Returns:
         As of :class:`sparray`; sums along an axis keep two dimensions.
+
+    Raises:
+        ArgumentTypeError: made itself.
 
     Gradient:
         As of :class:`sparray`.
