@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import Any
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 LETTERS = 2000
 """The most letters of a text that are shown; of a longer one, the beginning and the end."""
 ROWS = 30
 """The most rows of a table that are shown."""
+CELLS, SIDE = 64, 240
+"""The most rows and columns of a pattern that are drawn, and the length of its sides."""
 
 
 def words(text: str) -> str:
@@ -47,12 +50,33 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], of_text: Sequence[
     return f"<table><thead><tr>{line('th', head)}</tr></thead><tbody>{body}</tbody></table>"
 
 
+def places(pattern: Any, title: str) -> str:
+    """A picture of where a SciPy sparse matrix has elements, of at most :data:`CELLS` cells across."""
+    size = max(pattern.shape)
+    cells, found = min(size, CELLS), pattern.tocoo()
+    filled = {(int(i) * cells // size, int(j) * cells // size) for i, j in zip(found.row, found.col)}
+    path = "".join(f"M{j} {i}h1v1h-1z" for i, j in sorted(filled))
+    wide, high = (-(-n * cells // max(size, 1)) for n in pattern.shape[::-1])
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{SIDE * wide // max(cells, 1)}" '
+        f'height="{SIDE * high // max(cells, 1)}" viewBox="0 0 {wide} {high}" role="img"><title>{words(title)}</title>'
+        f'<rect width="{wide}" height="{high}" fill="none" stroke="#888" stroke-width="0.1"/>'
+        f'<path d="{path}" fill="#4477aa"/></svg>'
+    )
+
+
 def aligned(rows: Sequence[Sequence[str]], of_text: Sequence[int] = (0,), least: Sequence[int] = ()) -> list[str]:
     """Rows of texts as lines, whose columns are as wide as their widest, and at ``least`` so wide."""
     least = [*least, *[0] * len(rows[0])]
     widths = [max(w, *map(len, column)) for w, column in zip(least, zip(*rows))]
     sides = ["<" if i in of_text else ">" for i in range(len(widths))]
     return ["  ".join(f"{c:{s}{w}}" for c, s, w in zip(row, sides, widths)).rstrip() for row in rows]
+
+
+def rows_of(rows: Sequence[Sequence[str]], head: Sequence[str], of_text: Sequence[int] = (0,)) -> str:
+    """A table of the first of many rows, with how many more there are."""
+    more = verbatim(f"[... {len(rows) - ROWS} more]") if len(rows) > ROWS else ""
+    return table(head, rows[:ROWS], of_text) + more
 
 
 def folded(title: str, part: str) -> str:

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from gradops import Variable, _progress, autodiff, backends, functional, grad, inference, jit, ops
+from gradops import Parameter, Variable, _progress, autodiff, backends, functional, grad, inference, jit, ops, text
 from gradops.autodiff import profiler
 
 NASTY = "<b>not bold</b> & 'this' \"that\" $x^2$ <script>alert(1)</script></pre>\x00\x1b[31m \ud800"
@@ -188,6 +188,48 @@ def test_fits_and_their_like_show_tables(kind):
         assert {"parameter", "estimate", "std. error"} <= set(page.texts) and "1 random effects" in page.text
     if kind in ("posterior", "likelihood"):
         assert page.tags.count("tr") == 31 and "[... 10 more]" in page.text
+
+
+# Objectives, sparse Hessians, texts and what improves them.
+
+
+def test_an_objective_shows_its_shards():
+    shards = [{"x": np.ones((i, 2)), "name": NASTY[:30]} for i in range(1, 41)]
+    total = functional.objective(lambda b, shard: ops.sum(shard["x"] @ b), shards)
+    page = page_of(total)
+    assert "a sum over 40 shards in process" in page.text and "[... 10 more]" in page.text
+    assert "data[2]" in page.texts and any("shape (3, 2) and dtype float64" in text for text in page.texts)
+    assert page.tags.count("tr") == 31 and "not bold" in page.text
+    assert "table" not in page_of(functional.objective(ops.sum)).tags
+
+
+@pytest.mark.parametrize("size", [1, 5, 300])
+def test_a_sparse_hessian_shows_where_it_has_elements(size):
+    h = functional.SparseHessian(lambda x: ops.sum(ops.cosh(x[1:] - x[:-1])) + ops.sum(x**2), np.zeros(size))
+    page = page_of(h)
+    assert f"{size} x {size}, {h.pattern.nnz} elements" in page.text and repr(h).endswith(f"{h.count} colours>")
+    (path,) = re.findall(r'<path d="(.*?)"', h._repr_html_())
+    drawn = {(int(i), int(j)) for j, i in re.findall(r"M(\d+) (\d+)h1v1h-1z", path)}
+    if size <= 64:
+        assert drawn == set(zip(*map(np.ndarray.tolist, h.pattern.nonzero())))
+    else:
+        assert {(i, i) for i in range(64)} <= drawn and all(abs(i - j) < 2 and max(i, j) < 64 for i, j in drawn)
+
+
+def test_texts_feedback_and_what_improves_them_are_tables():
+    prompt = Parameter(NASTY[:50], role="prompt")
+    model = text.scripted({"improve": "<text>shorter</text>"})
+    answers = Variable(["a", NASTY[:50]], role="answer", requires_grad=True)
+    answers[1].backward("too short")
+    (prompt + "!").backward("<i>longer</i>")
+    descent = text.Descent([prompt], model, memory=2, constraints=["in English"])
+    for page in (page_of(answers.data), page_of(descent)):
+        assert "not bold" in page.text and "table" in page.tags
+    feedback = page_of(answers.grad.data)
+    assert {"remark", "too short", "answer", "1"} <= set(feedback.texts) and "1 text, " in page_of(prompt.grad).text
+    assert {"<i>longer</i>", "in English", "constraints", "0"} <= set(page_of(descent).texts)
+    descent.step()
+    assert {"shorter", "1"} <= set(page_of(descent).texts)
 
 
 def test_what_is_wrong_with_a_fit_is_shown():

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _tree
+from .. import _html, _tree
 from .._progress import track
 from ..errors import (
     ArgumentError,
@@ -110,10 +110,23 @@ class Objective:
         return found if self.scale == 1 else _tree.map_leaves(lambda y: y * self.scale, found)
 
     def __repr__(self) -> str:
+        return "<objective>" if self._reduced is alone else f"<objective, {self._about()}>"
+
+    def _about(self) -> str:
         if self._reduced is alone:
-            return "<objective>"
-        where = self._reduced.__name__.replace("_", " ")
-        return f"<objective, a sum over {len(self.places)} shards {where}>"
+            return "of the parameters alone"
+        return f"a sum over {len(self.places)} shards {self._reduced.__name__.replace('_', ' ')}"
+
+    def _repr_html_(self) -> str:
+        """The shards, and what is in each."""
+        if self._reduced is alone:
+            return _html.block("objective", self._about())
+        rows = [[f"data[{i}]", _shown(self.data[i])] for i in self.places]
+        return _html.block("objective", self._about(), _html.rows_of(rows, ["shard", "has"], (0, 1)))
+
+
+def _shown(shard) -> str:
+    return "; ".join(_checks.describe(x).text.removeprefix("a tensor of ") for x in _tree.leaves_of(shard)[:9])
 
 
 def objective(f: Callable, data=None, progress: bool | None = None, reload: Callable | None = None) -> Objective:

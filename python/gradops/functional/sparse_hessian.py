@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .. import backends, ops
+from .. import _html, backends, ops
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError, ArgumentTypeError, ShapeError, TypeOf
 from ..jit import jit
@@ -162,8 +162,15 @@ class SparseHessian:
         return sparse.csc((values, self.pattern.indices, self.pattern.indptr), self.pattern.shape)
 
     def __repr__(self) -> str:
+        return f"<gradops sparse Hessian, {self._about()}>"
+
+    def _about(self) -> str:
         rows, count = self.pattern.shape[0], self.pattern.nnz
-        return f"<gradops sparse Hessian, {rows} x {rows}, {count} elements, {self.count} colours>"
+        return f"{rows} x {rows}, {count} elements, {self.count} colours"
+
+    def _repr_html_(self) -> str:
+        picture = _html.places(self.pattern, f"The elements of a sparse Hessian, {self._about()}")
+        return _html.block("sparse Hessian", self._about(), picture)
 
 
 def _like(seeds: np.ndarray, x):

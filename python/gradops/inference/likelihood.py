@@ -44,10 +44,8 @@ class Likelihood:
         return f"a function of {listed(self.names)}{effects}"
 
     def _repr_html_(self) -> str:
-        rows = [[name, f"{x:.4g}"] for name, x in zip(self.names[: _html.ROWS], self.start)]
-        more = len(self.names) - len(rows)
-        shown = _html.table(["parameter", "start"], rows) + (_html.verbatim(f"[... {more} more]") if more else "")
-        return _html.block(type(self).__name__, self._about(), shown)
+        rows = [[name, f"{x:.4g}"] for name, x in zip(self.names, self.start)]
+        return _html.block(type(self).__name__, self._about(), _html.rows_of(rows, ["parameter", "start"]))
 
     def _compiled(self, function: Callable) -> Any:
         """A function compiled, but on a library that records as it runs and takes longer to compile than to run."""

@@ -294,7 +294,7 @@ TEXTS = 20
 def _as_html(self: Variable) -> str:
     if self.dtype is str:
         values = [self.data] if isinstance(self.data, str) else self.tolist()
-        about = "text" if isinstance(self.data, str) else f"{len(values)} texts"
+        about = "text" if isinstance(self.data, str) else f"{len(values)} text{'s' * (len(values) != 1)}"
         shown = [_html.verbatim(text) for text in values[:TEXTS]]
         shown += [_html.verbatim(f"[... {len(values) - TEXTS} more]")] if len(values) > TEXTS else []
     else:

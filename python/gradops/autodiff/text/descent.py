@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ... import _html
 from ...errors import ArgumentError, ArgumentTypeError, Code, Given, Item, ModelError, TypeOf
 from ..variable import Variable
 from .batches import each
@@ -196,6 +197,17 @@ class Descent:
         if len(found) != len(self.params):
             raise ArgumentError(f"`state` must be that of {len(self.params)} parameters.", argument="state")
         self._past = found
+
+    def _repr_html_(self) -> str:
+        """The texts as they are now, the feedback that waits, and how many versions are remembered."""
+        rows = [
+            [param.role or "", str(param.data), "" if param.grad is None else str(param.grad.data), str(len(past))]
+            for param, past in zip(self.params, self._past)
+        ]
+        head = ["parameter", "text", "feedback", "versions remembered"]
+        kept = [_html.folded("constraints", _html.verbatim("\n".join(self.constraints)))] if self.constraints else []
+        about = f"of {len(rows)} texts by {self.model.name}, memory of {self.memory}"
+        return _html.block("Descent", about, _html.rows_of(rows, head, (0, 1, 2)), *kept)
 
     def __repr__(self) -> str:
         return f"Descent({[param.role for param in self.params]}, memory={self.memory})"

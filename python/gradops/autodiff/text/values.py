@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
-from ... import backends
+from ... import _html, backends
 from ...errors import ArgumentTypeError, Code, ShapeError, TypeOf
 from ..state import clock, moment
 from ..variable import Variable
@@ -158,6 +158,10 @@ class Texts(Sequence):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({list(map(str, self))})"
 
+    def _repr_html_(self) -> str:
+        rows = [[str(text), text.role or ""] for text in self]
+        return _html.block(type(self).__name__, f"{len(self)} in all", _html.rows_of(rows, ["text", "role"], (0, 1)))
+
     @property
     def shape(self) -> tuple[int]:
         return (len(self),)
@@ -221,8 +225,17 @@ class Feedback(Texts):
         """The remarks as of one text."""
         return self if all(said.places is None for said in self) else self.at(lambda places: None)
 
+    def _repr_html_(self) -> str:
+        rows = [[str(said), said.role or "", _of(said.places), f"{said.weight:.4g}"] for said in self]
+        head = ["remark", "on", "places", "weight"]
+        return _html.block("Feedback", f"{len(self)} in all", _html.rows_of(rows, head, (0, 1, 2)))
+
     def __repr__(self) -> str:
         return f"Feedback({[(str(said), said.role) for said in self]})"
+
+
+def _of(places: tuple[int, ...] | None) -> str:
+    return "all" if places is None else ", ".join(map(str, places))
 
 
 def both(first, second) -> Feedback:
