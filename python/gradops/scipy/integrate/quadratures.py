@@ -8,6 +8,7 @@ between the limit held and the limit.
 
 from __future__ import annotations
 
+import functools
 import heapq
 import math
 from collections.abc import Callable
@@ -114,6 +115,8 @@ def _rule(values: Callable, low: float, high: float, breaks, name: str, tol: flo
 
 def recorded(problem: Problem, value, low, high, breaks=()):
     """SciPy's ``value`` as a tensor with derivatives; of none that is asked for as it is."""
+    if getattr(problem.function, "_held", False):
+        return problem.tensor(value)
     ends = [float(numbers(problem.name, end, which)) for end, which in ((low, "a"), (high, "b"))]
     moving = [connected(end) for end in (low, high)]
     sign = 1.0
@@ -269,21 +272,26 @@ def beside_of(x, y):
     return x if ops.is_tensor(x) and not isinstance(x, np.ndarray) else beside(x, y)
 
 
-def _nested(func: Callable, ranges, options, args: tuple, first: tuple = ()) -> tuple:
-    """The integral over the last of the ranges, of that over the others; ``first`` are the variables that are known."""
+def _nested(func: Callable, ranges, options, args: tuple, first: tuple = (), held: bool = False) -> tuple:
+    """The integral over the last of the ranges, of that over the others; ``first`` are the variables that are known.
+
+    Args:
+        held: True for the value alone. Inner integrals whose values an outer one looks at are not recorded in vain.
+    """
     *inner, last = ranges
     *more, own = options
     limits = last(*first, *args) if callable(last) else last
     settings = own(*first, *args) if callable(own) else own
-    if not inner:
-        return quad(lambda x, *given: func(x, *first, *given), *limits, args, **settings)
     errors = []
 
-    def at(x, *given):
-        value, error, *_ = _nested(func, inner, more, given, (x, *first))
+    def at(x, *given, held=held):
+        if not inner:
+            return func(x, *first, *given)
+        value, error, *_ = _nested(func, inner, more, given, (x, *first), held)
         errors.append(float(error))
         return value
 
+    at._held, at._numeric = held, functools.partial(at, held=True)  # type: ignore[attr-defined]
     value, error, *_ = quad(at, *limits, args, **settings)
     return value, max([error, *errors])
 
