@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The floors of the core and what imports what, read from the sources; writes the picture in docs/architecture.md.
 
-An import counts wherever it stands, in a function or under ``TYPE_CHECKING`` too.
+An import counts wherever it stands, in a function, under ``TYPE_CHECKING``, or as ``import_module(".x", __package__)``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ FLOORS = [  # from the ground up; a module imports from lower floors, and from i
     ("inference",),
     ("interop",),
 ]
-LATE = {("interop.r.host", "interop.r.host_torch")}  # imports torch, once a tensor of torch's is met
+LATE = {  # which import a library, once a tensor of it is met
+    ("interop.r.host", "interop.r.host_torch"),
+    ("ops._symbolic", "ops._keras"),
+}
 MEANING = {
     "_names": "what `dir()` of a module shows, and suggestions",
     "errors": "the conditions that gradops raises",
@@ -84,6 +87,10 @@ def imports(name: str, path: pathlib.Path, known: dict) -> list[tuple[str, int, 
                 for alias in node.names:
                     whole = f"{module}.{alias.name}".lstrip(".")
                     found.append((whole if whole in known else module, node.lineno, inside))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            text = node.args[0].value if isinstance(node.args[0], ast.Constant) else ""
+            if text.startswith("."):
+                found.append((f"{base}{text}".lstrip("."), node.lineno, inside))
         inside = inside or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
         for child in ast.iter_child_nodes(node):
             visit(child, inside)

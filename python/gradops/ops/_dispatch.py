@@ -28,12 +28,13 @@ from . import _checks
 from ._docstrings import of_op
 from ._facts import Facts
 from ._public import names
+from ._public import registry as _table
 from ._symbolic import any_symbolic, in_model
 from .properties import holds_tensors
 
 F = TypeVar("F", bound=Callable)
 
-registry: dict[str, Op] = {}
+registry: dict[str, Op] = _table
 of_kernels: dict[str, str] = {}
 """By the name of a kernel, in which points are underscores, the op's."""
 _tracers: dict[type, Callable[[Op, tuple], Callable]] = {}
