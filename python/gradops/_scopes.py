@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable
 from contextlib import ExitStack
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 
 class Ends:
@@ -167,3 +167,15 @@ class Scope:
             return (yield from self._steps(function(*args, **kwargs)))
 
         return wrapped
+
+
+class PlainScope(Scope):
+    """A scope without settings: the class itself decorates, too, ``@no_grad``."""
+
+    @overload
+    def __new__(cls, function: F) -> F: ...  # type: ignore[misc]
+    @overload
+    def __new__(cls: type[S], function: None = None) -> S: ...
+    def __new__(cls, function=None) -> Any:
+        self = super().__new__(cls)
+        return self if function is None else self(function)

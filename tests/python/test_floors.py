@@ -25,9 +25,16 @@ def test_no_modules_import_each_other_in_a_circle():
 
 def test_a_circle_and_an_upward_import_are_seen(tmp_path):
     module = tmp_path / "x.py"
-    module.write_text("if TYPE_CHECKING:\n    from ..autodiff import engine\ndef f():\n    from . import y\n    return import_module('.y', __package__)\n")
+    module.write_text(
+        "if TYPE_CHECKING:\n    from ..autodiff import engine\n"
+        "def f():\n    from . import y\n    return import_module('.y', __package__)\n"
+    )
     known = {"ops.x": module, "ops.y": module, "autodiff.engine": module}
-    assert floors.imports("ops.x", module, known) == [("autodiff.engine", 2, False), ("ops.y", 4, True), ("ops.y", 5, True)]
+    assert floors.imports("ops.x", module, known) == [
+        ("autodiff.engine", 2, False),
+        ("ops.y", 4, True),
+        ("ops.y", 5, True),
+    ]
     assert floors.circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
     assert floors.floor_of("autodiff.engine") > floors.floor_of("ops.creation") > floors.floor_of("errors")
 

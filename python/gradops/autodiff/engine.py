@@ -17,7 +17,7 @@ from .._scopes import changed
 from ..errors import GradientError
 from ..ops import conversion, creation, elementwise
 from .cotangents import Scattered, add, fit, is_complex, materialize, whole
-from .graph import ALIAS, PICK, RESULT, Cotangents, Node, asked, key
+from .graph import ALIAS, PICK, RESULT, Cotangents, Node, asked, key, nodes_of
 from .initial_gradients import NAMES, check, tensor
 from .interrupted_passes import Pass, broken_off
 from .modes import recording
@@ -180,19 +180,12 @@ _NONE: frozenset[int] = frozenset()
 def _paths(roots, inputs) -> tuple[set[int], set[int]]:
     """The inputs, and the nodes from which one of them is reached, by :func:`.graph.key`."""
     aims = {key(asked(x)) for x in inputs}
-    nodes: dict[int, Node] = {}
-    stack = [root._node for root in roots if root._node is not None]
-    while stack:
-        node = stack.pop()
-        if node.seq not in nodes:
-            nodes[node.seq] = node
-            stack.extend(edge for edge in node.edges if edge.__class__ is Node)
     onward: set[int] = set()
-    # No recursion, and no search from each node: a graph of a long loop is deeper than Python's stack.
-    for seq in sorted(nodes):  # the oldest first: a node's edges lead to older ones, which are known already
-        for edge in nodes[seq].edges:
+    # No search from each node: the edges of a node lead to older ones, which are known already.
+    for node in nodes_of(roots):
+        for edge in node.edges:
             if edge is not None and (key(edge) in aims or key(edge) in onward):
-                onward.add(seq)
+                onward.add(node.seq)
                 break
     return aims, onward
 

@@ -73,6 +73,20 @@ def key(edge) -> int:
     return edge.seq if edge.__class__ is Node else -id(edge)
 
 
+def nodes_of(variables: list, stops=frozenset()) -> list[Node]:
+    """The operations by which variables were made, the oldest first; not those before the ones numbered ``stops``."""
+    # No recursion: the graph of a long loop is deeper than Python's stack.
+    nodes: dict[int, Node] = {}
+    stack = [x._node for x in variables if x._node is not None]
+    while stack:
+        node = stack.pop()
+        if node.seq not in nodes:
+            nodes[node.seq] = node
+            if node.seq not in stops:
+                stack.extend([edge for edge in node.edges if edge.__class__ is Node])
+    return [nodes[seq] for seq in sorted(nodes)]
+
+
 class GradientEdge:
     """A place in a graph to which a gradient goes, as :func:`gradops.autodiff.get_gradient_edge` returns it.
 

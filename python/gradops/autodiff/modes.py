@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import Any, overload
 
 from .. import config
-from .._scopes import Ends, EndsOfThread, F, S, Scope, changed
+from .._scopes import Ends, EndsOfThread, F, PlainScope, S, Scope, changed
 from ..backends import tracing
 from ..errors import GradientError, GradopsError
 from ..ops import _pandas
@@ -186,18 +186,10 @@ def enter_native(library: str, scope, stack: ExitStack) -> None:
     stack.callback(ends_of_library.leave, scope)
 
 
-class _Mode(Scope):
+class _Mode(PlainScope):
     """A scope that sets the flag."""
 
     value: bool
-
-    @overload
-    def __new__(cls, function: F) -> F: ...  # type: ignore[misc]
-    @overload
-    def __new__(cls: type[S], function: None = None) -> S: ...
-    def __new__(cls, function=None) -> Any:
-        self = super().__new__(cls)
-        return self if function is None else self(function)
 
     def __enter__(self):
         restore, torch = restorer(torch_before()), torch_tape.loaded()

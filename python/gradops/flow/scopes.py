@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import Any, overload
 
 from .. import backends
-from .._scopes import Ends, F, S, Scope
+from .._scopes import Ends, PlainScope
 from ..autodiff import modes
 from ..autodiff.modes import recording
 from ..backends import tracing
 from .elementary import stop_gradient
 
 
-class _Scope(Scope):
+class _Scope(PlainScope):
     """A scope of the thread or task: ``_begin`` starts it and gives the stack that ends it."""
 
     _ends: Ends
     _decorating = False
-
-    @overload
-    def __new__(cls, function: F) -> F: ...  # type: ignore[misc]
-    @overload
-    def __new__(cls: type[S], function: None = None) -> S: ...
-    def __new__(cls, function=None) -> Any:
-        self = super().__new__(cls)
-        return self if function is None else self(function)
 
     def __enter__(self):
         self._ends.push(self, self._begin().close)

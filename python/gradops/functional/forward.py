@@ -13,7 +13,7 @@ import functools
 from .. import backends, dtypes
 from .._scopes import changed
 from ..autodiff import cotangents, engine, gradients
-from ..autodiff.graph import PICK, Node, key
+from ..autodiff.graph import PICK, Node, key, nodes_of
 from ..autodiff.modes import recording
 from ..autodiff.state import Packed, read
 from ..autodiff.variable import Variable, data_of, differentiable, is_active, wrap
@@ -41,19 +41,6 @@ def _match(tangent, y):
     if tangent is not None and tuple(tangent.shape) != tuple(y.shape):
         tangent = shaping.broadcast_to(tangent, tuple(y.shape))
     return tangent
-
-
-def nodes_of(outputs: list, stops=frozenset()) -> list[Node]:
-    """The operations that ``outputs`` were made by, the oldest first; not those before ``stops``."""
-    nodes: dict[int, Node] = {}
-    stack = [y._node for y in outputs if y._node is not None]
-    while stack:
-        node = stack.pop()
-        if node.seq not in nodes:
-            nodes[node.seq] = node
-            if node.seq not in stops:
-                stack.extend(e for e in node.edges if e.__class__ is Node)
-    return [nodes[seq] for seq in sorted(nodes)]
 
 
 def _through(node: Node, found: dict, create_graph: bool):

@@ -12,7 +12,7 @@ from .. import backends
 from .._progress import track
 from ..autodiff import engine, gradients, record, state
 from ..autodiff.derivatives import detach_aux, fresh, linked
-from ..autodiff.graph import key
+from ..autodiff.graph import key, nodes_of
 from ..autodiff.modes import enable_grad
 from ..autodiff.outer_derivatives import Others
 from ..autodiff.variable import Variable, data_of, is_active, wrap
@@ -54,7 +54,7 @@ class Recording:
     def check_dependence(self, strict: bool) -> None:
         """With ``strict``, raise where an output does not depend on an input."""
         if strict:
-            below = [{key(y._node or y)}.union(*(_edges(n) for n in forward.nodes_of([y]))) for y in self.outputs]
+            below = [{key(y._node or y)}.union(*(_edges(n) for n in nodes_of([y]))) for y in self.outputs]
             self.at.check_dependence([[key(x._node or x) in found for x in self.variables] for found in below])
 
     def pull(self, outputs: list, weights: list, strict: bool) -> list:
@@ -182,7 +182,7 @@ def jacobian(at: Point, create_graph: bool, strict: bool, vectorize: bool, strat
         fewer_inputs = 2 * sum(map(conversion.size, variables)) <= sum(map(conversion.size, outputs))
         strategy = "forward-mode" if fewer_inputs else "reverse-mode"
     forwards = strategy == "forward-mode"
-    nodes = forward.nodes_of(outputs)
+    nodes = nodes_of(outputs)
     largest = max((math.prod(n.shape) for n in nodes if n.shape is not None), default=1)
     chunk = max(1, _TOGETHER // max(largest, 1)) if not made.keep and _batchable(nodes, variables) else 1
     sources, others = (variables, outputs) if forwards else (outputs, variables)

@@ -35,6 +35,16 @@ def extreme(name: str, smallest: bool):
     return 2**bits - 1 if not smallest else 0 if name[0] == "u" else -(2**bits)
 
 
+def taps(x, window, strides, dilation) -> list:
+    """For each place in a window the elements that images, the last two dimensions, have there in all windows."""
+    sizes = [(n - (k - 1) * d - 1) // s + 1 for n, k, s, d in zip(x.shape[2:], window, strides, dilation)]
+    found = []
+    for place in np.ndindex(*window):
+        key = [slice(i * d, i * d + (m - 1) * s + 1, s) for i, d, s, m in zip(place, dilation, strides, sizes)]
+        found.append(x[(slice(None), slice(None), *key)])
+    return found
+
+
 def selection(xp, base) -> dict:
     _truths, _promoted, _chosen = base.truths, base.promoted, base.chosen
 

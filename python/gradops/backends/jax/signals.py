@@ -1,9 +1,12 @@
 """JAX kernels: convolutions, pooling, Fourier transforms."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..array.indexing import taps
 from .base import floats, promoted
 
 # Convolution. The gradients are the transposes of the linear function that it is.
@@ -85,18 +88,9 @@ def window_spread(y, sizes, window, strides, padding, channels_first):
 
 
 def window_columns(x, window, strides, padding, dilation):
-    batch, channels, *sizes = x.shape
     x = jnp.pad(x, ((0, 0), (0, 0), *((p, p) for p in padding)))
-    places = [
-        (n + 2 * p - (k - 1) * d - 1) // s + 1 for n, k, s, p, d in zip(sizes, window, strides, padding, dilation)
-    ]
-    taps = []
-    for i in range(window[0]):
-        for j in range(window[1]):
-            start = (i * dilation[0], j * dilation[1])
-            key = [slice(t, t + (m - 1) * s + 1, s) for t, s, m in zip(start, strides, places)]
-            taps.append(x[(slice(None), slice(None), *key)])
-    return jnp.stack(taps, 2).reshape(batch, channels * len(taps), places[0] * places[1])
+    found = taps(x, window, strides, dilation)
+    return jnp.stack(found, 2).reshape(x.shape[0], x.shape[1] * len(found), math.prod(found[0].shape[2:]))
 
 
 def column_sums(x, sizes, window, strides, padding, dilation):

@@ -4,6 +4,7 @@ import math
 
 import tensorflow as tf
 
+from ..array.indexing import taps
 from .base import floats, promoted
 
 # Convolution, with channels last inside.
@@ -176,18 +177,10 @@ def window_spread(y, sizes, window, strides, padding, channels_first):
 
 
 def window_columns(x, window, strides, padding, dilation):
-    channels, *sizes = x.shape[1:]
     x = tf.pad(x, [[0, 0], [0, 0], *([p, p] for p in padding)])
-    places = [
-        (n + 2 * p - (k - 1) * d - 1) // s + 1 for n, k, s, p, d in zip(sizes, window, strides, padding, dilation)
-    ]
-    taps = []
-    for i in range(window[0]):
-        for j in range(window[1]):
-            start = (i * dilation[0], j * dilation[1])
-            key = [slice(t, t + (m - 1) * s + 1, s) for t, s, m in zip(start, strides, places)]
-            taps.append(x[(slice(None), slice(None), *key)])
-    return tf.reshape(tf.stack(taps, 2), [tf.shape(x)[0], channels * len(taps), places[0] * places[1]])
+    found = taps(x, window, strides, dilation)
+    shape = [tf.shape(x)[0], x.shape[1] * len(found), math.prod(found[0].shape[2:])]
+    return tf.reshape(tf.stack(found, 2), shape)
 
 
 def column_sums(x, sizes, window, strides, padding, dilation):

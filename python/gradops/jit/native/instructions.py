@@ -185,20 +185,13 @@ def _compare(predicate: str) -> str:
     return _truth(f"fcmp {predicate} double {{x}}, {{y}}")
 
 
-def _larger(predicate: str) -> str:
-    """The one of two for which ``predicate`` holds; NaN where one is NaN, as NumPy on x86 chooses among zeros."""
+def _first_if(predicate: str, or_nan: str) -> str:
+    """The first of two if ``predicate`` holds, or if the one that is named is NaN; else the second."""
+    # Of a NaN and a number the first NaN is chosen where the first operand is asked, so that NaN wins, and the number
+    # where the second is. Of 0.0 and -0.0 the second is chosen, as NumPy does on x86.
     return f"""
 {{t}}g = fcmp {predicate} double {{x}}, {{y}}
-{{t}}n = fcmp uno double {{x}}, {{x}}
-{{t}}k = or i1 {{t}}g, {{t}}n
-{{r}} = select i1 {{t}}k, double {{x}}, double {{y}}"""
-
-
-def _known(predicate: str) -> str:
-    """The one of two for which ``predicate`` holds, the first where the second is NaN."""
-    return f"""
-{{t}}g = fcmp {predicate} double {{x}}, {{y}}
-{{t}}n = fcmp uno double {{y}}, {{y}}
+{{t}}n = fcmp uno double {{{or_nan}}}, {{{or_nan}}}
 {{t}}k = or i1 {{t}}g, {{t}}n
 {{r}} = select i1 {{t}}k, double {{x}}, double {{y}}"""
 
@@ -274,10 +267,10 @@ OPERATIONS: dict[str, Operation] = {
 {r} = select i1 {t}p, double 1.0, double {t}s""",
         1,
     ),
-    "maximum": Operation(np.maximum, _larger("ogt")),
-    "minimum": Operation(np.minimum, _larger("olt")),
-    "fmax": Operation(np.fmax, _known("ogt")),
-    "fmin": Operation(np.fmin, _known("olt")),
+    "maximum": Operation(np.maximum, _first_if("ogt", or_nan="x")),
+    "minimum": Operation(np.minimum, _first_if("olt", or_nan="x")),
+    "fmax": Operation(np.fmax, _first_if("ogt", or_nan="y")),
+    "fmin": Operation(np.fmin, _first_if("olt", or_nan="y")),
     "mod": Operation(np.mod, "{r} = call double @remainder(double {x}, double {y}, ptr %functions)"),
     "floor_divide": Operation(
         np.floor_divide, "{r} = call double @floor_divided(double {x}, double {y}, ptr %functions)"
