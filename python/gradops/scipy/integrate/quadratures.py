@@ -76,7 +76,8 @@ def _rule(values: Callable, low: float, high: float, breaks, name: str, tol: flo
 
     def part(a: float, b: float):
         x, w = place((a + b) / 2 + (b - a) / 2 * NODES)
-        total, other = (np.tensordot(weights * w * (b - a) / 2, values(x), 1) for weights in (WEIGHTS, OTHER))
+        y = values(x)
+        total, other = (np.tensordot(weights * w * (b - a) / 2, y, 1) for weights in (WEIGHTS, OTHER))
         return float(np.max(np.abs(total - other), initial=0)), total, a, b
 
     parts = [part(a, b) for a, b in zip(edges, edges[1:])]
