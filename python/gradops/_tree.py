@@ -6,7 +6,6 @@ have the same structure whatever their order; the order of the first is kept whe
 
 from __future__ import annotations
 
-import functools
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -76,11 +75,6 @@ def flatten(value) -> tuple[list, Structure]:
     return leaves, _flatten(value, leaves)
 
 
-@functools.lru_cache
-def _of_leaves(kind: type, count: int) -> Structure:
-    return Structure("sequence", kind, parts=(LEAF,) * count)
-
-
 def _flatten(value, leaves: list) -> Structure:
     if value is None:
         return _NONE
@@ -91,11 +85,7 @@ def _flatten(value, leaves: list) -> Structure:
     if isinstance(value, (list, tuple)):
         kind: Any = list if isinstance(value, list) else type(value) if hasattr(value, "_fields") else tuple
         parts = tuple([_flatten(part, leaves) for part in value])
-        return (
-            _of_leaves(kind, len(parts))
-            if parts.count(LEAF) == len(parts)
-            else Structure("sequence", kind, parts=parts)
-        )
+        return Structure("sequence", kind, parts=parts)
     leaves.append(value)
     return LEAF
 
