@@ -36,6 +36,24 @@ def test_unique_of_a_given_size_inside_a_trace(backend, ordered):
         np.testing.assert_array_equal(g, w)
 
 
+@everywhere
+@pytest.mark.parametrize("shape", [(0, 2), (0,)], ids=str)
+def test_unique_of_nothing_is_filled_up(backend, shape):
+    def f(x):
+        return ops.unique(x, True, True, True, True, None, 3, 9.0)
+
+    x = tensors(np.zeros(shape), backend)
+    for of in [f] + [compiled(f, backend)] * (backend in ("jax", "tensorflow")):
+        y, index, inverse, counts = map(numpy, of(x))
+        np.testing.assert_array_equal(y, [9.0] * 3)  # as jnp.unique
+        np.testing.assert_array_equal(counts, [0] * 3)
+        assert index.shape == (3,) and inverse.shape == shape
+    rows = ops.unique(tensors(np.zeros((2, 0)), backend), axis=1, size=2, fill_value=9.0)
+    np.testing.assert_array_equal(numpy(rows), np.full((2, 2), 9.0))
+    with pytest.raises(ArgumentError, match="give a `fill_value` with `size`"):
+        ops.unique(x, size=3)
+
+
 @traced
 def test_unique_inside_a_trace_needs_a_size(backend):
     with pytest.raises(ArgumentError, match="`unique`: inside a trace give a `size`"):

@@ -23,6 +23,7 @@ from ._dispatch import op
 from .conversion import cast, dtype, shape
 from .creation import zeros_like
 from .elementwise import equal, isnan, less, logical_and, logical_not, logical_or, minimum, subtract
+from .extending import pad
 from .indexing import take, where
 from .joining import concatenate, split
 from .properties import unknown
@@ -88,7 +89,7 @@ def unique(
         All NaN are one.
 
     Raises:
-        ArgumentError: inside a trace, without a size or with an axis.
+        ArgumentError: inside a trace, without a size or with an axis; a size, and no elements and no ``fill_value``.
 
     Gradient:
         The upstream gradient to the element that comes first of each; none from the positions and counts.
@@ -107,7 +108,11 @@ def unique(
     if axis is not None:
         axis = check_axis("unique", axis, check_rank("unique", x, 1))
     size = None if size is None else integer("unique", size, "size")
-    data = known(x)
+    flat, along = lines("unique", x, axis)
+    nothing = bool(size) and not unknown(shape(flat)[along]) and shape(flat)[along] == 0
+    if nothing and fill_value is None:
+        raise ArgumentError("`unique`: of no elements give a `fill_value` with `size`.", argument="fill_value")
+    data = np.zeros(shape(x)) if nothing else known(x)
     if data is not None:
         index, inverse, counts, valid = _found(data, axis, sorted, size)
         index, inverse, counts = (_positions(v, x) for v in (index, inverse, counts))
@@ -115,7 +120,8 @@ def unique(
         raise ArgumentError("`unique`: inside a trace give a `size`, and no `axis`.", argument="size")
     else:
         index, inverse, counts, valid = _traced(x, sorted, size)
-    flat, along = lines("unique", x, axis)
+    if nothing:  # what fills up takes the place of an element
+        flat = pad(flat, [(0, int(i == along)) for i in range(len(shape(flat)))])
     y = take(flat, index, along)
     if valid is not None and fill_value is not None:
         y = where(reshape(valid, [-1 if i == along else 1 for i in range(len(y.shape))]), y, beside(fill_value, x))
@@ -135,7 +141,7 @@ def _found(data, axis, sorted, size):
         return index, inverse, counts, None
     spare = builtins.max(size - len(index), 0)
     valid = np.arange(size) < len(index)
-    index = np.concatenate([index[:size], np.repeat(index[:1], spare)])
+    index = np.concatenate([index[:size], np.full(spare, index[0] if len(index) else 0)])
     return index, inverse, np.concatenate([counts[:size], np.zeros(spare, counts.dtype)]), valid
 
 
