@@ -123,7 +123,8 @@ explain_hint <- function(condition, class, hints) {
   }
   if (!is.call(call)) call <- quote(f(...)) # of a package that names none
   for (hint in hints) {
-    fits <- is.null(hint$assigns) || hint$assigns == rlang::is_call(call, c("<-", "<<-", "=", "[<-", "[[<-"))
+    assigns <- rlang::is_call(call, c("<-", "<<-", "=", "[<-", "[[<-")) && !rlang::is_call(call[[2]], "storage.mode")
+    fits <- is.null(hint$assigns) || hint$assigns == assigns
     if (fits && grepl(hint$pattern, conditionMessage(condition))) {
       instead <- if (is.function(hint$instead)) hint$instead(conditionMessage(condition)) else hint$instead
       abort(

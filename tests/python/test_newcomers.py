@@ -1,5 +1,7 @@
 """What newcomers wrote at first, in tasks typed from the pages alone, and what the error tells them to write."""
 
+import types
+
 import numpy as np
 import pytest
 import scipy.integrate
@@ -24,6 +26,11 @@ WRITTEN = {
         lambda: value_and_grad(lambda x: (x * x, x))(1.0),
         errors.GradientError,
         "has_aux=True",
+    ),
+    "parameters in a class": (
+        lambda: grad(lambda p: p.w)(types.SimpleNamespace(w=1.0)),
+        errors.ArgumentTypeError,
+        "named tuples",
     ),
     "no return": (lambda: grad(lambda x: None)(1.0), errors.GradientError, "`return`"),
     "hvp of the tensors": (

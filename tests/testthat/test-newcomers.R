@@ -13,6 +13,7 @@ test_that("errors of a first try say what to write", {
   say(nlminb(c(1, 1), objective(function(p) sum(p^2))), "type", "m$fn, m$gr, m$he")
   say(vmap(function(x, y) x * y, in_axes = c(1, NULL))(c(1, 2), 2), "shape", "list(1, NULL)")
   say(value_and_grad(function(x) list(sum(x^2), x))(1), "gradient", "has_aux=TRUE")
+  say(gradient(function(a) kappa(matrix(a, 2)), c(2, 1, 1, 3)), "type", "?r_function")
   say(root(function(z) z^2 + 1, 1), "gradient", "no solution")
   say(grad_fn(sum, argnums = "y"), "argument", "names of arguments of the function")
 })

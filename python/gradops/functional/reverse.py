@@ -13,7 +13,7 @@ from ..annotations import P, R, X
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.modes import differentiated, lose_gradient
 from ..autodiff.variable import Variable, data_of
-from ..errors import ArgumentError, ArgumentTypeError, Given, GradientError, Position, TypeOf
+from ..errors import ArgumentError, ArgumentTypeError, Code, Given, GradientError, Position, TypeOf
 from ..flow.elementary import gradient_of
 from ..flow.gradient_functions import is_tensor
 from ..flow.signatures import Arguments
@@ -306,9 +306,10 @@ def _prepare(leaves: list, positions: tuple, form, beside=()) -> tuple[backends.
                 raise ArgumentTypeError(
                     f"argument {{place}}{path} must be a tensor, a number or a structure of them; got {{leaf}}.",
                     argument="argnums",
-                    hint=_checks.plain_hint(leaf),
+                    hint=_checks.plain_hint(leaf) or "structures are {kinds}",
                     place=place,
                     leaf=TypeOf(leaf),
+                    kinds=Code("dicts, lists, tuples and named tuples", "lists"),
                 ) from error
     for i, leaf in enumerate(prepared):
         name = conversion.dtype(leaf)
