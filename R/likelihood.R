@@ -268,12 +268,12 @@ parameters_of <- function(start, random, map, call) {
     }
     labels[places] <- ifelse(is.na(given), -1, places[match(given, given)] - 1)
   }
+  random <- tops %in% named_among(random, tops, "random", call)
   list(
-    values = as.double(unlist(parts)), names = names, random = tops %in% named_among(random, tops, "random", call),
-    labels = labels, is_list = is_list, tops = tops, start = start,
+    values = as.double(unlist(parts)), names = names, random = random, labels = labels, is_list = is_list, tops = tops, start = start,
     layout = list(
       names = if (is_list) names(start), sizes = lengths(parts, use.names = FALSE),
-      attributes = lapply(unname(parts), attributes), form = NULL
+      attributes = lapply(unname(parts), attributes), form = NULL, random = random
     )
   )
 }
@@ -293,14 +293,15 @@ refuse_parameters <- function(argument, message, call) {
   )
 }
 
-# `f` of one vector of all parameters; see of_vector() in objective.R.
+# `f` of one vector of all parameters, or of two, those that are not random and those that are; see of_vector() in
+# objective.R.
 of_parameters <- function(f, layout, is_list, data) {
   home <- list2env(
     list(.f = f, .arranged = arranged, .layout = layout, .data = data), parent = environment(f) %||% globalenv()
   )
-  form <- if (is_list) quote(.arranged(v, .layout)) else quote(.arranged(v, .layout)[[1L]])
+  form <- if (is_list) quote(.arranged(v, .layout, u)) else quote(.arranged(v, .layout, u)[[1L]])
   body <- if (is.null(data)) bquote(.f(.(form))) else bquote(.f(.(form), .data))
-  rlang::new_function(formals(function(v) NULL), body, home)
+  rlang::new_function(formals(function(v, u = NULL) NULL), body, home)
 }
 
 # Numbers, one for each parameter, in the form of the start.

@@ -276,12 +276,20 @@ in_layout <- function(parts, layout) {
 }
 
 # The parts of a vector, R's own or a tensor, as a list of `layout`.
-arranged <- function(v, layout) {
+arranged <- function(v, layout, u = NULL) {
   ends <- cumsum(layout$sizes)
+  if (!is.null(u) && length(ends) == 1L) {
+    v <- c(v, u)[order(c(which(!layout$random), which(layout$random)))]
+    u <- NULL
+  }
+  halves <- list(v, u)
+  starts <- c(0, 0)
   found <- vector("list", length(ends))
   for (i in seq_along(ends)) {
     size <- layout$sizes[i]
-    part <- if (size == 1L) v[ends[i]] else v[ends[i] - size + seq_len(size)]
+    half <- 1L + (!is.null(u) && layout$random[ends[i]])
+    part <- halves[[half]][starts[half] + seq_len(size)]
+    starts[half] <- starts[half] + size
     attributes <- layout$attributes[[i]]
     if (is_tensor(v)) {
       if (!is.null(attributes$dim)) part <- op_transpose(op_reshape(part, rev(attributes$dim)))

@@ -11,6 +11,7 @@ from parity import BACKENDS, numpy, tensors
 from gradops import ops
 from gradops.errors import ArgumentError, ArgumentTypeError, InferenceError, ShapeError
 from gradops.inference import laplace
+from gradops.inference.parameters import Layout
 
 RNG = np.random.default_rng(5)
 HALF_LOG_2PI = np.log(2 * np.pi) / 2
@@ -222,3 +223,19 @@ def test_random_effects_without_a_mode_give_nan_and_say_so():
         model.mode([-1.0])
     with pytest.raises(ShapeError, match="vector of 1 numbers"):
         model.value([1.0, 2.0])
+
+
+def test_random_parameters_are_a_vector_of_their_own():
+    random, labels = np.array([False, True, True, False, True, False, False]), np.array([0, 1, -1, -1, 1, 0, 6])
+    for random, labels in (
+        (random, labels),
+        (random, np.arange(7)),
+        (~random, labels - 1),
+        (np.zeros(7, bool), labels),
+    ):
+        layout = Layout(np.arange(7.0), list("abcdefg"), random, labels)
+        theta, u = RNG.normal(size=layout.theta.size), RNG.normal(size=layout.u.size)
+        halves = layout.halves(theta, u)
+        order = np.concatenate([np.flatnonzero(~random), np.flatnonzero(random)])
+        np.testing.assert_array_equal(np.concatenate(halves), layout.numbers(theta, u)[order])
+        np.testing.assert_array_equal(layout.vector(theta, u), layout.numbers(theta, u))

@@ -61,7 +61,7 @@ class Layout:
         fixed = np.flatnonzero(~free)
         self._place[fixed] = start + np.arange(len(fixed))
         self._fixed = self.values[fixed]
-        self._straight = not fixed.size and np.array_equal(self._place, np.arange(size))
+        self._among = random
         (self.theta, self.u), (self.names_of_theta, self.names_of_u) = (
             [self.values[s] for s in sources],
             [[self.names[k] for k in s] for s in sources],
@@ -69,10 +69,21 @@ class Layout:
 
     def vector(self, theta, u):
         """All parameters, from tensors or variables of the estimated ones and the random ones."""
-        parts = [theta, u, beside(self._fixed, theta)]
-        parts = [x for x, size in zip(parts, (self.theta.size, self.u.size, self._fixed.size)) if size]
-        whole = parts[0] if len(parts) == 1 else ops.concatenate(parts)
-        return whole if self._straight else ops.take(whole, self._place, 0)
+        sizes = self.theta.size, self.u.size, self._fixed.size
+        return _taken([theta, u, beside(self._fixed, theta)], sizes, self._place)
+
+    def halves(self, theta, u) -> tuple:
+        """:meth:`vector` of those that are not random, and of those that are where there are some.
+
+        As one vector, all of it has derivatives by the random effects.
+        """
+        fixed, count = beside(self._fixed, theta), self.theta.size
+        place = self._place[~self._among]
+        place = np.where(place < count, place, place - self.u.size)
+        first = _taken([theta, fixed], (count, self._fixed.size), place)
+        if not self._among.any():
+            return (first,)
+        return first, _taken([u, fixed], (self.u.size, self._fixed.size), self._place[self._among] - count)
 
     def numbers(self, theta, u) -> np.ndarray:
         """:meth:`vector` of NumPy's numbers."""
@@ -92,6 +103,18 @@ class Layout:
     def gathered(self, values: np.ndarray) -> np.ndarray:
         """For each estimated parameter the number, of one for each parameter, at its first place."""
         return values[self._first]
+
+
+def _taken(parts: list, sizes: tuple, places: np.ndarray):
+    """Numbers at places among those of all parts, of these sizes."""
+    starts = np.cumsum([0, *sizes])
+    used = [bool(((places >= start) & (places < end)).any()) for start, end in zip(starts, starts[1:])]
+    chosen = [part for part, use in zip(parts, used) if use] or parts[:1]
+    skipped = np.cumsum([0 if use else size for use, size in zip(used, sizes)])
+    places = places - skipped[np.searchsorted(starts, places, side="right") - 1]
+    whole = chosen[0] if len(chosen) == 1 else ops.concatenate(chosen)
+    size = sum(size for size, use in zip(sizes, used) if use) if any(used) else sizes[0]
+    return whole if np.array_equal(places, np.arange(size)) else ops.take(whole, places, 0)
 
 
 class Parameters:
@@ -126,10 +149,11 @@ class Parameters:
         )
         self.owners = np.repeat(np.array(self.tops, object), sizes)
         labels = _labels(of_names(map, "map"), self.owners, self.tops)
-        among = [top in chosen or top in profiled for top in self.owners]
+        self._random = [top in chosen or top in profiled for top in self.tops]
+        among = np.repeat(np.array(self._random, bool), sizes)
         self.layout = Layout(values, names, among, labels, [top in profiled for top in self.owners])
         self.layout.transformed = bool(given)
-        self.cuts = np.cumsum([0, *sizes])
+        self._sizes = sizes
 
     def _array(self, x) -> np.ndarray:
         try:
@@ -141,16 +165,20 @@ class Parameters:
                 value=TypeOf(x),
             ) from error
 
-    def tree(self, vector) -> Any:
-        """The parameters in their form, of a vector of all."""
+    def tree(self, vector, effects=None) -> Any:
+        """The parameters in their form, of a vector of all, or of :meth:`Layout.halves`."""
         found: list = [None] * len(self.order)
-        for k, part, transform in zip(self.order, self._parts(vector), self.transforms):
+        for k, part, transform in zip(self.order, self._parts(vector, effects), self.transforms):
             found[k] = part if transform is None else transform(part)
         return _tree.unflatten(self.structure, found)
 
-    def _parts(self, vector):
-        for shape, start, end in zip(self.shapes, self.cuts[:-1].tolist(), self.cuts[1:].tolist()):
-            yield ops.reshape(vector[start:end], shape) if shape else vector[start]
+    def _parts(self, vector, effects=None):
+        starts = [0, 0]
+        for shape, size, random in zip(self.shapes, self._sizes, self._random):
+            half = random and effects is not None
+            whole, start = effects if half else vector, starts[half]
+            starts[half] += size
+            yield ops.reshape(whole[start : start + size], shape) if shape else whole[start]
 
     def log_jacobian(self, vector):
         """The log determinant of the derivatives of all transforms, of a vector of free numbers; 0 without any."""
@@ -270,7 +298,7 @@ def check_likelihood(name: str, argument: str, f: Callable, data=None) -> None:
 
 def function_of(f: Callable, parameters: Parameters) -> Callable:
     """``f`` of the estimated parameters and the random effects as vectors."""
-    return lambda theta, u: f(parameters.tree(parameters.layout.vector(theta, u)))
+    return lambda theta, u: f(parameters.tree(*parameters.layout.halves(theta, u)))
 
 
 def _as_arrays(x):

@@ -19,7 +19,7 @@ from ...ops import conversion, reductions
 
 
 def likelihood(f: Callable, values, names: list[str], random, labels) -> Callable:
-    """The answers of a negative log-likelihood ``f`` of a vector of all parameters.
+    """The answers of a negative log-likelihood ``f`` of the parameters that are not random, and of the random ones.
 
     Args:
         values, names: where the parameters start, and what R calls them.
@@ -34,7 +34,7 @@ def likelihood(f: Callable, values, names: list[str], random, labels) -> Callabl
     made: list[Likelihood] = []
 
     def joint(theta, u):
-        return reductions.sum(f(layout.vector(theta, u)))
+        return reductions.sum(f(*layout.halves(theta, u)))
 
     def tensor(x: np.ndarray):
         return in_double(config.default_backend(), x)
