@@ -225,17 +225,12 @@ def test_random_effects_without_a_mode_give_nan_and_say_so():
         model.value([1.0, 2.0])
 
 
-def test_random_parameters_are_a_vector_of_their_own():
-    random, labels = np.array([False, True, True, False, True, False, False]), np.array([0, 1, -1, -1, 1, 0, 6])
-    for random, labels in (
-        (random, labels),
-        (random, np.arange(7)),
-        (~random, labels - 1),
-        (np.zeros(7, bool), labels),
-    ):
-        layout = Layout(np.arange(7.0), list("abcdefg"), random, labels)
-        theta, u = RNG.normal(size=layout.theta.size), RNG.normal(size=layout.u.size)
-        halves = layout.halves(theta, u)
-        order = np.concatenate([np.flatnonzero(~random), np.flatnonzero(random)])
-        np.testing.assert_array_equal(np.concatenate(halves), layout.numbers(theta, u)[order])
-        np.testing.assert_array_equal(layout.vector(theta, u), layout.numbers(theta, u))
+@pytest.mark.parametrize("labels", [np.arange(7), [0, 1, -1, -1, 1, 0, 6], [-1] * 7])
+@pytest.mark.parametrize("places", [[1, 2, 4], [], [0, 3, 5, 6]])
+def test_random_parameters_are_a_vector_of_their_own(places, labels):
+    random = np.isin(np.arange(7), places)
+    layout = Layout(np.arange(7.0), list("abcdefg"), random, labels)
+    theta, u = -1 - np.arange(layout.theta.size), 9 + np.arange(layout.u.size)
+    order = np.concatenate([np.flatnonzero(~random), np.flatnonzero(random)])
+    np.testing.assert_array_equal(np.concatenate(layout.halves(theta, u)), layout.numbers(theta, u)[order])
+    np.testing.assert_array_equal(layout.vector(theta, u), layout.numbers(theta, u))
