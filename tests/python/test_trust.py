@@ -6,7 +6,11 @@ import sys
 import types
 import warnings
 
+import compilers
 import pytest
+import test_hard_points
+import test_integers
+import test_options
 from test_parity import CASES
 from test_random_arguments import functions
 
@@ -36,10 +40,32 @@ def test_the_files_of_r_exist():
         assert (ROOT / "tests" / "testthat" / file).exists(), file
 
 
-def test_figures_are_those_of_the_code():
-    assert f"{len(CASES)} cases" in PAGE
-    assert f"{sum(bool(c.gradients) for c in CASES)} cases" in PAGE
-    assert f"{len(functions())} functions of Python" in PAGE
+FIGURES = {
+    "test_forward": f"{len(CASES)} cases",
+    "test_gradient": f"{sum(bool(c.gradients) for c in CASES)} cases",
+    "test_every_op": f"{len(test_options.FIRST)} ops",
+    "test_each_op": f"{len(test_integers.OPS)} ops",
+    "test_one_argument": f"{test_hard_points.POINTS.size} points, {test_hard_points.PAIRS[0].size} pairs",
+    "test_engines_compiled.py::test_every_op": f"{len(compilers.chosen())} ops",
+    "test_compiled.py::test_every_case": f"{len(CASES)} cases",
+    "test_random_arguments_give_a_value": f"{len(functions())} functions of Python",
+}
+
+
+def assert_figure(test, figure):
+    (line, *_) = [line for line in PAGE.splitlines() if f"{test}`" in line or f"{test}_" in line]
+    assert figure in line.rpartition("` | ")[2]
+
+
+@pytest.mark.parametrize("test", FIGURES)
+def test_figures_are_those_of_the_code(test):
+    assert_figure(test, FIGURES[test])
+
+
+def test_the_figure_of_unknown_sizes():
+    from test_unknown_sizes import POSSIBLE  # which skips where TensorFlow is missing
+
+    assert_figure("test_unknown_sizes.py::test_every_case", f"{len(POSSIBLE)} cases")
 
 
 LOWEST = re.compile(r"""["'](numpy|scipy|torch|tensorflow|jax|llvmlite) *>= *([\d.]+)""")
