@@ -148,3 +148,18 @@ def test_the_functions_to_see_are_there(module):
         for path in row.see:
             home, _, name = path.rpartition(".")
             assert hasattr(importlib.import_module(home) if home else MODULES[module], name), f"{row.name}: {path}"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_errors_that_follow_from_the_signature_are_raised(module):
+    said = {
+        "ArgumentTypeError: an argument that is not a number": "text",
+        "ArgumentTypeError: a function that cannot": 3.0,
+    }
+    for name in MODULES[module].__all__:
+        value = getattr(MODULES[module], name)
+        for wrong in [wrong for words, wrong in said.items() if words in (inspect.getdoc(value) or "")]:
+            needed = [p for p in inspect.signature(value).parameters.values() if p.default is p.empty]
+            with pytest.raises(gradops.errors.ArgumentTypeError):
+                value(*[wrong] * len(needed))
+                pytest.fail(name)

@@ -7,10 +7,12 @@
     >>> print(gradops.grad(lambda a: special.gammainc(a, 1.0))(2.0).round(6))
     -0.276196
 
-With ``by`` in place of ``at`` it is of ``gradops.jacobian``. ``name: ...`` has an expression that does not begin with
-the function, and a name alone has lines of its own below it, indented, to which only the imports are added. More lines
-of a result are indented, too. The rows of a paragraph are each other's "See Also", with the names of a first line
-``see ...``; ``also ...`` are functions without an example, as constants are.
+A long one has a line for the function. With ``by`` in place of ``at`` it is of ``gradops.jacobian``. ``name: ...``
+has an expression that does not begin with the function, and a name alone has lines of its own below it, indented, to
+which only the imports are added. More lines of a result are indented, too. The rows of a paragraph are each other's
+"See Also", with the names of a first line ``see ...``; ``also ...`` are functions without an example, as constants
+are. ``tests/python/test_scipy_docstrings.py`` says what a new row prints, and whether differences of SciPy's function
+print the same.
 """
 
 from __future__ import annotations
@@ -19,13 +21,17 @@ import importlib
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ...ops._docstrings import completed
 
+INDENT = " " * 4
 NEAR = 5
 """How many of a paragraph's functions another one points to."""
+WIDTH = 100
+"""Of an example on one line."""
 
 _ROW = re.compile(r"(?:(\w+): )?((\w*).*) (at|by) (\w+) = (.*?) -> (.*)", re.DOTALL)
 
@@ -53,8 +59,9 @@ def show(module: str) -> None:
             if "\nRaises:\n" not in text and (errors := _errors(value)):
                 text = completed(value, {}, Raises=errors)
             if row.example:
-                text += f"\n\nExamples:\n{_indented(_imports(module, row.example) + row.example)}"
-            value.__doc__ = f"{text}\n\nSee Also:\n{_indented(', '.join(f':func:`{name}`' for name in row.see))}."
+                text += f"\n\nExamples:\n{textwrap.indent(_imports(module, row.example) + row.example, INDENT)}"
+            others = ", ".join(f":func:`{name}`" for name in row.see)
+            value.__doc__ = f"{text}\n\nSee Also:\n{textwrap.indent(textwrap.fill(f'{others}.', 112), INDENT)}"
 
 
 def rows(module: str) -> Iterator[Row]:
@@ -87,7 +94,12 @@ def _example(module: str, line: str) -> tuple[str, str]:
     call = call if said else f"{module}.{call}"
     transform = {"at": "grad", "by": "jacobian"}[kind]
     result = re.sub(r"^ {4}", "", result, flags=re.MULTILINE)
-    return said or name, f">>> print(gradops.{transform}(lambda {argument}: {call})({value}).round(6))\n{result}"
+    function = f"lambda {argument}: {call}"
+    line = ">>> print(gradops.{}({})({}).round(6))"
+    lines = [line.format(transform, function, value)]
+    if len(lines[0]) > WIDTH:
+        lines = [f">>> f = {function}", line.format(transform, "f", value)]
+    return said or name, "\n".join([*lines, result])
 
 
 def _errors(function) -> str:
@@ -112,7 +124,3 @@ def _imports(module: str, example: str) -> str:
         own: f"from {home} import {own}",
     }
     return "".join(f">>> {line}\n" for name, line in lines.items() if re.search(rf"\b{name}\.", example))
-
-
-def _indented(text: str) -> str:
-    return re.sub(r"^(?=.)", "    ", text, flags=re.MULTILINE)

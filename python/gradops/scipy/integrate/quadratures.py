@@ -18,9 +18,10 @@ import numpy as np
 
 from ... import _scipy, ops
 from ...annotations import Function, Integer, Operand
-from ...errors import ArgumentError, GradientError, JitError
+from ...errors import ArgumentError, ArgumentTypeError, GradientError, JitError
 from ...functional.implicit import connected
 from ...functional.transformations import vmap
+from ...ops._checks import describe
 from .. import _compiled
 from .._solving import Problem, numbers, solver
 from .._tensors import beside
@@ -273,6 +274,13 @@ def beside_of(x, y):
     return x if ops.is_tensor(x) and not isinstance(x, np.ndarray) else beside(x, y)
 
 
+def _check_function(name: str, func) -> None:
+    if not callable(func):
+        raise ArgumentTypeError(
+            f"`{name}`: `func` must be a function; got {{value}}.", argument="func", value=describe(func)
+        )
+
+
 def _nested(func: Callable, ranges, options, args: tuple, first: tuple = (), held: bool = False) -> tuple:
     """The integral over the last of the ranges, of that over the others; ``first`` are the variables that are known.
 
@@ -312,6 +320,7 @@ def nquad(func: Function, ranges, args=None, opts=None, full_output=False) -> An
 
     Raises:
         ArgumentError: ``full_output``; ``ranges`` without a pair for each variable.
+        ArgumentTypeError: a ``func`` that is no function.
 
     Gradient:
         As of :func:`quad`, also by the limits of inner integrals.
@@ -321,8 +330,9 @@ def nquad(func: Function, ranges, args=None, opts=None, full_output=False) -> An
         raise ArgumentError(f"`{name}` takes no `full_output`.", argument="full_output")
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     ranges = list(ranges)
-    if not ranges or not callable(func):
+    if not ranges:
         raise ArgumentError(f"`{name}`: `ranges` must have a pair for each variable of `func`.", argument="ranges")
+    _check_function(name, func)
     options = [opts or {}] * len(ranges) if not isinstance(opts, (list, tuple)) else list(opts)
     return _nested(func, ranges, options, args)
 
@@ -341,6 +351,7 @@ def dblquad(func: Function, a: Operand, b: Operand, gfun, hfun, args=(), epsabs=
         As of :func:`nquad`.
     """
     args = args if isinstance(args, tuple) else (args,)
+    _check_function("scipy.integrate.dblquad", func)
     options = [{"epsabs": epsabs, "epsrel": epsrel}] * 2
     return _nested(func, [lambda x, *_: (_at(gfun, x), _at(hfun, x)), (a, b)], options, args)
 
@@ -361,6 +372,7 @@ def tplquad(
     Gradient:
         As of :func:`nquad`.
     """
+    _check_function("scipy.integrate.tplquad", func)
     args = args if isinstance(args, tuple) else (args,)
     ranges = [
         lambda y, x, *_: (_at(qfun, x, y), _at(rfun, x, y)),
