@@ -177,7 +177,7 @@ questions <- function() {
 
 # Methods ------------------------------------------------------------------------------------------------------------
 
-# What `UseMethod()` is to dispatch on: the value that stands there, unless the generic has methods for tensors.
+# The value that `UseMethod()` is to dispatch on: the one that stands there, unless the generic has methods for tensors.
 dispatched <- function(generic, x) {
   frame <- parent.frame()
   number <- Position(function(i) identical(sys.frame(i), frame), seq_len(sys.nframe()), right = TRUE)
@@ -371,7 +371,7 @@ str_overload <- function(object, ...) {
   utils::str(if (is_captured()) seen(object, "str") else object, ...)
 }
 
-# What is said in a condition: a description of the tensor, unless a handler of the code's own hears it.
+# The text of a condition: a description of the tensor, unless a handler of the code's own hears it.
 said <- function(x, condition) {
   if (condition %in% state$heard) seen(x, condition) else shown_plainly(x)
 }

@@ -32,8 +32,8 @@ code_of <- function(f) {
   )
 }
 
-# What code gives a name to, and calls by it: arguments of functions in it, and what it assigns but for functions that
-# are written there.
+# Names that code gives and may call: arguments of functions in it, and what it assigns but for functions that are written
+# there.
 variables_of <- function(code) {
   if (!is.call(code)) {
     return(character())

@@ -67,8 +67,8 @@ linear_transpose <- function(func, x, ...) {
   linear_at("linear_transpose", func, x, list(...))$pull
 }
 
-# What a function of the core gives for `func` at `x`: the value, if it gives one, and the linear function, as one from
-# cotangents (`pull`) or from tangents (`push`).
+# The results of a function of the core for `func` at `x`: the value, if there is one, and the linear function, as one
+# from cotangents (`pull`) or from tangents (`push`).
 linear_at <- function(.name, func, x, extra, call = parent.frame()) {
   check_function_at(func, x, name = "func", call = call)
   check_differentiable(x, "x", call)
@@ -188,7 +188,7 @@ by_formals <- function(axes, f, call = parent.frame()) {
   unname(axes[order(places)])
 }
 
-# What a slice of each argument has for names.
+# The names of a slice of each argument.
 names_of_slices <- function(arguments, axes) {
   if (is.list(arguments) && !is.data.frame(arguments)) {
     parts <- if (is.list(axes)) axes else rep(list(axes), length(arguments))

@@ -154,7 +154,7 @@ like_values <- function(x, values) {
   x
 }
 
-# What the likelihood reports, all or some by name, as a list; with standard errors a list of two.
+# The quantities that the likelihood reports, all or some by name, as a list; with standard errors a list of two.
 reported_by <- function(object, names, se.fit, kind = "report") { # nolint: object_name_linter.
   evaluate <- object$objective$evaluate
   values <- reports_of(function() evaluate(object$parameters), kind)

@@ -1,4 +1,4 @@
-# What a likelihood marks while it runs: quantities that it reports, and observations, which densities draw anew in a
+# The marks of a likelihood while it runs: quantities that it reports, and observations, which densities draw anew in a
 # simulation and weigh for residuals. `state$marks` is the scope that hears of them, NULL in a search.
 
 #' Marks in a likelihood: observations, and quantities to report
@@ -53,7 +53,7 @@ record <- function(values, kind = "report") {
   if (identical(kind, into$kind)) into$found[names(values)] <- values
 }
 
-# What `run()` reports, of a kind, as a list.
+# The quantities of a kind that `run()` reports, as a list.
 reports_of <- function(run, kind = "report") {
   into <- list2env(list(kind = kind, found = list()))
   with_marks(list(reports = into), run())

@@ -46,7 +46,7 @@ with_part_names <- function(part, x, places, drop) {
   if (length(dim(chosen)) > 1L) with_dimnames(part, dimnames(chosen)) else with_names(part, names(chosen))
 }
 
-# What base R's arithmetic does: the names of the first operand of the result's length, and its time (see
+# As base R's arithmetic has them: the names of the first operand of the result's length, and its time (see
 # stats-series.R).
 keep_names <- function(result, x, y = NULL) {
   if (is.object(x)) result <- with_time(result, time_of(x))

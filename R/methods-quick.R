@@ -46,7 +46,7 @@ quick <- function(generic, name, original) {
   as.function(base::c(formals(generic), code), if (is_r_code) environment(original) else topenv())
 }
 
-# Whether an argument, as it stands in `among()`, has a class. One that R's code reads in any case may be missing there.
+# TRUE if an argument, as it stands in `among()`, has a class. One that R's code reads in any case may be missing there.
 question_of_class <- function(argument, original) {
   if (identical(argument, quote(...))) {
     return(quote(gradops:::has_class(...)))

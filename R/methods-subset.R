@@ -175,7 +175,7 @@ single <- function(indices, call = parent.frame()) {
   indices
 }
 
-# What is put into a tensor: a tensor or numbers; nothing cannot be taken out by NULL, as of a list.
+# The value put into a tensor: a tensor or numbers; nothing cannot be taken out by NULL, as of a list.
 replacement <- function(value, call = parent.frame()) {
   if (!is_any_tensor(value) && (is.object(value) || !(is.numeric(value) || is.logical(value) || is.complex(value)))) {
     abort(

@@ -202,7 +202,7 @@ whole_theta <- function(par, layout) {
 
 # Standard errors ------------------------------------------------------------------------------------------------------
 
-# What is reported at all parameters, with its derivatives by them.
+# The quantities reported at all parameters, with its derivatives by them.
 adreports_of <- function(model, full) {
   found <- reports_of(function() model$evaluate(model$form(full)), "adreport")
   sizes <- lengths(found)

@@ -29,7 +29,7 @@ placed_in <- function(value, row, column, dim) {
   sparse_tensor(value, (keys - 1) %% dim[1L] + 1, (keys - 1) %/% dim[1L] + 1, dim)
 }
 
-# What a function of Matrix makes of the places, as a matrix of their numbers, or a vector of them.
+# The result of a function of Matrix on the places, as a matrix of their numbers, or a vector of them.
 by_numbers <- function(x, f) {
   numbers <- Matrix::sparseMatrix(x$row, x$column, x = as.double(seq_along(x$row)), dims = x$dim)
   found <- f(numbers)

@@ -1,4 +1,4 @@
-"""What gradops' dispatch adds to a native call, beside Keras' ops, in one run for each backend.
+"""The cost of gradops' dispatch over a native call, beside Keras' ops, in one run for each backend.
 
     python benchmarks/dispatch.py            # a table for all backends
     python benchmarks/dispatch.py --backend torch

@@ -1,4 +1,4 @@
-"""What gradient flow costs: memory and time of checkpointing, and ``custom_gradient`` beside each library's own.
+"""The cost of gradient flow: memory and time of checkpointing, and ``custom_gradient`` beside each library's own.
 
     python benchmarks/flow.py [checkpointing|custom_gradients|flows]
 
@@ -27,7 +27,7 @@ LAYERS, SEGMENT, ROWS, WIDTH = 50, 7, 4096, 256
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 AT_ONCE = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
-"""What is freed goes back to the system at once, or the peak would not show it; that costs time."""
+"""Freed memory goes back to the system at once, or the peak would not show it; that costs time."""
 
 CHECKPOINTS = {
     "numpy": ["nothing", "gradient_checkpoint_scope", "checkpoint"],

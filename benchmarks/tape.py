@@ -25,7 +25,7 @@ SIZES = (8, 32, 128, 512)
 
 
 def setups(loss, arrays: list) -> dict:
-    """What each contender runs: ``loss(np, *arrays)`` and its gradients, in its own way."""
+    """The program of each contender: ``loss(np, *arrays)`` and its gradients, in its own way."""
     import autograd
     import autograd.numpy as anp
     import torch

@@ -64,7 +64,7 @@ def cross_entropy(logits, target):
 
 
 def loss(parameters, source, label, target, rate):
-    """What the label head gets wrong on the source, and the domain head on both, with its gradient turned round."""
+    """The loss of the label head on the source, and of the domain head on both, with its gradient turned round."""
     of_source, of_target = features(parameters, source), features(parameters, target)
     wrong = cross_entropy(network(parameters["label"], of_source), label)
     both = gradops.scaled_gradient(ops.concatenate([of_source, of_target]), -rate)

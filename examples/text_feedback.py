@@ -16,7 +16,7 @@ CAPITALS = {"France": "Paris", "Peru": "Lima", "Chad": "N'Djamena", "Chile": "Sa
 
 
 def answer(prompt: str, system: str | None) -> str:
-    """What a model would say: at length, unless it is asked for one word."""
+    """A model's answer: at length, unless it is asked for one word."""
     country = next(country for country in CAPITALS if country in prompt)
     return CAPITALS[country] if "one word" in system else f"The capital of {country} is {CAPITALS[country]}."
 

@@ -105,7 +105,7 @@ def tested() -> set[str]:
 
 
 def compiled() -> tuple[dict[str, list[str]], list[str]]:
-    """What each op is under the libraries' compilers, as recorded, and the lines that say why not all are."""
+    """The ops under the libraries' compilers, as recorded, and the lines that say why not all are."""
     import compilers
 
     found = {op: list(row.values()) for op, row in compilers.recorded().items()}

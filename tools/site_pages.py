@@ -324,7 +324,7 @@ class Sources:
         return with_links(text, target)
 
     def vignette(self, name: str, path: Path) -> None:
-        """What knitr made, with R's functions linked."""
+        """knitr's page, with R's functions linked."""
         text = (self.made / f"{name}.md").read_text()
         title = re.search(r'^title: "?(.*?)"?$', text, flags=re.M)[1]
         text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.S)
@@ -505,7 +505,7 @@ def r_pictures(text: str) -> Iterator[tuple[str, str, str, str]]:
 
 
 def with_figures(text: str, folder: str) -> str:
-    """What knitr made, with its figures in ``folder`` as seen from there."""
+    """knitr's page, with its figures in ``folder`` as seen from there."""
     text = re.sub(rf'<img src="{folder}/(figures/.*?)" alt="(.*?)"[^>]*>', r"![\2](\1)", text)
     return text.replace(f"]({folder}/figures/", "](figures/")
 
@@ -529,7 +529,7 @@ def cell(text: str) -> str:
 
 
 def first_words(path: Path) -> str:
-    """What a script says that it is: its docstring's or first comment's first sentence."""
+    """The description of a script: its docstring's or first comment's first sentence."""
     text = re.sub(r"\A(#!.*\n)+", "", path.read_text())
     match = re.match(r'"""(.*?)(?:\n\n|""")', text, flags=re.S) or re.match(r"((?:#.*\n)+)", text)
     words = " ".join(re.sub(r"^#'? ?", "", match[1] if match else "", flags=re.M).split())

@@ -40,7 +40,7 @@ def loss(w, x, label, domain):
 
 
 def of_part(w, *data):
-    """What each device computes under shard_map: the mean over devices of the gradients of their parts."""
+    """The result of each device under shard_map: the mean over devices of the gradients of their parts."""
     w = jax.tree.map(lambda a: jax.lax.pcast(a, "data", to="varying"), w)
     return jax.lax.pmean(jax.grad(loss)(w, *data), "data")
 

@@ -16,7 +16,7 @@ from gradops import functional, ops
 
 
 def loss(beta, shard):
-    """What a shard adds to the negative log-likelihood. It runs where the shard is."""
+    """A shard's part of the negative log-likelihood. It runs where the shard is."""
     x, y = shard
     eta = ops.matmul(x, beta)
     return ops.sum(ops.softplus(eta) - y * eta)

@@ -160,7 +160,7 @@ def chosen() -> dict:
 
 
 def cell(case, compiler: str) -> str:
-    """What a compiler does with an op: `yes`, `values` where it loses the gradient, or `no`."""
+    """The fate of an op under a compiler: `yes`, `values` where it loses the gradient, or `no`."""
     done = "no"
     for compare in (results, gradients):
         if compare is gradients and not case.gradients:

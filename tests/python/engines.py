@@ -1,4 +1,4 @@
-"""What works in which engine, as the tests find it; tools/engines_table.py puts the record into docs/engines.md.
+"""The record of what works in which engine, as tests find it, which tools/engines_table.py puts into docs/engines.md.
 
     GRADOPS_RECORD=1 pytest tests/python -k "engines or shards or several_are_as_one"     record it in tools/engines.csv
 

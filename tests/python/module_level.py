@@ -1,4 +1,4 @@
-"""What is decorated at the level of a module, for the tests of pickling."""
+"""Functions decorated at the level of a module, for the tests of pickling."""
 
 import gradops
 from gradops import ops

@@ -215,7 +215,7 @@ SLOW = {
 
 
 class Memory:
-    """What a register and its views share: the value that was written last."""
+    """The value that was written last, which a register and its views share."""
 
     def __init__(self, x: Value):
         self.x = x

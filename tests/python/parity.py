@@ -1,4 +1,4 @@
-"""What every op must show on every backend, from one description of its inputs.
+"""The demands on every op on every backend, from one description of its inputs.
 
 A ``Case`` says how to make inputs and what the answer is. The parity test then checks, for inputs that
 hypothesis makes: values and dtype on each backend against the reference, the tape's gradient against

@@ -155,7 +155,7 @@ def wide(array) -> np.ndarray:
 
 
 def check(case: Case, precision: str, backend: str, orders: int = 2) -> list[str]:
-    """What is wrong with a case in a precision on a backend."""
+    """The faults of a case in a precision on a backend."""
     real, both, tolerances = KINDS[precision]
     arguments = {k: each_array(v, lambda x: rounded(x, precision)) for k, v in example(case).items()}
     if precision == "complex64" and "c" not in kinds(arguments):

@@ -348,7 +348,7 @@ def test_data_frames_and_lists_to_numpy():
 
 
 class Frame:
-    """What pandas' and polars' data frames have in common."""
+    """The common part of pandas' and polars' data frames."""
 
     def __init__(self, **columns):
         self.table = columns

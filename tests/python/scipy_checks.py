@@ -93,7 +93,7 @@ def agree(
 
 
 QUICK: dict = {"over": ("numpy", "torch"), "compiled": False, "second": False}
-"""What short runs look at."""
+"""The cases of short runs."""
 
 
 def each_case(cases: Sequence[tuple]) -> Callable:

@@ -180,7 +180,7 @@ def test_other_classes_are_arrays(backend, kind, tmp_path):
 
 
 def test_values_that_are_written():
-    """What NumPy writes to an array is written to a variable, and lists that hold variables keep their gradients."""
+    """NumPy's writes to an array are writes to a variable, and lists that hold variables keep their gradients."""
     v = Variable(np.array([1.0, 2.0, 3.0]), requires_grad=True)
     w = v * 1
     w[:2] = [v[2], 5.0]

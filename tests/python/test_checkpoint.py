@@ -297,7 +297,7 @@ POLICIES = {
     gradops.save_anything_except_these_names("exp", "sin"): ["exp", "sin"],
     gradops.save_anything_except_these_names("unknown"): [],
 }
-"""What of :func:`named_layer` each runs again."""
+"""The part of :func:`named_layer` that each runs again."""
 
 
 def named_layer(x, w):
@@ -467,7 +467,7 @@ def test_numpys_normal_numbers_are_drawn_again(bits):
 
 
 def test_registered_generators_are_restored():
-    """What R's generator does: a pair of functions."""
+    """R's generator, as a pair of functions."""
     state = [0]
 
     def draw():
@@ -1002,7 +1002,7 @@ def test_the_callers_own_hooks_and_checkpoints():
 
 @pytest.mark.parametrize("hooks", ["the caller's", "another scope's"])
 def test_custom_gradients_of_leaves_that_hooks_saved(hooks):
-    """What hooks give back of a leaf is another tensor at the same place in the graph."""
+    """A hook's result for a leaf is another tensor at the same place in the graph."""
     import torch
 
     @gradops.custom_gradient

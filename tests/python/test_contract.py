@@ -1,4 +1,4 @@
-"""What gradops promises on any backend, by the contract alone: also on one that the tests bring themselves."""
+"""The promises of gradops on any backend, by the contract alone: also on one that the tests bring themselves."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def test_forms(backend, form):
 
 @EACH
 def test_a_callable_with_a_signature_of_its_own(backend):
-    """What R's functions look like from Python."""
+    """R's functions as Python sees them."""
 
     class Callback:
         __signature__ = inspect.Signature(
@@ -315,7 +315,7 @@ def test_closures_are_refused_or_right(backend):
 
 @EACH
 def test_a_closure_that_is_the_value_is_refused(backend):
-    """What it closes over is a leaf, and returned as it is: no operation leads there."""
+    """Its closure is a leaf that is returned as it is: no operation leads there."""
     with pytest.raises(GradientError, match="not an argument"):
         gradops.grad(lambda w: ops.sum(custom_gradient(lambda x: (w, lambda upstream: upstream))(on(backend, X))))(
             on(backend, X)
@@ -371,7 +371,7 @@ def test_inference_tensors():
 
 @pytest.mark.parametrize("recorded", [False, True])
 def test_a_closure_with_a_tangent_is_refused(recorded):
-    """Whether or not the argument is recorded for a backward pass."""
+    """With the argument recorded for a backward pass, and without."""
     torch = pytest.importorskip("torch")
     from torch.autograd import forward_ad
 
@@ -653,7 +653,7 @@ def test_text_goes_through():
 def test_attributes_are_kept():
     @custom_gradient
     def named(x):
-        """What it does."""
+        """Its docstring."""
         return x, lambda upstream: upstream
 
     assert (named.__name__, named.__doc__) == ("named", "What it does.")

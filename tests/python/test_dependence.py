@@ -1,4 +1,4 @@
-"""What derivatives depend on beside the inputs: the vector of a product, an equation's closures; dicts of inputs."""
+"""Dependences of derivatives beside the inputs: the vector of a product, an equation's closures; dicts of inputs."""
 
 from __future__ import annotations
 

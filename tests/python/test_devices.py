@@ -27,7 +27,7 @@ VALUES = re.compile(
     "no data|nonzero|Tensor.item|values of `segment_ids`|inside a trace|one known number|"
     "meta device type tensor to numpy"
 )
-"""What an op says that needs its arguments' values."""
+"""The refusal of an op that needs its arguments' values."""
 FEW = ("segment_prod", "unique-filled", "histogram-range", "logspace", "stft", "cholesky", "image.resize")
 
 
@@ -75,7 +75,7 @@ def beside_another_default(case) -> list[str]:
 
 
 def tried(case, check=check) -> str:
-    """What came of a case: nothing, where all went well or a value was needed."""
+    """The fault of a case: none where all went well or a value was needed."""
     try:
         return ", ".join(check(case))
     except (RuntimeError, ValueError, TypeError) as error:

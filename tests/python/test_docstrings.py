@@ -27,7 +27,7 @@ DERIVATIVE = re.compile(r"pushforward\(|grad\(|gradient\(|jacobian\(|hessian\(|[
 
 
 def public_functions() -> dict[str, object]:
-    """What users call outside of ``gradops.ops``, by its name; errors are raised, not called."""
+    """The functions outside of ``gradops.ops`` that users call, by name; errors are raised, not called."""
     found: dict[str, object] = {"autodiff.profiler.profile": gradops.autodiff.profiler.profile}
     modules = [gradops]
     for module in modules:

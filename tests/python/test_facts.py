@@ -44,7 +44,7 @@ def examples(name: str) -> list[dict]:
 
 
 def told(entry: Op, law) -> list:
-    """What a law says for all inputs of an op that it can tell about."""
+    """The verdict of a law on all inputs of an op that it can judge."""
     found = []
     with config.backend_scope("numpy"), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -57,7 +57,7 @@ def told(entry: Op, law) -> list:
 
 
 def is_composed(entry: Op) -> bool:
-    """Whether an op is made of others, from whose facts its own follow."""
+    """True if an op is made of others, from whose facts its own follow."""
     return entry.body is not None and backends.by_name("numpy").kernel(entry.name) is None
 
 

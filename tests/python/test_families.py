@@ -24,7 +24,7 @@ That go up and down.
 """
 
 SCALE = 2.0
-"""What is right below an assignment is no head."""
+"""A text right below an assignment is no head."""
 
 def rise(x): ...
 

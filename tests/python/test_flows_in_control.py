@@ -406,7 +406,7 @@ TRACED = {"numpy, jit of grad", "numpy, grad of jit", *(w for w in WAYS if "grap
 ACCESS = ("captured", "computed", "passed")
 
 REFUSED = re.compile("looked at a value|^vmap: It looks like|a row of a `vmap` that is not an argument")
-"""What a nest may be answered with: a branch by a value in what is traced or vectorised, a row that a rule uses."""
+"""Errors that may answer a nest: a branch by a value in what is traced or vectorised, a row that a rule uses."""
 
 # Programs -------------------------------------------------------------------------------------------------------------
 
@@ -435,7 +435,7 @@ def check(way: str, steps: tuple) -> None:
 
 
 def applies(way: str, steps: tuple) -> bool:
-    """Whether a program is one for a way: Python's `if` looks at a value, which a traced program does not have."""
+    """True if a program is one for a way: Python's `if` looks at a value, which a traced program does not have."""
     return not (way in TRACED and not way.startswith("numpy") and any(name == "if" for name, _ in steps))
 
 
@@ -459,7 +459,7 @@ def drawn(way: str, seed: int) -> tuple:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_some(way):
+def test_programs_of_the_grid(way):
     """A few programs of the grid."""
     if not backends.installed(WAYS[way][0]):
         pytest.skip("not installed")
@@ -469,7 +469,7 @@ def test_some(way):
 
 @pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
-def test_all(way):
+def test_the_whole_grid(way):
     found = grid(way)
     assert found
     for steps in found:
@@ -501,7 +501,7 @@ def test_a_scope_in_every_control_flow_of_a_graph(flow, access):
 
 
 def test_a_map_in_a_checkpoint_on_pytorch_is_computed_again():
-    """What ends the second run of a checkpointed function goes through `vectorized_map`, which tries another way."""
+    """The end of the second run of a checkpointed function passes `vectorized_map`, which tries another way."""
     torch = pytest.importorskip("torch")
     x = torch.tensor(X, requires_grad=True)
     gradops.checkpoint(lambda z: ops.vectorized_map(lambda row: ops.sin(row) * row, z))(x).sum().backward()

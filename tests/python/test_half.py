@@ -245,7 +245,7 @@ def test_values_are_those_of_single_precision_rounded(backend, name):
 
 
 def own_gradient_of_element(backend: str, x):
-    """What the library itself adds up for an element that was taken 3000 times."""
+    """The library's own sum for an element that was taken 3000 times."""
     if backend == "torch":
         leaf = x.clone().requires_grad_()
         leaf[FIRST].sum().backward()

@@ -256,7 +256,7 @@ def test_steps_have_gradient_zero(name, backend):
 
 
 def recorded_gradient(f, x, backend):
-    """What a library's own backward pass leaves, where nothing is put in for what is not connected."""
+    """The gradients of a library's own backward pass, with None where nothing is connected."""
     if backend == "torch":
         leaf = tensors(x, backend).requires_grad_()
         f(leaf).backward()
@@ -506,7 +506,7 @@ def test_second_derivatives_of_powers_in_jaxs_loops():
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_extremes_of_nan(backend):
-    """What NaN decides has the gradient NaN; where it is one element of many the others keep theirs."""
+    """A choice by NaN has the gradient NaN; where it is one element of many the others keep theirs."""
     x = tensors(np.array([[1.0, np.nan, 2.0], [3.0, 3.0, 1.0]]), backend)
     for op in (ops.max, ops.min, ops.ptp, ops.amax, ops.amin):
         value, gradient = gradops.value_and_grad(lambda x, op=op: ops.sum(op(x, axis=1)))(x)

@@ -1,4 +1,4 @@
-"""What holds a tensor (a Keras variable, ``nnx.Param``, ``__jax_array__``, ``value``) is taken for it."""
+"""Objects that hold a tensor (a Keras variable, ``nnx.Param``, ``__jax_array__``, ``value``) are taken for it."""
 
 import os
 import subprocess

@@ -43,7 +43,7 @@ def test_resize_is_tensorflows(size):
 
 
 def test_resize_to_proportions():
-    """What is cut or added is in the middle, or around it."""
+    """The part that is cut or added lies in the middle, or around it."""
     wide = np.arange(24.0).reshape(2, 12, 1)
     np.testing.assert_array_equal(image.resize(wide, (2, 4), crop_to_aspect_ratio=True), wide[:, 4:8])
     padded = image.resize(wide, (6, 12), pad_to_aspect_ratio=True, fill_value=-1.0)

@@ -49,7 +49,7 @@ def in_float64(x):
 
 
 def close(x, y, relative: float) -> bool:
-    """Whether two arrays are equal up to rounding beside the largest of their numbers."""
+    """True if two arrays are equal up to rounding beside the largest of their numbers."""
     largest = np.max(np.abs(y), initial=1, where=np.isfinite(y))
     return bool(np.allclose(x, y, rtol=relative, atol=relative * largest, equal_nan=True))
 
@@ -131,7 +131,7 @@ BINARY = (
 @pytest.mark.parametrize("name", BINARY)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_pairs_at_the_ends(name, dtype):
-    """What is an error for one pair is left out of the others, where NumPy says that it is one."""
+    """A pair that is an error to NumPy, too, is left out."""
     if dtype == "bool":
         points = np.array([False, True])
     elif name == "power":  # those that overflow are each library's own

@@ -1,4 +1,4 @@
-"""What R calls: values, arguments, functions and errors on their way; the generated R files."""
+"""The functions that R calls: values, arguments, functions and errors on their way; the generated R files."""
 
 import gc
 import inspect

@@ -106,7 +106,7 @@ def test_second_derivatives():
 
 
 def test_another_way_warns_of_nothing_and_fails_at_nothing():
-    """What would not have been reached says nothing: a logarithm, a factor, a position."""
+    """Code that is not reached warns of nothing: a logarithm, a factor, a position."""
 
     def f(x, a):
         if ops.any(x <= 0):

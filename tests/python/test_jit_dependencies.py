@@ -1,4 +1,4 @@
-"""What a compiled function closes over: where it changed, the function is traced again."""
+"""The closures of compiled functions: where one changed, the function is traced again."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ QUESTIONS = {
     ],
     "arrays": [np.asarray, np.array2string, lambda v: np.array([v, 1.0]), np.format_float_positional],
 }
-"""What asks for values, by Python's name for it."""
+"""Questions for values, by Python's names for them."""
 CASES = [(name, i) for name, asks in QUESTIONS.items() for i in range(len(asks))]
 
 VALUES = [[1.2, 0.5], [2.0, -1.5], [-0.4, 0.0], [-0.0, 0.0], [1.3, 0.5], [1e300, 2.0], [np.nan, 1.0]]
@@ -89,7 +89,7 @@ def outcome(f, x):
 
 
 def same(found, wanted) -> bool:
-    """Whether compiled code gives what plain code does, is refused by gradops, or fails as plain code fails.
+    """True if compiled code gives what plain code does, is refused by gradops, or fails as plain code fails.
 
     It may know a method that NumPy's numbers lack.
     """

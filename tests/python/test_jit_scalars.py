@@ -44,7 +44,7 @@ class Logged:
         return self._add(NAMES.index(name) + 1, *kinds)
 
     def tensor(self, x):
-        """What R gets that asks for a result."""
+        """The answer that R gets when it asks for a result."""
         if not isinstance(x, tuple):
             return x
         self.log.record(self.words, self.new)
@@ -68,7 +68,7 @@ class Logged:
 
 
 def both(f, x, derivative=gradops.value_and_grad):
-    """What ``f(log, p)`` gives with a log and without, compiled."""
+    """The results of ``f(log, p)`` with a log and without, compiled."""
     return [
         jit(derivative(lambda p, one=one: f(Logged(p, one), p)))(np.array(x))  # type: ignore[misc]
         for one in (False, True)
@@ -383,7 +383,7 @@ def test_random_programs(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_blocks_of_any_length(seed, monkeypatch):
-    """What is done with many operations at a time is the same for few: short blocks, and operations soon forgotten."""
+    """Operations are handled alike many at a time and few: short blocks, and operations soon forgotten."""
     monkeypatch.setattr(blocks, "LONGEST", 3)
     monkeypatch.setattr(blocks, "_RECENT", 5)
     monkeypatch.setattr(native.lowering, "FEW", 1)

@@ -1,4 +1,4 @@
-"""What goes in decides what comes out: half precision stays, complex numbers keep both parts or are refused."""
+"""The arguments decide the result's dtype: half precision stays, complex numbers keep both parts or are refused."""
 
 import numpy as np
 import pytest

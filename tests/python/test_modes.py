@@ -20,7 +20,7 @@ def leaf():
 
 
 def states():
-    """What the tape and torch record just now."""
+    """The modes of the tape and of torch just now."""
     native = (torch.ones(1, requires_grad=True) * 2).requires_grad
     assert is_grad_enabled() == native == (leaf() * 2).requires_grad
     return native

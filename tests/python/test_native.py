@@ -369,7 +369,7 @@ def test_gradients_at_positions_that_values_give():
 
 @needs_machine
 def test_shapes_and_positions():
-    """What moves elements, in all its forms, and sums and products over it."""
+    """Moves of elements, in all forms, and sums and products over them."""
     m = np.arange(12.0).reshape(3, 4) / 7 - 0.6
     v = np.array([1.5, -2.0, 0.25])
 

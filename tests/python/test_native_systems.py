@@ -144,7 +144,7 @@ LARGE = A[0, 0] * np.eye(12) + np.cos(np.arange(144.0)).reshape(12, 12)
 
 
 def of_one_factor(a, b):
-    """What one factor by LAPACK gives, also of the transpose, with a right side of several columns."""
+    """The solutions by one factor of LAPACK's, also of the transpose, with a right side of several columns."""
     sign, log = ops.slogdet(a)
     found = [sign, log, ops.solve(a, b), ops.solve(a, b[:, 0]), ops.solve(ops.transpose(a), b), ops.inv(a), ops.det(a)]
     return [padding(b), *found, ops.inv(a[::-1]), ops.slogdet(a[::-1])[0]]

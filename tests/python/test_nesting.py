@@ -26,7 +26,7 @@ def make(value, where: str):
 
 
 def beside(where: str) -> str:
-    """What an inner derivative is by: variables on the tape, also without a gradient of their own."""
+    """The arguments of an inner derivative: variables on the tape, also without a gradient of their own."""
     return where if where in LIBRARIES else where.replace("variable", "constant")
 
 

@@ -1,4 +1,4 @@
-"""What newcomers wrote at first, in tasks typed from the pages alone, and what the error tells them to write."""
+"""The first code of newcomers, in tasks typed from the pages alone, and what the error tells them to write."""
 
 import types
 

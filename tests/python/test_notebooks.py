@@ -1,4 +1,4 @@
-"""What notebooks show of variables, compiled functions, graphs and profiles: HTML that can be pasted anywhere."""
+"""Notebooks' pictures of variables, compiled functions, graphs and profiles: HTML that can be pasted anywhere."""
 
 import re
 import sys

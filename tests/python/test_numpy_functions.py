@@ -366,7 +366,7 @@ def attempt(f, arguments, keywords):
 
 
 def compare(name: str, f, arguments, keywords, on_tape: bool = True) -> str | None:
-    """What is wrong about a call on variables; None if it is as on arrays, or a clear error."""
+    """The fault of a call on variables; None if it is as on arrays, or a clear error."""
     arrays = copied(arguments)
     given = dict(keywords)
     expected, failed = attempt(f, arrays, {k: v for k, v in given.items() if k != "out"})
@@ -402,7 +402,7 @@ OTHERWISE = {
     ("numpy.linalg.cross", "axis"): "`axis=None` is the last one here",
     ("numpy.linalg.svd", "hermitian"): "the signs of singular vectors are free",
 }
-"""What is no silent wrong answer."""
+"""Errors and results that are no silent wrong answer."""
 
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if not name.endswith(FILES)])
@@ -589,7 +589,7 @@ METHODS: dict = {
 
 
 def _with_state(array, name: str, arguments, keywords):
-    """What a method gives, and the array after it."""
+    """The result of a method, and the array after it."""
     return getattr(array, name)(*arguments, **keywords), array
 
 

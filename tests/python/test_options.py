@@ -67,7 +67,7 @@ def options(case, arguments: dict):
 
 
 def outcome(compute):
-    """What a computation gives, as arrays with their dtypes, or the error of ours that it raises."""
+    """The result of a computation, as arrays with their dtypes, or the error of ours that it raises."""
     try:
         return [(ops.dtype(x) if hasattr(x, "dtype") else "", np.asarray(numpy(x))) for x in flat(compute())]
     except GradopsError as error:

@@ -1,4 +1,4 @@
-"""What the two packages say of themselves agrees; the versions that are run; the papers beside the code."""
+"""The two packages say the same of themselves; the versions that are run; the papers beside the code."""
 
 from __future__ import annotations
 

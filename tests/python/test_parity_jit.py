@@ -40,7 +40,7 @@ OF_PHASES = ("svd-regular-complex", "adjugate-regular-complex")
 
 
 def is_given(value, kinds: str) -> bool:
-    """Whether an argument is an array, or a list of them, as programs take; of dtypes of these kinds."""
+    """True if an argument is an array, or a list of them, as programs take; of dtypes of these kinds."""
     items = value if isinstance(value, list) else [value]
     return any(isinstance(v, np.ndarray) and v.dtype.kind in kinds for v in items)
 
@@ -189,7 +189,7 @@ def emptied(value, how):
 
 
 def answer(f, values: list):
-    """What a call gives, as NumPy's, or its error."""
+    """The result of a call, as NumPy's, or its error."""
     with np.errstate(all="ignore"):
         try:
             return flat(numpy(f(*values)))

@@ -45,7 +45,7 @@ def by_id(value):
 
 
 @pytest.mark.parametrize("name, case", SOME, ids=by_id)
-def test_some(name, case):
+def test_a_sample_in_other_precisions(name, case):
     for backend in BACKENDS:
         if (backend, name) != ("numpy", "bfloat16"):  # which NumPy lacks
             assert precision.check(case, name, backend, int(name == "complex64")) == [], backend
@@ -54,7 +54,7 @@ def test_some(name, case):
 @pytest.mark.long
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", precision.KINDS)
-def test_all(name, backend):
+def test_every_op_in_other_precisions(name, backend):
     """Half precision to the first derivative, complex64 to the second."""
     if (backend, name) == ("numpy", "bfloat16"):
         pytest.skip("NumPy lacks the dtype")

@@ -81,7 +81,7 @@ def is_private(name: str) -> bool:
 
 
 def own_names(trees) -> set[str]:
-    """What gradops itself defines, binds or sets."""
+    """The names that gradops itself defines, binds or sets."""
     found = set(PYTHONS_OWN | NUMPYS)
     for node in (node for tree in trees for node in ast.walk(tree)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):

@@ -1,4 +1,4 @@
-"""What R's operators and functions mean on tensors; the R package's own tests compare with R."""
+"""R's operators and functions on tensors; the R package's own tests compare with R."""
 
 import numpy as np
 import pytest

@@ -72,7 +72,7 @@ def scipys() -> dict:
 
 
 def values(backend: str) -> list:
-    """What users have, and what they have by mistake."""
+    """Arguments that users have, and that they have by mistake."""
 
     def tensor(value, dtype=None):
         return ops.convert_to_tensor(np.array(value), dtype)

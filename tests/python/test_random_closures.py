@@ -311,5 +311,5 @@ def test_each_kind_of_captured_value(kind):
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", seeds(1000))
-def test_many(seed):
+def test_many_closures(seed):
     check(Closing(seed))

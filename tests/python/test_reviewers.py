@@ -1,4 +1,4 @@
-"""What docs/reviewers.md says of the repository is so, and paper/ is as JOSS asks, with figures of this project."""
+"""docs/reviewers.md is true of the repository, and paper/ is as JOSS asks, with figures of this project."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ OTHERS = {
     "logdet": lambda A: np.linalg.slogdet(A.toarray())[1],
     "selected_inverse": lambda A: scipy.sparse.csc_array(np.linalg.inv(A.toarray())),
 }
-"""What stands for functions that SciPy has not, or only with a derivative."""
+"""Functions that SciPy lacks, or that only a derivative takes."""
 
 
 def of_scipys(module: str) -> dict:

@@ -65,7 +65,7 @@ def test_other_functions_name_ours(call, path):
     ],
 )
 def test_scipys_function_is_named(call, path):
-    """Whether or not there is one of ours by now."""
+    """With one of ours there, and without."""
     with pytest.raises(ArgumentTypeError, match="does not turn into a NumPy array") as caught:
         call(Variable(np.array([1.0, 2.0]), requires_grad=True))
     assert f"scipy.{path}`" in caught.value.hint

@@ -36,7 +36,7 @@ def named(name, **settings):
 
 
 def projector(module, a, **settings):
-    """What of eigenvectors has no sign."""
+    """Eigenvectors without their sign."""
     w, v = module.eigh(a, **settings)
     return w, v[..., :1] @ (v[..., :1].conj().swapaxes(-1, -2) if isinstance(v, np.ndarray) else adjoint(v[..., :1]))
 

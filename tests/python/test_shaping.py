@@ -144,7 +144,7 @@ def test_positions_out_of_range_say_which(backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "float32", "complex64"])
 def test_dtypes_stay(backend, dtype):
-    """What only moves elements keeps their dtype, also where zeros are put beside them."""
+    """Moves of elements keep the dtype, also where zeros are put beside them."""
     t = tensors((x > 3).astype(dtype), backend)
     moved = [
         ops.pad(t, 1), ops.tile(t, 2), ops.repeat(t, 2), ops.rot90(t), ops.tril(t), ops.triu(t, 1), ops.diag(t),
@@ -173,7 +173,7 @@ def test_one_tensor_is_taken_apart(backend, op):
 
 @pytest.mark.parametrize("backend", ["numpy", "jax", "tensorflow"])
 def test_variables_as_positions(backend):
-    """What ``argmax`` and its like give of a variable is itself a variable, and a position."""
+    """The result of ``argmax`` and its like of a variable is itself a variable, and a position."""
     v = Variable(tensors(x, backend), requires_grad=True)
     rows = ops.argmax(v, axis=0)
     picked = v[rows, [0, 1, 2, 3]]

@@ -1,4 +1,4 @@
-"""What `import gradops` imports: NumPy, and of the rest what is quick; no time is measured here."""
+"""The modules that `import gradops` imports: NumPy, and of the rest what is quick; no time is measured here."""
 
 import subprocess
 import sys

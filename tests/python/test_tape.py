@@ -424,7 +424,7 @@ def test_a_pass_from_a_missing_gradient_is_taken_up_again():
 
 
 def test_a_pass_broken_off_by_a_leafs_hook_is_taken_up_again():
-    """What was computed is not computed again, and hooks that have run do not run again."""
+    """No value is computed twice, and no hook runs twice."""
     x, y = (Variable(np.array([1.0, 2.0]), requires_grad=True) for _ in range(2))
     calls = []
 

@@ -60,7 +60,7 @@ def test_functions():
 
 
 class Client:
-    """What compatible clients have in common."""
+    """The common part of compatible clients."""
 
     api_key = KEY
 

@@ -1,4 +1,4 @@
-"""What afnio and textgrad promise of their tapes and optimisers, one by one, and what gradops does with each.
+"""The promises of afnio and textgrad about their tapes and optimisers, one by one, and what gradops does with each.
 
 Each promise is a function that tries it here. The table in ``docs/text.md`` is made of them:
 ``python tests/python/test_text_promises.py`` writes it, and a test compares.

@@ -712,7 +712,7 @@ def powers(lib):
 
 @pytest.mark.filterwarnings("ignore:Using backward", "ignore:(divide by zero|invalid value) encountered in power")
 @pytest.mark.parametrize("run", SCENARIOS, ids=lambda f: f.__name__)
-def test_same(run):
+def test_the_tape_behaves_as_torch(run):
     want, got = plain(run(TORCH)), plain(run(TAPE))
     same(got, want)
 

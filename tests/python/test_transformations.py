@@ -76,7 +76,7 @@ def table(ways: dict):
 
 
 def check(ways: dict, flow: str, way: str, backend: str):
-    """What a way gives is a derivative of the flow, told by its shape and the vector it is multiplied by."""
+    """The result of each way is a derivative of the flow, told by its shape and the vector it is multiplied by."""
     run, wanted, *refusal = ways[way]
     f, first, second = FLOWS[flow]
     convert = backends.by_name(backend).convert

@@ -18,7 +18,7 @@ from gradops import backends, ops
 
 WAYS = ("torch.func.vmap", "torch.func.jvp", "jax.vmap", "jax.jvp", "tf.vectorized_map", "ops.vectorized_map")
 OF_VALUES = re.compile("inside a trace|values of `segment_ids` are not known|one known number|StagingError")
-"""What an op says whose result's shape follows from values: a transformation has none."""
+"""The refusal of an op whose result's shape follows from values: a transformation has none."""
 BACKEND = {"torch": "torch", "jax": "jax", "tf": "tensorflow", "ops": "numpy"}
 
 

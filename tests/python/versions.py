@@ -1,4 +1,4 @@
-"""What older versions of the libraries lack: said where a test asks for it, in docs/versions.md for users."""
+"""The gaps of older versions of the libraries: said where a test asks for it, in docs/versions.md for users."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def numbers(version: str) -> list[int]:
 
 
 def older(library: str, than: str) -> bool:
-    """Whether a library is there in a version before ``than``."""
+    """True if a library is there in a version before ``than``."""
     try:
         return numbers(metadata.version(library)) < numbers(than)
     except metadata.PackageNotFoundError:
@@ -21,7 +21,7 @@ def older(library: str, than: str) -> bool:
 
 
 ONE_GRAPH = not older("torch", "2.12")
-"""Whether ``torch.compile`` keeps a custom gradient in one graph; before, it breaks the graph there."""
+"""True if ``torch.compile`` keeps a custom gradient in one graph; before, it breaks the graph there."""
 
 
 def needs(library: str, since: str, reason: str) -> None:

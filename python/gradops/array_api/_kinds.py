@@ -173,7 +173,7 @@ def iinfo(type, /) -> iinfo_object:
 
 
 class Info:
-    """What the namespace can do: the result of ``__array_namespace_info__()``."""
+    """The abilities of the namespace: the result of ``__array_namespace_info__()``."""
 
     def capabilities(self) -> dict[str, Any]:
         """Masks and functions whose results' shapes depend on values work; no number of dimensions is too many."""

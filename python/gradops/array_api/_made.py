@@ -60,7 +60,7 @@ def _check_copy(name: str, copy) -> None:
 
 
 def _buffer(obj):
-    """What has memory as NumPy's array of it."""
+    """An object that has memory, as NumPy's array of it."""
     try:
         return np.asarray(memoryview(obj))
     except TypeError:

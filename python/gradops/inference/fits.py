@@ -430,7 +430,7 @@ class Fit:
         return self.theta[k] + np.array(sorted(found)), np.array([found[by] for by in sorted(found)])
 
     def _excess(self, k: int) -> Callable[[float], float]:
-        """What the least value grows by where a parameter is moved, by a search from the last place."""
+        """The growth of the least value where a parameter is moved, by a search from the last place."""
         others, (lower, upper) = np.delete(self.theta, k), (np.delete(b, k) for b in self._bounds)
 
         def excess(by: float) -> float:

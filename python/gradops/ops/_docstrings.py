@@ -17,7 +17,7 @@ SECTIONS = ("Args", "Returns", "Raises", "Gradient", "Examples", "See Also")
 
 
 PARAMETERS = {"data_format": '``"channels_last"`` (also None) or ``"channels_first"``.'}
-"""What a parameter is in each op that has it."""
+"""The meaning of parameters that many ops have."""
 
 
 def completed(function: Callable, arguments: Mapping[str, str], **texts: str) -> str:

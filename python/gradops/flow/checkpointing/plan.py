@@ -58,7 +58,7 @@ class Plan:
 
     @staticmethod
     def memory(array) -> Any:
-        """What tells arrays that share memory."""
+        """The key of the memory that arrays share."""
         raise NotImplementedError
 
     @staticmethod

@@ -43,7 +43,7 @@ class Result(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What :class:`Tiles` runs.
+    """The program that :class:`Tiles` runs.
 
     Attributes:
         words: for the machine.

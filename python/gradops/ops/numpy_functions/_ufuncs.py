@@ -27,7 +27,7 @@ CALLS: dict[np.ufunc, Callable] = {
         """.split()
     )
 }
-"""What a ufunc is; looked up at its call, and SciPy's entered as they are called."""
+"""The meaning of each ufunc; looked up at its call, and SciPy's entered as they are called."""
 
 REDUCTIONS: dict[Any, tuple] = {
     np.add: (np.sum, np.cumsum),

@@ -88,7 +88,7 @@ Gradient:
     freeze = __call__
 
     kind = ""
-    """What its entropy is called."""
+    """The name of its entropy."""
     rvs_text = ""
     gradient = ""
 
