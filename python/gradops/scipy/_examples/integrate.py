@@ -17,7 +17,8 @@ simpson(y) at y = np.array([1.0, 2.0, 4.0]) -> [0.333333 1.333333 0.333333]
 cumulative_simpson(y) by y = np.array([1.0, 2.0, 4.0]) -> [[ 0.416667  0.666667 -0.083333]
      [ 0.333333  1.333333  0.333333]]
 romb(y) at y = np.array([1.0, 2.0, 4.0]) -> [0.333333 1.333333 0.333333]
-also newton_cotes lebedev_rule
+newton_cotes: ops.sum(integrate.newton_cotes(2)[0] * y) at y = np.array([1.0, 2.0, 4.0]) -> [0.333333 1.333333 0.333333]
+also lebedev_rule
 
 see gradops.ops.scan
 solve_ivp

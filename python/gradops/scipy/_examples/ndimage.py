@@ -48,7 +48,9 @@ center_of_mass(x, [1, 1, 2], 1)[0] at x = np.array([1.0, 3.0, 4.0]) -> [-0.1875 
 maximum(x, [1, 1, 2], 1) at x = np.array([1.0, 3.0, 4.0]) -> [0. 1. 0.]
 minimum(x, [1, 1, 2], 1) at x = np.array([1.0, 3.0, 4.0]) -> [1. 0. 0.]
 median(x, [1, 1, 2], 1) at x = np.array([1.0, 3.0, 4.0]) -> [0.5 0.5 0. ]
-also extrema maximum_position minimum_position histogram
+maximum_position: x[ndimage.maximum_position(ops.stop_gradient(x))] at x = np.array([1.0, 3.0, 2.0]) -> [0. 1. 0.]
+minimum_position: x[ndimage.minimum_position(ops.stop_gradient(x))] at x = np.array([1.0, 3.0, 2.0]) -> [1. 0. 0.]
+also extrema histogram
 
 see gradops.scipy.fft.fft
 fourier_gaussian([4.0, 2.0, 2.0], sigma)[1] at sigma = 0.5 -> -2.535062
@@ -85,6 +87,7 @@ also binary_erosion binary_dilation binary_opening binary_closing binary_hit_or_
 also binary_fill_holes binary_propagation generate_binary_structure iterate_structure
 
 see gradops.scipy.ndimage.sum
-also label find_objects value_indices watershed_ift
+label: ndimage.sum(x, ndimage.label([1, 1, 0, 1])[0], 2) at x = np.arange(4.0) -> [0. 0. 0. 1.]
+also find_objects value_indices watershed_ift
 also distance_transform_edt distance_transform_cdt distance_transform_bf
 """

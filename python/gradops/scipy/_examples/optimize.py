@@ -57,5 +57,9 @@ rosen_hess_prod([1.0, 2.0], p) by p = np.array([1.0, 2.0]) -> [[ 402. -400.]
      [-400.  200.]]
 
 see gradops.scipy.optimize.nnls
-also linear_sum_assignment
+linear_sum_assignment
+    >>> least = lambda cost: cost[optimize.linear_sum_assignment(ops.stop_gradient(cost))].sum()
+    >>> print(gradops.grad(least)(np.array([[3.0, 1.0], [2.0, 4.0]])))
+    [[0. 1.]
+     [1. 0.]]
 """

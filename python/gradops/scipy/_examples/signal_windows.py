@@ -14,7 +14,8 @@ kaiser(4, beta) by beta = 5.0 -> [-0.032797 -0.044792 -0.044792 -0.032797]
 also get_window kaiser_bessel_derived
 
 see gradops.scipy.signal.windows.general_cosine
-also hann hamming blackman blackmanharris nuttall flattop bartlett barthann triang parzen bohman boxcar cosine tukey
+hann: ops.sum(windows.hann(3) * x) ** 2 at x = np.array([1.0, 2.0, 4.0]) -> [0. 4. 0.]
+also hamming blackman blackmanharris nuttall flattop bartlett barthann triang parzen bohman boxcar cosine tukey
 
 see gradops.scipy.signal.windows.kaiser
 also chebwin taylor dpss lanczos

@@ -232,11 +232,27 @@ eval_sh_legendre(3, x) at x = 0.3 -> -0.6
 eval_sh_jacobi(3, 2.0, 1.5, x) at x = 0.3 -> -0.005
 
 see gradops.scipy.integrate.fixed_quad
-also roots_legendre p_roots roots_sh_legendre ps_roots
+roots_legendre
+    >>> nodes, weights = special.roots_legendre(4)  # the integral of exp(a * x) from -1 to 1
+    >>> print(gradops.grad(lambda a: ops.sum(weights * ops.exp(a * nodes)))(1.0).round(6))
+    0.735757
+roots_hermitenorm
+    >>> nodes, weights = special.roots_hermitenorm(8)  # the mean of exp(s * z) of normal z
+    >>> print(gradops.grad(lambda s: ops.sum(weights * ops.exp(s * nodes)) / np.sqrt(2 * np.pi))(0.5).round(6))
+    0.566574
+roots_genlaguerre
+    >>> nodes, weights = special.roots_genlaguerre(12, 1.0)  # the mean of log(1 + s * x) of gamma x of shape 2
+    >>> print(gradops.grad(lambda s: ops.sum(weights * ops.log1p(s * nodes)))(0.5).round(6))
+    0.890629
+roots_jacobi
+    >>> nodes, weights = special.roots_jacobi(4, 1.0, 2.0)  # the integral of (1 - x) * (1 + x)**2 * exp(a * x)
+    >>> print(gradops.grad(lambda a: ops.sum(weights * ops.exp(a * nodes)))(1.0).round(6))
+    0.612763
+also p_roots roots_sh_legendre ps_roots
 also roots_chebyt t_roots roots_chebyu u_roots roots_chebyc c_roots roots_chebys s_roots
 also roots_sh_chebyt ts_roots roots_sh_chebyu us_roots
-also roots_gegenbauer cg_roots roots_jacobi j_roots roots_sh_jacobi js_roots
-also roots_laguerre l_roots roots_genlaguerre la_roots roots_hermite h_roots roots_hermitenorm he_roots
+also roots_gegenbauer cg_roots j_roots roots_sh_jacobi js_roots
+also roots_laguerre l_roots la_roots roots_hermite h_roots he_roots
 
 mathieu_a(2, q) at q = 0.5 -> 0.391224
 mathieu_b(2, q) at q = 0.5 -> -0.083153
