@@ -83,24 +83,24 @@ gauss_spline(t, 3) at t = 0.3 -> -0.543355
 also unit_impulse max_len_seq
 
 see gradops.scipy.signal.lfilter gradops.scipy.signal.sosfilt gradops.scipy.signal.freqz
-butter: signal.lfilter(*signal.butter(2, 0.3), x)[2] at x = np.array([1.0, 2.0, 4.0]) -> [0.36481  0.360253 0.131106]
-cheby1: signal.lfilter(*signal.cheby1(2, 1.0, 0.3), x)[2] at x = np.array([1.0, 2.0, 4.0]) -> [0.380319 0.383369 0.138225]
-cheby2: signal.lfilter(*signal.cheby2(2, 40.0, 0.3), x)[2] at x = np.array([1.0, 2.0, 4.0]) -> [0.031275 0.015995 0.013729]
-ellip: signal.lfilter(*signal.ellip(2, 1.0, 40.0, 0.3), x)[2] at x = np.array([1.0, 2.0, 4.0]) -> [0.37991  0.378889 0.144476]
-bessel: signal.lfilter(*signal.bessel(2, 0.3), x)[2] at x = np.array([1.0, 2.0, 4.0]) -> [0.325325 0.326166 0.121195]
-iirfilter: signal.lfilter(*signal.iirfilter(2, 0.3, btype="low"), x)[2] at x = np.array([1.0, 2.0, 4.0]) -> [0.36481  0.360253 0.131106]
-iirdesign: signal.lfilter(*signal.iirdesign(0.2, 0.5, 1.0, 20.0), x)[2] at x = np.array([1.0, 2.0, 4.0]) -> [0.288153 0.184361 0.143172]
-iirnotch: signal.lfilter(*signal.iirnotch(0.3, 5.0), x)[2] at x = np.array([1.0, 2.0, 4.0]) -> [ 0.058184 -0.092759  0.913636]
-iirpeak: signal.lfilter(*signal.iirpeak(0.3, 5.0), x)[2] at x = np.array([1.0, 2.0, 4.0]) -> [-0.058184  0.092759  0.086364]
-iircomb: signal.lfilter(*signal.iircomb(0.5, 5.0), x)[2] at x = np.array([1.0, 2.0, 4.0]) -> [0.       0.       0.754763]
+butter: signal.lfilter(*signal.butter(2, 0.3), x)[2] at x = np.ones(3) -> [0.36481  0.360253 0.131106]
+cheby1: signal.lfilter(*signal.cheby1(2, 1.0, 0.3), x)[2] at x = np.ones(3) -> [0.380319 0.383369 0.138225]
+cheby2: signal.lfilter(*signal.cheby2(2, 40.0, 0.3), x)[2] at x = np.ones(3) -> [0.031275 0.015995 0.013729]
+ellip: signal.lfilter(*signal.ellip(2, 1.0, 40.0, 0.3), x)[2] at x = np.ones(3) -> [0.37991  0.378889 0.144476]
+bessel: signal.lfilter(*signal.bessel(2, 0.3), x)[2] at x = np.ones(3) -> [0.325325 0.326166 0.121195]
+iirfilter: signal.lfilter(*signal.iirfilter(2, 0.3, btype="low"), x)[1] at x = np.ones(2) -> [0.360253 0.131106]
+iirdesign: signal.lfilter(*signal.iirdesign(0.2, 0.5, 1.0, 20.0), x)[1] at x = np.ones(2) -> [0.184361 0.143172]
+iirnotch: signal.lfilter(*signal.iirnotch(0.3, 5.0), x)[2] at x = np.ones(3) -> [ 0.058184 -0.092759  0.913636]
+iirpeak: signal.lfilter(*signal.iirpeak(0.3, 5.0), x)[2] at x = np.ones(3) -> [-0.058184  0.092759  0.086364]
+iircomb: signal.lfilter(*signal.iircomb(0.5, 5.0), x)[2] at x = np.ones(3) -> [0.       0.       0.754763]
 also gammatone
 
 see gradops.scipy.signal.convolve gradops.scipy.signal.upfirdn
-firwin: signal.convolve(x, signal.firwin(3, 0.3))[2] at x = np.array([1.0, 2.0, 4.0]) -> [0.060379 0.879242 0.060379]
-firwin2: signal.convolve(x, signal.firwin2(3, [0, 0.5, 1], [1, 1, 0]))[2] at x = np.array([1.0, 2.0, 4.0]) -> [0.017071 0.75     0.017071]
-firls: signal.convolve(x, signal.firls(3, [0, 0.3, 0.6, 1], [1, 1, 0, 0]))[2] at x = np.array([1.0, 2.0, 4.0]) -> [0.29486  0.466661 0.29486 ]
-remez: signal.convolve(x, signal.remez(3, [0.0, 0.1, 0.3, 0.5], [1.0, 0.0]))[2] at x = np.array([1.0, 2.0, 4.0]) -> [0.276393 0.361803 0.276393]
-savgol_coeffs: signal.convolve(x, signal.savgol_coeffs(3, 1))[2] at x = np.array([1.0, 2.0, 4.0]) -> [0.333333 0.333333 0.333333]
+firwin: signal.convolve(x, signal.firwin(3, 0.3))[2] at x = np.ones(3) -> [0.060379 0.879242 0.060379]
+firwin2: signal.convolve(x, signal.firwin2(3, [0, 0.5, 1], [1, 1, 0]))[1] at x = np.ones(2) -> [0.75     0.017071]
+firls: signal.convolve(x, signal.firls(3, [0, 0.3, 0.6, 1], [1, 1, 0, 0]))[1] at x = np.ones(2) -> [0.466661 0.29486 ]
+remez: signal.convolve(x, signal.remez(3, [0, 0.1, 0.3, 0.5], [1, 0]))[1] at x = np.ones(2) -> [0.361803 0.276393]
+savgol_coeffs: signal.convolve(x, signal.savgol_coeffs(3, 1))[2] at x = np.ones(3) -> [0.333333 0.333333 0.333333]
 also minimum_phase kaiserord kaiser_beta kaiser_atten
 
 see gradops.scipy.signal.butter
@@ -115,7 +115,7 @@ see gradops.scipy.ndimage.maximum_filter
 find_peaks: x[signal.find_peaks(ops.stop_gradient(x))[0]].sum() at x = np.array([1.0, 4.0, 2.0]) -> [0. 1. 0.]
 argrelmax: x[signal.argrelmax(ops.stop_gradient(x))].sum() at x = np.array([1.0, 4.0, 2.0]) -> [0. 1. 0.]
 argrelmin: x[signal.argrelmin(ops.stop_gradient(x))].sum() at x = np.array([4.0, 1.0, 2.0]) -> [0. 1. 0.]
-argrelextrema: x[signal.argrelextrema(ops.stop_gradient(x), np.greater)].sum() at x = np.array([1.0, 4.0, 2.0]) -> [0. 1. 0.]
+argrelextrema: x[signal.argrelextrema(ops.stop_gradient(x), np.greater)].sum() at x = np.eye(3)[1] -> [0. 1. 0.]
 also find_peaks_cwt peak_prominences peak_widths
 
 see gradops.scipy.signal.windows.kaiser
