@@ -406,3 +406,13 @@ def test_bad_sparse_hessians():
     with pytest.raises(GradientError, match="scalar"):
         functional.SparseHessian(ops.sin, x)
     assert repr(functional.SparseHessian(banded, x)) == "<gradops sparse Hessian, 3 x 3, 7 elements, 2 colours>"
+
+
+def test_a_sparse_hessian_holds_where_a_constant_was_0():
+    def walk(phi, scale, u):
+        return ops.sum((u[1:] - phi * u[:-1]) ** 2 * scale[0])
+
+    u = np.arange(4.0)
+    found = functional.SparseHessian(walk, (0.0, np.zeros(1), u), 2)
+    wanted = functional.hessian(lambda u: walk(0.5, np.ones(1), u), u)
+    np.testing.assert_allclose(found(0.5, np.ones(1), u).toarray(), wanted, 1e-12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -84,14 +85,13 @@ class SparseHessian:
                 f"`SparseHessian`: `argnums` must be positions among {len(inputs)} inputs; got {argnums}.",
                 argument="argnums",
             )
-        at = Point(Flat(self._of_chosen(inputs), (), False), self._chosen(inputs), "SparseHessian")
+        at = Point(Flat(self._of_chosen(func, inputs), (), False), self._chosen(inputs), "SparseHessian")
         numpy = at.backend.is_tensor_type(np.ndarray)
         size = sum(ops.size(x) for x in at.leaves)
         if pattern is None and not numpy:
             pattern = np.ones((size, size), bool)
         if pattern is None:
-            xs = sparse.arrays(at, False)
-            found = sparse.program(at.given, "hvp", hvp, xs, xs).analysis
+            found = self._found(inputs, sparse.arrays(at, False))
         else:
             found = sparse.Found(sparse.csc(pattern, None).astype(bool), [], False, None, True)
             if found.pattern.shape != (size, size):
@@ -108,16 +108,35 @@ class SparseHessian:
     def _chosen(self, inputs) -> tuple:
         return tuple(inputs[k] for k in self.argnums)
 
-    def _of_chosen(self, inputs) -> Callable:
+    def _of_chosen(self, func: Callable, inputs) -> Callable:
         """The function of the arguments to differentiate by, the others as they are in ``inputs``."""
         given = list(inputs)
 
-        def func(*xs):
+        def of_chosen(*xs):
             for k, x in zip(self.argnums, xs):
+                given[k] = x
+            return func(*given)
+
+        return of_chosen
+
+    def _found(self, inputs, xs) -> Any:
+        """What is found of the function, whatever the values of its numbers: a constant of 0 would cut dependences."""
+        rest = [
+            k for k, x in enumerate(inputs) if k not in self.argnums and isinstance(data_of(x), (np.ndarray, float))
+        ]
+        numbers = [np.asarray(data_of(inputs[k])) for k in rest]
+
+        def flat(*parts):
+            given = list(inputs)
+            for k, x in zip((*self.argnums, *rest), parts):
                 given[k] = x
             return self.func(*given)
 
-        return func
+        def product(func, all_parts, vs):
+            count = len(xs)
+            return hvp(lambda *parts: func(*parts, *all_parts[count:]), tuple(all_parts[:count]), tuple(vs))
+
+        return sparse.program(Flat(flat, (), False), "hvp", product, [*xs, *numbers], xs).analysis
 
     def values(self, *inputs):
         """The elements in the order of :attr:`pattern`, by columns and in each by rows.
@@ -134,7 +153,7 @@ class SparseHessian:
         return self._compiled(*inputs)
 
     def _values(self, *inputs):
-        func, xs = self._of_chosen(inputs), self._chosen(inputs)
+        func, xs = self._of_chosen(self.func, inputs), self._chosen(inputs)
         if not self.count:
             return ops.reshape(xs[0], (-1,))
 
