@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable
 from operator import attrgetter
@@ -49,5 +50,6 @@ def _of(path: str, function: Callable, call: Callable | None) -> Callable:
 
     of_arrays.__name__ = of_arrays.__qualname__ = path.rpartition(".")[2]
     of_arrays.__doc__ = f"As :func:`numpy.{path}`, of the arrays of any of the libraries."
-    of_arrays.__signature__ = inspect.signature(call or function)  # type: ignore[attr-defined]
+    with contextlib.suppress(ValueError):  # older NumPy's functions of C have none
+        of_arrays.__signature__ = inspect.signature(call or function)  # type: ignore[attr-defined]
     return of_arrays
