@@ -201,9 +201,10 @@ def _at_place(loss, xs: list, place: int, x):
 UNNATURAL = {"nextafter"}  # a step of one unit in the last place, whose gradient is 0
 
 
-@pytest.mark.parametrize(
-    "name", sorted(name for name in record._derivatives if is_own(registry[name]) and name not in UNNATURAL)
-)
+DERIVATIVES = sorted(name for name in record._derivatives if is_own(registry[name]) and name not in UNNATURAL)
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
 @quietly
 def test_derivatives_are_those_of_differences(name):
     entry = registry[name]

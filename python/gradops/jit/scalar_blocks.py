@@ -171,6 +171,8 @@ class Block:
     @property
     def rows(self) -> np.ndarray:
         """A row of each operation."""
+        # A view of words that may still grow: it is for the moment, and a caller that kept it would make the next
+        # operation that is written down a BufferError.
         return np.frombuffer(self._words, np.intc).reshape(-1, WIDTH)[self._start : self._stop]
 
     @property
@@ -206,6 +208,8 @@ class Block:
         """
         rows = self.rows
         _, places, *operands = rows.T.tolist()
+        # From the last to the first, as operands are results of earlier operations. Place 0, which stands for an
+        # operand that an operation does not have, is no value's, so that it may be marked like the others.
         for place, x, y, z in zip(places[::-1], *[column[::-1] for column in operands]):
             if is_needed[place]:
                 is_needed[x] = is_needed[y] = is_needed[z] = 1

@@ -75,6 +75,7 @@ vector.done:
   %next.long = getelementptr i32, ptr %at, i64 {long}
   br label %dispatch
 
+; The positions of a gather follow its words, so the next instruction is as far as there are positions.
 gather:
   %g.at = getelementptr i32, ptr %at, i64 {long}
   br label %gather.loop
@@ -156,6 +157,7 @@ scalar.store:
   %s.to = getelementptr double, ptr %memory, i64 %s.out
   %s.to[%s.o] = double %s.x
   br label %short.done
+; A position is compared without a sign: one that is still below 0 is beyond every size.
 scalar.index:
 {index}
   %i.i = i64 %memory[%i.a]
@@ -172,6 +174,8 @@ scalar.require:
   %require.x = double %memory[%require.out]
   %require.true = fcmp une double %require.x, 0.0
   br i1 %require.true, label %short.done, label %failed
+; The machine returns so that Python can run a kernel on the memory: exceptions and the kernel's number in one word.
+; It begins again, with clear flags, behind this instruction.
 scalar.outside:
 {outside}
   %outside.test = ptr %functions[1]
@@ -180,6 +184,7 @@ scalar.outside:
   %outside.both = or i32 %outside.raised, %outside.number
   %outside.r = or i32 %outside.both, {waiting}
   ret i32 %outside.r
+; The comparison comes before the step, so the counter ends on its last number, and a body runs once at least.
 scalar.again:
 {again}
   %again.p = getelementptr double, ptr %memory, i64 %again.out
@@ -309,6 +314,7 @@ define internal i1 @differs(double %m, double %y) alwaysinline {{
   %r = and i1 %other, %some
   ret i1 %r
 }}
+; C's remainder has the dividend's sign, Python's and NumPy's the divisor's, also where it is 0.
 define internal double @remainder(double %x, double %y, ptr %functions) noinline {{
   %m = call double @fmod(double %x, double %y, ptr %functions)
   %zero = fcmp oeq double %m, 0.0
@@ -319,6 +325,8 @@ define internal double @remainder(double %x, double %y, ptr %functions) noinline
   %r = select i1 %zero, double %signed, double %nonzero
   ret double %r
 }}
+; As NumPy divides: the quotient of what is left without the remainder, to the nearest whole number, as a rounding may
+; have put it just below.
 define internal double @floor_divided(double %x, double %y, ptr %functions) noinline {{
   %none = fcmp oeq double %y, 0.0
   %quotient = fdiv double %x, %y
@@ -343,6 +351,7 @@ divide:
   ret double %r
 }}
 
+; A NaN is kept: it is neither larger nor smaller than what follows.
 define internal double @top(ptr %a, i64 %n, i64 %stride) alwaysinline {{
 entry:
   %first = load double, ptr %a
@@ -394,6 +403,7 @@ define internal double @log(double %x, ptr %functions) alwaysinline {{
   %r = call double %log(double %x)
   ret double %r
 }}
+; Of an infinite largest number the differences would be NaN; it is the result itself.
 define internal double @logsumexp(ptr %a, i64 %n, i64 %stride, ptr %functions) noinline {{
   %m = call double @top(ptr %a, i64 %n, i64 %stride)
   %size = call double @llvm.fabs.f64(double %m)
@@ -612,7 +622,8 @@ define internal void @product(ptr %x, ptr %y, ptr %out, i64 %m, i64 %k, i64 %n, 
 }}
 """
 
-# LAPACK's exceptions are taken back, as NumPy warns of none.
+# LAPACK's exceptions are taken back, as NumPy warns of none. LAPACK says by its `info` that a pivot is exactly 0; the
+# program ends there (`require`), and NumPy raises its error.
 _FACTOR = """
 define internal void @factor(ptr %matrix, ptr %rows, ptr %regular, ptr %sign, i64 %n, ptr %functions) noinline {{
 {sizes}
@@ -674,6 +685,8 @@ _ROUTINE = """
   %f = ptr %functions[{number}]
 """
 
+# The flags of the processor are those of all since the machine began, so only those may be cleared that the call in
+# between has added.
 _BEFORE = """
   %test = ptr %functions[1]
   %before = call i32 %test(i32 {exceptions})

@@ -120,6 +120,9 @@ class Shortened:
         second = self._reader[i]
         fits = _IS_OF_TWO[name[second]]
         i, second = i[fits], second[fits]
+        # Of a chain of operations, each of which reads the one before, neighbouring pairs share an operation and cannot
+        # both be joined. Products with the sums that read them go first: a product is never the second one of such a
+        # pair. Where there are none left, those go that end no pair themselves.
         heads = _IS_PRODUCT[name[i]] & _IS_SUM[name[second]]
         if not heads.any():
             of_pairs = np.zeros(self._count, bool)

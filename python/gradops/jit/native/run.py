@@ -267,6 +267,8 @@ def _slot(start: int, value) -> tuple:
 def is_warned_of(raised: int) -> bool:
     """True if NumPy does anything about one of the floating-point exceptions."""
     handled = dict(np.geterr())
+    # The machine's flags are of all that it did; NumPy's settings, in which the user may have said to be silent, are
+    # those of the thread at this moment.
     return any(raised & flag and handled[name] != "ignore" for name, flag in exceptions().items())
 
 

@@ -96,6 +96,9 @@ class Tiles:
         return self._computed(arrays)
 
     def _computed(self, arrays) -> list:
+        # A call has memory of its own, as several threads may call a program at once. An array whose elements do not
+        # lie side by side is copied; the copies and the results are held until all tiles are done, as the machine has
+        # only their addresses.
         plan = self._plan
         try:
             state = self._free.pop()
@@ -119,6 +122,7 @@ class Tiles:
             else:
                 results.append(None)
         raised = state.run(self._machine, (held, results))
+        # The tiles wrote to results and rooms alone, never to an argument, so NumPy can do it all again.
         if raised and is_warned_of(raised):
             results = self._replayed(arrays)
         else:
