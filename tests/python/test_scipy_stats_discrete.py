@@ -246,3 +246,17 @@ def test_numpys_counts_beside_parameters_of_another_library(name, backend):
         assert backends.of(found).name == backend
         expected = getattr(own, method)(k, *[ops.convert_to_numpy(x) for x in parameters])
         np.testing.assert_allclose(ops.convert_to_numpy(found), expected, 1e-10, 1e-12)
+
+
+@pytest.mark.parametrize("method", ["pmf", "logpmf", "cdf", "logcdf", "sf", "logsf"])
+@pytest.mark.parametrize(
+    ("family", "shapes"), [("binom", (5.0,)), ("binom", (0.0,)), ("bernoulli", ()), ("nbinom", (2.0,)), ("geom", ())]
+)
+def test_sure_outcomes_have_no_slope_outside_of_the_support(family, shapes, method):
+    """Where the probability is 0 or 1, logarithms of the numbers inside have infinite slopes."""
+    function = getattr(getattr(stats, family), method)
+    bounded = family in ("binom", "bernoulli")
+    for k in (-2.0, -1.0, 7.0) if bounded else (-2.0, -1.0):
+        for p in (0.0, 1.0) if bounded else (1.0,):
+            slope = gradops.grad(lambda p, k=k: function(k, *shapes, p))
+            assert (slope(p), gradops.grad(slope)(p)) == (0, 0), (k, p)

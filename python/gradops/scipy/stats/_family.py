@@ -302,7 +302,8 @@ Gradient:
         outside = False if self.everywhere and is_single(z) else below | above
         if all_so(outside) is False:
             return marked(valid, self._tail(z, lower, as_log, *shapes))
-        value = self._tail(self._within(outside, x, z, shapes, rest), lower, as_log, *shapes)
+        z = self._within(outside, x, z, shapes, rest)
+        value = self._tail(z, lower, as_log, *self._sloping(outside, z, shapes))
         none, all_of_it = (-math.inf, 0.0) if as_log else (0.0, 1.0)
         first, last = (none, all_of_it) if lower else (all_of_it, none)
         return marked(valid, ops.where(below, first, ops.where(above, last, value)))
@@ -313,6 +314,10 @@ Gradient:
         if is_single(z):
             return ops.where(outside, inner, z)
         return self._standard(ops.where(outside, moved(inner, *rest), x), rest)
+
+    def _sloping(self, outside, z, shapes):
+        """The shapes; others outside of the support, as slopes may be infinite at their ends: 0 of them is NaN."""
+        return safe(~outside, shapes, self.inside[1:], z) if self.inside else shapes
 
     def _inverse(self, q, lower: bool, as_log: bool, *args):
         (q,), shapes, rest, valid = self._parameters((q,), args)

@@ -89,6 +89,8 @@ class _Bernoulli(Discrete):
     def _inner(self, p):
         return 1.0  # whose tail has the power 0: it has a slope also where its base is 0
 
+    inside = (1.0, 0.5)
+
     def _logpmf(self, k, p):
         return times_log(k, p) + times_log1m(1 - k, p)
 
