@@ -147,13 +147,13 @@ op_stop_gradient <- function(variable) {
 #' @rdname op_stop_gradient
 #' @export
 op_scaled_gradient <- function(x, scale) {
-  call_op("scaled_gradient", operand(x), operand(scale))
+  several(call_op("scaled_gradient", operand(x), operand(scale)))
 }
 
 #' @rdname op_stop_gradient
 #' @export
 op_scaled_gradient_ext <- function(x, scale, shift = NULL, scale_shift_by_sum_over_axis = NULL) {
-  call_op("scaled_gradient_ext", operand(x), operand(scale), operand(shift), scale_shift_by_sum_over_axis)
+  several(call_op("scaled_gradient_ext", operand(x), operand(scale), operand(shift), scale_shift_by_sum_over_axis))
 }
 
 #' Ask for gradients in place

@@ -29,6 +29,7 @@ test_that("arguments to differentiate by go by name, too", {
 test_that("a list of tensors is scaled as one", {
   slopes <- gradient(function(p) {
     p <- op_scaled_gradient(p, -0.5)
+    expect_named(p, c("w", "b"))
     sum(p$w) * p$b
   }, list(w = c(1, 2), b = 3))
   expect_equal(slopes, list(w = c(-1.5, -1.5), b = -1.5))
