@@ -306,13 +306,7 @@ of_parameters <- function(f, layout, is_list, data) {
 
 # Numbers, one for each parameter, in the form of the start.
 like_start <- function(x, parameters) {
-  if (!parameters$is_list) {
-    return(stats::setNames(x, parameters$names))
-  }
-  utils::relist(x, lapply(parameters$start, function(part) {
-    storage.mode(part) <- "double"
-    part
-  }))
+  if (parameters$is_list) arranged(x, parameters$layout) else stats::setNames(x, parameters$names)
 }
 
 check_has_effects <- function(parameters) {

@@ -170,3 +170,13 @@ test_some("profiled parameters and means of reports are RTMB's", {
   fixed <- MakeADFun(f, start, silent = TRUE)
   expect_warning(sdreport(fixed, fixed$par, diag(9), bias.correct = TRUE), "without random effects")
 })
+
+test_that("arrays of parameters keep their dimensions", {
+  on.exit(detach("gradops:rtmb"))
+  attach_rtmb()
+  f <- function(p) sum((p$a - 1)^2) + sum(p$a[, , 2] - p$u)^2 + sum(p$u^2)
+  obj <- MakeADFun(f, list(a = array(0, c(2, 1, 2)), u = 1), random = "u", silent = TRUE)
+  obj$fn(obj$par + 1)
+  expect_equal(obj$env$parList()$a, array(1, c(2, 1, 2)))
+  expect_equal(dim(as.list(sdreport(obj), "Std")$a), c(2L, 1L, 2L))
+})
