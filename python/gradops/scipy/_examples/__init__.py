@@ -60,7 +60,9 @@ def show(module: str) -> None:
                 text = completed(value, {}, Raises=errors)
             if row.example:
                 text += f"\n\nExamples:\n{textwrap.indent(_imports(module, row.example) + row.example, INDENT)}"
-            others = ", ".join(f":func:`{name}`" for name in row.see)
+            others = ", ".join(
+                f":{'func' if inspect.isfunction(scope.get(name)) else 'obj'}:`{name}`" for name in row.see
+            )
             value.__doc__ = f"{text}\n\nSee Also:\n{textwrap.indent(textwrap.fill(f'{others}.', 112), INDENT)}"
 
 
