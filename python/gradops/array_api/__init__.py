@@ -26,8 +26,8 @@ See Also:
 import numpy as _np
 
 from .._names import namespace
-from . import _kinds, _made, _orders, fft, linalg
-from ._rows import functions
+from . import _creation, _dtypes, _signatures, fft, linalg
+from ._functions import functions
 
 __array_api_version__ = "2024.12"
 _FUNCTIONS = functions("""
@@ -42,10 +42,10 @@ tan tanh tensordot tile tril triu trunc unique_all unique_counts unique_inverse 
 zeros_like
 """)
 _OF_NO_ARRAY = {name: getattr(_np, name) for name in ("e", "inf", "nan", "newaxis", "pi")}
-_DTYPES = {name: _kinds.DType(name) for name in _kinds.NAMES}
-_WRITTEN = {name: getattr(module, name) for module in (_kinds, _made, _orders) for name in module.__all__}
+_DTYPES = {name: _dtypes.DType(name) for name in _dtypes.NAMES}
+_WRITTEN = {name: getattr(module, name) for module in (_dtypes, _creation, _signatures) for name in module.__all__}
 _NAMES = {**_OF_NO_ARRAY, **_DTYPES, **_FUNCTIONS, **_WRITTEN, "fft": fft, "linalg": linalg}
 globals().update(_NAMES)
-__array_namespace_info__ = _kinds.Info
+__array_namespace_info__ = _dtypes.Info
 __all__ = sorted([*_NAMES, "special"])
 __dir__, __getattr__ = namespace(__name__, later=("special",))

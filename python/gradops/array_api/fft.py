@@ -5,8 +5,8 @@ import numpy as _np
 from .._names import namespace
 from ..errors import ArgumentError, ArgumentTypeError, TypeOf
 from ..ops import _checks
-from . import _made
-from ._rows import functions
+from . import _creation
+from ._functions import functions
 
 _FUNCTIONS = functions(
     " ".join(
@@ -44,7 +44,7 @@ def _frequencies(name: str, n, d, dtype, device):
         found = getattr(_np.fft, name)(n, float(d)).tolist()
     except MemoryError as error:
         raise ArgumentError(f"`{name}`: there is no memory for `n`, {n}.", argument="n") from error
-    return _made.asarray(found, dtype=dtype, device=device)
+    return _creation.asarray(found, dtype=dtype, device=device)
 
 
 __all__ = sorted([*_FUNCTIONS, "fftfreq", "rfftfreq"])

@@ -1,7 +1,7 @@
 """The standard's extension for linear algebra."""
 
 from .._names import namespace
-from ._rows import functions
+from ._functions import functions
 
 _FUNCTIONS = functions(
     " ".join(

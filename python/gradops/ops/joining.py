@@ -103,10 +103,6 @@ def append(x1: Tensor, x2: Tensor, axis: Axis | None = None) -> Tensor:
     return concatenate([ravel(x1), ravel(x2)], 0) if axis is None else concatenate([x1, x2], axis)
 
 
-def _shape(x) -> tuple:
-    return shape(x)
-
-
 def _is_list(value) -> bool:
     return isinstance(value, (list, tuple)) or bool(getattr(value, "shape", ()))
 
@@ -254,7 +250,7 @@ def _check_unstack(op, x, num, axis) -> None:
     if num is None:
         return
     axis = check_axis(op.name, axis, check_rank(op.name, x, 1))
-    size = _shape(x)[axis]
+    size = shape(x)[axis]
     if not fits((integer(op.name, num, "num"),), (size,)):
         raise ArgumentError(f"`{op.name}`: `num` must be {size}, the size of the dimension; got {num}.", argument="num")
 
@@ -406,7 +402,7 @@ def _explain_split(op: str, x, indices_or_sections, axis) -> None:
     axis = check_axis(op, axis, check_rank(op, x, 1))
     if _is_list(indices_or_sections):
         return
-    count, size = integer(op, indices_or_sections, "indices_or_sections"), _shape(x)[axis]
+    count, size = integer(op, indices_or_sections, "indices_or_sections"), shape(x)[axis]
     if count < 1 or size % count:
         raise ArgumentError(
             f"`{op}`: `indices_or_sections` must divide the dimension of {size}, or be a list; got {count}.",
@@ -418,7 +414,7 @@ def _explain_split(op: str, x, indices_or_sections, axis) -> None:
 
 def _explain_join(op: str, axis, **tensors) -> None:
     (xs,) = tensors.values()
-    shapes = [_shape(x) for x in xs]
+    shapes = [shape(x) for x in xs]
     if not shapes:
         raise ArgumentError(f"`{op}`: needs at least one tensor.", argument=next(iter(tensors)))
     rank = len(shapes[0])

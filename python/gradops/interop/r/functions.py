@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...errors import ArgumentTypeError, TypeOf
-from . import memory, rpy2, threads
+from . import rpy2, rpy2_values, threads
 from .callbacks import Held, signature, without_defaults
 from .host import Outside, host_function
 
@@ -77,7 +77,7 @@ def as_numpy(value) -> Any:
     text ``str`` and ``NULL`` None. NA of integers and logicals is NaN.
     """
     rpy2.start()
-    return threads.call(memory.from_r, value)
+    return threads.call(rpy2_values.from_r, value)
 
 
 def as_r(value) -> Any:
@@ -87,7 +87,7 @@ def as_r(value) -> Any:
         ArgumentTypeError: an object that R has no value for.
     """
     rpy2.start()
-    return threads.call(memory.as_r, value)
+    return threads.call(rpy2_values.as_r, value)
 
 
 def call_in_thread(f: Callable, /, *args, **kwargs):

@@ -15,7 +15,7 @@ import warnings
 from typing import Any
 
 from ...errors import BackendError, RError
-from . import memory, reticulate, threads
+from . import reticulate, rpy2_values, threads
 
 threads.running_r.append("/rpy2/")
 _STACK = 1 << 26  # rpy2 turns R's own limit of the stack off
@@ -201,7 +201,7 @@ def call_r(f, args: tuple, kwargs: dict, raw: bool = False):
 
 def _call(f, args: tuple, kwargs: dict, raw: bool):
     rinterface = _rpy2("rpy2.rinterface")
-    arguments = rinterface.ListSexpVector([memory.as_r(value) for value in (*args, *kwargs.values())])
+    arguments = rinterface.ListSexpVector([rpy2_values.as_r(value) for value in (*args, *kwargs.values())])
     if kwargs:
         arguments.names = rinterface.StrSexpVector([""] * len(args) + list(kwargs))
     result = _helpers["call"](f, arguments)
@@ -209,4 +209,4 @@ def _call(f, args: tuple, kwargs: dict, raw: bool):
     if "message" in found:
         raise RError(found["message"][0], call=found["call"][0], classes=tuple(found["class"]))
     value = found["value"]
-    return (value if raw else memory.from_r(_helpers["plain"](value))), list(found["warnings"])
+    return (value if raw else rpy2_values.from_r(_helpers["plain"](value))), list(found["warnings"])

@@ -11,14 +11,14 @@ from .. import numpy as _numpy
 from ..errors import ArgumentTypeError, TypeOf
 from ..ops import _checks
 from ..ops.numpy_functions import is_ours
-from . import _kinds, _places
+from . import _devices, _dtypes
 
 __all__ = ["arange", "asarray", "broadcast_shapes", "empty", "eye", "from_dlpack", "full", "linspace", "ones", "zeros"]
 
 
 def _make(make: Callable, device, dtype, *arguments, **keywords):
-    named = None if dtype is None else _kinds.name_of(dtype)
-    return _places.made_at(device, make, *arguments, dtype=named, **keywords)
+    named = None if dtype is None else _dtypes.name_of(dtype)
+    return _devices.made_at(device, make, *arguments, dtype=named, **keywords)
 
 
 def asarray(obj, /, *, dtype=None, device=None, copy: bool | None = None):
@@ -38,20 +38,20 @@ def asarray(obj, /, *, dtype=None, device=None, copy: bool | None = None):
         The upstream gradient, cast to the dtype of ``obj``.
     """
     _check_copy("asarray", copy)
-    dtype = None if dtype is None else _kinds.name_of(dtype)
+    dtype = None if dtype is None else _dtypes.name_of(dtype)
     if not (is_ours(obj) or ops.is_tensor(obj)):
         if copy is False:
             raise ValueError("`asarray`: `copy` must not be False for numbers and lists, of which an array is made.")
         obj = _numpy._joined(obj) if _numpy._holds_ours(obj) else obj
         return obj if is_ours(obj) and dtype is None else _make(ops.array, device, dtype, _buffer(obj))
     same = dtype in (None, ops.dtype(obj))
-    if copy is False and not (same and _places.checked(device) in (None, _places.device_of(obj))):
+    if copy is False and not (same and _devices.checked(device) in (None, _devices.device_of(obj))):
         raise ValueError("`asarray` with another dtype or device needs a copy.")
     y = obj if same else ops.cast(obj, dtype)
     y = ops.copy(y) if copy and same else y
     if is_ours(y):
-        return _places.to_device(y, device)
-    return _places.made_at(device, lambda: y)
+        return _devices.to_device(y, device)
+    return _devices.made_at(device, lambda: y)
 
 
 def _check_copy(name: str, copy) -> None:
@@ -86,7 +86,7 @@ def from_dlpack(x, /, *, device=None, copy: bool | None = None):
         )
 
     def make():
-        owner = backends.by_name(_places.config.backend())
+        owner = backends.by_name(_devices.config.backend())
         found = owner.from_dlpack(x)
         if found is None:
             if copy is False:
@@ -94,7 +94,7 @@ def from_dlpack(x, /, *, device=None, copy: bool | None = None):
             found = owner.convert(np.from_dlpack(x))
         return ops.copy(found) if copy else found
 
-    return _places.made_at(device, make)
+    return _devices.made_at(device, make)
 
 
 def broadcast_shapes(*shapes) -> tuple:

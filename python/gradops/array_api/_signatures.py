@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .. import ops
 from ..ops import _checks
-from . import _kinds, _places
-from ._rows import functions
+from . import _devices, _dtypes
+from ._functions import functions
 
 __all__ = ["argsort", "astype", "broadcast_arrays", "clip", "meshgrid", "sort"]
 _of_numpy = functions("broadcast_arrays meshgrid")
@@ -69,7 +69,7 @@ def astype(x, dtype, /, *, copy: bool = True, device=None):
         The upstream gradient, cast to the dtype of ``x``; none to or from integers and bools.
     """
     _checks.check_flags("astype", copy=copy)
-    name = _kinds.name_of(dtype)
+    name = _dtypes.name_of(dtype)
     same = ops.dtype(x) == name
     y = (ops.copy(x) if copy else x) if same else ops.cast(x, name)
-    return _places.to_device(y, device)
+    return _devices.to_device(y, device)

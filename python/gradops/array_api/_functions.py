@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import ops
 from ..ops import numpy_functions
-from . import _kinds, _places
+from . import _devices, _dtypes
 
 _TOTALS = ("sum", "prod", "cumulative_sum", "cumulative_prod", "linalg.trace")
 """Functions whose results of unsigned integers are unsigned."""
@@ -40,13 +40,13 @@ def _of(path: str, function: Callable, call: Callable | None) -> Callable:
 
     def of_arrays(*arguments, device=None, **keywords) -> Any:
         if keywords.get("dtype") is not None:
-            keywords["dtype"] = _kinds.name_of(keywords["dtype"])
+            keywords["dtype"] = _dtypes.name_of(keywords["dtype"])
         first: Any = arguments[0] if arguments else None
         first = first[0] if isinstance(first, (list, tuple)) and first else first
-        result = _places.kept(first, row(first, arguments, keywords))
+        result = _devices.kept(first, row(first, arguments, keywords))
         if path in _TOTALS and keywords.get("dtype") is None and ops.dtype(first).startswith("uint"):
             result = ops.cast(result, "uint64")
-        return result if device is None else _places.to_device(result, device)
+        return result if device is None else _devices.to_device(result, device)
 
     of_arrays.__name__ = of_arrays.__qualname__ = path.rpartition(".")[2]
     of_arrays.__doc__ = f"As :func:`numpy.{path}`, of the arrays of any of the libraries."
