@@ -91,6 +91,15 @@ def test_exponentials_of_rows(size, first, made):
     assert made and all(made)
 
 
+@pytest.mark.parametrize("size", [1, 5, 17])
+def test_sums_of_negative_zeros_are_numpys(size, made):
+    f = jit(lambda rows: ops.scan(lambda total, row: (total + 1.0, ops.sum(row * total)), 0.0, rows)[1])
+    rows = np.full((40, size), -0.0)
+    by_machine, compiled = (np.copy(f(rows)) for _ in range(2))
+    assert not np.signbit(by_machine).any() and not np.signbit(compiled).any() and not np.signbit(np.sum(rows[0]))
+    assert made and all(made)
+
+
 def test_loops_that_end_by_a_condition(made):
     def f(x):
         return ops.while_loop(lambda s: s < 100.0, lambda s: s * x + 1.0, x, maximum_iterations=1000)

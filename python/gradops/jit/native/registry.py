@@ -44,6 +44,8 @@ def limits_of(name: str) -> tuple[float, ...]:
     return _of_kernel(backends.embedded().kernel(name))[1]
 
 
+# By the kernel, not by the op's name: an op whose kernel is another one by now, as extensions may bring, is not taken
+# for the function that it was.
 @functools.cache
 def _of_kernel(kernel) -> tuple[str | None, tuple[float, ...]]:
     return _BY_FUNCTION.get(function_of(kernel)), getattr(kernel, "limits", ())
