@@ -656,7 +656,7 @@ def test_attributes_are_kept():
         """Its docstring."""
         return x, lambda upstream: upstream
 
-    assert (named.__name__, named.__doc__) == ("named", "What it does.")
+    assert (named.__name__, named.__doc__) == ("named", "Its docstring.")
     assert "named" in repr(named)
 
 
