@@ -31,7 +31,8 @@
 #' `op_unique()`: A tensor, or a tuple of it and the positions and counts asked for, in the order of the arguments,
 #'   in int64. All NaN are one.
 #' @section Errors:
-#' - `gradops_error_argument`: inside a trace, without a size or with an axis (`op_unique()`).
+#' - `gradops_error_argument`: inside a trace, without a size or with an axis; a size, and no elements and no
+#'   `fill_value` (`op_unique()`).
 #' - `gradops_error_axis`: an axis out of range (`op_unique()`).
 #' @seealso [op_sort()], [op_searchsorted()], [op_bincount()], [op_segment_sum()].
 #' @examplesIf gradops_available()
