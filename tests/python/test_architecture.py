@@ -19,7 +19,8 @@ def test_the_files_named_exist():
     named = re.findall(r"`((?:python|R|tests|tools|docs|benchmarks)/[\w./-]*)`", PAGE.read_text())
     assert len(named) > 20
     missing = [path for path in named if not (ROOT / path).exists()]
-    files = [f"/{file.relative_to(ROOT)}" for kind in ("py", "R") for file in ROOT.glob(f"*/**/*.{kind}")]
+    folders = [ROOT / name for name in ("python", "R", "tests", "tools", "docs", "benchmarks", "inst", "examples")]
+    files = [str(file) for folder in folders for kind in ("py", "R") for file in folder.rglob(f"*.{kind}")]
     for name in re.findall(r"`([\w./-]+\.(?:py|R))`", PAGE.read_text()):
         if not any(file.endswith(f"/{name}") for file in files):
             missing.append(name)
