@@ -439,7 +439,9 @@ def _applied(a: np.ndarray, x: np.ndarray) -> np.ndarray:
     """The products with numbers as columns, row by row the matrices' in turns."""
     if a.ndim == 2:
         return a @ x
-    return np.einsum("ijk,jkm->ikm", a, x.reshape(a.shape[1], a.shape[2], -1)).reshape(-1, x.shape[1])
+    count, size, stacked = a.shape
+    y = np.einsum("ijk,jkm->ikm", a, x.reshape(size, stacked, x.shape[1]))
+    return y.reshape(count * stacked, x.shape[1])
 
 
 def _subsets(s: int) -> list[int]:
