@@ -221,8 +221,11 @@ def check_emptied(case, backend: str, arguments: dict) -> None:
             for _ in range(2):
                 found = answer(compiled, given)
                 where = f"{case.id} on {backend}, {how}: {found!r} for {wanted!r}"
-                if isinstance(found, JitError) or case.id in ELSEWHERE and isinstance(found, ArgumentError):
+                refused = case.id in (*ELSEWHERE, *SHORTER) and isinstance(found, ArgumentError)
+                if isinstance(found, JitError) or refused:
                     continue  # what depends on values, as in each program
+                if backend == "tensorflow" and isinstance(wanted, Exception) and isinstance(found, Exception):
+                    continue  # TensorFlow's own, where it differentiates or runs its graph: no op of ours sees it
                 if isinstance(wanted, Exception) or isinstance(found, Exception):
                     assert type(found) is type(wanted), where
                 else:

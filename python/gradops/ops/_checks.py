@@ -323,6 +323,8 @@ def check_positions(op: str, positions, size: int, name: str = "indices", low: i
         AxisError: out of range.
     """
     values = known(positions)
+    if not unknown(size) and size == 0 and not any(unknown(n) or n == 0 for n in shape(positions)):
+        raise AxisError(f"`{op}`: `{name}` must be empty, as a dimension of 0 has no positions.", argument=name)
     if values is None or not values.size or unknown(size):
         return
     if values.dtype.kind not in "iub":

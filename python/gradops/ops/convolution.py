@@ -19,7 +19,20 @@ from .properties import shape
 from .shaping import reshape
 
 
-@op(public=False, multilinear=("inputs", "kernel"))
+def _check_size(op: str, kernel, name: str = "kernel") -> None:
+    """Raise for one without elements: each library thinks otherwise of it, and TensorFlow divides by 0, the process'
+    end."""
+    if any(isinstance(size, int) and size == 0 for size in shape(kernel)):
+        raise ShapeError(
+            f"`{op}`: `{name}` must have elements; got {{kernel}}.", argument=name, kernel=describe(kernel)
+        )
+
+
+def _check_kernel(op, first, kernel, *_) -> None:
+    _check_size(op.name, kernel)
+
+
+@op(public=False, multilinear=("inputs", "kernel"), check=_check_kernel)
 def conv_to_output(inputs: Tensor, kernel: Tensor, strides, padding, dilation, groups, channels_first) -> Tensor:
     """The convolution of inputs with a kernel of shape ``(*window, channels / groups, filters)``.
 
@@ -29,7 +42,7 @@ def conv_to_output(inputs: Tensor, kernel: Tensor, strides, padding, dilation, g
     ...
 
 
-@op(public=False, multilinear=("outputs", "kernel"))
+@op(public=False, multilinear=("outputs", "kernel"), check=_check_kernel)
 def conv_to_inputs(
     outputs: Tensor, kernel: Tensor, sizes, strides, padding, dilation, groups, channels_first
 ) -> Tensor:
@@ -69,10 +82,7 @@ def _channels(inputs, channels_first):
 
 def _window(op: str, kernel, count: int, name: str = "kernel") -> tuple[int, ...]:
     check_rank(op, kernel, (count + 2,), name)
-    if any(isinstance(size, int) and size == 0 for size in shape(kernel)):  # of which each library thinks otherwise
-        raise ShapeError(
-            f"`{op}`: `{name}` must have elements; got {{kernel}}.", argument=name, kernel=describe(kernel)
-        )
+    _check_size(op, kernel, name)
     return tuple(shape(kernel)[:-2])
 
 

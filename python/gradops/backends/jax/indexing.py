@@ -20,16 +20,8 @@ def native_key(x, key):
     parts = parts_of(key)
     dim = 0
     for part in expanded(parts, x.ndim):
-        if (
-            isinstance(part, int)
-            and not isinstance(part, bool)
-            or is_array(part)
-            and not is_mask(part)
-            and not isinstance(part, jax.core.Tracer)
-        ):
-            values = np.asarray(part)
-            if values.size and not (-x.shape[dim] <= values.min() and values.max() < x.shape[dim]):
-                raise IndexError(f"index {values.ravel()[:4]} is out of range for a dimension of {x.shape[dim]}")
+        if isinstance(part, int) and not isinstance(part, bool) or is_array(part) and not is_mask(part):
+            _check_range(part, x.shape[dim])
         dim += dimensions(part)
     return tuple([_known(part) if is_mask(part) and is_array(part) else part for part in parts])
 
@@ -54,11 +46,18 @@ def get_item(x, key):
     return x[native_key(x, key)]
 
 
+def _check_range(positions, size) -> None:
+    if isinstance(positions, jax.core.Tracer):
+        if size == 0 and positions.size:
+            raise IndexError("a dimension of 0 has no positions")
+        return
+    values = np.asarray(positions)
+    if values.size and not (-size <= values.min() and values.max() < size):
+        raise IndexError(f"index {values.ravel()[:4]} is out of range for a dimension of {size}")
+
+
 def _in_range(indices, size):
-    if not isinstance(indices, jax.core.Tracer):
-        values = np.asarray(indices)
-        if values.size and not (-size <= values.min() and values.max() < size):
-            raise IndexError(f"index {values.ravel()[:4]} is out of range for a dimension of {size}")
+    _check_range(indices, size)
     return indices.astype(jnp.int32) if indices.dtype == bool else indices
 
 
@@ -90,6 +89,8 @@ def set_at(x, key, updates):
     updates = jnp.asarray(updates).astype(x.dtype)
     native = native_key(x, key)
     if distinct(key) or any(isinstance(p, jax.core.Tracer) for p in native):
+        if not x.size:  # JAX does not look at the updates then
+            updates = jnp.broadcast_to(updates, x[native].shape)
         return x.at[native].set(updates)
     grid = np.arange(x.size).reshape(x.shape)[tuple(np.asarray(p) if isinstance(p, jax.Array) else p for p in native)]
     last = last_of_each(grid.reshape(-1))  # of a position's several values the last stays, in the gradient too
