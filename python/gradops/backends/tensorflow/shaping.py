@@ -170,7 +170,9 @@ def searchsorted(sorted_sequence, values, side="left"):
     sequence, values = promoted(sorted_sequence, values)
     if not sequence.dtype.is_floating:
         sequence, values = _key(sequence), _key(values)
-    at = tf.searchsorted(sequence, tf.reshape(values, [-1]), side, tf.int64)
+    # Not by tf.searchsorted, which in a graph takes no empty sequence.
+    bound = tf.raw_ops.LowerBound if side == "left" else tf.raw_ops.UpperBound
+    at = bound(sorted_inputs=sequence[None], values=tf.reshape(values, [1, -1]), out_type=tf.int64)
     at = tf.reshape(at, tf.shape(values))
     if values.dtype.is_floating:
         at = tf.where(tf.math.is_nan(values), tf.size(sequence, tf.int64), at)
