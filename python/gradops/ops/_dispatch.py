@@ -350,7 +350,7 @@ def op(
         public: False for ops that the rules of the tape are made of, which users are not shown.
         differentiable: False for ops without a derivative (comparisons, ``floor``, ``argmax``): on
             variables they run on the data and give no gradient.
-        check: ``check(op, **arguments)``, run before the kernel where a backend would accept wrong arguments.
+        check: ``check(op, *arguments)``, run before the kernel where a backend would accept wrong arguments.
         **facts: the facts that hold of it, see :class:`Facts`.
     """
 
