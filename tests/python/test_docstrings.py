@@ -74,7 +74,7 @@ DOCUMENTED = (
     | {path: value for path, value in SCIPY.items() if inspect.ismodule(value)}  # functions: `test_scipy_docstrings.py`
     | {
         f"ops.{name}": op
-        for name in sorted(ops._public.names)
+        for name in sorted(ops._registry.names)
         if callable(op := operator.attrgetter(name)(ops)) and ">>>" in (op.__doc__ or "")
     }
 )

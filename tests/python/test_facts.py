@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from gradops import backends, config, errors
 from gradops.extend import laws
 from gradops.ops._dispatch import Op, registry
-from gradops.ops._facts import FACTS
+from gradops.ops._registry import FACTS
 
 CASES_OF = defaultdict(list)
 """The cases of each op, also those that call it in a way of their own."""

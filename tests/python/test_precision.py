@@ -36,7 +36,7 @@ def tried(name: str) -> list:
     return own + [c for op, c in first.items() if op not in {c.op for c in own}]
 
 
-PUBLIC = ops._public.names
+PUBLIC = ops._registry.names
 SOME = [(name, case) for name, ids in FEW.items() for case in CASES if case.id in ids]
 
 

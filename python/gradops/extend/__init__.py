@@ -22,7 +22,7 @@ After ``autograd.extend`` (``primitive``, ``defvjp``) and ``jax.extend.core.Prim
 from .._names import namespace
 from ..annotations import Axes, Axis, DType, Index, Indices, Integer, Integers, Operand, Shape, Tensor, Tensors
 from ..backends.namespace import backend
-from ..ops._facts import Facts
+from ..ops._registry import Facts
 from .definition import derivative, kernel, op
 from .laws import check
 

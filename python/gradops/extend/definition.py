@@ -17,7 +17,7 @@ from ..errors import ArgumentError, ArgumentTypeError, TypeOf, meant
 from ..flow import custom_gradient
 from ..ops import conj, dtype
 from ..ops._dispatch import NUMBERS, Op, define, registry
-from ..ops._facts import FACTS
+from ..ops._registry import FACTS
 
 F = TypeVar("F", bound=Callable)
 

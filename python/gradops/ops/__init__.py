@@ -8,7 +8,7 @@ which one has the description.
 # ruff: noqa: F401, F403
 
 from .._names import namespace
-from . import _public, _reasons, image, linalg, nn
+from . import _reasons, _registry, image, linalg, nn
 from .activations import *
 from .attention import *
 from .bitwise import *
@@ -53,6 +53,6 @@ from .statistics import *
 from .systems import *
 from .windows import *
 
-__all__ = sorted(name for name in _public.names if "." not in name)
+__all__ = sorted(name for name in _registry.names if "." not in name)
 
 __dir__, __getattr__ = namespace(__name__)

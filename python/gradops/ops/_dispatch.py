@@ -26,9 +26,8 @@ from ..backends import tracing
 from ..errors import ArgumentTypeError, BackendError, GradopsError, ShapeError
 from . import _checks
 from ._docstrings import of_op
-from ._facts import Facts
-from ._public import names
-from ._public import registry as _table
+from ._registry import Facts, names
+from ._registry import registry as _table
 from ._symbolic import any_symbolic, in_model
 from .properties import holds_tensors
 

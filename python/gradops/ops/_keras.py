@@ -9,7 +9,7 @@ from operator import attrgetter
 import keras
 
 from ..errors import ArgumentTypeError
-from ._public import registry
+from ._registry import registry
 
 
 @keras.saving.register_keras_serializable("gradops")

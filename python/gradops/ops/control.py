@@ -21,7 +21,7 @@ from ..annotations import Function, Index, Integer, Structure, Tensor
 from ..backends import tracing
 from ..errors import ArgumentError, ArgumentTypeError
 from ._checks import integer
-from ._public import public
+from ._registry import public
 from ._structures import (
     Recorded,
     State,

@@ -12,7 +12,7 @@ from .._pickling import Transformed
 from ..annotations import Axis, Function, Structure
 from ..errors import ArgumentError, ArgumentTypeError, Given, ShapeError
 from ._checks import broadcast_shapes, check_axis
-from ._public import public
+from ._registry import public
 from ._structures import NUMBERS, Recorded, any_variable, as_tensor, check_functions, owner_of, rows_of
 from .control import scan
 from .conversion import shape

@@ -16,7 +16,7 @@ import numpy as np
 from .. import backends, config, dtypes
 from ..annotations import Tensor
 from ..errors import ArgumentTypeError, TypeOf
-from ._public import public
+from ._registry import public
 
 
 @public

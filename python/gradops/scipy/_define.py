@@ -22,7 +22,7 @@ from ..ops._compose import NUMBERS, promoted
 from ..ops._dispatch import Op
 from ..ops._docstrings import completed
 from ..ops._docstrings import family as docstrings_of
-from ..ops._facts import Facts
+from ..ops._registry import Facts
 
 F = TypeVar("F", bound=Callable)
 

@@ -1,4 +1,4 @@
-"""R's functions of matrices, and distances."""
+"""R's functions of matrices, sparse ones among them, and distances."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import numpy as np
 from ... import ops
 from ...ops import _checks
 from ...scipy.linalg import eigh, solve
+from ...scipy.sparse import csc_array
+from ...scipy.sparse import linalg as sparse_linalg
 from ...scipy.spatial.distance import pdist
 from .arrays import beside_each_other, flat
 
@@ -66,3 +68,18 @@ def _columns(y):
 
 def _as(y, found):
     return found if len(y.shape) > 1 else ops.reshape(found, (-1,))
+
+
+def _sparse(values, rows, columns, size):
+    places = (np.asarray(x, np.int64).reshape(-1) - 1 for x in (rows, columns))
+    return csc_array((values, tuple(places)), shape=(int(size), int(size)))
+
+
+def sparse_solve(values, rows, columns, size, b):
+    """The solution of a square matrix by its elements, at places from 1 on, and a vector or columns."""
+    return sparse_linalg.spsolve(_sparse(values, rows, columns, size), b)
+
+
+def sparse_log_determinant(values, rows, columns, size):
+    """The log determinant of a symmetric positive definite matrix."""
+    return ops.reshape(sparse_linalg.logdet(_sparse(values, rows, columns, size)), ())

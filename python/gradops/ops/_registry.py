@@ -1,14 +1,18 @@
-"""The facts of an op, declared where the op is defined.
+"""The registry of ops: an op's facts, declared where it is defined, and the names that users find in ``gradops.ops``.
 
-Forward mode, batches, dependence, native code, labels of pandas and the tests are derived from it. The laws that each
-fact stands for are checked for every op by ``tests/python/test_facts.py``, in both directions: declared facts hold,
-and facts that hold are declared.
+Forward mode, batches, dependence, native code, labels of pandas and the tests are derived from the facts. The laws
+that each fact stands for are checked for every op by ``tests/python/test_facts.py``, in both directions: declared
+facts hold, and facts that hold are declared.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable)
 
 
 @dataclass(frozen=True)
@@ -49,3 +53,16 @@ class Facts:
 
 
 FACTS = tuple(field.name for field in fields(Facts))
+
+registry: dict[str, Any] = {}
+"""Ops by their names, which :mod:`._dispatch` makes; here, so that what it imports can look them up."""
+
+names = {"custom_gradient", "image", "nn", "stop_gradient"}
+"""Every op as it is made; the two of gradops.flow, which are ops to users, and the namespaces. Other entries of the
+registry are for the rules of the tape."""
+
+
+def public(function: F) -> F:
+    """A function that is an op to users, though not to dispatch: it takes functions, or its result is not a tensor."""
+    names.add(function.__name__)
+    return function
