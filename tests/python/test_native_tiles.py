@@ -69,6 +69,16 @@ def test_shapes(f, width):
 
 
 @needs_machine
+@pytest.mark.parametrize("number", [-1.0, 0.0, *range(2, 30)])
+def test_a_number_is_no_other_value_of_the_program(number):
+    """A number that is equal to the place of a value, or to another number, is not taken for it."""
+    x, p = np.linspace(-1.5, 2, 5000), np.array([0.3, -0.7, 0.9])
+    compare(lambda p: ops.sum((x - p[0] + p[1]) * ops.exp(p[2] * x) * number + x * p[1]), p)
+    zeros = jit(lambda x: (ops.exp(x) * 0.0, ops.exp(x) * -0.0, ops.exp(x) * x))(x)
+    assert not np.signbit(zeros[0]).any() and np.signbit(zeros[1]).all()
+
+
+@needs_machine
 def test_operands():
     def f(x, row, column, number):
         return ops.sum(ops.tanh(x * row + ops.expand_dims(column, 1)) * (x - number))

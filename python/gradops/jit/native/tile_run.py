@@ -49,7 +49,7 @@ class Plan(NamedTuple):
         words: for the machine.
         table: the operands: address, 1 if within a thread's room, bytes from row to row and from tile to tile.
         arrays: of the arguments that are arrays the number and the row in the table.
-        numbers: single numbers: an argument's number or the number itself, its row and dtype.
+        numbers: single numbers: an argument's number or the number's bytes, its row and dtype.
         results: in order of their places.
         room: bytes that each thread needs.
         is_parallel: True if threads share the tiles.
@@ -153,7 +153,7 @@ class _State:
             if isinstance(value, Place):
                 self.numbers.append((int(value), room))
             else:
-                room[0] = value
+                room[...] = np.frombuffer(value, dtype)
         self.parts = []
         for i, result in enumerate(plan.results):
             if result.ufunc is not None:

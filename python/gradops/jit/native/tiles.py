@@ -72,11 +72,17 @@ class Factors(NamedTuple):
 
 
 class Operand(NamedTuple):
-    """An operand of an instruction: a place, or a number; how it lies in the domain; its dtype."""
+    """An operand of an instruction: a place, or a number's bytes; how it lies in the domain; its dtype."""
 
     value: Any
     kind: str
     dtype: np.dtype
+
+    @classmethod
+    def number(cls, x, dtype: np.dtype) -> Operand:
+        """A number that is the same at each call."""
+        # By its bytes, as operands are keys: the number 2.0 is equal to the place 2, and 0.0 to -0.0.
+        return cls(np.asarray(x, dtype).tobytes(), ONE, dtype)
 
 
 class Instruction(NamedTuple):
@@ -99,7 +105,7 @@ class Instruction(NamedTuple):
             return [self]
         copy, number = self.initial
         out = self.operands[-1]
-        return [Instruction(copy, (Operand(number, ONE, out.dtype), out), out.kind), self]
+        return [Instruction(copy, (Operand.number(number, out.dtype), out), out.kind), self]
 
 
 class Work(NamedTuple):
@@ -242,10 +248,10 @@ class _Grouping:
         if kind is None:
             return None
         if not isinstance(x, Place):
-            return Operand(x, kind, dtype)
+            return Operand.number(x, dtype)
         root = Place(self.root(x))
         if root in self.folded:
-            return Operand(self.folded[root], ONE, dtype)
+            return Operand.number(self.folded[root], dtype)
         if kind != ONE:
             kind = self.seen(x, kind, domain) if self.program.value(x).dtype == dtype else None
             if kind is None:
@@ -381,7 +387,7 @@ class _Grouping:
             and machines.has_fused()
         ):
             ones = Operand(_Inner(), COLUMN, value.dtype)
-            fill = Instruction(copy, (Operand(1.0, ONE, value.dtype), ones), COLUMN)
+            fill = Instruction(copy, (Operand.number(1.0, value.dtype), ones), COLUMN)
             product = Instruction((self.machine.address("vecmat.tile"), 0), (operand, ones, out), PRODUCT)
             return Work(domain, [fill, product], out, ufunc, divisor)
         initial = copy, _IDENTITIES[ufunc]
@@ -392,7 +398,7 @@ class _Grouping:
             divide = ufuncs.loop(np.divide, *[value.dtype] * 3)
             if divide is None:
                 return None
-            instructions.append(Instruction(divide, (out, Operand(divisor, ONE, value.dtype), out), COLUMN))
+            instructions.append(Instruction(divide, (out, Operand.number(divisor, value.dtype), out), COLUMN))
         return Work(domain, instructions, out)
 
     def _factors(self, step: Step) -> Factors | None:
@@ -441,9 +447,10 @@ class _Grouping:
         source = Place(self.root(vector))
         instructions: list[Instruction] = []
         if source in self.folded or self.size(source) == 1:
-            one = Operand(self.folded.get(source, source), ONE, value.dtype)
             if not is_turned:
                 return None
+            known = self.folded.get(source)
+            one = Operand(source, ONE, value.dtype) if known is None else Operand.number(known, value.dtype)
             operand = Operand(_Inner(), COLUMN, value.dtype)
             instructions.append(Instruction(copy, (one, operand), COLUMN))
         elif kind is None or self.size(source) != self.size(vector):
