@@ -160,7 +160,8 @@ def test_sums_are_as_good_as_numpys():
     for n in (600, 1000, 1024):  # to the bit, as they are one tile
         assert jit(lambda x: ops.sum(x * 3.0))(x[:n]) == np.sum(x[:n] * 3.0)
     compiled = jit(lambda x: ops.sum(x * 3.0))
-    assert abs(compiled(x) - exact) <= 4 * abs(np.sum(x * 3.0) - exact) + np.spacing(np.abs(x).max()) * 64
+    chance = np.finfo(float).eps / 16 * np.abs(x * 3.0).sum()  # as NumPy's may happen to be exact
+    assert abs(compiled(x) - exact) <= 4 * abs(np.sum(x * 3.0) - exact) + chance
     assert groups(compiled) == 1
 
 
