@@ -277,8 +277,9 @@ one_step_residuals <- function(f, parameters, data, values, method) {
     found[is_there] <- gaussian_residuals(f, parameters, data, values, scope, is_there)
   } else {
     model <- weighed_model(f, parameters, data, values, scope, n)
-    tails <- if (any(parameters$random)) tails_by_steps(model, is_there, scope$counts) else tails_at_once(model, n)
-    found[is_there] <- residuals_of(tails, scope$counts)[is_there]
+    counts <- scope$counts[seq_len(n)] %in% TRUE
+    points <- replace(numeric(n), counts, stats::runif(sum(counts)))
+    found[is_there] <- as.vector(model$ask("steps", model$par, c(is_there, counts, points)))[is_there]
   }
   found <- lapply(split(found, factor(scope$names, unique(scope$names))), as.vector)
   if (length(found) == 1L) found[[1L]] else found
@@ -318,8 +319,7 @@ weighed_model <- function(f, parameters, data, values, scope, n) {
   with_effects(f, parameters, data, values, weighed, start, NULL)
 }
 
-# Residuals of observations that are normal together: they are random effects, too, whose Hessian is their precision.
-# The Cholesky factor in reverse order conditions each one on those before it.
+# Residuals of observations that are normal together: they are random effects, too.
 gaussian_residuals <- function(f, parameters, data, values, scope, is_there) {
   y <- as.double(unlist(scope$known, use.names = FALSE))
   among_all <- function(code, q) {
@@ -333,20 +333,7 @@ gaussian_residuals <- function(f, parameters, data, values, scope, is_there) {
   model <- with_effects(
     f, parameters, data, values, function(q, code) q$one * among_all(code, q), list(one = 1, y = y), "y"
   )
-  at <- model$parameters(1)$y
-  precision <- model$precision(1)
-  kept <- nrow(precision) - 1L
-  of_y <- match(paste0("y", if (length(y) > 1L) seq_along(y)), rownames(precision)[seq_len(kept)])
-  precision <- as.matrix(precision)[seq_len(kept), seq_len(kept)]
-  others <- setdiff(seq_len(kept), of_y)
-  of_all <- precision[of_y, of_y, drop = FALSE]
-  if (length(others) > 0L) {
-    across <- precision[others, of_y, drop = FALSE]
-    of_all <- of_all - t(across) %*% solve(precision[others, others], across)
-  }
-  back <- rev(seq_along(y))
-  root <- chol(of_all[back, back, drop = FALSE])
-  as.vector(root %*% (y - at)[back])[back]
+  as.vector(model$ask("normal", 1, y))
 }
 
 # A likelihood of the parameters in `start` and the random effects of `f`, whose other parameters have values: what
@@ -372,42 +359,4 @@ with_effects <- function(f, parameters, data, values, wrapped, start, random) {
     random <- c(random, "u")
   }
   likelihood_of(rlang::new_function(formals(function(q) NULL), body, home), start, random, map)
-}
-
-# Minus the logarithms of each observation's tails and density. Without random effects they are the derivatives.
-tails_at_once <- function(model, n) {
-  slopes <- as.vector(model$ask("both", model$par)$derivative)
-  list(density = slopes[seq_len(n)], below = slopes[n + seq_len(n)], above = slopes[2L * n + seq_len(n)])
-}
-
-tails_by_steps <- function(model, is_there, counts) {
-  n <- length(is_there)
-  none <- numeric(n)
-  value <- function(keep, below = none, above = none) as.vector(model$ask("value", c(keep, below, above)))
-  tails <- list(density = none, below = none, above = none)
-  past <- none
-  for (i in which(is_there)) {
-    here <- replace(none, i, 1)
-    tails$below[i] <- value(past, below = here)
-    tails$above[i] <- value(past, above = here)
-    past[i] <- 1
-    if (counts[i]) tails$density[i] <- value(past)
-  }
-  tails
-}
-
-# Normal quantiles; of counts at a probability that is drawn between that below them and that with them.
-residuals_of <- function(tails, counts) {
-  log_whole <- function(a, b) -pmin(a, b) + log1p(exp(-abs(a - b)))
-  whole <- log_whole(tails$below, tails$above)
-  found <- ifelse(
-    tails$below < tails$above,
-    -stats::qnorm(-tails$above - whole, log.p = TRUE), stats::qnorm(-tails$below - whole, log.p = TRUE)
-  )
-  if (any(counts, na.rm = TRUE)) {
-    of <- which(counts)
-    part <- stats::runif(length(of)) * exp(-tails$density[of] - whole[of])
-    found[of] <- stats::qnorm(exp(-tails$below[of] - whole[of]) - part)
-  }
-  found
 }

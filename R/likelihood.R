@@ -155,7 +155,7 @@ bounds_of <- function(bound, default, model, argument, call) {
 # The questions that Python is asked, by number: QUESTIONS in interop/r/likelihoods.py.
 asked_by <- c(
   both = 0, hessian = 1, effects = 2, finish = 3, propagate = 4, precision = 5, start = 6, profile = 7, value = 8,
-  path = 9, importance = 10, spread = 11, sample = 12
+  path = 9, importance = 10, spread = 11, sample = 12, steps = 13, normal = 14
 )
 
 # objective() of parameters that have a start.

@@ -8,9 +8,10 @@ on NumPy.
 from .._names import namespace
 from . import transforms
 from .fits import Fit, fit
+from .marks import observed, report
 from .random_effects import Laplace, laplace
 from .samples import Draws, Posterior, posterior
 
-__all__ = ["Draws", "Fit", "Laplace", "Posterior", "fit", "laplace", "posterior", "transforms"]
+__all__ = ["Draws", "Fit", "Laplace", "Posterior", "fit", "laplace", "observed", "posterior", "report", "transforms"]
 
 __dir__, __getattr__ = namespace(__name__)

@@ -14,6 +14,7 @@ from .._progress import track
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError
 from .likelihood import Likelihood
+from .marks import reports_of
 from .parameters import Parameters, check_likelihood, function_of, listed, of_names, shown
 from .random_effects import Laplace
 from .samples import Draws
@@ -85,9 +86,8 @@ def fit(
     function = nll if data is None else lambda p: nll(p, data)
     parameters = Parameters(start, random, map, transforms=transforms)
     layout = parameters.layout
-    kind = Laplace if layout.u.size else Likelihood
     return estimated(
-        kind(function_of(function, parameters), layout, parameters.tensor, parameters.tree),
+        Likelihood.of(function_of(function, parameters), layout, parameters.tensor, parameters.tree),
         *parameters.bounds(of_names(bounds, "bounds")),
         _length(data) if nobs is None else nobs,
     )
@@ -350,6 +350,29 @@ class Fit:
         """
         value, covariance = self.model.delta(g, self.theta, self._known())
         return value, np.sqrt(np.diag(covariance))
+
+    def report(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """What the likelihood reports by :func:`report`, by name: pairs of a value and its standard error, by
+        the delta method; random effects count with their own uncertainty."""
+        values = self.model.report(self.theta)
+        if not values:
+            return {}
+
+        def flat(theta, u):
+            found = reports_of(lambda: self.model.f(theta, u))
+            return ops.concatenate([ops.reshape(found[name], (-1,)) for name in values])
+
+        covariance = self.model.delta_of(flat, self.theta, self._known())[1]
+        parts = np.split(np.sqrt(np.diag(covariance)), np.cumsum([np.size(x) for x in values.values()])[:-1])
+        return {name: (x, se.reshape(x.shape)[()]) for (name, x), se in zip(values.items(), parts)}
+
+    def simulate(self, seed: int | None = None, *, effects: bool = True) -> dict[str, np.ndarray]:
+        """Observations that are drawn from the fit; see :meth:`Laplace.simulate`."""
+        return self.model.simulate(self.theta, seed, effects=effects)
+
+    def residuals(self, method: str = "cdf", seed: int | None = None):
+        """One-step-ahead residuals; see :meth:`Laplace.residuals`."""
+        return self.model.residuals(self.theta, method, seed)
 
     def draws(self, draws: int = 4000, seed: int | None = None) -> Draws:
         """Draws from the normal distribution of the estimates, with random effects given them from theirs.

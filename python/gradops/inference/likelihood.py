@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from .. import _html, backends, functional, ops
-from ..errors import ArgumentTypeError, Code, InferenceError, ShapeError
+from ..errors import ArgumentError, ArgumentTypeError, Code, InferenceError, ShapeError
 from ..jit import jit
 from ..jit.compiled import Compiled
 from ..jit.scalar_blocks import expanded
 from ..ops import _checks
+from . import validation
+from .marks import reports_of
 from .parameters import Layout, listed, shown
 
 
@@ -26,6 +28,13 @@ class Likelihood:
     """
 
     by_differences = False  # of the gradient :meth:`hessian` is found
+    with_effects: type[Likelihood]  # :class:`Laplace`, which its module says
+
+    @staticmethod
+    def of(f: Callable, layout: Layout, tensor: Callable, tree: Callable) -> Likelihood:
+        """The model of a likelihood, with its random effects integrated out where there are any."""
+        kind = Likelihood.with_effects if layout.u.size else Likelihood
+        return kind(f, layout, tensor, tree)
 
     def __init__(self, f: Callable, layout: Layout, tensor: Callable, tree: Callable):
         self.f, self.layout, self.tensor, self.tree = f, layout, tensor, tree
@@ -78,10 +87,85 @@ class Likelihood:
         """All parameters in their form, as NumPy's numbers."""
         return self.tree(self.layout.numbers(self._vector(theta), self.layout.u))
 
+    # Marks ------------------------------------------------------------------------------------------------------------
+
+    def report(self, theta) -> dict[str, np.ndarray]:
+        """What the likelihood reports by :func:`report`, by name."""
+        theta = self._vector(theta)
+        found = reports_of(lambda: self.f(self.tensor(theta), self.tensor(self._effects(theta))))
+        return {name: np.asarray(ops.convert_to_numpy(x)) for name, x in found.items()}
+
+    def simulate(self, theta, seed: int | None = None, *, effects: bool = True) -> dict[str, np.ndarray]:
+        """Observations that are drawn from the model, by name, with :func:`observed` ones in the likelihood.
+
+        Args:
+            seed: a whole number, or None for a fresh one.
+            effects: True also draws the random effects, False keeps them at their mode.
+
+        Raises:
+            ArgumentError: no observations are marked; as of :func:`observed`.
+        """
+        theta = self._vector(theta)
+        return validation.simulated(self, theta, self._effects(theta), seed, effects)
+
+    def residuals(self, theta, method: str = "cdf", seed: int | None = None):
+        """One-step-ahead residuals of :func:`observed` observations, independent and standard normal of a right model.
+
+        They are the normal quantiles of each one's probability given those before it, with random effects integrated
+        out; of counts at a random point between the probabilities below it and up to it (Thygesen, Albertsen, Berg,
+        Kristensen & Nielsen 2017).
+
+        Args:
+            method: ``"cdf"`` has the probabilities by the Laplace approximation, and exact ones without random
+                effects; ``"gaussian"`` is exact where observations and random effects are normal together.
+            seed: of the random points.
+
+        Returns:
+            An array, NaN where observations are missing; a dict of them by name where several are marked.
+
+        Raises:
+            ArgumentError: an unknown method; no observations are marked; as of :func:`observed`.
+        """
+        if method not in ("cdf", "gaussian"):
+            raise ArgumentError(f"`residuals`: `method` must be cdf or gaussian; got {method}.", argument="method")
+        theta = self._vector(theta)
+        found = validation.residuals(self, theta, self._effects(theta), method, np.random.default_rng(seed))
+        return next(iter(found.values())) if len(found) == 1 else found
+
+    def consistency(self, theta, draws: int = 100, seed: int | None = None) -> validation.Consistency:
+        """A check of the approximation: the gradient at data that are drawn from the model has the mean 0.
+
+        Args:
+            draws: how many sets of data, more than there are parameters.
+            seed: a whole number, or None for a fresh one.
+
+        Returns:
+            ``pvalue`` of a mean of 0; ``bias`` of the estimates, to first order; ``gradients``, a row for each set.
+
+        Raises:
+            ArgumentError: too few draws; no observations are marked; as of :func:`observed`.
+        """
+        theta = self._vector(theta)
+        if draws <= theta.size:
+            raise ArgumentError(
+                f"`consistency`: `draws` must be more than {theta.size}, the parameters; got {draws}.", argument="draws"
+            )
+        return validation.consistency(self, theta, self._effects(theta), draws, seed)
+
     def delta(self, g: Callable, theta, covariance) -> tuple[np.ndarray, np.ndarray]:
         """The value of ``g``, a function of all parameters in their form, and its covariance by the delta method."""
+
+        def flat(theta, u):
+            return ops.reshape(g(self.tree(self.layout.vector(theta, u))), (-1,))
+
+        return self.delta_of(flat, theta, covariance)
+
+    def delta_of(self, g: Callable, theta, covariance) -> tuple[np.ndarray, np.ndarray]:
+        """:meth:`delta` of a function of the estimated parameters and the random effects to a vector."""
         theta = self._vector(theta)
-        value, *derivatives = self._jacobian(g, theta, self._effects(theta))
+        given = self.tensor(theta), self.tensor(self._effects(theta))
+        found = g(*given), *functional.jacobian(g, given)
+        value, *derivatives = (np.asarray(ops.convert_to_numpy(x)) for x in found)
         return value, self.propagated(theta, covariance, *derivatives)
 
     def propagated(self, theta, covariance, by_theta: np.ndarray, by_u: np.ndarray) -> np.ndarray:
@@ -90,17 +174,6 @@ class Likelihood:
 
     def _effects(self, theta) -> np.ndarray:
         return self.layout.u
-
-    def _jacobian(self, g: Callable, theta, u) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The value of ``g``, flat, and its derivatives by the estimated parameters and by the random effects."""
-
-        def flat(theta, u):
-            return ops.reshape(g(self.tree(self.layout.vector(theta, u))), (-1,))
-
-        given = self.tensor(theta), self.tensor(u)
-        found = flat(*given), *functional.jacobian(flat, given)
-        value, by_theta, by_u = (np.asarray(ops.convert_to_numpy(x)) for x in found)
-        return value, by_theta, by_u
 
     def check(self, theta) -> None:
         """Raise where there is no likelihood.

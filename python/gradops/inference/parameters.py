@@ -12,6 +12,7 @@ from ..autodiff.variable import data_of
 from ..errors import ArgumentError, ArgumentTypeError, TypeOf
 from ..ops._structures import check_functions
 from ..scipy._tensors import beside
+from .marks import scope
 from .transforms import Transform
 
 
@@ -139,7 +140,7 @@ class Parameters:
         for k, transform in enumerate(self.transforms):
             if transform is not None:
                 arrays[k], titles[k] = _free(transform, arrays[k], titles[k]), f"{titles[k]} (free)"
-        self.shapes = [x.shape for x in arrays]
+        self._titles, self.shapes = titles, [x.shape for x in arrays]
         sizes = [x.size for x in arrays]
         values = np.concatenate([x.reshape(-1) for x in arrays]) if arrays else np.zeros(0)
         names = names or [name for title, shape in zip(titles, self.shapes) for name in _elements(title, shape)]
@@ -168,8 +169,12 @@ class Parameters:
     def tree(self, vector, effects=None) -> Any:
         """The parameters in their form, of a vector of all, or of :meth:`Layout.halves`."""
         found: list = [None] * len(self.order)
-        for k, part, transform in zip(self.order, self._parts(vector, effects), self.transforms):
+        marks = scope()
+        among = zip(self.order, self._parts(vector, effects), self.transforms, self._random, self._titles)
+        for k, part, transform, random, title in among:
             found[k] = part if transform is None else transform(part)
+            if random and marks is not None and marks.effects:
+                found[k] = marks.observe(found[k], title)
         return _tree.unflatten(self.structure, found)
 
     def _parts(self, vector, effects=None):

@@ -397,3 +397,6 @@ def _moved(theta: np.ndarray, k: int, by: float) -> np.ndarray:
     moved = theta.copy()
     moved[k] += by
     return moved
+
+
+Likelihood.with_effects = Laplace

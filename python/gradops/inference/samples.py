@@ -70,8 +70,7 @@ def posterior(nlp: Callable, start, data=None, *, random=(), map=None, transform
     def joint(theta, u):
         return function(theta, u) - parameters.log_jacobian(layout.vector(theta, u))
 
-    kind = Laplace if layout.u.size else Likelihood
-    return Posterior(kind(joint, layout, parameters.tensor, parameters.tree))
+    return Posterior(Likelihood.of(joint, layout, parameters.tensor, parameters.tree))
 
 
 class Posterior:

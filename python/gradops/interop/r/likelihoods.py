@@ -13,8 +13,8 @@ from ...backends._matrices import NOT_POSITIVE_DEFINITE
 from ...inference.fits import Fit, free, polished
 from ...inference.likelihood import Likelihood
 from ...inference.parameters import Layout, in_double
-from ...inference.random_effects import Laplace
 from ...inference.samples import Posterior
+from ...inference.validation import normal_residuals, step_residuals
 from ...ops import conversion, reductions
 
 
@@ -43,8 +43,7 @@ def likelihood(f: Callable, values, names: list[str], random, labels) -> Callabl
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             if not made:  # now, as R looks at what `f` reads while it is traced
-                kind = Laplace if layout.u.size else Likelihood
-                made.append(kind(joint, layout, tensor, lambda vector: vector))
+                made.append(Likelihood.of(joint, layout, tensor, lambda vector: vector))
             theta, more = np.array(theta, float).reshape(-1), np.array(more, float).reshape(-1)
             return QUESTIONS[int(question)](made[0], theta, more)
 
@@ -144,6 +143,17 @@ def _sample(model: Any, theta, more):
     return np.swapaxes(found.posterior["x"], 0, 1)
 
 
+def _step_residuals(model: Any, theta, more):
+    """Of which observations are there, which are whole numbers, and random points for these."""
+    there, counts, uniform = np.split(more, 3)
+    return step_residuals(model, there == 1, counts == 1, uniform)
+
+
+def _normal_residuals(model: Any, theta, more):
+    """Of observations, which are random effects."""
+    return normal_residuals(model, theta, more)
+
+
 QUESTIONS = (
     _both,
     _second,
@@ -158,5 +168,7 @@ QUESTIONS = (
     _importance,
     _spread,
     _sample,
+    _step_residuals,
+    _normal_residuals,
 )
 """By the numbers that R asks them by."""

@@ -79,8 +79,8 @@ class Discrete(Distribution):
     def _methods(self):
         k = {"k": REQUIRED}
         return {
-            "pmf": (k, lambda k, *args: self._mass(k, False, *args), "Probability of ``k``."),
-            "logpmf": (k, lambda k, *args: self._mass(k, True, *args), "Logarithm of the probability of ``k``."),
+            "pmf": (k, lambda k, *args: self._density(k, False, *args), "Probability of ``k``."),
+            "logpmf": (k, self._log_density, "Logarithm of the probability of ``k``."),
             **super()._methods(),
         }
 
@@ -109,7 +109,7 @@ class Discrete(Distribution):
     def _outer(self, z, a, b, shapes):
         return (z < a) | (z == -math.inf), z >= b
 
-    def _mass(self, k, as_log: bool, *args):
+    def _density(self, k, as_log: bool, *args):
         (k,), shapes, rest, valid = self._parameters((k,), args)
         given = standard(k, *rest)
         z = ops.floor(given)

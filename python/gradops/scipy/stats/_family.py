@@ -218,6 +218,17 @@ Gradient:
                 rest = [rest[0], *safe(valid, rest[1:], (1.0,), like)]
         return at, shapes, rest, valid
 
+    # The density ------------------------------------------------------------------------------------------------------
+
+    def _density(self, x, as_log: bool, *args):
+        """The density, or the probability of a whole number, or its logarithm."""
+        raise NotImplementedError
+
+    def _log_density(self, x, *args):
+        """The logarithm; of observations that a likelihood marks, what these make of it."""
+        marked = getattr(x, "log_density", None)
+        return self._density(x, True, *args) if marked is None else marked(self, args)
+
     # Moments ----------------------------------------------------------------------------------------------------------
 
     def _moments(self, order: int, args):
@@ -436,7 +447,7 @@ class Continuous(Distribution):
         x = {"x": REQUIRED}
         return {
             "pdf": (x, lambda x, *args: self._density(x, False, *args), "Density."),
-            "logpdf": (x, lambda x, *args: self._density(x, True, *args), "Logarithm of the density."),
+            "logpdf": (x, self._log_density, "Logarithm of the density."),
             **super()._methods(),
         }
 

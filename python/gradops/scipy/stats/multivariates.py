@@ -228,6 +228,8 @@ class _MultivariateNormal(Multivariate):
 
     def logpdf(self, x, mean=None, cov=1, allow_singular=False):
         """Logarithm of the density."""
+        if hasattr(x, "log_density"):  # observations that a likelihood marks
+            return x.log_density(self, (mean, cov))
         mean, cov, size, x = _located(self.name, ("mean", "cov"), mean, cov, x)
         factor, square = _distance(self.name, "cov", x, mean, cov, size)
         return ops.squeeze(-0.5 * (size * LOG_2_PI + square) - _half_logdet(factor))
