@@ -20,8 +20,8 @@
 # The environment of this call is the handle. `gradops_is`: its number, or its numbers, in a log of operations; how many
 # of a log's assignments are its own. `gradops_dim`: dimensions, NULL of a single number.
 lazy_handle <- function(gradops_log, gradops_is, gradops_dim = NULL) {
-  force(gradops_is)
-  force(gradops_dim)
+  gradops_is # read here, as by `force()`, which would be a call of its own
+  gradops_dim
   convert <- gradops_log$convert
   this <- environment()
   makeActiveBinding(quote(pyobj), function() .subset2(lazy_whole(this), "pyobj"), this)

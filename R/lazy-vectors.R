@@ -265,12 +265,24 @@ product_in_log <- function(x, y) {
   if (inner != dims[[2L]][1L] || rows * inner * columns > 3L * most_together) {
     return(NULL)
   }
-  row <- rep(seq_len(rows), columns * inner)
-  column <- rep(rep(seq_len(columns), each = rows), inner)
-  k <- rep(seq_len(inner), each = rows * columns)
-  codes <- rep(log$codes[["*"]] + 4 * first$kind + second$kind, length(k))
-  terms <- log$add_rows(codes, first$is[row + (k - 1L) * rows], second$is[k + (column - 1L) * inner])
+  places <- places_in_product(rows, inner, columns)
+  codes <- rep(log$codes[["*"]] + 4 * first$kind + second$kind, rows * inner * columns)
+  terms <- log$add_rows(codes, first$is[places[[1L]]], second$is[places[[2L]]])
   lazy_handle(log, sums_in(log, base::matrix(terms - log$begun, ncol = inner)), base::c(rows, columns))
+}
+
+# Where the factors of the terms of a product stand in both matrices; of each size found once.
+places_in_product <- function(rows, inner, columns) {
+  size <- rows + (most_together + 1L) * (inner + (most_together + 1L) * columns)
+  key <- as.character(size)
+  known <- state$products[[key]]
+  if (is.null(known)) {
+    row <- rep(seq_len(rows), columns * inner)
+    column <- rep(rep(seq_len(columns), each = rows), inner)
+    k <- rep(seq_len(inner), each = rows * columns)
+    known <- state$products[[key]] <- list(row + (k - 1L) * rows, k + (column - 1L) * inner)
+  }
+  known
 }
 
 # The dimensions that vectors take in a product: a row or a column, whichever fits.

@@ -13,11 +13,14 @@ Ops_tensor <- function(e1, e2) {
     operator <- get(.Generic, baseenv())
     return(if (missing(e2)) operator(as_plain(e1)) else operator(as_plain(e1), as_plain(e2)))
   }
-  if (is_sparse_tensor(e1) || !missing(e2) && is_sparse_tensor(e2)) {
-    return(ops_sparse(.Generic, e1, e2))
-  }
   logged <- if (!is.null(state$scalars) && !missing(e2)) operation_in_log(.Generic, e1, e2)
-  if (is.null(logged)) operate(.Generic, e1, e2, written(sys.call(), .Generic)) else logged
+  if (!is.null(logged)) {
+    logged
+  } else if (is_sparse_tensor(e1) || !missing(e2) && is_sparse_tensor(e2)) {
+    ops_sparse(.Generic, e1, e2)
+  } else {
+    operate(.Generic, e1, e2, written(sys.call(), .Generic))
+  }
 }
 
 operate <- function(operator, e1, e2, call) {

@@ -36,12 +36,11 @@ their_operators <- new.env(parent = emptyenv())
 shared_operator <- function(operator) { # nolint: cyclocomp_linter. The function that it returns is counted, too.
   force(operator)
   function(e1, e2) {
-    if (is_sparse_tensor(e1) || !missing(e2) && is_sparse_tensor(e2)) {
-      return(ops_sparse(operator, e1, e2))
-    }
     logged <- if (!is.null(state$scalars) && !missing(e2)) operation_in_log(operator, e1, e2)
     if (!is.null(logged)) {
       logged
+    } else if (is_sparse_tensor(e1) || !missing(e2) && is_sparse_tensor(e2)) {
+      ops_sparse(operator, e1, e2)
     } else if (is_tensor(e1) || !missing(e2) && is_tensor(e2)) {
       operate(operator, e1, e2, written(sys.call(), operator))
     } else if (missing(e2)) {

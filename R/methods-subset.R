@@ -109,7 +109,7 @@ place_in <- function(places, dim) {
     return(NULL)
   }
   before <- 0
-  for (k in rev(seq_along(dim))) {
+  for (k in length(dim):1) {
     place <- places[[k]]
     if (!is_position(place) || is.object(place) || place >= dim[k] + 1) {
       return(NULL)
