@@ -20,7 +20,8 @@ from timing import compare, table
 
 import gradops
 from gradops.scipy import sparse
-from gradops.scipy.sparse._factor import Factor, Symbolic
+from gradops.scipy.sparse import _ops
+from gradops.scipy.sparse._columns import symbolic_of
 
 SIZES = (32, 100, 316)
 
@@ -34,15 +35,15 @@ def lattice(m: int):
 def contenders(theirs) -> dict:
     """By name of a column a call without arguments; factors are made again at each."""
     A, b = sparse.csc_array(theirs), np.random.default_rng(38).normal(size=theirs.shape[0])
-    symbolic, none = Symbolic(A.pattern), np.zeros((A.nnz, 0))
-    factor = Factor(symbolic, A.values)
+    none, factor = np.zeros((A.nnz, 0)), _ops.cholesky(A.pattern, A.values)
+    symbolic = A.pattern.__dict__["symbolic"]
     settings = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
     superlu = scipy.sparse.linalg.splu(theirs, **settings)
     scale = iter(np.linspace(1.0, 2.0, 100_000))  # other numbers at each call, so that no factor is known
     value = lambda t: sparse.linalg.logdet(t * A)  # noqa: E731
     slope = gradops.grad(value)
     return {
-        "factor": lambda: Factor(symbolic, A.values),
+        "factor": lambda: symbolic.factored(A.values),
         "inverse on the pattern": lambda: factor.inverse(none),
         "solve": lambda: factor.solve(b[:, None]),
         "logdet": lambda: value(next(scale)),
@@ -59,7 +60,7 @@ def main() -> None:
         A = lattice(m)
         pattern = sparse.csc_array(A).pattern
         start = time.perf_counter()
-        Symbolic(pattern)
+        symbolic_of(pattern)
         symbolic = time.perf_counter() - start
         times = compare(contenders(A), repeats=5)
         columns = list(times)

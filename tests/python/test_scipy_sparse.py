@@ -12,8 +12,9 @@ from scipy_checks import agree
 import gradops
 from gradops import functional, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, ShapeError
+from gradops.jit.native.machine import machine
 from gradops.scipy import sparse
-from gradops.scipy.sparse import _ops
+from gradops.scipy.sparse import _columns, _ops
 
 RNG = np.random.default_rng(38)
 ROWS, COLUMNS = np.array([2, 0, 1, 3, 1, 2, 0, 3, 2]), np.array([0, 0, 1, 3, 3, 2, 2, 0, 3])
@@ -130,9 +131,15 @@ DEFINITE = {
 }
 
 
+@pytest.mark.parametrize("native", [True, False])
 @pytest.mark.parametrize("name", DEFINITE)
-def test_factors(name):
+def test_factors(name, native, monkeypatch):
+    """Column by column in native code, and by fronts."""
+    if not native:
+        monkeypatch.setattr(_columns, "machine", lambda: None)
     A = sparse.csc_array(DEFINITE[name])
+    A.pattern.__dict__.pop("symbolic", None)
+    A.pattern.last = None
     full = dense_of(A)
     whole = np.linalg.inv(full)
     np.testing.assert_allclose(sparse.linalg.logdet(A), np.linalg.slogdet(full)[1], 1e-12)
@@ -142,6 +149,7 @@ def test_factors(name):
     b = RNG.normal(size=(len(full), 3))
     np.testing.assert_allclose(sparse.linalg.spsolve(A, b), whole @ b, 1e-9, 1e-12)
     factor = _ops.cholesky(A.pattern, A.values)
+    assert isinstance(factor, _columns.ColumnFactor) == (native and machine() is not None)
     for right in (b, b[:, :0]):
         np.testing.assert_allclose(factor.solve(right), whole @ right, 1e-9, 1e-12, strict=True)
     spread = factor.spread(np.eye(len(full)))

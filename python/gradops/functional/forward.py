@@ -131,9 +131,9 @@ def _transposed(node: Node, saved: tuple, incoming: list, create_graph: bool):
             pulled = engine.pull(node, list(points), saved)
         else:
             points = [_point(_zeros(node, saved, incoming))]
-            g = elementwise.conj(points[0]) if node.rule.holomorphic else points[0]
-            pulled = engine.pull(node, g, saved)
-            if node.rule.holomorphic:
+            conjugate = node.rule.holomorphic and cotangents.is_complex(node.dtype)
+            pulled = engine.pull(node, elementwise.conj(points[0]) if conjugate else points[0], saved)
+            if conjugate:
                 pulled = [None if p is None else elementwise.conj(p) for p in pulled]
         for p in pulled:
             if is_active(p):

@@ -27,6 +27,7 @@ from .likelihood import Likelihood
 from .parameters import Layout, Parameters, check_likelihood, function_of, listed, shown
 
 STEPS, HALVINGS, RIDGES = 100, 40, 24
+LEFT = 1e-18  # of what the joint likelihood may still fall: the mode is within 1e-9 of its standard deviations
 SLOW = 0.05  # of what was left to fall, after a step by an earlier factor: a Newton step is worth its Hessian then
 
 
@@ -120,7 +121,7 @@ class Laplace(Likelihood):
         shape = self._hessian.pattern.shape
         indices = self._hessian.pattern.tocoo()
         self._pattern, _ = _pattern.at(shape, indices.row, indices.col)
-        self._diagonal = self._pattern.places(np.arange(shape[0]), np.arange(shape[0]))
+        self._diagonal = self._pattern.diagonal
         kept = layout.integrated[indices.row] & layout.integrated[indices.col]
         self._integrated = np.flatnonzero(kept)
         number = np.cumsum(layout.integrated) - 1
@@ -149,7 +150,9 @@ class Laplace(Likelihood):
     def _newton(self, theta: np.ndarray) -> tuple[float, np.ndarray, Factor]:
         """The joint value at the mode of the random effects, the mode, and the factor of the Hessian there.
 
-        A step is by the factor of the step before, or of the search before, as long as such steps come nearer fast.
+        A step is by the factor of the step before, or of the search before, as long as such steps come nearer fast;
+        what the gradient has shown since then adds to that factor as in the method of Broyden, Fletcher, Goldfarb and
+        Shanno (Nocedal 1980).
 
         Raises:
             InferenceError: there is no mode, or it was not found.
@@ -161,17 +164,18 @@ class Laplace(Likelihood):
             u, factor = self.layout.u, None
             value, gradient = self._at(given, u)
         fall, near, here, ridge = np.inf, False, False, False  # here: the factor is of the Hessian at u
+        seen: list[tuple] = []  # since the factor: steps, by what the gradient changed along them, their product
         for _ in range(STEPS):
             if not np.isfinite(value) or not np.isfinite(gradient).all():
                 raise self._failed("is not a number", theta, u)
             if factor is None or near:
                 values = ops.convert_to_numpy(self._hessian.values(given, self.tensor(u)))
                 factor, ridge = self._factored(values, theta)
-                here = True
+                here, seen = True, []
                 if near and not ridge:
                     self.u, self._factor = u, factor
                     return value, u, factor
-            step = -factor.solve(gradient[:, None])[:, 0]
+            step = -_solved(factor, seen, gradient)
             before, fall = fall, -float(gradient @ step)
             if not ridge and fall <= 1e-20:
                 near = True
@@ -180,7 +184,7 @@ class Laplace(Likelihood):
             if not here and (rate > SLOW and before < np.inf):
                 factor, fall = None, np.inf
                 continue
-            near = not ridge and fall * (fall if here else rate) < 1e-22  # what is left after the step
+            near = not ridge and fall * (fall if here else rate) < LEFT  # what is left after the step
             for halving in range(HALVINGS if here else 1):
                 moved = u + step * 0.5**halving
                 new, new_gradient = self._at(given, moved)
@@ -195,6 +199,10 @@ class Laplace(Likelihood):
             near = near and (halving == 0 or fall < 1e-12 * (1 + abs(value)))  # less than the value can show
             if ridge and halving == 0 and fall <= 1e-12:
                 raise self._without_curvature(values, theta)
+            change = new_gradient - gradient
+            product = float(change @ (moved - u))
+            if product > 0:
+                seen.append((moved - u, change, product))
             u, value, gradient, here = moved, new, new_gradient, False
             if ridge or halving:
                 factor, fall = None, np.inf
@@ -391,6 +399,18 @@ class Laplace(Likelihood):
 
     def _effects(self, theta) -> np.ndarray:
         return self.mode(theta)
+
+
+def _solved(factor: Factor, seen: list[tuple], gradient: np.ndarray) -> np.ndarray:
+    """The factor's solution, corrected by what the gradient has shown along the steps since."""
+    left, parts = gradient, []
+    for step, change, product in reversed(seen):
+        parts.append(float(step @ left) / product)
+        left = left - parts[-1] * change
+    found = factor.solve(left[:, None])[:, 0]
+    for (step, change, product), part in zip(seen, reversed(parts)):
+        found = found + (part - float(change @ found) / product) * step
+    return found
 
 
 def _moved(theta: np.ndarray, k: int, by: float) -> np.ndarray:

@@ -35,8 +35,13 @@ def add_at(x, key, updates):
         out[key] += updates
     elif out.dtype == np.float16:  # in which sums stop growing
         return add_at(out.astype(np.float32), key, updates).astype(np.float16)
-    else:
+    elif out.ndim == 1:
         np.add.at(out, key, updates)
+    else:  # of which NumPy's loop takes four times as long as of positions in one dimension
+        places = np.arange(out.size).reshape(out.shape)[key]
+        flat = np.array(out, order="C").reshape(-1)
+        np.add.at(flat, places.reshape(-1), np.broadcast_to(updates, places.shape).reshape(-1))
+        return flat.reshape(out.shape)
     return out
 
 

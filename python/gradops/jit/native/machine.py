@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from . import assembly, cache, instructions, machine_parts, machine_source, tile_source, tile_sums
+from . import assembly, cache, instructions, machine_parts, machine_source, sparse_source, tile_source, tile_sums
 from .assembly import assembled
 from .instructions import FUNCTION_NUMBERS, FUNCTIONS, ROUTINE_NUMBERS, ROUTINES
 
@@ -184,7 +184,7 @@ def _object(binding, text: str, target, processor: str, features: str) -> bytes:
 
 def machine_text() -> str:
     mask = sum(exceptions().values())
-    return machine_source.source(mask) + tile_source.source(mask)
+    return machine_source.source(mask) + tile_source.source(mask) + sparse_source.TEXT
 
 
 def _loaded(
@@ -208,7 +208,7 @@ def _version(processor: str, features: str) -> str:
     # What is loaded from disk is run without a look at it, so all that it was made of is in its name. Without the
     # processor's features a home directory that two computers share would give one of them instructions that it does
     # not have.
-    for module in (assembly, instructions, machine_parts, machine_source, tile_source, tile_sums):
+    for module in (assembly, instructions, machine_parts, machine_source, sparse_source, tile_source, tile_sums):
         known.update(pathlib.Path(module.__file__ or "").read_bytes())
     for text in (llvmlite.__version__, sys.platform, platform.machine(), processor, features):
         known.update(text.encode() + b"\0")

@@ -1,4 +1,4 @@
-"""The Cholesky factor of sparse symmetric positive definite matrices of one pattern.
+"""The Cholesky factor of sparse symmetric positive definite matrices of one pattern, by fronts; see ``_columns``, too.
 
 A multifrontal method (Duff & Reid 1983; Liu 1992). Once for a pattern: an ordering (SuperLU's minimum degree one, or by
 rounds where fronts stay small), the elimination tree, and fronts: columns that are eliminated together, in one dense
@@ -140,21 +140,25 @@ def _cost(columns: int, rows: int, small: bool = False) -> float:
 
 
 class Symbolic:
-    """The fronts of a symmetric pattern, in stacks, and the order in which rows are eliminated."""
+    """The fronts of a symmetric pattern, in stacks, and the order in which rows are eliminated.
 
-    def __init__(self, pattern: Pattern):
+    Args:
+        first, in_rounds: as of :func:`ordered`.
+    """
+
+    def __init__(self, pattern: Pattern, first: np.ndarray, in_rounds: bool):
         self.size, self.count = pattern.shape[0], pattern.count
-        self.diagonal = pattern.places(np.arange(self.size), np.arange(self.size))
-        rounds = _in_rounds(pattern)
-        first = _by_degree(pattern, self.diagonal) if rounds is None else rounds
         places = self.size, first[pattern.rows], first[pattern.columns]
-        ways = [_stacks(_fronts(*places, stacked)) for stacked in {rounds is not None, False}]
+        ways = [_stacks(_fronts(*places, stacked)) for stacked in {in_rounds, False}]
         self.stacks = min(ways, key=lambda stacks: sum(map(Stack.cost, stacks)))
         self.order = self._numbered()[first]
         rows, columns = self.order[pattern.rows], self.order[pattern.columns]
         self.twins = np.where(rows >= columns, np.arange(pattern.count), pattern.by_rows)  # in the lower triangle
         self._place(rows, columns)
         self._link()
+
+    def factored(self, values: np.ndarray) -> Factor:
+        return Factor(self, values)
 
     def _numbered(self) -> np.ndarray:
         """Each row's place in the order of elimination."""
@@ -216,10 +220,15 @@ def _stacks(fronts: list[Front]) -> list[Stack]:
     return [Stack(members) for members in [*[alike[key] for key in sorted(alike)], *alone]]
 
 
-def _by_degree(pattern: Pattern, diagonal: np.ndarray) -> np.ndarray:
+def ordered(pattern: Pattern) -> tuple[np.ndarray, bool]:
+    """Each row's place in an order of elimination that fills little, and whether it is by rounds."""
+    rounds = _in_rounds(pattern)
+    return (_by_degree(pattern), False) if rounds is None else (rounds, True)
+
+
+def _by_degree(pattern: Pattern) -> np.ndarray:
     """SuperLU's minimum degree ordering, of an incomplete factor, which costs little."""
-    values = np.full(pattern.count, -1.0)
-    values[diagonal] = np.diff(pattern.starts) + 1.0
+    values = np.where(pattern.rows == pattern.columns, np.diff(pattern.starts)[pattern.columns] + 1.0, -1.0)
     incomplete = _scipy.sparse.linalg.spilu(
         pattern.scipys(values), 1.0, 1.0, None, "MMD_AT_PLUS_A", 0.0, options={"SymmetricMode": True}
     )

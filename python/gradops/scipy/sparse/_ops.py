@@ -17,7 +17,8 @@ from ...extend import op as make_op
 from .._host import hosted
 from .._tensors import is_complex
 from . import _pattern
-from ._factor import Factor, Symbolic
+from ._columns import symbolic_of
+from ._factor import Factor
 from ._pattern import Pattern
 
 # Products -------------------------------------------------------------------------------------------------------------
@@ -66,14 +67,13 @@ def cholesky(pattern: Pattern, values: np.ndarray) -> Factor | None:
         return last
     symbolic = pattern.__dict__.get("symbolic")
     if symbolic is None:
-        diagonal = pattern.places(np.arange(pattern.shape[0]), np.arange(pattern.shape[0]))
-        if not pattern.symmetric or (diagonal == pattern.count).any():
+        if not pattern.symmetric or (pattern.diagonal == pattern.count).any():
             return None
-        symbolic = pattern.__dict__["symbolic"] = Symbolic(pattern)
-    if not (values[symbolic.diagonal] > 0).all():
+        symbolic = pattern.__dict__["symbolic"] = symbolic_of(pattern)
+    if not (values[pattern.diagonal] > 0).all():
         return None
     try:
-        pattern.last = found = Factor(symbolic, values.astype(float))
+        pattern.last = found = symbolic.factored(values.astype(float))
     except np.linalg.LinAlgError:
         return None
     return found

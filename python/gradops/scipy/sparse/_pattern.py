@@ -58,6 +58,11 @@ class Pattern:
     def symmetric(self) -> bool:
         return self.transposed is self
 
+    @functools.cached_property
+    def diagonal(self) -> np.ndarray:
+        """The elements of the diagonal, :attr:`count` where there is none."""
+        return self.places(np.arange(self.shape[0]), np.arange(self.shape[0]))
+
     def places(self, rows, columns) -> np.ndarray:
         """The elements at rows and columns, :attr:`count` where there is none."""
         codes = np.asarray(columns, np.int64) * max(self.shape[0], 1) + np.asarray(rows, np.int64)

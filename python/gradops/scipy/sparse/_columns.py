@@ -1,0 +1,138 @@
+"""The factor column by column in native code, where fronts would be too small to pay for their calls of BLAS."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+import numpy as np
+
+from ...jit.native.machine import machine
+from ._factor import Factor, Symbolic, ordered
+from ._pattern import Pattern
+
+LONG, MOST = 100, 20_000_000
+"""The length of columns from which fronts are faster, and the most products of a factor."""
+
+
+def symbolic_of(pattern: Pattern) -> Columns | Symbolic:
+    """The columns of a symmetric pattern's factor; its fronts without native code, or where columns are long."""
+    order, in_rounds = ordered(pattern)
+    return _columns_of(pattern, order, in_rounds) or Symbolic(pattern, order, in_rounds)
+
+
+def _columns_of(pattern: Pattern, order: np.ndarray, in_rounds: bool) -> Columns | None:
+    native = machine()
+    if native is None:
+        return None
+    rows, columns = order[pattern.rows], order[pattern.columns]
+    lower = rows > columns
+    rows, columns = rows[lower], columns[lower]
+    below = rows[np.argsort(columns, kind="stable")].tolist()
+    starts = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=len(order)))]).tolist()
+    waiting: dict[int, list[list[int]]] = {}  # by the first row, which is the parent's column in the elimination tree
+    found: list[list[int]] = []
+    products = 0
+    for column in range(len(order)):
+        reached = set(below[starts[column] : starts[column + 1]]).union(*waiting.pop(column, []))
+        reached.discard(column)
+        found.append(sorted(reached))
+        products += len(reached) ** 2
+        if products > MOST:
+            return None
+        if reached:
+            waiting.setdefault(found[-1][0], []).append(found[-1])
+    return None if products > LONG * sum(map(len, found)) else Columns(pattern, order, in_rounds, found, native)
+
+
+class Columns:
+    """The columns of a symmetric pattern's factor, and the order in which they are eliminated.
+
+    Attributes:
+        starts, rows: of the factor's elements; each column begins with its diagonal.
+        places: of each element of the pattern among those of the factor.
+    """
+
+    def __init__(self, pattern: Pattern, order: np.ndarray, in_rounds: bool, reached: list[list[int]], native: Any):
+        self.order, self.size = order, pattern.shape[0]
+        self._of_fronts = pattern, order, in_rounds
+        sizes = np.fromiter(map(len, reached), np.int64, self.size) + 1
+        self.starts = np.concatenate([[0], np.cumsum(sizes)])
+        columns = np.repeat(np.arange(self.size), sizes)
+        self.rows = np.fromiter((row for k, rows in enumerate(reached) for row in (k, *rows)), np.int64, len(columns))
+        below = np.delete(np.arange(len(columns)), self.starts[:-1])
+        lefts = below[np.argsort(self.rows[below], kind="stable")]
+        before = np.concatenate([[0], np.cumsum(np.bincount(self.rows[below], minlength=self.size))])
+        into, out_of = order[pattern.rows], order[pattern.columns]
+        codes = np.minimum(into, out_of) * self.size + np.maximum(into, out_of)
+        self.places = np.searchsorted(columns * self.size + self.rows, codes)
+        lower = np.flatnonzero(into >= out_of)
+        lower = lower[np.argsort(out_of[lower], kind="stable")]
+        given = np.searchsorted(out_of[lower], np.arange(self.size + 1))
+        of_factor = self.starts, self.rows, before, lefts, self.starts[columns[lefts] + 1], given, into[lower], lower
+        self._kept = [np.ascontiguousarray(x, np.int64) for x in of_factor]
+        self._at = [self.size, *[x.ctypes.data for x in self._kept]]
+        self._factor, self._forward, self._backward, self._inverse = (
+            ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_size_t] * count)(native.address(f"sparse_{name}"))
+            for name, count in (("factor", 12), ("forward", 5), ("backward", 5), ("inverse", 7))
+        )
+
+    def factored(self, values: np.ndarray) -> ColumnFactor:
+        return ColumnFactor(self, values)
+
+    def elements(self, values: np.ndarray) -> np.ndarray:
+        """The factor's elements.
+
+        Raises:
+            LinAlgError: the matrix is not positive definite.
+        """
+        found, work = np.empty(len(self.rows)), np.zeros(self.size)
+        if not self._factor(*self._at, values.ctypes.data, found.ctypes.data, work.ctypes.data):
+            raise np.linalg.LinAlgError("the matrix is not positive definite")
+        return found
+
+    def solved(self, factor: np.ndarray, x: np.ndarray, forward: bool) -> None:
+        """Solve for rows, in the order of elimination, in place: by the factor's transpose, before by the factor."""
+        for row in x:
+            given = *self._at[:3], factor.ctypes.data, row.ctypes.data
+            if forward:
+                self._forward(*given)
+            self._backward(*given)
+
+    def inverse(self, factor: np.ndarray) -> np.ndarray:
+        """The inverse on the pattern."""
+        found, work = np.empty(len(self.rows)), np.zeros((2, self.size))
+        self._inverse(*self._at[:3], factor.ctypes.data, found.ctypes.data, work.ctypes.data, work[1].ctypes.data)
+        return found[self.places]
+
+    @functools.cached_property
+    def fronts(self) -> Symbolic:
+        return Symbolic(*self._of_fronts)
+
+
+class ColumnFactor(Factor):
+    """A :class:`.Factor` by native code."""
+
+    def __init__(self, columns: Columns, values: np.ndarray):
+        self.columns, self.values = columns, values
+        self._elements = columns.elements(values)
+        self.logdet = 2.0 * float(np.log(self._elements[columns.starts[:-1]]).sum())
+        if not np.isfinite(self.logdet):
+            raise np.linalg.LinAlgError("the matrix has elements that are not finite")
+
+    def solve(self, b: np.ndarray) -> np.ndarray:
+        x = np.empty(b.shape[::-1])
+        x[:, self.columns.order] = b.T
+        self.columns.solved(self._elements, x, True)
+        return x[:, self.columns.order].T
+
+    def spread(self, z: np.ndarray) -> np.ndarray:
+        x = z.T.copy()
+        self.columns.solved(self._elements, x, False)
+        return x[:, self.columns.order].T
+
+    def inverse(self, directions: np.ndarray) -> np.ndarray:
+        if directions.shape[1]:
+            return Factor(self.columns.fronts, self.values).inverse(directions)
+        return self.columns.inverse(self._elements)
