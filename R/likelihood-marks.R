@@ -339,7 +339,7 @@ gaussian_residuals <- function(f, parameters, data, values, scope, is_there) {
 # A likelihood of the parameters in `start` and the random effects of `f`, whose other parameters have values: what
 # `wrapped(q, code)` makes of it.
 with_effects <- function(f, parameters, data, values, wrapped, start, random) {
-  places <- which(parameters$random)
+  places <- which(parameters$layout$random)
   joint <- of_parameters(f, parameters$layout, parameters$is_list, data)
   home <- list2env(
     list(.wrapped = wrapped, .joint = joint, .values = values, .places = places),
@@ -355,7 +355,7 @@ with_effects <- function(f, parameters, data, values, wrapped, start, random) {
       .wrapped(q, .joint(v))
     })
     start <- c(start, list(u = values[places]))
-    map <- list(u = replace(parameters$labels[places], parameters$labels[places] < 0, NA))
+    map <- list(u = replace(parameters$labels[parameters$random], parameters$labels[parameters$random] < 0, NA))
     random <- c(random, "u")
   }
   likelihood_of(rlang::new_function(formals(function(q) NULL), body, home), start, random, map)

@@ -26,6 +26,9 @@
 #' @param random Names of parameters that are random effects.
 #' @param map A named list: for a parameter `NA`, which fixes it where it starts, or a factor of its length, of which
 #'   equal levels are one parameter and `NA` is fixed.
+#' @param transforms A named list: for a parameter a transform that keeps it positive, within an interval, ... (see
+#'   [transforms]). The estimates are those of free numbers, called "name (free)"; `parameters` and `errors` of the fit,
+#'   by the delta method, are of what the transforms make of them. A map is of the free numbers.
 #' @param lower,upper Bounds: a number, or a named list or vector of numbers for some parameters.
 #' @param nobs The number of observations; by default the rows or the length of `data`, where that has some.
 #' @param control As of [stats::nlminb()].
@@ -52,13 +55,14 @@
 #'   `gradops_warning_inference`, which names it.
 #' @section Errors:
 #' - `gradops_error_inference`: the likelihood is not a number at the start; a random effect has no curvature.
-#' - `gradops_error_argument`: an unknown name in `random`, `map`, `lower` or `upper`; a map of another length than
-#'   its parameter; parameters without names.
-#' - `gradops_error_type`: parameters that are no numbers.
+#' - `gradops_error_argument`: an unknown name in `random`, `map`, `transforms`, `lower` or `upper`; a map of another
+#'   length than its parameter; parameters without names; a start that is not within its transform, or bounds of what
+#'   has one; a transform of a random effect.
+#' - `gradops_error_type`: parameters that are no numbers; transforms that are none.
 #' - `gradops_error_callback`: an error in `nll`.
 #' @references Thygesen, Albertsen, Berg, Kristensen and Nielsen (2017), Validation of ecological state space models
 #'   using the Laplace approximation.
-#' @seealso [objective()] for other optimisers; [observed()].
+#' @seealso [objective()] for other optimisers; [observed()]; [transforms].
 #' @examplesIf gradops_available()
 #' counts <- data.frame(x = 0:4, y = c(1, 1, 4, 5, 11))
 #' nll <- function(p, data) -sum(dpois(data$y, exp(p$intercept + p$slope * data$x), log = TRUE))
@@ -79,10 +83,11 @@
 #' maximize_likelihood(joint, start, herds, random = "u")
 #' @export
 maximize_likelihood <- function(
-  nll, start, data = NULL, random = NULL, map = NULL, lower = -Inf, upper = Inf, nobs = NULL, control = list()
+  nll, start, data = NULL, random = NULL, map = NULL, lower = -Inf, upper = Inf, transforms = NULL, nobs = NULL,
+  control = list()
 ) {
   check_function(nll)
-  model <- likelihood_of(nll, start, random, map, data)
+  model <- likelihood_of(nll, start, random, map, data, transforms = transforms)
   theta <- model$par
   bounds <- list(
     lower = bounds_of(lower, -Inf, model, "lower", rlang::current_env()),
@@ -140,6 +145,10 @@ flat_named <- function(x, names) {
 # A bound for each estimated parameter: a number for all, or by name, `default` of others.
 bounds_of <- function(bound, default, model, argument, call) {
   named <- names(bound)
+  both <- if (is.null(named)) model$transformed[any(is.finite(unlist(bound)))] else intersect(named, model$transformed)
+  if (length(both) > 0L) {
+    refuse_parameters(argument, sprintf("`%s` has a transform, which is within bounds of its own", both[1L]), call)
+  }
   if (is.null(named) && length(bound) %in% c(1L, length(model$par))) {
     return(rep_len(as.double(unlist(bound)), length(model$par)))
   }
@@ -159,15 +168,17 @@ asked_by <- c(
 )
 
 # objective() of parameters that have a start.
-started <- function(f, start, random, map, data, call) {
+started <- function(f, start, random, map, transforms, data, call) {
   if (is.null(start) || !is.null(data)) {
-    refuse_parameters("start", "goes with `random` and `map`, and not with `data`", call)
+    refuse_parameters("start", "goes with `random`, `map` and `transforms`, and not with `data`", call)
   }
-  likelihood_of(f, start, random, map, call = call)
+  likelihood_of(f, start, random, map, transforms = transforms, call = call)
 }
 
 # The model of a negative log-likelihood: its functions for optimisers, and `ask(question, theta, more)`.
-likelihood_of <- function(f, start, random, map, data = NULL, profile = NULL, call = parent.frame()) {
+likelihood_of <- function(
+  f, start, random, map, data = NULL, profile = NULL, transforms = NULL, call = parent.frame()
+) {
   needed <- names(Filter(function(value) identical(value, quote(expr = )), as.list(formals(args(f)))))
   if (length(setdiff(needed, "...")) > 1L + !is.null(data)) {
     abort(
@@ -178,13 +189,13 @@ likelihood_of <- function(f, start, random, map, data = NULL, profile = NULL, ca
       class = c("gradops_error_type", "gradops_error"), argument = "nll", call = call
     )
   }
-  parameters <- parameters_of(start, c(random, profile), map, call)
+  parameters <- parameters_of(start, c(random, profile), map, transforms, call)
   kinds <- parameters$random + parameters$tops %in% profile
   vector <- of_parameters(f, parameters$layout, parameters$is_list, data)
   run <- compiled_calls(vector, function(f, here, compiled) {
     call_core(
       "interop.r.likelihood", callback(differentiated(f, here), owner = here), parameters$values,
-      as.list(parameters$names), as.double(kinds), as.double(parameters$labels)
+      as.list(parameters$names), as.double(kinds), as.double(parameters$labels), parameters$parts
     )
   })
   ask <- function(question, theta, more = numeric()) {
@@ -213,7 +224,7 @@ likelihood_of <- function(f, start, random, map, data = NULL, profile = NULL, ca
       he = function(x) flat_named(ask("hessian", x), names(par)),
       evaluations = function() evaluations,
       random = parameters$names[free & parameters$random],
-      random_places = which(free & parameters$random),
+      random_places = which(parameters$layout$random)[free[parameters$random]],
       random_tops = unique(parameters$tops[parameters$random]),
       parameters = function(x) form(everything(x)),
       report = function(x = par) reports_of(function() evaluate(form(everything(x)))),
@@ -230,8 +241,8 @@ likelihood_of <- function(f, start, random, map, data = NULL, profile = NULL, ca
         found <- as.vector(ask("importance", x, c(draws, sample.int(1e9L, 1L))))
         stats::setNames(found, c("value", "error"))
       },
-      names = parameters$names, form = form, ask = ask, evaluate = evaluate, layout = parameters,
-      tops = parameters$tops[free & !parameters$random],
+      names = parameters$titles, form = form, ask = ask, evaluate = evaluate, layout = parameters,
+      tops = parameters$tops[free & !parameters$random], transformed = names(transforms),
       of_vector = function(g) of_parameters(g, parameters$layout, parameters$is_list, NULL)
     ),
     class = c("gradops_likelihood", "gradops_objective"), explain = attr(run, "explain")
@@ -239,7 +250,7 @@ likelihood_of <- function(f, start, random, map, data = NULL, profile = NULL, ca
 }
 
 # Parameters as one vector, with names, and which are random, fixed or shared.
-parameters_of <- function(start, random, map, call) {
+parameters_of <- function(start, random, map, transforms, call) {
   is_list <- is.list(start)
   parts <- if (is_list) start else list(start)
   numeric <- vapply(parts, function(x) is.numeric(x) && !is.object(x), TRUE)
@@ -258,6 +269,21 @@ parameters_of <- function(start, random, map, call) {
     storage.mode(x) <- "double"
     x
   })
+  titles <- names
+  of_layout <- tops %in% random
+  parts_free <- NULL
+  if (length(transforms) > 0L) {
+    pieces <- if (is_list) parts else as.list(parts[[1L]])
+    owners <- if (is_list) names(start) else tops
+    of_piece <- factor(rep(seq_along(pieces), lengths(pieces)), seq_along(pieces))
+    found <- free_pieces(pieces, owners, split(names, of_piece), transforms, random, call)
+    tops <- rep(owners, vapply(found, function(piece) length(piece$values), 0L))
+    names <- as.character(unlist(lapply(found, `[[`, "names")))
+    values <- as.double(unlist(lapply(found, `[[`, "values")))
+    parts_free <- unname(lapply(found, `[[`, "part"))
+  } else {
+    values <- as.double(unlist(parts))
+  }
   labels <- seq_along(tops) - 1
   for (name in named_among(names(map), tops, "map", call)) {
     places <- which(tops == name)
@@ -270,10 +296,11 @@ parameters_of <- function(start, random, map, call) {
   }
   random <- tops %in% named_among(random, tops, "random", call)
   list(
-    values = as.double(unlist(parts)), names = names, random = random, labels = labels, is_list = is_list, tops = tops, start = start,
+    values = values, names = names, titles = titles, parts = parts_free, random = random, labels = labels,
+    is_list = is_list, tops = tops, start = start,
     layout = list(
       names = if (is_list) names(start), sizes = lengths(parts, use.names = FALSE),
-      attributes = lapply(unname(parts), attributes), form = NULL, random = random
+      attributes = lapply(unname(parts), attributes), form = NULL, random = of_layout
     )
   )
 }
@@ -306,7 +333,7 @@ of_parameters <- function(f, layout, is_list, data) {
 
 # Numbers, one for each parameter, in the form of the start.
 like_start <- function(x, parameters) {
-  if (parameters$is_list) arranged(x, parameters$layout) else stats::setNames(x, parameters$names)
+  if (parameters$is_list) arranged(x, parameters$layout) else stats::setNames(x, parameters$titles)
 }
 
 check_has_effects <- function(parameters) {

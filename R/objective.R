@@ -34,7 +34,7 @@
 #' @param data `NULL`, or a list of shards of data, of which each is the second argument of `f`; see below.
 #' @param cluster `NULL`, or a cluster of R workers, as of [parallel::makeCluster()], that hold the shards.
 #' @param start `NULL`, or the parameters where a search starts, a named list or vector.
-#' @param random,map As of [maximize_likelihood()]; they need `start`.
+#' @param random,map,transforms As of [maximize_likelihood()]; they need `start`.
 #' @returns A list of class `gradops_objective` of functions of the parameters and `...`, more arguments of `f`:
 #' - `fn`: the value; `gr`: the gradient; `he`: the Hessian, as plain R numbers with the names of the parameters;
 #' - `nlm`: the value with the attributes `"gradient"` (and `"hessian"`), for [stats::nlm()];
@@ -55,8 +55,8 @@
 #'   shards is lost; the cluster's error is the parent.
 #' - `gradops_error_type`: `jit` or `hessian` is not `TRUE` or `FALSE`, `data` no list of shards, `cluster` no cluster;
 #'   an R function where Python workers hold the data, or a Python function for R workers.
-#' - `gradops_error_argument`: gradops is not installed for the workers; `cluster` without `data`; `random` or `map`
-#'   without `start`, or with an unknown name; `data` with `start`.
+#' - `gradops_error_argument`: gradops is not installed for the workers; `cluster` without `data`; `random`,
+#'   `map` or `transforms` without `start`, or with an unknown name; `data` with `start`.
 #' - `gradops_error_inference`: a random effect has no curvature, or with `parameters()` no mode.
 #' - `gradops_error_jit`: see [jit()].
 #' @seealso [gradient()], [hessian()], [jit()].
@@ -75,13 +75,14 @@
 #' sqrt(diag(solve(total$he(fit$par))))
 #' @export
 objective <- function(
-  f, jit = FALSE, hessian = FALSE, data = NULL, cluster = NULL, start = NULL, random = NULL, map = NULL
+  f, jit = FALSE, hessian = FALSE, data = NULL, cluster = NULL, start = NULL, random = NULL, map = NULL,
+  transforms = NULL
 ) {
   check_function(f)
   flag(jit)
   flag(hessian)
-  if (any(lengths(list(start, random, map)) > 0L)) {
-    return(started(f, start, random, map, data, environment()))
+  if (any(lengths(list(start, random, map, transforms)) > 0L)) {
+    return(started(f, start, random, map, transforms, data, environment()))
   }
   check_has_data(data, cluster)
   evaluators <- if (is.null(data)) evaluators_of(f, jit) else sharded_evaluators(f, data, jit, cluster)

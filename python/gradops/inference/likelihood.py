@@ -28,6 +28,7 @@ class Likelihood:
     """
 
     by_differences = False  # of the gradient :meth:`hessian` is found
+    log_jacobian: Callable  # of what makes parameters of a vector of all, where something does
     with_effects: type[Likelihood]  # :class:`Laplace`, which its module says
 
     @staticmethod

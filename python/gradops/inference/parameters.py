@@ -139,7 +139,7 @@ class Parameters:
         self.transforms = [given.get(top) for top in self.tops]
         for k, transform in enumerate(self.transforms):
             if transform is not None:
-                arrays[k], titles[k] = _free(transform, arrays[k], titles[k]), f"{titles[k]} (free)"
+                arrays[k], titles[k] = free_numbers(transform, arrays[k], titles[k]), f"{titles[k]} (free)"
         self._titles, self.shapes = titles, [x.shape for x in arrays]
         sizes = [x.size for x in arrays]
         values = np.concatenate([x.reshape(-1) for x in arrays]) if arrays else np.zeros(0)
@@ -228,7 +228,7 @@ class Parameters:
         return in_double(self.backend, x)
 
 
-def _free(transform, x: np.ndarray, title: str) -> np.ndarray:
+def free_numbers(transform, x: np.ndarray, title: str) -> np.ndarray:
     """The free numbers where a transformed parameter starts.
 
     Raises:

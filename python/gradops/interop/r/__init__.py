@@ -50,7 +50,7 @@ from .functional import compiled, curvature, derivative, gradient, objective, on
 from .functions import as_numpy, as_r, call_in_thread, r_function
 from .jit import direct, pair
 from .lazy import assembled, floats_of_scalars, lasts, part, scalar_names, scalars, takes_scalars, write_scalars
-from .likelihoods import likelihood
+from .likelihoods import free_start, likelihood, transform
 from .objects import corner, fields, graph, is_method, pack, unpack
 from .ops import INDEX_RESULTS, TENSORS, annotation, find, has_positions, op, parameters
 from .profiling import Clock, Functions
@@ -123,7 +123,9 @@ __all__ = [
     "is_recorded",
     "keeps",
     "lasts",
+    "free_start",
     "likelihood",
+    "transform",
     "is_text",
     "matmul",
     "model_field",

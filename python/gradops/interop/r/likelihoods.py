@@ -8,33 +8,40 @@ from typing import Any
 
 import numpy as np
 
-from ... import config
+from ... import config, functional, ops
 from ...backends._matrices import NOT_POSITIVE_DEFINITE
+from ...inference import transforms
 from ...inference.fits import Fit, free, polished
 from ...inference.likelihood import Likelihood
-from ...inference.parameters import Layout, in_double
+from ...inference.parameters import Layout, free_numbers, in_double
 from ...inference.samples import Posterior
+from ...inference.transforms import Transform
 from ...inference.validation import normal_residuals, step_residuals
-from ...ops import conversion, reductions
 
 
-def likelihood(f: Callable, values, names: list[str], random, labels) -> Callable:
+def likelihood(f: Callable, values, names: list[str], random, labels, parts=None) -> Callable:
     """The answers of a negative log-likelihood ``f`` of the parameters that are not random, and of the random ones.
 
     Args:
         values, names: where the parameters start, and what R calls them.
         random: 1 for each random effect, 2 for one that is profiled.
         labels: for each parameter a number, as of :class:`.Layout`.
+        parts: None, or for each parameter of R's the count of its free numbers, and its transform where it has one.
 
     Returns:
         A function of the estimated parameters, the number of a question in :data:`QUESTIONS`, and more numbers.
     """
-    values, random, labels = (np.reshape(conversion.convert_to_numpy(x), -1) for x in (values, random, labels))
+    values, random, labels = (np.reshape(ops.convert_to_numpy(x), -1) for x in (values, random, labels))
     layout = Layout(values, names, random > 0, labels.astype(int), random == 2)
+    layout.transformed = parts is not None
     made: list[Likelihood] = []
+    pieces = [(int(size), transform_of(*given) if given else None) for size, *given in parts or ()]
+    ends = np.cumsum([size for size, _ in pieces])
+    fixed = [piece for piece, end in zip(pieces, ends) if piece[0] and not random[end - 1]]
 
     def joint(theta, u):
-        return reductions.sum(f(*layout.halves(theta, u)))
+        first, *effects = layout.halves(theta, u)
+        return ops.sum(f(constrained(first, fixed), *effects))
 
     def tensor(x: np.ndarray):
         return in_double(config.default_backend(), x)
@@ -43,11 +50,50 @@ def likelihood(f: Callable, values, names: list[str], random, labels) -> Callabl
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             if not made:  # now, as R looks at what `f` reads while it is traced
-                made.append(Likelihood.of(joint, layout, tensor, lambda vector: vector))
+                made.append(Likelihood.of(joint, layout, tensor, lambda vector: constrained(vector, pieces)))
+                made[0].log_jacobian = lambda vector: log_jacobian(vector, pieces)
             theta, more = np.array(theta, float).reshape(-1), np.array(more, float).reshape(-1)
             return QUESTIONS[int(question)](made[0], theta, more)
 
     return answer
+
+
+def constrained(vector, pieces: list):
+    """Parameters as R's vector of all, of free numbers; matrices by columns."""
+    if all(transform is None for _, transform in pieces):
+        return vector
+    found, start = [], 0
+    for size, transform in pieces:
+        part = vector[start : start + size]
+        start += size
+        if transform is not None:
+            part = transform(part)
+            part = ops.reshape(ops.transpose(part) if len(part.shape) == 2 else part, (-1,))
+        found.append(part)
+    return ops.concatenate(found)
+
+
+def log_jacobian(vector, pieces: list):
+    """The logarithm of the determinant of the derivatives of :func:`constrained`."""
+    starts = np.cumsum([0, *(size for size, _ in pieces)])
+    found = [t.log_jacobian(vector[k : k + size]) for k, (size, t) in zip(starts.tolist(), pieces) if t is not None]
+    return sum(found) if found else 0.0
+
+
+def transform_of(kind: str, lower=None, upper=None) -> Transform:
+    """A transform by R's name."""
+    return getattr(transforms, kind) if lower is None else transforms.interval(lower, upper)
+
+
+def transform(kind: str, lower, upper, function: str, x):
+    """What one of a transform's functions gives: ``forward``, ``inverse`` or ``log_jacobian``."""
+    found = transform_of(kind, lower, upper)
+    return found(x) if function == "forward" else getattr(found, function)(x)
+
+
+def free_start(kind: str, lower, upper, name: str, x):
+    """The free numbers where a parameter starts; errors as of :class:`.Parameters`."""
+    return free_numbers(transform_of(kind, lower, upper), np.array(x, float), name).reshape(-1)
 
 
 def _both(model: Any, theta, more):
@@ -112,7 +158,9 @@ def _start(model: Any, theta, more):
 def _propagated(model: Any, theta, more):
     """The covariance of numbers with a Jacobian by all parameters, of the covariance of the estimated ones."""
     size = theta.size**2
-    covariance, jacobian = more[:size].reshape(theta.size, -1), more[size:].reshape(-1, model.layout.values.size)
+    covariance, whole = more[:size].reshape(theta.size, -1), model.layout.numbers(theta, model._effects(theta))
+    slopes = np.array(ops.convert_to_numpy(functional.jacobian(model.tree, model.tensor(whole))))
+    jacobian = more[size:].reshape(-1, len(slopes)) @ slopes
     return model.propagated(theta, covariance, *model.layout.columns(jacobian))
 
 
@@ -134,10 +182,21 @@ def _spread(model: Any, theta, more):
     return model.random_sd(theta, more.reshape(theta.size, -1))
 
 
+def as_density(model: Any):
+    """A model whose function is a density of the parameters as one of the free numbers."""
+    if not model.layout.transformed:
+        return model
+
+    def joint(theta, u):
+        return model.f(theta, u) - model.log_jacobian(model.layout.vector(theta, u))
+
+    return Likelihood.of(joint, model.layout, model.tensor, model.tree)
+
+
 def _sample(model: Any, theta, more):
     """Draws of all parameters by the No-U-Turn sampler from the estimates: by draw, chain and parameter."""
     draws, tune, chains, seed = (int(x) for x in more)
-    target = Posterior(model)
+    target = Posterior(as_density(model))
     target.start = theta
     found = target.sample(draws, tune=tune, chains=chains, seed=seed)
     return np.swapaxes(found.posterior["x"], 0, 1)

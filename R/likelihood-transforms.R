@@ -1,0 +1,139 @@
+# Transforms of parameters: faces of gradops.inference.transforms.
+
+#' Transforms of parameters
+#'
+#' Parameters that are positive, in an interval, on the simplex, in order, or a Cholesky factor, of free numbers without
+#' bounds: a search is of these, and the likelihood takes the parameters. [maximize_likelihood()] and [objective()] take
+#' them by name, `transforms = list(sd = transform_positive())`; `start` has the parameters themselves.
+#'
+#' - `transform_positive()`: numbers above 0, of their logarithms.
+#' - `transform_interval(lower, upper)`: numbers between two, by the logistic function.
+#' - `transform_simplex()`: a vector of numbers above 0 with the sum 1, of one number less: sticks that are broken.
+#' - `transform_ordered()`: a vector that grows.
+#' - `transform_correlation_cholesky()`: the lower Cholesky factor of a correlation matrix, of a number for each pair.
+#' - `transform_covariance_cholesky()`: the lower Cholesky factor of a covariance matrix, by rows, with the logarithms
+#'   of the diagonal.
+#'
+#' All are Stan's. The functions in a transform work on tensors and R's numbers and have derivatives.
+#' @param lower,upper The ends of an interval, numbers or vectors.
+#' @param x A transform.
+#' @param ... Unused.
+#' @returns A list of class `gradops_transform` of functions: `forward(x)` gives the parameters of free numbers,
+#'   `inverse(y)` the free numbers, `log_jacobian(x)` the logarithm of the absolute determinant of the derivatives,
+#'   which makes a density of the parameters one of the free numbers: for samplers and priors, not for maximum likelihood.
+#'   They give tensors.
+#' @section Errors:
+#' - `gradops_error_argument`: an interval without numbers; numbers of which there is no triangle.
+#' - `gradops_error_type`: ends that are no numbers.
+#' - `gradops_error_shape`: a number where a vector makes one thing.
+#' @references Stan Development Team, Stan Reference Manual, chapter Constraint Transforms.
+#' @seealso [maximize_likelihood()].
+#' @examplesIf gradops_available()
+#' weights <- transform_simplex()
+#' weights$forward(c(0, 0))
+#' jacobian(weights$forward, c(0, 0))
+#'
+#' y <- c(4.1, 5.3, 4.8, 6.0, 5.2)
+#' nll <- function(p, y) -sum(dnorm(y, p$mean, p$sd, log = TRUE))
+#' fit <- maximize_likelihood(nll, list(mean = 4, sd = 1), y, transforms = list(sd = transform_positive()))
+#' coef(fit)
+#' fit$parameters$sd
+#' fit$errors$sd # by the delta method
+#' @name transforms
+NULL
+
+new_transform <- function(kind, lower = NULL, upper = NULL) {
+  of <- function(which) {
+    function(x) call_core("interop.r.transform", kind, lower, upper, which, operand(x))
+  }
+  structure(
+    list(forward = of("forward"), inverse = of("inverse"), log_jacobian = of("log_jacobian")),
+    spec = list(kind, lower, upper), class = "gradops_transform"
+  )
+}
+
+#' @rdname transforms
+#' @export
+transform_positive <- function() new_transform("positive")
+
+#' @rdname transforms
+#' @export
+transform_interval <- function(lower, upper) {
+  for (name in c("lower", "upper")) {
+    if (!is.numeric(get(name))) {
+      abort(
+        sprintf("`%s` must be numbers.", name), class = c("gradops_error_type", "gradops_error"), argument = name
+      )
+    }
+  }
+  if (length(lower) != length(upper) && min(length(lower), length(upper)) != 1L || any(!(lower < upper))) {
+    refuse_parameters("lower", "must be less than `upper`, numbers or vectors of one length", parent.frame())
+  }
+  new_transform("interval", as.double(lower), as.double(upper))
+}
+
+#' @rdname transforms
+#' @export
+transform_simplex <- function() new_transform("simplex")
+
+#' @rdname transforms
+#' @export
+transform_ordered <- function() new_transform("ordered")
+
+#' @rdname transforms
+#' @export
+transform_correlation_cholesky <- function() new_transform("correlation_cholesky")
+
+#' @rdname transforms
+#' @export
+transform_covariance_cholesky <- function() new_transform("covariance_cholesky")
+
+#' @rdname transforms
+#' @export
+print.gradops_transform <- function(x, ...) {
+  spec <- attr(x, "spec")
+  ends <- if (!is.null(spec[[2L]])) sprintf("(%s, %s)", toString(spec[[2L]]), toString(spec[[3L]])) else ""
+  cat("<transform ", spec[[1L]], ends, ">\n", sep = "")
+  invisible(x)
+}
+
+# The free numbers of parameters in `pieces`, a list, by the names in `tops`; each with its count for Python.
+free_pieces <- function(pieces, tops, names, transforms, random, call) {
+  if (!is.null(transforms) && !is.list(transforms)) {
+    abort(
+      "`transforms` must be a list of transforms by names of parameters, as `list(sd = transform_positive())`.",
+      class = c("gradops_error_type", "gradops_error"), argument = "transforms", call = call
+    )
+  }
+  named_among(names(transforms), tops, "transforms", call)
+  both <- intersect(names(transforms), random)
+  if (length(both) > 0L) {
+    refuse_parameters(
+      "transforms",
+      sprintf("`%s` is random: transform it in the likelihood, whose density is then of the free numbers", both[1L]),
+      call
+    )
+  }
+  free_of <- function(piece, top, names) {
+    transform <- transforms[[top]]
+    if (is.null(transform)) {
+      return(list(values = as.double(piece), names = names, part = list(as.double(length(piece)))))
+    }
+    if (!inherits(transform, "gradops_transform")) {
+      abort(
+        sprintf("`transforms`: `%s` must be a transform, as `transform_positive()`.", top),
+        class = c("gradops_error_type", "gradops_error"), argument = "transforms", call = call
+      )
+    }
+    spec <- attr(transform, "spec")
+    x <- if (grepl("cholesky", spec[[1L]])) piece else as.double(piece)
+    x <- if (is.null(dim(x))) array(x) else x
+    values <- as.vector(py_to_r(call_core("interop.r.free_start", spec[[1L]], spec[[2L]], spec[[3L]], top, x)))
+    number <- if (length(values) > 1L) seq_along(values) else ""
+    list(
+      values = values, names = paste0(top, number, " (free)", recycle0 = TRUE),
+      part = c(list(as.double(length(values))), if (length(values) > 0L) spec)
+    )
+  }
+  Map(free_of, pieces, tops, names)
+}
