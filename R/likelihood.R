@@ -29,6 +29,9 @@
 #' @param transforms A named list: for a parameter a transform that keeps it positive, within an interval, ... (see
 #'   [transforms]). The estimates are those of free numbers, called "name (free)"; `parameters` and `errors` of the fit,
 #'   by the delta method, are of what the transforms make of them. A map is of the free numbers.
+#' @param integrate If `TRUE`, each random effect is integrated over by quadrature, in place of the approximation: they
+#'   have to be independent of each other given the parameters. The nodes are about the mode and reach 20 standard
+#'   deviations; with two numbers they are between these.
 #' @param lower,upper Bounds: a number, or a named list or vector of numbers for some parameters.
 #' @param nobs The number of observations; by default the rows or the length of `data`, where that has some.
 #' @param control As of [stats::nlminb()].
@@ -83,11 +86,11 @@
 #' maximize_likelihood(joint, start, herds, random = "u")
 #' @export
 maximize_likelihood <- function(
-  nll, start, data = NULL, random = NULL, map = NULL, lower = -Inf, upper = Inf, transforms = NULL, nobs = NULL,
-  control = list()
+  nll, start, data = NULL, random = NULL, map = NULL, lower = -Inf, upper = Inf, transforms = NULL,
+  integrate = FALSE, nobs = NULL, control = list()
 ) {
   check_function(nll)
-  model <- likelihood_of(nll, start, random, map, data, transforms = transforms)
+  model <- likelihood_of(nll, start, random, map, data, transforms = transforms, integrate = integrate)
   theta <- model$par
   bounds <- list(
     lower = bounds_of(lower, -Inf, model, "lower", rlang::current_env()),
@@ -168,16 +171,16 @@ asked_by <- c(
 )
 
 # objective() of parameters that have a start.
-started <- function(f, start, random, map, transforms, data, call) {
+started <- function(f, start, random, map, transforms, integrate, data, call) {
   if (is.null(start) || !is.null(data)) {
     refuse_parameters("start", "goes with `random`, `map` and `transforms`, and not with `data`", call)
   }
-  likelihood_of(f, start, random, map, transforms = transforms, call = call)
+  likelihood_of(f, start, random, map, transforms = transforms, integrate = integrate, call = call)
 }
 
 # The model of a negative log-likelihood: its functions for optimisers, and `ask(question, theta, more)`.
 likelihood_of <- function(
-  f, start, random, map, data = NULL, profile = NULL, transforms = NULL, call = parent.frame()
+  f, start, random, map, data = NULL, profile = NULL, transforms = NULL, integrate = FALSE, call = parent.frame()
 ) {
   needed <- names(Filter(function(value) identical(value, quote(expr = )), as.list(formals(args(f)))))
   if (length(setdiff(needed, "...")) > 1L + !is.null(data)) {
@@ -195,7 +198,7 @@ likelihood_of <- function(
   run <- compiled_calls(vector, function(f, here, compiled) {
     call_core(
       "interop.r.likelihood", callback(differentiated(f, here), owner = here), parameters$values,
-      as.list(parameters$names), as.double(kinds), as.double(parameters$labels), parameters$parts
+      as.list(parameters$names), as.double(kinds), as.double(parameters$labels), parameters$parts, integrate
     )
   })
   ask <- function(question, theta, more = numeric()) {

@@ -34,7 +34,7 @@
 #' @param data `NULL`, or a list of shards of data, of which each is the second argument of `f`; see below.
 #' @param cluster `NULL`, or a cluster of R workers, as of [parallel::makeCluster()], that hold the shards.
 #' @param start `NULL`, or the parameters where a search starts, a named list or vector.
-#' @param random,map,transforms As of [maximize_likelihood()]; they need `start`.
+#' @param random,map,transforms,integrate As of [maximize_likelihood()]; they need `start`.
 #' @returns A list of class `gradops_objective` of functions of the parameters and `...`, more arguments of `f`:
 #' - `fn`: the value; `gr`: the gradient; `he`: the Hessian, as plain R numbers with the names of the parameters;
 #' - `nlm`: the value with the attributes `"gradient"` (and `"hessian"`), for [stats::nlm()];
@@ -76,13 +76,13 @@
 #' @export
 objective <- function(
   f, jit = FALSE, hessian = FALSE, data = NULL, cluster = NULL, start = NULL, random = NULL, map = NULL,
-  transforms = NULL
+  transforms = NULL, integrate = FALSE
 ) {
   check_function(f)
   flag(jit)
   flag(hessian)
   if (any(lengths(list(start, random, map, transforms)) > 0L)) {
-    return(started(f, start, random, map, transforms, data, environment()))
+    return(started(f, start, random, map, transforms, integrate, data, environment()))
   }
   check_has_data(data, cluster)
   evaluators <- if (is.null(data)) evaluators_of(f, jit) else sharded_evaluators(f, data, jit, cluster)

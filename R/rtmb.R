@@ -7,7 +7,7 @@
 #' in front of gradops: a script runs with `library(gradops); attach_rtmb()` in place of `library(RTMB)`, which need not
 #' be installed. `detach("gradops:rtmb")` undoes it.
 #'
-#' - `MakeADFun(func, parameters, random, map, profile)`: a list of `par`, `fn`, `gr`, `he`, `report`, `simulate` and `env`,
+#' - `MakeADFun(func, parameters, random, map, profile, integrate)`: a list of `par`, `fn`, `gr`, `he`, `report`, `simulate` and `env`,
 #'   whose `parList()`, `last.par` and `last.par.best` are those of TMB; as [objective()] with `start`.
 #' - `sdreport(obj)`, with `summary()`, `print()` and `as.list(x, "Est")`: estimates, reports and their standard errors.
 #' - In the objective: `getAll()`, `REPORT()`, `ADREPORT()`, `OBS()`, `y %~% dnorm(mu, sd)`, `AD()`, `ADoverload()`.
@@ -20,8 +20,9 @@
 #' Everything else that RTMB overloads, the densities of stats, `[<-`, matrices, takes tensors anyhow.
 #'
 #' @section Differences:
-#' Hessians with random effects are by differences of the exact gradient. `integrate =` is an error;
-#' `sdreport(bias.correct = TRUE)` has no standard errors of what it corrects. `oneStepPredict()` has two methods: `"fullGaussian"`, which the `"oneStepGaussian"` ones also
+#' Hessians with random effects are by differences of the exact gradient. `integrate =` takes `GK()`, `SR(x)`
+#' and `LA()` for random effects that are independent of each other given the parameters: quadrature at nodes about the
+#' mode, or between the ends of `x`; others are an error. `sdreport(bias.correct = TRUE)` has no standard errors of what it corrects. `oneStepPredict()` has two methods: `"fullGaussian"`, which the `"oneStepGaussian"` ones also
 #' are, TMB's default among them, and `"cdf"`, which `"oneStepGeneric"` also is. Tapes are functions that are
 #' differentiated as they run:
 #' `simplify()` and `atomic()` give them as they are, `print()` and `graph()` have nothing to show.
@@ -116,12 +117,14 @@ make_ad_fun <- function(
   func, parameters, random = NULL, profile = NULL, integrate = NULL, intern = FALSE, map = list(), silent = FALSE,
   ...
 ) {
-  if (!is.null(integrate)) refuse_parameters("integrate", "is not known here; `random` is", parent.frame())
   func <- match.fun(func)
   if (!is.null(random)) random <- grep_names(random, names(parameters))
   if (!is.null(profile)) profile <- grep_names(profile, names(parameters))
   random <- setdiff(random, profile)
-  model <- likelihood_of(func, parameters, random, map, profile = profile, call = parent.frame())
+  integrate <- integral_of(integrate, random, parent.frame())
+  model <- likelihood_of(
+    func, parameters, random, map, profile = profile, integrate = integrate, call = parent.frame()
+  )
   layout <- model$layout
   model$par <- stats::setNames(model$par, model$tops)
   last <- best <- model$par
@@ -166,6 +169,50 @@ make_ad_fun <- function(
     },
     simulate = function(par = last, ...) model$simulate(whole_theta(par, layout))
   )
+}
+
+# TMB's settings of integrals over random effects: the whole line, between numbers, by the approximation.
+gauss_kronrod <- function(...) structure(list(TRUE), class = "GK")
+
+laplace_method <- function(...) structure(list(FALSE), class = "LA")
+
+sequential_reduction <- function(x, discrete = FALSE) {
+  if (discrete) {
+    refuse_parameters(
+      "discrete", "is not known here: add up the probabilities of the states in the objective", parent.frame()
+    )
+  }
+  if (!is.numeric(x) || length(x) < 2L || is.unsorted(x, strictly = TRUE)) {
+    refuse_parameters("x", "must be numbers that grow", parent.frame())
+  }
+  structure(list(as.double(range(x))), class = "SR")
+}
+
+integral_of <- function(integrate, random, call) {
+  flat <- list()
+  for (i in seq_along(integrate)) {
+    one <- integrate[i]
+    flat <- c(flat, if (nzchar(rlang::names2(one))) as.list(one) else one[[1L]])
+  }
+  for (name in rlang::names2(flat)) {
+    if (!nzchar(name) || !inherits(flat[[name]], c("GK", "SR", "LA"))) {
+      refuse_parameters("integrate", sprintf("`%s` needs `GK()`, `SR(x)` or `LA()`", name), call)
+    }
+  }
+  flat <- Filter(function(one) !inherits(one, "LA"), flat)
+  if (length(flat) == 0L) {
+    return(FALSE)
+  }
+  named_among(names(flat), random, "integrate", call)
+  others <- setdiff(random, names(flat))
+  if (length(others) > 0L) {
+    refuse_parameters(
+      "integrate", sprintf("`%s` is random, too: quadrature is over all random effects, or none", others[1L]), call
+    )
+  }
+  domains <- unique(lapply(flat, `[[`, 1L))
+  if (length(domains) > 1L) refuse_parameters("integrate", "must have one method for all random effects", call)
+  domains[[1L]]
 }
 
 # `random` may be a pattern, as TMB's.

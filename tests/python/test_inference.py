@@ -234,3 +234,44 @@ def test_random_parameters_are_a_vector_of_their_own(places, labels):
     order = np.concatenate([np.flatnonzero(~random), np.flatnonzero(random)])
     np.testing.assert_array_equal(np.concatenate(layout.halves(theta, u)), layout.numbers(theta, u)[order])
     np.testing.assert_array_equal(layout.vector(theta, u), layout.numbers(theta, u))
+
+
+def exact_logistic(theta, counts, sizes):
+    """The logistic model's negative log-likelihood by adaptive quadrature."""
+    total = 0.0
+    for count, size in zip(counts, sizes):
+
+        def density(u, count=count, size=size):
+            eta = theta[0] + np.exp(theta[1]) * u
+            return np.exp(count * eta - size * np.logaddexp(0, eta) - u * u / 2 - HALF_LOG_2PI)
+
+        total -= np.log(scipy.integrate.quad(density, -np.inf, np.inf, epsabs=0, epsrel=1e-12)[0])
+    return total
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("integrate", "rtol"), [(True, 1e-10), ((-8, 8), 1e-7)])
+def test_single_effects_are_integrated_over_by_quadrature(backend, integrate, rtol):
+    counts, sizes = np.array([0.0, 1, 4, 5, 2]), np.array([5.0, 5, 5, 5, 3])
+    joint = logistic(*tensors([counts, sizes], backend))
+    start = {name: tensors(np.array(x), backend) for name, x in {"mean": 0.2, "log_tau": 0.5, "u": np.zeros(5)}.items()}
+    model = laplace(joint, start, random="u", integrate=integrate)
+    theta = np.array([0.4, 0.8])
+    value, gradient = model.value_and_grad(theta)
+    np.testing.assert_allclose(value, exact_logistic(theta, counts, sizes), rtol=rtol)
+    expected = slopes(lambda theta: exact_logistic(theta, counts, sizes), theta)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-6)
+    assert abs(laplace(joint, start, random="u").value(theta) - value) > 1e-3
+
+
+def test_what_cannot_be_integrated_over_by_quadrature():
+    def walk(p):
+        return ops.sum((p["u"][1:] - p["u"][:-1]) ** 2) + ops.sum((p["u"] - p["a"]) ** 2)
+
+    start = {"a": 0.0, "u": np.zeros(3)}
+    with pytest.raises(ArgumentError, match=r"u\[0\] and u\[1\] depend on each other"):
+        laplace(walk, start, random="u", integrate=True)
+    with pytest.raises(ArgumentError, match="True, for the whole line, or a pair of finite numbers in order"):
+        laplace(walk, start, random="u", integrate=(1, 0))
+    with pytest.raises(ArgumentError, match="what is profiled"):
+        laplace(lambda p: ops.sum(p["u"] ** 2) + p["a"] ** 2, start, random="u", profile="a", integrate=True)

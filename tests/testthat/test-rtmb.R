@@ -180,3 +180,45 @@ test_that("arrays of parameters keep their dimensions", {
   expect_equal(obj$env$parList()$a, array(1, c(2, 1, 2)))
   expect_equal(dim(as.list(sdreport(obj), "Std")$a), c(2L, 1L, 2L))
 })
+
+test_rtmb_integrals <- function(...) { # a normal model, of which each method is exact
+  seen <- list(x = c(-0.5605, -0.2302, 1.5587))
+  f <- function(par) {
+    getAll(seen, par)
+    -sum(dnorm(u, mu, log = TRUE)) - sum(dnorm(x, mean = u, sd = sd, log = TRUE))
+  }
+  start <- list(u = c(0, 0, 0), sd = 1, mu = 0)
+  obj <- MakeADFun(f, start, random = "u", map = list(sd = factor(NA)), silent = TRUE, ...)
+  opt <- nlminb(obj$par, obj$fn, obj$gr)
+  summary(sdreport(obj))
+}
+
+test_that("integrate = has TMB's methods for independent random effects", {
+  attach_rtmb()
+  on.exit(detach("gradops:rtmb"))
+  by_laplace <- test_rtmb_integrals()
+  expect_equal(by_laplace["mu", ], c(Estimate = 0.256, `Std. Error` = sqrt(2 / 3)), tolerance = 1e-6)
+  for (method in list(GK(), LA(), SR(seq(-8, 8, length = 100)))) {
+    expect_equal(test_rtmb_integrals(integrate = list(u = method)), by_laplace, tolerance = 1e-6)
+  }
+  y <- c(0, 3, 1, 7)
+  counts <- function(p) -sum(dpois(y, exp(p$a + p$u), log = TRUE)) - sum(dnorm(p$u, 0, exp(p$s), log = TRUE))
+  start <- list(a = 0.5, s = 0, u = numeric(4))
+  exact <- sum(vapply(y, function(y) {
+    -log(integrate(function(u) dpois(y, exp(0.5 + u)) * dnorm(u), -Inf, Inf, rel.tol = 1e-12)$value)
+  }, 0))
+  obj <- MakeADFun(counts, start, random = "u", integrate = list(list(u = GK())))
+  expect_equal(obj$fn(obj$par), exact, tolerance = 1e-9)
+  expect_equal(as.vector(obj$gr(obj$par)), numeric_gradient(obj$fn, obj$par), tolerance = 1e-6)
+  expect_error(SR(0:3, discrete = TRUE), "add up the probabilities", class = "gradops_error_argument")
+  expect_error(SR(3:1), "numbers that grow", class = "gradops_error_argument")
+  refused <- function(...) MakeADFun(counts, start, ...)
+  expect_error(refused(random = "u", integrate = list(v = GK())), "no parameter `v`", class = "gradops_error_argument")
+  expect_error(refused(random = "u", integrate = list(u = 1)), "needs `GK\\(\\)`", class = "gradops_error_argument")
+  expect_error(
+    refused(random = c("u", "a"), integrate = list(u = GK())), "`a` is random, too", class = "gradops_error_argument"
+  )
+  walk <- function(p) -sum(dnorm(p$u[2:4], p$u[1:3], exp(p$s), log = TRUE)) + sum((p$u - p$a)^2)
+  walk <- MakeADFun(walk, start, random = "u", integrate = list(u = GK()))
+  expect_error(walk$fn(walk$par), "depend on each other", class = "gradops_error_argument")
+})

@@ -16,6 +16,7 @@ from ..errors import ArgumentError
 from .likelihood import Likelihood
 from .marks import reports_of
 from .parameters import Parameters, check_likelihood, function_of, listed, of_names, shown
+from .quadrature import domain
 from .random_effects import Laplace
 from .samples import Draws
 
@@ -25,7 +26,16 @@ SINGULAR = {True: 1e-5, False: 1e-9}
 
 
 def fit(
-    nll: Callable, start, data=None, *, random=(), map=None, bounds=None, transforms=None, nobs: int | None = None
+    nll: Callable,
+    start,
+    data=None,
+    *,
+    random=(),
+    map=None,
+    bounds=None,
+    transforms=None,
+    integrate=False,
+    nobs: int | None = None,
 ) -> Fit:
     """The parameters at which a negative log-likelihood is least, with all that goes with them.
 
@@ -37,8 +47,8 @@ def fit(
             of ``start``, and of ``data`` where that is given, to a scalar.
         start: where the search starts: a dict of tensors, numbers or lists, also nested, of double precision.
         data: the second argument of ``nll``, as it is.
-        random, map, transforms: as of :func:`laplace`. The estimates are those of free numbers; ``params`` and ``bse``
-            are of what the transforms make of them.
+        random, map, transforms, integrate: as of :func:`laplace`. The estimates are those of free numbers;
+            ``params`` and ``bse`` are of what the transforms make of them.
         bounds: for names of parameters a pair of the least and the largest value, None for none.
         nobs: the number of observations; by default the length that all arrays in ``data`` have.
 
@@ -87,7 +97,7 @@ def fit(
     parameters = Parameters(start, random, map, transforms=transforms)
     layout = parameters.layout
     return estimated(
-        Likelihood.of(function_of(function, parameters), layout, parameters.tensor, parameters.tree),
+        Likelihood.of(function_of(function, parameters), layout, parameters.tensor, parameters.tree, domain(integrate)),
         *parameters.bounds(of_names(bounds, "bounds")),
         _length(data) if nobs is None else nobs,
     )

@@ -32,10 +32,11 @@ class Likelihood:
     with_effects: type[Likelihood]  # :class:`Laplace`, which its module says
 
     @staticmethod
-    def of(f: Callable, layout: Layout, tensor: Callable, tree: Callable) -> Likelihood:
+    def of(f: Callable, layout: Layout, tensor: Callable, tree: Callable, *integrate) -> Likelihood:
         """The model of a likelihood, with its random effects integrated out where there are any."""
-        kind = Likelihood.with_effects if layout.u.size else Likelihood
-        return kind(f, layout, tensor, tree)
+        if layout.u.size:
+            return Likelihood.with_effects(f, layout, tensor, tree, *integrate)
+        return Likelihood(f, layout, tensor, tree)
 
     def __init__(self, f: Callable, layout: Layout, tensor: Callable, tree: Callable):
         self.f, self.layout, self.tensor, self.tree = f, layout, tensor, tree

@@ -14,12 +14,13 @@ from ...inference import transforms
 from ...inference.fits import Fit, free, polished
 from ...inference.likelihood import Likelihood
 from ...inference.parameters import Layout, free_numbers, in_double
+from ...inference.quadrature import domain
 from ...inference.samples import Posterior
 from ...inference.transforms import Transform
 from ...inference.validation import normal_residuals, step_residuals
 
 
-def likelihood(f: Callable, values, names: list[str], random, labels, parts=None) -> Callable:
+def likelihood(f: Callable, values, names: list[str], random, labels, parts=None, integrate=False) -> Callable:
     """The answers of a negative log-likelihood ``f`` of the parameters that are not random, and of the random ones.
 
     Args:
@@ -27,12 +28,14 @@ def likelihood(f: Callable, values, names: list[str], random, labels, parts=None
         random: 1 for each random effect, 2 for one that is profiled.
         labels: for each parameter a number, as of :class:`.Layout`.
         parts: None, or for each parameter of R's the count of its free numbers, and its transform where it has one.
+        integrate: as of :func:`.laplace`.
 
     Returns:
         A function of the estimated parameters, the number of a question in :data:`QUESTIONS`, and more numbers.
     """
     values, random, labels = (np.reshape(ops.convert_to_numpy(x), -1) for x in (values, random, labels))
     layout = Layout(values, names, random > 0, labels.astype(int), random == 2)
+    within = domain(integrate)
     layout.transformed = parts is not None
     made: list[Likelihood] = []
     pieces = [(int(size), transform_of(*given) if given else None) for size, *given in parts or ()]
@@ -50,7 +53,7 @@ def likelihood(f: Callable, values, names: list[str], random, labels, parts=None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             if not made:  # now, as R looks at what `f` reads while it is traced
-                made.append(Likelihood.of(joint, layout, tensor, lambda vector: constrained(vector, pieces)))
+                made.append(Likelihood.of(joint, layout, tensor, lambda vector: constrained(vector, pieces), within))
                 made[0].log_jacobian = lambda vector: log_jacobian(vector, pieces)
             theta, more = np.array(theta, float).reshape(-1), np.array(more, float).reshape(-1)
             return QUESTIONS[int(question)](made[0], theta, more)
