@@ -625,6 +625,9 @@ class _Inner:
 _SHORT = 16
 """Elements of a row from which on loops go along rows, not from row to row."""
 
+_REPEATED = 64
+"""The same from which on a number for each row, or a row, is read again and again, not repeated to an array."""
+
 
 class _Writing:
     """The plan of one group while it is written."""
@@ -713,7 +716,7 @@ class _Writing:
 
     def _spread(self, instructions: list[Instruction]) -> list[Instruction]:
         """The instructions of short rows, with operands that are repeated as arrays, of which loops are quicker."""
-        if not 1 < self.domain.width < _SHORT:
+        if not 1 < self.domain.width < _REPEATED:
             return instructions
         found: list[Instruction] = []
         known: dict[Operand, Operand] = {}
