@@ -247,6 +247,34 @@ def test_numpy_leaves_out_repeated_and_unneeded_work():
     assert next(iter(compiled.programs.values())).steps == 2
 
 
+@pytest.mark.parametrize("write", [ops.add_at, ops.set_at])
+def test_numpy_writes_into_arrays_go_over_those_that_nothing_else_reads(write):
+    """The result is that of copies, whatever else holds the array, and a program's own array is not copied."""
+
+    def once(x):
+        return write(ops.sin(x), 3, x[0] ** 2)
+
+    def with_others(x):
+        y = ops.sin(x)
+        rows = ops.reshape(y, (2, -1))  # a view
+        z = write(y, 0, ops.sum(y))
+        of_itself = write(ops.cos(x), np.arange(len(x))[::-1], ops.cos(x))
+        return z, write(z, 5, 7.0), rows, write(x, 1, 2.0), of_itself
+
+    for size in (10, 20_000):
+        x = np.linspace(0.5, 2, size)
+        for f in (once, with_others):
+            given, compiled = x.copy(), jit(f)
+            for _ in range(2):
+                for a, b in zip(_tree.items(compiled(given)), _tree.items(f(x)), strict=True):
+                    np.testing.assert_allclose(a, b, rtol=1e-14)
+            np.testing.assert_array_equal(given, x)
+    compiled = jit(once)
+    compiled(x)
+    (program,) = compiled.programs.values()
+    assert "out=" in program.source
+
+
 def test_arrays_closed_over_are_read_anew():
     w = np.array([1.0, 2.0, 3.0])
     compiled = jit(lambda x: ops.sum(x * w))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _source
+from ..backends.numpy import indexing
 from ..backends.numpy.base import owned
 from . import native
 from .array import Place
@@ -70,8 +71,8 @@ def last_uses(steps: list[Step]) -> dict[int, int]:
 
 
 def reuse(program: Program, steps: list[Step], last: dict[int, int], wanted: set[int]) -> tuple[dict[int, int], set]:
-    """The operand that each ufunc may write its result over, by step; and the places whose memory is the program's
-    alone.
+    """The operand that each ufunc, or write into an array, may write its result over, by step; and the places whose
+    memory is the program's alone.
 
     Such memory was made by a ufunc, and no other step took it, whose result could be a view of it.
     """
@@ -85,10 +86,15 @@ def reuse(program: Program, steps: list[Step], last: dict[int, int], wanted: set
         if isinstance(step.function, (native.Run, native.Tiles)):
             own.update(step.places)
             continue
-        if not isinstance(step.function, np.ufunc) or step.several:
+        if step.function in (indexing.add_at, indexing.set_at):
+            array, *others = step.arguments
+            operands = (array,) if isinstance(array, Place) and array not in places(others) else ()
+        elif isinstance(step.function, np.ufunc) and not step.several:
+            operands = step.arguments
+        else:
             own.difference_update(step.uses)
             continue
-        for p in step.arguments:
+        for p in operands:
             if not isinstance(p, Place) or p.index not in own or p.index in wanted or last[p.index] != i:
                 continue
             if _fits(program.value(p.index), program.value(step.places[0])):

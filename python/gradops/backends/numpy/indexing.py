@@ -29,8 +29,11 @@ def take_along_axis(x, indices, axis=None):
     return np.take_along_axis(x, indices, axis)
 
 
-def add_at(x, key, updates):
-    out, key = np.array(x), plain(key)
+# `out` is `x` itself, where nothing else reads it: a program that a function was compiled to may write over it.
+
+
+def add_at(x, key, updates, out=None):
+    out, key = np.array(x) if out is None else out, plain(key)
     if distinct(key):
         out[key] += updates
     elif out.dtype == np.float16:  # in which sums stop growing
@@ -45,8 +48,8 @@ def add_at(x, key, updates):
     return out
 
 
-def set_at(x, key, updates):
-    out = np.array(x)
+def set_at(x, key, updates, out=None):
+    out = np.array(x) if out is None else out
     out[plain(key)] = updates
     return out
 
