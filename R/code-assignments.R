@@ -10,6 +10,10 @@ fill_part <- function(x, ..., value) {
     }
     return(fill_places(x, places, value))
   }
+  if (isS4(x) && is_any_tensor(value) && is_sparse(x)) {
+    x <- as_sparse_tensor(x)
+    return(base::`[<-`(x, ..., value = value))
+  }
   if (is.data.frame(x) && is_tensor(value)) { # base R's own method, with elements that are tensors
     return(copy_of(base::`[<-.data.frame`)(x, ..., value = value))
   }

@@ -272,15 +272,15 @@ parameters_of <- function(start, random, map, transforms, call) {
     storage.mode(x) <- "double"
     x
   })
+  known <- if (is_list) names(start) else tops # a parameter without elements is one, too
   titles <- names
   of_layout <- tops %in% random
   parts_free <- NULL
   if (length(transforms) > 0L) {
     pieces <- if (is_list) parts else as.list(parts[[1L]])
-    owners <- if (is_list) names(start) else tops
     of_piece <- factor(rep(seq_along(pieces), lengths(pieces)), seq_along(pieces))
-    found <- free_pieces(pieces, owners, split(names, of_piece), transforms, random, call)
-    tops <- rep(owners, vapply(found, function(piece) length(piece$values), 0L))
+    found <- free_pieces(pieces, known, split(names, of_piece), transforms, random, call)
+    tops <- rep(known, vapply(found, function(piece) length(piece$values), 0L))
     names <- as.character(unlist(lapply(found, `[[`, "names")))
     values <- as.double(unlist(lapply(found, `[[`, "values")))
     parts_free <- unname(lapply(found, `[[`, "part"))
@@ -288,7 +288,7 @@ parameters_of <- function(start, random, map, transforms, call) {
     values <- as.double(unlist(parts))
   }
   labels <- seq_along(tops) - 1
-  for (name in named_among(names(map), tops, "map", call)) {
+  for (name in named_among(names(map), known, "map", call)) {
     places <- which(tops == name)
     given <- map[[name]]
     if (length(given) == 1L && is.na(given)) given <- rep(NA, length(places))
@@ -297,7 +297,7 @@ parameters_of <- function(start, random, map, transforms, call) {
     }
     labels[places] <- ifelse(is.na(given), -1, places[match(given, given)] - 1)
   }
-  random <- tops %in% named_among(random, tops, "random", call)
+  random <- tops %in% named_among(random, known, "random", call)
   list(
     values = values, names = names, titles = titles, parts = parts_free, random = random, labels = labels,
     is_list = is_list, tops = tops, start = start,

@@ -285,6 +285,11 @@ diagonal_matrix <- function(x, nrow, ncol) {
 }
 
 assign_diag_tensor <- function(x, value) {
+  if (is_sparse(x)) {
+    x <- as_sparse_tensor(x)
+    diag(x) <- value
+    return(x)
+  }
   size <- min(dim(x))
   if (length(dim(x)) != 2L || !length(value) %in% c(1L, size)) {
     unsupported("value", sprintf("must have one element or %d, and `x` be a matrix.", size))

@@ -184,7 +184,7 @@ make_tape <- function(f, x) {
     }
     run(v)
   }
-  tape_of(of_vector, length(unlist(x)))
+  tape_of(of_vector, length(unlist(x)), as.double(unlist(x)))
 }
 
 layout_like <- function(start) {
@@ -198,8 +198,8 @@ relist_rtmb <- function(flesh, skeleton = attr(flesh, "skeleton")) {
   if (is_any_tensor(flesh)) arranged(flesh, layout_like(unclass(skeleton))) else utils::relist(flesh, skeleton)
 }
 
-tape_of <- function(f, domain) {
-  structure(f, class = "gradops_tape", domain = domain)
+tape_of <- function(f, domain, at = numeric(domain)) {
+  structure(f, class = "gradops_tape", domain = domain, at = at)
 }
 
 get_tape <- function(obj, ...) make_tape(obj$env$func, obj$env$parameters)
@@ -215,13 +215,22 @@ tape_methods <- function(tape) {
       tape_of(function(x) if (sparse) as_sparse(jacobian_at(x)) else jacobian_at(x), domain)
     },
     atomic = function() tape, simplify = function(...) invisible(tape), force.update = function() invisible(),
-    par = function() numeric(domain),
+    par = function() attr(tape, "at"), graph = function() adjacency(autodiff_graph(f(parameter(attr(tape, "at"))))),
     newton = function(random, ...) {
       tape_of(function(outer) inner_mode(f, domain, random, outer), domain - length(random))
     },
     laplace = function(random, sparse = TRUE, SPA = FALSE, ...) {
       tape_of(function(outer) inner_laplace(f, domain, random, outer, SPA), domain - length(random))
     }
+  )
+}
+
+# RTMB's form of a graph: TRUE in the row of an operation, or a leaf, and the column of one that uses its result.
+adjacency <- function(graph) {
+  count <- nrow(graph$boxes)
+  Matrix::sparseMatrix(
+    count + 1L - graph$arrows$to, count + 1L - graph$arrows$from,
+    dims = c(count, count), dimnames = rep(list(rev(graph$boxes$name)), 2L)
   )
 }
 
