@@ -18,7 +18,8 @@ from ..autodiff.outer_derivatives import Others
 from ..autodiff.variable import Variable, data_of, is_active, wrap
 from ..backends.interface import by_tape
 from ..errors import GradientError, Position
-from ..ops import conversion, creation, joining, shaping
+from ..jit.array import Traced
+from ..ops import conversion, creation, joining, mapping, shaping
 from . import batched, forward
 from .point import Point
 
@@ -186,13 +187,14 @@ def jacobian(at: Point, create_graph: bool, strict: bool, vectorize: bool, strat
     largest = max((math.prod(n.shape) for n in nodes if n.shape is not None), default=1)
     chunk = max(1, _TOGETHER // max(largest, 1)) if not made.keep and _batchable(nodes, variables) else 1
     sources, others = (variables, outputs) if forwards else (outputs, variables)
+    in_turn = not made.keep and len(nodes) * sum(map(conversion.size, sources)) > _WRITTEN_OUT
 
     def move(source, weights):
         return made.push([source], [weights], strict) if forwards else made.pull([source], [weights], strict)
 
     def moved_units():
         with track(sum(map(conversion.size, sources)), at.name) as advance:
-            return [_by_element(x, others, functools.partial(move, x), chunk, advance) for x in sources]
+            return [_by_element(x, others, functools.partial(move, x), chunk, in_turn, advance) for x in sources]
 
     moved = made.derive(moved_units)
     if forwards:
@@ -208,6 +210,9 @@ def jacobian(at: Point, create_graph: bool, strict: bool, vectorize: bool, strat
 _TOGETHER = 2**22
 """The most numbers that the largest array of a batch may hold: 32 MB."""
 
+_WRITTEN_OUT = 2000
+"""The most operations of all passes that a program has each for itself; of more it has one pass, as a loop."""
+
 
 def _batchable(nodes: list, variables: list) -> bool:
     """True if unit vectors may pass together: every rule is gradops' own, and no hook or observer watches."""
@@ -216,7 +221,7 @@ def _batchable(nodes: list, variables: list) -> bool:
     return all(n.rule.vjp is None or n.rule.vjp.__module__ == record.__name__ for n in nodes)
 
 
-def _by_element(source, others: list, move: Callable, chunk: int, advance: Callable) -> list:
+def _by_element(source, others: list, move: Callable, chunk: int, in_turn: bool, advance: Callable) -> list:
     """For each of ``others``, the stacked results of ``move`` for unit vectors, one for each element of ``source``."""
     count = conversion.size(source)
     if not count:
@@ -226,6 +231,9 @@ def _by_element(source, others: list, move: Callable, chunk: int, advance: Calla
             return _together(source, move, min(chunk, count), advance)
         except Exception:  # products a batch cannot do are done one by one, or raise their own error
             pass
+    if in_turn and count > 1 and isinstance(source.data, Traced):
+        # A pass of a long recording takes as long to compile as the function; run, a loop's takes as long as another.
+        return list(mapping.map(lambda unit: tuple(move(unit)), _units(source, 0, count, lambda rows: rows)))
     parts = []
     for k in range(count):
         parts.append(move(_units(source, k, k + 1, lambda rows: rows[0])))
