@@ -13,6 +13,7 @@ import pytest
 import gradops
 from gradops import functional, ops
 from gradops.errors import ArgumentError, JitError, ShapeError
+from gradops.functional import on_tape
 from gradops.jit import native
 from gradops.jit.subprograms import Body
 
@@ -555,6 +556,28 @@ def test_sparse_patterns_see_each_step():
     found = functional.hessian(f, rows, sparse=True)
     assert found.nnz <= 3 * 12
     np.testing.assert_allclose(found.toarray(), functional.hessian(f, rows), atol=1e-12)
+
+
+def test_a_jacobian_of_a_long_function_is_one_loop(monkeypatch):
+    loops = Mock(wraps=ops.map)
+    monkeypatch.setattr(on_tape.mapping, "map", loops)
+
+    def chain(x):
+        for k in range(120):
+            x = ops.stack([x[1] * ops.cos(x[0]), x[2] + 0.1 * ops.sin(x[1] * k), x[0] - 0.01 * x[2]])
+        return x
+
+    def energy(x):
+        return ops.sum(chain(x) ** 2)
+
+    x = np.array([0.3, -0.4, 0.8])
+    for made in (functional.hessian, lambda f, x: functional.jacobian(chain, x, strategy="forward-mode")):
+        compiled = gradops.jit(lambda x, made=made: made(energy, x))
+        np.testing.assert_allclose(compiled(x), made(energy, x), rtol=1e-9, atol=1e-12)
+        assert loops.call_count == 1
+        loops.reset_mock()
+        weighted = gradops.grad(lambda x, made=made: ops.sum(made(energy, x) ** 2))
+        np.testing.assert_allclose(gradops.jit(weighted)(x), weighted(x), rtol=1e-8)
 
 
 def test_nothing_of_the_trace_stays():

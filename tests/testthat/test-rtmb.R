@@ -222,3 +222,37 @@ test_that("integrate = has TMB's methods for independent random effects", {
   walk <- MakeADFun(walk, start, random = "u", integrate = list(u = GK()))
   expect_error(walk$fn(walk$par), "depend on each other", class = "gradops_error_argument")
 })
+
+test_that("scripts put tensors into Matrix' matrices, have parameters without elements, and look at a tape's graph", {
+  on.exit(detach("gradops:rtmb"))
+  attach_rtmb()
+  x <- c(0.1, 0.5, 0.2, -0.3, 0.4)
+  start <- list(s = 0, t = 1, missing = numeric())
+  dense <- function(p) {
+    phi <- 2 * plogis(p$t) - 1
+    -dmvnorm(x, 0, exp(2 * p$s) / (1 - phi^2) * phi^abs(outer(1:5, 1:5, "-")), log = TRUE)
+  }
+  sparse <- function(p) {
+    getAll(p)
+    phi <- 2 * plogis(t) - 1
+    Q <- Matrix::spMatrix(5, 5)
+    diag(Q) <- c(1, rep(1 + phi^2, 3), 1)
+    Q[cbind(2:5, 1:4)] <- -phi
+    Q[cbind(1:4, 2:5)] <- -phi
+    -dgmrf(c(x, missing), Q = Q / exp(s)^2, log = TRUE)
+  }
+  expected <- MakeADFun(dense, start[1:2], silent = TRUE)
+  obj <- MakeADFun(sparse, start, silent = TRUE)
+  expect_equal(obj$fn(), expected$fn(), tolerance = 1e-10)
+  expect_equal(obj$gr(), expected$gr(), tolerance = 1e-8)
+  random <- MakeADFun(sparse, start, random = c("t", "missing"), silent = TRUE)
+  expect_equal(random$fn(), MakeADFun(dense, start[1:2], random = "t", silent = TRUE)$fn(), tolerance = 1e-8)
+  expect_identical(as.list(sdreport(obj), "Est")$missing, numeric())
+
+  tape <- MakeTape(function(x) x[1]^2 + sqrt(x[2]), c(2, 3))
+  graph <- as.matrix(tape$graph())
+  expect_identical(tape$par(), c(2, 3))
+  expect_setequal(rownames(graph), c("Parameter", "get_item", "power", "sqrt", "add"))
+  expect_false(any(graph[lower.tri(graph, diag = TRUE)]))
+  expect_identical(sum(graph[, "add"]), 2L)
+})
