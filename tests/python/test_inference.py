@@ -8,10 +8,12 @@ import scipy.integrate
 import scipy.special
 from parity import BACKENDS, numpy, tensors
 
+import gradops
 from gradops import ops
 from gradops.errors import ArgumentError, ArgumentTypeError, InferenceError, ShapeError
 from gradops.inference import laplace
 from gradops.inference.parameters import Layout
+from gradops.inference.programs import Programs, Shared
 
 RNG = np.random.default_rng(5)
 HALF_LOG_2PI = np.log(2 * np.pi) / 2
@@ -275,3 +277,55 @@ def test_what_cannot_be_integrated_over_by_quadrature():
         laplace(walk, start, random="u", integrate=(1, 0))
     with pytest.raises(ArgumentError, match="what is profiled"):
         laplace(lambda p: ops.sum(p["u"] ** 2) + p["a"] ** 2, start, random="u", profile="a", integrate=True)
+
+
+def counts_of_groups(softplus):
+    """A logistic model of groups, of a function to ``log(1 + exp(x))``."""
+
+    def joint(p):
+        eta = p["a"] + ops.take(p["u"], GROUP, 0)
+        return ops.sum(softplus(eta) - (Y > 1) * eta) + normal(p["u"], 0.0, ops.exp(p["s"]))
+
+    return joint
+
+
+@gradops.custom_gradient
+def own_softplus(x):
+    return ops.logaddexp(x, 0.0), lambda g: g * ops.sigmoid(x)
+
+
+WAYS = {  # to write the same, and the kind of programs that follow
+    "at once": (lambda x: ops.logaddexp(x, 0.0), Shared),
+    "a gradient of the user's own": (own_softplus, Programs),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_programs_of_one_trace_and_of_several_agree(way):
+    softplus, kind = WAYS[way]
+    start = {"a": 0.2, "s": -0.3, "u": np.zeros(6)}
+    model = laplace(counts_of_groups(softplus), start, random="u")
+    assert type(model._programs) is kind
+    theta = np.array([0.4, -0.1])
+    value, gradient = model.value_and_grad(theta)
+    np.testing.assert_allclose(gradient, slopes(model.value, theta), rtol=1e-6, atol=1e-8)
+    reference = laplace(counts_of_groups(lambda x: ops.log(1 + ops.exp(x))), start, random="u")
+    np.testing.assert_allclose(value, reference.value(theta), rtol=1e-12)
+    np.testing.assert_allclose(gradient, reference.value_and_grad(theta)[1], rtol=1e-9, atol=1e-12)
+    covariance = np.array([[0.4, 0.1], [0.1, 0.3]])
+    np.testing.assert_allclose(model.random_sd(theta, covariance), reference.random_sd(theta, covariance), rtol=1e-9)
+    exact = np.array([slopes(lambda t, k=k: model.value_and_grad(t)[1][k], theta) for k in range(2)])
+    np.testing.assert_allclose(model.hessian(theta), exact, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(model.rough_hessian(theta, gradient), exact, rtol=1e-2, atol=1e-3)
+
+
+def test_a_mode_is_found_again_for_other_data():
+    data = np.array([1.0, 2.0, 4.0])
+    model = laplace(
+        lambda p: normal(data, p["m"] + p["u"], 1.0) + normal(p["u"], 0.0, 1.0),
+        {"m": 0.0, "u": np.zeros(3)},
+        random="u",
+    )
+    np.testing.assert_allclose(model.mode([0.0]), data / 2, atol=1e-12)
+    data = np.array([3.0, 0.0, 1.0])
+    np.testing.assert_allclose(model.mode([0.0]), data / 2, atol=1e-12)

@@ -8,6 +8,7 @@ Reid 1974).
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable
@@ -258,15 +259,9 @@ def _compiled(func: Callable, product: Callable, count: int) -> Compiled:
         return y
 
     def traced(*arguments):
-        def watch(node):
-            seen["natural"] = seen["natural"] and _is_natural(node.rule)
-
         seen["natural"] = True
-        state.watchers.append(watch)
-        try:
+        with watching(lambda rule: seen.update(natural=seen["natural"] and is_natural(rule))):
             return list(_listed(product(watched, arguments[:count], arguments[count:])[1]))
-        finally:
-            state.watchers.remove(watch)
 
     def analyse(program, outputs):
         sources = program.inputs[count:]
@@ -277,7 +272,22 @@ def _compiled(func: Callable, product: Callable, count: int) -> Compiled:
     return Compiled(traced, (), analyse)
 
 
-def _is_natural(rule) -> bool:
+@contextlib.contextmanager
+def watching(watch: Callable):
+    """A scope in which ``watch`` is called with the rule of each operation that is recorded."""
+
+    def watcher(node):
+        watch(node.rule)
+
+    state.watchers.append(watcher)
+    try:
+        yield
+    finally:
+        state.watchers.remove(watcher)
+
+
+def is_natural(rule) -> bool:
+    """True of gradops' own derivatives, not those that users define."""
     return rule.vjp is None or rule.vjp.__module__ in (record.__name__, inplace.__name__)
 
 

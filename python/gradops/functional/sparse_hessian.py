@@ -18,7 +18,7 @@ from .reverse import grad
 from .structured import Flat
 from .transformations import linearize, vmap
 
-AT_ONCE = 6  # colours; so many or fewer are faster one by one
+AT_ONCE = 8  # colours; so many or fewer are faster one by one
 
 
 class SparseHessian:
@@ -154,14 +154,18 @@ class SparseHessian:
 
     def _values(self, *inputs):
         func, xs = self._of_chosen(self.func, inputs), self._chosen(inputs)
-        if not self.count:
-            return ops.reshape(xs[0], (-1,))
 
         def gradient(*xs):
             found = grad(func, tuple(range(len(xs))))(*xs)
             return ops.concatenate([ops.reshape(x, (-1,)) for x in found])
 
-        push, seeds = linearize(gradient, *xs)[1], self._seeds(xs)
+        return self.elements(linearize(gradient, *xs)[1], xs)
+
+    def elements(self, push: Callable, xs: tuple):
+        """The elements at ``xs``, by products with the Hessian: a function of a tangent for each to a vector."""
+        if not self.count:
+            return ops.reshape(xs[0], (-1,))
+        seeds = self._seeds(xs)
         if self.count > AT_ONCE:
             products = vmap(push, out_axes=1)(*seeds)
         else:

@@ -148,22 +148,28 @@ def minimum(
 
 
 def polished(model: Any, theta: np.ndarray, lower, upper) -> tuple[np.ndarray, np.ndarray]:
-    """Newton's steps from near a minimum, as long as they bring the gradient down."""
+    """Newton's steps from near a minimum, as long as they bring the gradient down; and the Hessian.
+
+    Where the Hessian is by differences of the gradient, the steps take a rough one.
+    """
     gradient = model.value_and_grad(theta)[1]
-    hessian = model.hessian(theta)
+    hessian = model.rough_hessian(theta, gradient) if model.by_differences else model.hessian(theta)
+    least = 1e-14 if model.by_differences else 1e-22
     for _ in range(POLISHING):
         inside = free(theta, gradient, lower, upper)
         step, size = newton(hessian, gradient, inside)
-        if not 1e-22 < size < 1e-1:
+        if not least < size < 1e-1:
             break
         moved = np.clip(theta + step, lower, upper)
         new = model.value_and_grad(moved)[1]
         if not newton(hessian, new, inside)[1] < size:
             break
         theta, gradient = moved, new
-        if size > 1e-12 or not model.by_differences:
+        if not model.by_differences:
             hessian = model.hessian(theta)
-    return theta, hessian
+        elif size > 1e-4:
+            hessian = model.rough_hessian(theta, gradient)
+    return theta, model.hessian(theta) if model.by_differences else hessian
 
 
 def free(theta: np.ndarray, gradient: np.ndarray, lower, upper) -> np.ndarray:
@@ -205,7 +211,12 @@ class Held:
         return value, np.delete(gradient, self.k)
 
     def hessian(self, others):
-        hessian = self.model.hessian(self._whole(others))
+        return self._without(self.model.hessian(self._whole(others)))
+
+    def rough_hessian(self, others, gradient):
+        return self._without(self.model.rough_hessian(self._whole(others), np.insert(gradient, self.k, 0.0)))
+
+    def _without(self, hessian: np.ndarray) -> np.ndarray:
         return np.delete(np.delete(hessian, self.k, 0), self.k, 1)
 
 

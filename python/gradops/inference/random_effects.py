@@ -12,6 +12,7 @@ not through Newton's steps: with ``H`` the Hessian by the random effects ``u``, 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import warnings
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import _scipy, functional, ops
-from ..errors import ArgumentError, InferenceError
+from ..errors import ArgumentError, InferenceError, JitError
 from ..functional import SparseHessian
 from ..functional.transformations import vmap
 from ..scipy._tensors import beside
@@ -28,6 +29,7 @@ from ..scipy.sparse import _pattern
 from ..scipy.sparse._factor import Factor
 from .likelihood import Likelihood
 from .parameters import Layout, Parameters, check_likelihood, function_of, listed, shown
+from .programs import Programs, Shared
 from .quadrature import NEGLIGIBLE, Domain, domain
 
 STEPS, HALVINGS, RIDGES = 100, 40, 24
@@ -123,11 +125,15 @@ class Laplace(Likelihood):
         self.random_names = layout.names_of_u
         self.u = layout.u.copy()
         self._factor: Factor | None = None  # of the last search
+        self._mode: tuple[bytes, float] | None = None  # the parameters that it was for, and the joint value
         start, u = tensor(layout.theta), tensor(layout.u)
-        self._check_number(layout.theta, layout.u)
-        self._hessian = SparseHessian(f, (start, u), 1)
-        shape = self._hessian.pattern.shape
-        indices = self._hessian.pattern.tocoo()
+        try:
+            self._programs = self._derivatives(start, u)
+        except Exception:
+            self._check_number(layout.theta, layout.u)
+            raise
+        shape = self._programs.hessian.pattern.shape
+        indices = self._programs.hessian.pattern.tocoo()
         self._pattern, _ = _pattern.at(shape, indices.row, indices.col)
         self._diagonal = self._pattern.diagonal
         kept = layout.integrated[indices.row] & layout.integrated[indices.col]
@@ -142,9 +148,8 @@ class Laplace(Likelihood):
                 argument="random",
                 hint="give it a distribution in the likelihood, or fix it by `map`",
             )
-        self._by_u = self._compiled(functional.value_and_grad(f, 1))
-        self._outer = self._compiled(functional.grad(self._with_determinant, (0, 1)))
-        self._mixed = self._compiled(self._product)
+        if not np.isfinite(self._at(start, layout.u)[0]):
+            self._check_number(layout.theta, layout.u)
         self._domain = integrate
         if integrate is not None:
             self._check_independent(indices)
@@ -157,7 +162,7 @@ class Laplace(Likelihood):
         if self._count < len(self.random_names):
             raise ArgumentError("`integrate`: what is profiled is not integrated out.", argument="profile")
         # only on NumPy is the pattern of what depends on what; elsewhere all of it
-        values = self._hessian.values(self.tensor(self.layout.theta), self.tensor(self.layout.u))
+        values = self._programs.elements(self.tensor(self.layout.theta), self.tensor(self.layout.u))
         both = np.flatnonzero((pattern.row != pattern.col) & (ops.convert_to_numpy(values) != 0))
         if both.size:
             names = [self.random_names[k] for k in sorted((pattern.row[both[0]], pattern.col[both[0]]))]
@@ -180,12 +185,11 @@ class Laplace(Likelihood):
         logs = ops.logsumexp(terms, 0)
         return self.f(theta, places) - ops.sum(logs + ops.log(scales))
 
-    def _with_determinant(self, theta, u, weights):
-        return self.f(theta, u) + ops.sum(weights * self._hessian.values(theta, u)) / 2
-
-    def _product(self, theta, u, by_theta, by_u):
-        """The Hessian of the joint likelihood times a vector."""
-        return functional.hvp(self.f, (theta, u), (by_theta, by_u))[1]
+    def _derivatives(self, theta, u) -> Programs | Shared:
+        if self._on_numpy:
+            with contextlib.suppress(JitError):
+                return Shared(self.f, theta, u)
+        return Programs(self.f, SparseHessian(self.f, (theta, u), 1), self._compiled)
 
     # The mode ---------------------------------------------------------------------------------------------------------
 
@@ -202,6 +206,8 @@ class Laplace(Likelihood):
         given = self.tensor(theta)
         u, factor = self.u, self._factor
         value, gradient = self._at(given, u)
+        if factor is not None and self._mode == (theta.tobytes(), value):
+            return value, u, factor
         if not np.isfinite(value):
             u, factor = self.layout.u, None
             value, gradient = self._at(given, u)
@@ -211,11 +217,12 @@ class Laplace(Likelihood):
             if not np.isfinite(value) or not np.isfinite(gradient).all():
                 raise self._failed("is not a number", theta, u)
             if factor is None or near:
-                values = ops.convert_to_numpy(self._hessian.values(given, self.tensor(u)))
+                values = ops.convert_to_numpy(self._programs.elements(given, self.tensor(u)))
                 factor, ridge = self._factored(values, theta)
                 here, seen = True, []
                 if near and not ridge:
                     self.u, self._factor = u, factor
+                    self._mode = theta.tobytes(), value
                     return value, u, factor
             step = -_solved(factor, seen, gradient)
             before, fall = fall, -float(gradient @ step)
@@ -253,7 +260,7 @@ class Laplace(Likelihood):
         raise self._failed(f"has no minimum after {STEPS} steps", theta, u)
 
     def _at(self, theta, u: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = self._by_u(theta, self.tensor(u))
+        value, gradient = self._programs.by_u(theta, self.tensor(u))
         return float(value), np.asarray(ops.convert_to_numpy(gradient))
 
     def _factored(self, values: np.ndarray, theta) -> tuple[Factor, bool]:
@@ -328,9 +335,9 @@ class Laplace(Likelihood):
             weights[self._integrated] = self._by_integrated(factor).inverse(np.zeros((self._inner.count, 0)))
         weights = self.tensor(weights)
         given = self.tensor(theta), self.tensor(u)
-        by_theta, by_u = (np.asarray(ops.convert_to_numpy(x)) for x in self._outer(*given, weights))
-        through = self.tensor(factor.solve(by_u[:, None])[:, 0])
-        moved = self._mixed(*given, self.tensor(np.zeros(theta.shape)), through)[0]
+        found = self._programs.with_determinant(*given, weights)
+        by_theta, by_u = (np.asarray(ops.convert_to_numpy(x)) for x in found)
+        moved = self._programs.by_theta(*given, self.tensor(factor.solve(by_u[:, None])[:, 0]))
         return by_theta - np.asarray(ops.convert_to_numpy(moved))
 
     def hessian(self, theta) -> np.ndarray:
@@ -342,6 +349,12 @@ class Laplace(Likelihood):
             near, far = ([self.value_and_grad(_moved(theta, k, s * h))[1] for s in (1, -1)] for h in (h, 2 * h))
             found[k] = (8 * (near[0] - near[1]) - (far[0] - far[1])) / (12 * h)
         return (found + found.T) / 2
+
+    def rough_hessian(self, theta, gradient: np.ndarray) -> np.ndarray:
+        """The second derivatives to a few digits, by differences from the gradient that is known."""
+        steps = 1e-5 * np.maximum(np.abs(theta), 1.0)
+        found = [(self.value_and_grad(_moved(theta, k, h))[1] - gradient) / h for k, h in enumerate(steps)]
+        return (np.array(found) + np.array(found).T) / 2
 
     # What is found at an estimate -------------------------------------------------------------------------------------
 
@@ -362,9 +375,8 @@ class Laplace(Likelihood):
         """The factor by the random effects, and the joint Hessian's columns by the estimated parameters."""
         _, u, factor = self._newton(theta)
         given = self.tensor(theta), self.tensor(u)
-        nothing = self.tensor(np.zeros(u.shape))
-        columns = [self._mixed(*given, self.tensor(e), nothing) for e in np.eye(theta.size)]
-        by_u = [np.asarray(ops.convert_to_numpy(column[1])) for column in columns]
+        columns = [self._programs.by_both(*given, self.tensor(e)) for e in np.eye(theta.size)]
+        by_u = [np.asarray(ops.convert_to_numpy(column)) for column in columns]
         return factor, np.stack(by_u, 1) if by_u else np.zeros((u.size, 0))
 
     def random_sd(self, theta, covariance=None) -> np.ndarray:

@@ -69,17 +69,22 @@ class Compiled(Generic[P, R]):
     Args:
         analyse: on NumPy a function of a :class:`.Program` and its outputs; its result is the ``analysis`` of the
             function made of the program.
+        split: on NumPy whether each item in a tuple of results gets a program of its own (see :meth:`part`), and there
+            is none of all of them.
 
     Attributes:
         programs: the compiled programs by signature, each a function of a list of tensors.
         derived: compiled functions made from this one, by name, for those who make them.
     """
 
-    def __init__(self, f: Callable[P, R], static: tuple[int, ...], analyse: Callable | None = None):
+    def __init__(
+        self, f: Callable[P, R], static: tuple[int, ...], analyse: Callable | None = None, split: bool = False
+    ):
         functools.update_wrapper(self, f, updated=())
         self.f = f
         self.static = static
         self.analyse = analyse
+        self.split = split
         self.derived: dict[str, Compiled] = {}
         self.programs = Programs()
         self.captured: Captured | None = None
@@ -122,7 +127,7 @@ class Compiled(Generic[P, R]):
 
     def __reduce__(self):
         """Without its programs, which another process compiles anew."""
-        return _pickling.name_of(self, self.f) or (Compiled, (self.f, self.static, self.analyse))
+        return _pickling.name_of(self, self.f) or (Compiled, (self.f, self.static, self.analyse, self.split))
 
     def explain(self) -> str:
         """For each signature compiled: the steps of its program, how many run natively, and why the others do not."""
@@ -152,6 +157,20 @@ class Compiled(Generic[P, R]):
         self._forget_changed()
         return self._program(Signature(args, {}, self.static))
 
+    def part(self, k: int, *args, late: Sequence = ()) -> Any:
+        """An item of the results, by a program that computes no more than it; of one trace for all items.
+
+        Args:
+            late: arrays for the inputs that the function made for itself while it was traced, of sizes that it found.
+
+        Raises:
+            JitError: the function looked at values while it was traced.
+        """
+        self._forget_changed()
+        found: Any = self._known(args)
+        program, arrays = (self.program(*args), list(args)) if found is None else found
+        return program.parts[k]([*arrays, *late])
+
     def _program(self, signature: Signature) -> Callable:
         program = self.programs.find(signature.key)
         return self._compile(signature) if program is None else program
@@ -172,7 +191,9 @@ class Compiled(Generic[P, R]):
         def f(*tensors):
             return traced(functools.partial(function, tensors))
 
-        program = trace(f, signature.tensors, self.analyse)
+        program = trace(f, signature.tensors, self.analyse, self.split)
+        if program.looks and self.split:
+            raise JitError("a function that looks at values is not compiled in parts.")
         if program.looks:
             program = Branching(program, functools.partial(trace, f), function)
         self.programs[signature.key] = program
@@ -340,10 +361,10 @@ def _compared(value, position: int):
     return (type(value), value)
 
 
-def trace(f: Callable, tensors: list, analyse: Callable | None = None) -> Callable:
-    """The program of one call of ``f`` on NumPy's arrays; ``analyse`` as of :class:`Compiled`."""
+def trace(f: Callable, tensors: list, analyse: Callable | None = None, split: bool = False) -> Any:
+    """The program of one call of ``f`` on NumPy's arrays; ``analyse`` and ``split`` as of :class:`Compiled`."""
     with _uncollected(), track(2, "compiling") as advance:
-        return _trace(f, tensors, analyse, advance)
+        return _trace(f, tensors, analyse, split, advance)
 
 
 @contextlib.contextmanager
@@ -361,7 +382,7 @@ def _uncollected():
             gc.enable()
 
 
-def _trace(f: Callable, tensors: list, analyse: Callable | None, advance: Callable) -> Callable:
+def _trace(f: Callable, tensors: list, analyse: Callable | None, split: bool, advance: Callable) -> Any:
     register()
     program = Program(in_blocks=True)
     guards = Guards()
@@ -379,6 +400,12 @@ def _trace(f: Callable, tensors: list, analyse: Callable | None, advance: Callab
     del result, leaves
     program.guards = None
     program.finish()
+    takes = ", ".join(f"{x.dtype}{list(x.shape)}" for x in map(np.asarray, tensors))
+    if split:
+        parts = _Parts(program, [] if guards.count else outputs, form, takes)
+        parts.looks = guards.count
+        program.forget()
+        return parts
     function = emission.function(program, outputs, None if guards.hold is None else guards.hold.place)
     if guards.count:
         function = Guarded(function, guards.count)
@@ -393,12 +420,38 @@ def _trace(f: Callable, tensors: list, analyse: Callable | None, advance: Callab
     run.source = function.source  # type: ignore[attr-defined]
     run.steps = function.steps  # type: ignore[attr-defined]
     run.native = function.native  # type: ignore[attr-defined]
-    takes = ", ".join(f"{x.dtype}{list(x.shape)}" for x in map(np.asarray, tensors))
     looks = f", one way of its branches, {guards.count} values looked at" if guards.count else ""
     run.explained = lambda: f"({takes}){looks}: {function.native}"  # type: ignore[attr-defined]
     run.analysis = None if analyse is None else analyse(program, outputs)  # type: ignore[attr-defined]
     program.forget()
     return run
+
+
+class _Parts:
+    """A program for each item of a function's results, of functions of a list of arrays.
+
+    Attributes:
+        parts: the programs.
+        looks: the number of values looked at.
+    """
+
+    looks = 0
+
+    def __init__(self, program: Program, outputs: list, form: _tree.Structure, takes: str):
+        self.parts: list[Callable] = []
+        self._takes, self._native, start = takes, [], 0
+        for part in form.parts if outputs else ():
+            function = emission.function(program, outputs[start : start + part.leaves])
+            start += part.leaves
+            self.parts.append(functools.partial(_unflattened, part, function))
+            self._native.append(function.native)
+
+    def explained(self) -> str:
+        return "\n".join(f"({self._takes}), part {k}: {native}" for k, native in enumerate(self._native))
+
+
+def _unflattened(form: _tree.Structure, function: Callable, values: list):
+    return _tree.unflatten(form, function(*values))
 
 
 def _output(x, program: Program):

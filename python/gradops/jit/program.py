@@ -343,6 +343,11 @@ class Program:
             return self.constant(np.asarray(x))
         return self.lift(x)
 
+    def so_far(self) -> Program:
+        """The program with all that was written down among its steps."""
+        self._close()
+        return self
+
     def finish(self) -> None:
         """Let go of everything that tracing alone needs."""
         self._close()

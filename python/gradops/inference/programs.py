@@ -1,0 +1,124 @@
+"""The derivatives of a joint likelihood that its Laplace approximation takes, each a program of its own.
+
+All are functions of the estimated parameters ``theta`` and the random effects ``u``, as vectors:
+
+- ``by_u``: the value and its gradient by ``u``;
+- ``elements``: those of the Hessian by ``u``;
+- ``with_determinant``, with weights of these: the gradients by both of the value and half the elements' weighted sum;
+- ``by_theta``, with a direction of ``u``: the derivatives by ``theta`` of the gradient by ``u`` along it;
+- ``by_both``, with a direction of ``theta``: the derivatives by ``u`` of the gradient by ``theta`` along it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import functional, ops
+from ..autodiff import gradients
+from ..autodiff.derivatives import fresh
+from ..autodiff.modes import differentiated, enable_grad
+from ..autodiff.variable import data_of, is_active
+from ..errors import JitError
+from ..functional import SparseHessian, forward, sparse
+from ..jit.array import Traced
+from ..jit.compiled import Compiled
+
+
+class Programs:
+    """Each of its own trace.
+
+    Args:
+        f: the joint likelihood.
+        hessian: by the random effects, which is kept.
+        compiled: makes a compiled function of one.
+    """
+
+    def __init__(self, f: Callable, hessian: SparseHessian, compiled: Callable):
+        def with_determinant(theta, u, weights):
+            return f(theta, u) + ops.sum(weights * hessian.values(theta, u)) / 2
+
+        self.hessian = hessian
+        product = compiled(lambda theta, u, v, w: functional.hvp(f, (theta, u), (v, w))[1])
+        self.by_u = compiled(functional.value_and_grad(f, 1))
+        self.elements = hessian.values
+        self.with_determinant = compiled(functional.grad(with_determinant, (0, 1)))
+        self.by_theta = lambda theta, u, along: product(theta, u, ops.zeros_like(theta), along)[0]
+        self.by_both = lambda theta, u, along: product(theta, u, along, ops.zeros_like(u))[1]
+
+
+class Shared:
+    """All of one trace, of NumPy's arrays, in which the likelihood runs once.
+
+    The pattern of the Hessian is what the gradient by ``u`` depends on.
+
+    Attributes:
+        hessian: by the random effects.
+
+    Raises:
+        JitError: the likelihood looks at values; or it has a derivative of the user's own, whose Hessian need not be
+            symmetric.
+    """
+
+    def __init__(self, f: Callable, theta: np.ndarray, u: np.ndarray):
+        def all_of(*arrays):  # closes over the likelihood, whose own variables the compiled function then looks at
+            return self._all(f, *arrays)
+
+        self._like = theta, u
+        self._programs: Any = Compiled(all_of, (), split=True)
+        self._nothing: tuple = np.zeros(u.shape), np.zeros(theta.shape)
+        self.hessian: Any = None
+        self._weights = np.zeros(0)
+        self.by_u(theta, u)
+
+    def by_u(self, theta, u):
+        return self._programs.part(0, theta, u, *self._nothing, late=[self._weights])
+
+    def elements(self, theta, u):
+        return self._programs.part(1, theta, u, *self._nothing, late=[self._weights])
+
+    def with_determinant(self, theta, u, weights):
+        return self._programs.part(2, theta, u, *self._nothing, late=[weights])
+
+    def by_theta(self, theta, u, along):
+        return self._programs.part(3, theta, u, along, self._nothing[1], late=[self._weights])
+
+    def by_both(self, theta, u, along):
+        return self._programs.part(4, theta, u, self._nothing[0], along, late=[self._weights])
+
+    def _all(self, f, theta, u, of_u, of_theta):
+        inputs = fresh(theta), fresh(u)
+        with enable_grad():
+            with sparse.watching(_refuse_unnatural):
+                value = differentiated(inputs, f, *inputs)
+                by_theta, by_u = gradients.grad(value, inputs, create_graph=True, materialize_grads=True)
+            if self.hessian is None:
+                self.hessian = SparseHessian(f, self._like, 1, _dependence(data_of(by_u), u))
+                self._weights = np.zeros(self.hessian.pattern.nnz)
+            weights = u.program.input(self._weights)
+            elements = self.hessian.elements(lambda v: forward.push([by_u], [inputs[1]], [v], True)[0], inputs[1:])
+            whole = value + ops.sum(weights * elements) / 2
+        outer = gradients.grad(whole, inputs, retain_graph=True, materialize_grads=True)
+        found = (value, by_u), elements, outer, _along(by_u, of_u, inputs[0]), _along(by_theta, of_theta, inputs[1])
+        return tuple(tuple(map(data_of, x)) if isinstance(x, (tuple, list)) else data_of(x) for x in found)
+
+
+def _refuse_unnatural(rule) -> None:
+    if not sparse.is_natural(rule):
+        raise JitError("a likelihood with a derivative of the user's own is not compiled at once.")
+
+
+def _dependence(y, x: Any):
+    """The pattern of the elements of an array that depend on those of another."""
+    if not isinstance(y, Traced):
+        return np.zeros((x.size, x.size), bool)
+    return sparse.pattern(x.program.so_far(), [y.place], [x.place])
+
+
+def _along(gradient, direction, x):
+    """The derivatives by ``x`` of a gradient along a direction."""
+    if not is_active(gradient):
+        return ops.zeros_like(data_of(x))
+    return gradients.grad(gradient, x, direction, retain_graph=True, materialize_grads=True)[0]
