@@ -3,7 +3,7 @@
     python benchmarks/scipy_functions.py
 
 Each is shown as a ratio: its value over SciPy's, its gradients (of the sum of the values, by the argument and by the
-first shape) in SciPy's values; JAX's gradient in SciPy's values, where it has one.
+first shape) in SciPy's values, eager and compiled by ``gradops.jit``; JAX's, compiled, where it has the function.
 """
 
 from __future__ import annotations
@@ -67,10 +67,13 @@ def contenders(case: Case) -> dict:
     """By name of a column a call without arguments."""
     own, scipys, given = found(gradops.scipy, case.path), found(scipy, case.path), case.given
     calls = {"SciPy": lambda: scipys(*given), "value": lambda: own(*given)}
+    functions = {"jit: value": gradops.jit(lambda *xs: own(*xs))}
     by = {"by the argument": case.argument} | ({} if case.shape is None else {"by a shape": case.shape})
     for column, place in by.items():
-        gradient = gradops.grad(lambda *xs: ops.sum(own(*xs)), argnums=place)
-        calls[column] = lambda gradient=gradient: gradient(*given)
+        functions[column] = gradops.grad(lambda *xs: ops.sum(own(*xs)), argnums=place)
+        functions[f"jit: {column}"] = gradops.jit(functions[column])
+    for column, function in functions.items():
+        calls[column] = lambda function=function: function(*given)
     theirs = found(jax.scipy, case.path)
     if theirs is not None:
         xs = [jax.numpy.asarray(x) for x in given]
@@ -84,7 +87,8 @@ def contenders(case: Case) -> dict:
 
 def main() -> None:
     jax.config.update("jax_enable_x64", True)
-    columns = ["value", "by the argument", "by a shape", "JAX: value", "JAX: by the argument"]
+    eager = ["value", "by the argument", "by a shape"]
+    columns = [*eager, *(f"jit: {column}" for column in eager), "JAX: value", "JAX: by the argument"]
     rows = []
     for size in SIZES:
         for case in cases(size):

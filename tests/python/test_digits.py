@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-pytest.importorskip("mpmath")
+mpmath = pytest.importorskip("mpmath")
 TOOLS = pathlib.Path(__file__).parents[2] / "tools"
 sys.path.insert(0, str(TOOLS))
 if not (TOOLS / "digits.py").exists():
@@ -18,6 +18,7 @@ if not (TOOLS / "digits.py").exists():
 import digits  # noqa: E402
 import exact  # noqa: E402
 
+import gradops  # noqa: E402
 from gradops.scipy import special, stats  # noqa: E402
 from gradops.scipy.stats._family import Distribution  # noqa: E402
 
@@ -42,9 +43,53 @@ def test_scipys_kernels_are_mended():
         (special.gammaincc, exact.upper_gamma, (2e6, 2.01e6)),
         (special.betainc, exact.lower_beta, (9.0, 1e8 - 8, 1e-7)),
         (special.stdtr, exact.lower_t, (3.3, float(special.stdtrit(3.3, 0.5 - 1e-9)))),
+        (special.stdtr, exact.lower_t, (1e5, -30.0)),
+        (special.expn, mpmath.expint, (60.0, 30.0)),
+        (special.ker, lambda x: mpmath.ker(0, x), (10.0,)),
+        (special.keip, lambda x: mpmath.diff(lambda x: mpmath.kei(0, x), x), (10.0,)),
+        (special.inv_boxcox1p, lambda v, lmbda: mpmath.expm1(mpmath.log1p(lmbda * v) / lmbda), (3.0, 1e-300)),
+        (special.nctdtr, _normal_above_chi, (1e8, 1e5, 99992.0)),
     ):
         (want,) = exact.exactly(reference, point, [])
         np.testing.assert_allclose(own(*point), want.value, 1e-12)
+
+
+def _normal_above_chi(df, nc, t):
+    """The noncentral t distribution function as a mean over the chi distribution of so many degrees of freedom."""
+
+    def part(s):
+        return mpmath.exp(df * mpmath.log(s) - df * (s * s - 1) / 2) / s * mpmath.ncdf(t * s - nc)
+
+    scale = mpmath.log(2) + df / 2 * mpmath.log(df / 2) - mpmath.loggamma(df / 2) - df / 2
+    width = 1 / mpmath.sqrt(2 * df)
+    places = sorted([*(1 + k * width for k in range(-14, 15)), *((nc + k) / t for k in range(-9, 10, 2))])
+    return mpmath.exp(scale) * mpmath.quad(part, places)
+
+
+def _slope(function, at):
+    return float(gradops.grad(function)(at))
+
+
+def test_slopes_where_values_are_at_their_ends():
+    """Of quantiles nearer to an end than numbers are, of densities that are no number, of what adds up to 1."""
+    with mpmath.workdps(60):
+        want = float(mpmath.diff(lambda a: -mpmath.zeta(a, 500_001) / mpmath.zeta(a), 5.5))
+        by_order = float(mpmath.diff(lambda v: mpmath.besseli(v, 30), 0))
+        density = float(mpmath.npdf(-40) / (mpmath.ncdf(-30) - mpmath.ncdf(-40)))
+    np.testing.assert_allclose(_slope(lambda a: stats.zipf.cdf(500_000.0, a), 5.5), want, 1e-11)
+    np.testing.assert_allclose(_slope(lambda v: special.iv(v, 30.0), 0.0), by_order, 1e-11)
+    np.testing.assert_allclose(_slope(lambda q: stats.truncnorm.ppf(q, -40.0, -30.0), 1e-300), 1 / density, 1e-11)
+    np.testing.assert_allclose(_slope(lambda q: stats.truncnorm.isf(q, 30.0, 40.0), 1e-300), -1 / density, 1e-11)
+    assert _slope(lambda a: stats.truncnorm.ppf(1e-300, a, -30.0), -40.0) == 1
+
+    def by_distance(df):  # t**-df times a constant, which is all of the tail there
+        constant = mpmath.gamma((df + 1) / 2) / mpmath.sqrt(mpmath.pi) / mpmath.gamma(df / 2) * df ** (df / 2 - 1)
+        return -((constant / mpmath.mpf(1e-300)) ** (1 / df))
+
+    with mpmath.workdps(60):
+        want = float(mpmath.diff(by_distance, 7.3))
+    np.testing.assert_allclose(_slope(lambda df: special.stdtrit(df, 1e-300), 7.3), want, 1e-9)
+    np.testing.assert_allclose(_slope(lambda df: stats.t.ppf(1e-300, df), 7.3), want, 1e-9)
 
 
 @pytest.mark.repository

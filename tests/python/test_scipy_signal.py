@@ -421,3 +421,17 @@ def test_errors_name_the_argument(call, argument):
 def test_what_is_refused_names_what_to_use(name, what):
     with pytest.raises(AttributeError, match=what):
         getattr(signal, name)
+
+
+def test_one_frequency_and_weights_of_lombscargle():
+    for normalize in (False, True, "amplitude"):
+        want = scipy.signal.lombscargle(TIMES, LINE[:9], np.array([0.7]), normalize=normalize)
+        found = signal.lombscargle(TIMES, LINE[:9], np.array([0.7]), normalize=normalize)
+        assert np.shape(found) == np.shape(want) == ()
+        np.testing.assert_allclose(found, want, 1e-12)
+    slope = gradops.grad(lambda f: signal.lombscargle(TIMES, LINE[:9], f))(np.array([0.7]))
+    low, high = (signal.lombscargle(TIMES, LINE[:9], np.array([0.7 + h])) for h in (-1e-6, 1e-6))
+    np.testing.assert_allclose(slope, [(high - low) / 2e-6], 1e-6)
+    for weights in (-np.ones(9), np.zeros(9)):
+        with pytest.raises(errors.ArgumentError, match="`weights` must be at least 0"):
+            signal.lombscargle(TIMES, LINE[:9], np.array([0.7]), weights=weights)

@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.stats
-from parity import BACKENDS, tensors
+from parity import BACKENDS, numpy, tensors
 
 import gradops
 from gradops import backends, ops
@@ -369,3 +369,40 @@ def test_slopes_at_ends_are_those_from_inside(backend, path, given, place, slope
     np.testing.assert_allclose(float(gradops.grad(function)(at)), slope, 1e-10, 1e-12)
     if curve is not None:
         np.testing.assert_allclose(float(gradops.grad(gradops.grad(function))(at)), curve, 1e-8, 1e-12)
+
+
+@pytest.mark.parametrize(
+    "name, at, shapes",
+    [
+        ("truncnorm", -1.0, (-1.0, 2.0)),
+        ("truncnorm", 2.0, (-1.0, 2.0)),
+        ("exponweib", 0.0, (2.0, 0.5)),
+        ("exponweib", 0.0, (2.0, 2.0)),
+        ("ncx2", 0.0, (2.0, 1.0)),
+        ("ncx2", 0.0, (3.0, 1.0)),
+        ("ncf", 0.0, (2.0, 3.0, 1.0)),
+    ],
+)
+def test_tails_have_the_density_as_slope_at_ends(name, at, shapes):
+    family = getattr(stats, name)
+    density = family.pdf(at, *shapes) / 2
+    given = (at * 2 + 3, *shapes, 3.0, 2.0)
+    for method, slope in (("cdf", density), ("sf", -density), ("logsf" if at < 1 else "logcdf", None)):
+        found = gradops.grad(lambda x: getattr(family, method)(x, *given[1:]))(given[0])
+        np.testing.assert_allclose(found, (-density if at < 1 else density) if slope is None else slope, 1e-14)
+    x = np.array([given[0], given[0] + (0.1 if at < 1 else -0.1)])
+    by_loc = gradops.grad(lambda loc: ops.sum(family.cdf(x, *shapes, loc, 2.0)))(3.0)
+    np.testing.assert_allclose(by_loc, -np.sum(family.pdf(x, *given[1:])), 1e-12)
+    for backend in BACKENDS:
+        xs = tensors(x, backend)
+        np.testing.assert_allclose(
+            numpy(gradops.grad(lambda x: ops.sum(family.cdf(x, *given[1:])))(xs)), family.pdf(x, *given[1:]), 1e-11
+        )
+    (second,) = [gradops.grad(gradops.grad(lambda x: family.cdf(x, *given[1:])))(given[0])]
+    assert np.isfinite(second)
+
+
+def test_logarithms_of_the_geometric_tail_at_probability_1():
+    for k in (1.0, 3.0):
+        slopes = [gradops.grad(lambda p: getattr(stats.geom, tail)(k, p))(1.0) for tail in ("logsf", "logcdf", "sf")]
+        assert slopes == [-np.inf, float(k == 1), -float(k == 1)]

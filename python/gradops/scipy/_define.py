@@ -95,7 +95,7 @@ def in_groups(function: F, group: Callable) -> F:
 
 def in_part(value, part, function: Callable, *arguments):
     """``value`` with ``function`` of the elements in ``part``, if there are any: NumPy's arrays that broadcast."""
-    if not part.any():
+    if not np.count_nonzero(part):  # the fastest of NumPy's questions
         return value
     value, part, *whole = np.broadcast_arrays(value, part, *arguments)
     value = np.array(value)

@@ -14,6 +14,7 @@ from ...errors import ShapeError
 from ...ops._checks import choice
 from .. import fft
 from .._define import composed, family
+from .._formulas import held
 from .._neighbours import alike, back, last, number, real_like, vector
 from .._tensors import as_complex, beside, inexact, numbers, wrong
 from .spectra import _rate
@@ -118,10 +119,11 @@ def lombscargle(
         floating_mean: a constant is fitted, too.
 
     Returns:
-        A tensor of the shape of ``freqs``.
+        A tensor of the shape of ``freqs``; without dimensions, as SciPy's, where that has one element.
 
     Raises:
         ShapeError: arguments other than vectors of one length.
+        ArgumentError: weights below 0, or 0 all of them.
 
     Gradient:
         By times, signal, frequencies and weights.
@@ -133,10 +135,15 @@ def lombscargle(
     for name, z in (("y", y), ("weights", weight)):
         if tuple(z.shape) != tuple(x.shape):
             raise wrong(name, "be of the shape of `x`", tuple(z.shape), ShapeError)
+    known = held(weight)
+    if isinstance(known, np.ndarray) and not (known.min() >= 0 and known.max() > 0):
+        raise wrong("weights", "be at least 0, and not all of them 0", known)
+    if int(freqs.shape[0]) == 1:
+        freqs = ops.reshape(freqs, ())
     weight = weight / ops.sum(weight)
     if precenter:
         y = y - ops.mean(y)
-    turns = ops.expand_dims(x, 1) * freqs
+    turns = ops.tensordot(x, freqs, 0)
     weight_y, mean = weight * y, ops.sum(weight * y)
 
     def moments(cos, sin):

@@ -178,8 +178,13 @@ def _chi(w, df):
     return LOG_2 + peak - a * deviance
 
 
+def _from_mean(w, t, nc):
+    """``t * exp(w) - nc``, with its digits where both are large and ``w`` is near 0."""
+    return (t - nc) + t * np.expm1(w)
+
+
 def _t_density_term(w, t, df, nc):
-    z = t * np.exp(w) - nc
+    z = _from_mean(w, t, nc)
     return _chi(w, df) + w - z * z / 2 - LOG_ROOT, 1.0
 
 
@@ -187,7 +192,7 @@ def _t_lower_term(w, t, df, nc):
     """The term with a geometric series in place of those below the least node, which fall by ``exp(-df * step)``."""
     first = w == held(_least(t))
     rest = log(-ops.expm1(-df * held(_step(df, nc))))
-    return _chi(w, df) + log_ndtr(t * np.exp(w) - nc) - where(first, rest, 0.0), 1.0
+    return _chi(w, df) + log_ndtr(_from_mean(w, t, nc)) - where(first, rest, 0.0), 1.0
 
 
 def _step(df, nc):

@@ -220,6 +220,8 @@ def _raised(v, z, n):
 def _I(v, z, n):
     mu = np.abs(v)
     y = _raised(mu, z, n)
+    if n == 1:  # there I is an even function of the order, but for a part of K
+        y = np.where(v[:, 0] == 0, -(_scipy.special.k0e(z) * np.exp(-2 * z))[:, 0], y)
     below = v[:, 0] < 0
     if below.any():
         mu, z = mu[below], z[below]

@@ -14,6 +14,7 @@ import numpy as np
 
 from ... import ops
 from ...flow import stop_gradient
+from ...ops._compose import NUMBERS
 from .._formulas import (
     all_so,
     choose,
@@ -40,7 +41,7 @@ _STEPS = np.arange(10.0)
 
 
 def _column(x):
-    return ops.expand_dims(x, -1)
+    return x if type(x) in NUMBERS else ops.expand_dims(x, -1)
 
 
 class _Integral:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import cmath
+import math
 from collections.abc import Callable
 
 from ... import _scipy, ops
 from ...annotations import Tensor
 from ...errors import ArgumentTypeError, Given
 from ...extend import derivative
-from .._define import composed, ufunc
+from .._define import composed, in_part, ufunc
 from .._formulas import choose
 from .._tensors import as_complex, constant, inexact, is_complex
 
@@ -181,7 +183,24 @@ def bei(x: Tensor) -> Tensor:
     ...
 
 
-@ufunc()
+_TURN = cmath.exp(0.25j * math.pi)
+
+
+def _k(order, z):
+    return _scipy.special.kv(order, z)
+
+
+def _of_k(name: str, of_turned: Callable) -> Callable:
+    """SciPy's; between its two series, which have ten digits there, by Bessel's function of a turned argument."""
+
+    def function(x):
+        value = getattr(_scipy.special, name)(x)
+        return in_part(value, (x > 2) & (x < 25), lambda x: of_turned(_TURN * x), x)
+
+    return function
+
+
+@ufunc(_of_k("ker", lambda z: _k(0, z).real))
 def ker(x: Tensor) -> Tensor:
     """Kelvin function ker, the real part of ``kv(0, x * exp(1j * pi / 4))``.
 
@@ -191,7 +210,7 @@ def ker(x: Tensor) -> Tensor:
     ...
 
 
-@ufunc()
+@ufunc(_of_k("kei", lambda z: _k(0, z).imag))
 def kei(x: Tensor) -> Tensor:
     """Kelvin function kei, the imaginary part of ``kv(0, x * exp(1j * pi / 4))``.
 
@@ -221,7 +240,7 @@ def beip(x: Tensor) -> Tensor:
     ...
 
 
-@ufunc()
+@ufunc(_of_k("kerp", lambda z: -(_TURN * _k(1, z)).real))
 def kerp(x: Tensor) -> Tensor:
     """Derivative of :func:`ker`.
 
@@ -231,7 +250,7 @@ def kerp(x: Tensor) -> Tensor:
     ...
 
 
-@ufunc()
+@ufunc(_of_k("keip", lambda z: -(_TURN * _k(1, z)).imag))
 def keip(x: Tensor) -> Tensor:
     """Derivative of :func:`kei`.
 

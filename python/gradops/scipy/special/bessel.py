@@ -132,8 +132,20 @@ def _by_recurrence(f: Callable, kind: str, scaled: bool) -> Callable:
     return rule
 
 
+def _by_the_value(f: Callable) -> Callable:
+    """The rule by the argument of a K: by the value and the order one nearer to 0, whose terms have one sign."""
+
+    def rule(g, v, z, y):
+        below, end = v < 0, z == 0
+        order = ops.where(below, -v, v)
+        far = order * ops.where(end, 0.0, y) / ops.where(end, 1.0, z)
+        return -g * (f(ops.where(below, v + 1, v - 1), z) + far)
+
+    return rule
+
+
 def _rules(op: Callable, name: str, kind: str, scaled: bool = False) -> None:
-    rule = promoting(_by_recurrence(op, kind, scaled))
+    rule = promoting(_by_recurrence(op, kind, scaled) if scaled or kind != "K" else _by_the_value(op))
     derivative(op, v=promoting(_along(_by_order(name, kind, scaled)[0])), z=rule)
 
 
@@ -184,7 +196,7 @@ def kv(v: Operand, z: Operand) -> Tensor:
         ShapeError: shapes that do not broadcast.
 
     Gradient:
-        By ``z`` ``-(kv(v - 1, z) + kv(v + 1, z)) / 2``; by ``v`` an integral for real ``z`` above 0, NaN elsewhere.
+        By ``z`` ``-kv(v - 1, z) - v / z * kv(v, z)``; by ``v`` an integral for real ``z`` above 0, NaN elsewhere.
     """
     ...
 

@@ -97,7 +97,7 @@ def _of_scipys_gamma(name: str):
 
     def function(a, x):
         value = getattr(_scipy.special, name)(a, x)
-        if not (a > _MANY).any():
+        if not np.count_nonzero(a > _MANY):
             return value
         with np.errstate(all="ignore"):
             far = (a > _MANY) & (np.abs(x - a) > 4.4 * np.sqrt(a)) & _gamma_inside(a, x)
@@ -141,7 +141,7 @@ def _of_scipys_inverse(name: str, sign: int):
 
     def function(a, p):
         x = getattr(_scipy.special, name)(a, p)
-        if not (a > _MANY).any():
+        if not np.count_nonzero(a > _MANY):
             return x
         far = (a > _MANY) & (a < np.inf) & (p > 0) & (p < 1e-4)
 
@@ -414,10 +414,13 @@ def _of_scipys_beta(name: str, other: str):
     def function(a, b, x):
         s = _scipy.special
         value = getattr(s, name)(a, b, x)
-        lost = (value < 1e-280) & _beta_inside(a, b, x)
-        value = in_part(value, lost, lambda *v: np.exp(_log_beta_tail(*v)), a, b, x)
-        rounded = (value > 0.5) & (a + b > 1000) & (a == np.floor(a)) & (b == np.floor(b))
-        return in_part(value, rounded, lambda *v: 1 - getattr(s, other)(*v), a, b, x)
+        lost, many = value < 1e-280, a + b > 1000
+        if np.count_nonzero(lost):
+            value = in_part(value, lost & _beta_inside(a, b, x), lambda *v: np.exp(_log_beta_tail(*v)), a, b, x)
+        if np.count_nonzero(many):
+            rounded = (value > 0.5) & many & (a == np.floor(a)) & (b == np.floor(b))
+            value = in_part(value, rounded, lambda *v: 1 - getattr(s, other)(*v), a, b, x)
+        return value
 
     return function
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from ... import _scipy, ops
 from ...annotations import Operand, Tensor
 from ...extend import derivative
-from .._define import composed, promoting, refused, ufunc
+from .._define import composed, in_part, promoting, refused, ufunc
 from .._formulas import choose
 from .._tensors import as_complex, constant, inexact, is_complex
 from .airys import parts
@@ -91,7 +93,20 @@ def _whole(name: str) -> Callable:
     return function
 
 
-@ufunc(_whole("expn"))
+def _expn(n, x):
+    """SciPy's; of orders from 49 on, where its expansions lose digits, by 20 terms of a continued fraction."""
+
+    def by_fraction(n, x):
+        rest = 0.0
+        for i in range(20, 0, -1):
+            rest = i * (n - 1 + i) / (x + n + 2 * i - rest)
+        return np.exp(-x) / (x + n - rest)
+
+    value = _whole("expn")(n, x)
+    return in_part(value, (n >= 49) & (x > 0) & (x < np.inf), by_fraction, n, x)
+
+
+@ufunc(_expn)
 def expn(n: Operand, x: Operand) -> Tensor:
     """Generalised exponential integral, of ``exp(-x * t) / t**n`` from 1 to infinity, of whole ``n``.
 

@@ -386,14 +386,22 @@ def inv_boxcox(v: Operand, lmbda: Operand) -> Tensor:
     ...
 
 
-@ufunc()
+@ufunc("")
 def inv_boxcox1p(v: Operand, lmbda: Operand) -> Tensor:
     """Inverse of :func:`boxcox1p`.
 
     Gradient:
         Of the implicit function.
     """
-    ...
+    v, lmbda = floating(v, lmbda)
+    z = lmbda * v
+    return ops.expm1(
+        choose(
+            (ops.abs(z) < 1e-20) | (lmbda == 0),
+            lambda of: of(v, 0.0),
+            lambda of: ops.log1p(of(z, 1.0)) / of(lmbda, 1.0),
+        )
+    )
 
 
 def _slope_by_power(logarithm, lmbda):

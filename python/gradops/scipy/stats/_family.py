@@ -20,7 +20,7 @@ from ... import ops
 from ...errors import ArgumentError
 from ...ops import _checks
 from ...ops._compose import NUMBERS
-from .._formulas import all_so, choose, exp, is_single, log, refined, sqrt
+from .._formulas import absolute, all_so, choose, exp, is_single, log, refined, sqrt, where
 from . import _quadrature
 from ._arguments import REQUIRED, alike, as_tensor, both, checked, marked, public, safe
 
@@ -309,15 +309,30 @@ Gradient:
     def _probability(self, x, lower: bool, as_log: bool, *args):
         (x,), shapes, rest, valid = self._parameters((x,), args)
         z = self._standard(x, rest)
-        below, above = self._outer(z, *self._support(*shapes), shapes)
+        ends = self._support(*shapes)
+        below, above = self._outer(z, *ends, shapes)
         outside = False if self.everywhere and is_single(z) else below | above
         if all_so(outside) is False:
             return marked(valid, self._tail(z, lower, as_log, *shapes))
-        z = self._within(outside, x, z, shapes, rest)
+        beyond, z = z, self._within(outside, x, z, shapes, rest)
         value = self._tail(z, lower, as_log, *self._sloping(outside, z, shapes))
         none, all_of_it = (-math.inf, 0.0) if as_log else (0.0, 1.0)
         first, last = (none, all_of_it) if lower else (all_of_it, none)
-        return marked(valid, ops.where(below, first, ops.where(above, last, value)))
+        value = ops.where(below, first, ops.where(above, last, value))
+        return marked(valid, self._with_slopes(value, beyond, ends, lower, shapes) if self.by_density else value)
+
+    by_density = False
+    """True where the formula of tails has no slope at the ends of the support, even where the density is finite."""
+
+    def _with_slopes(self, value, z, ends, lower: bool, shapes):
+        """Tails with the slope that they have at the ends from inside; not of logarithms that are infinite there."""
+        for end in ends:
+            there = (z == end) & (absolute(z) < math.inf) & (absolute(value) < math.inf)
+            density = self._of_log(self._logpdf, ops.where(there, z, self._inner(*shapes)), shapes)
+            density = ops.stop_gradient(ops.where(there & (density < math.inf), density, 0.0))
+            rise = density * ops.where(there, z - where(absolute(end) < math.inf, end, 0.0), 0.0)
+            value = value + rise if lower else value - rise
+        return value
 
     def _within(self, outside, x, z, shapes, rest):
         """``z``, or a place in the support; in place of ``x``, as where that is infinite ``z`` has no slopes."""
@@ -438,8 +453,7 @@ class Continuous(Distribution):
         raise NotImplementedError
 
     gradient = """By ``x`` and by each parameter that is a tensor, to all orders, as of the formulas; 0 beyond the
-    support, at whose ends those from inside where the density is finite (of tails of `truncnorm`, `exponweib` and the
-    noncentral families 0). Of quantiles those of the implicit function, ``-(dF/dp) / f``."""
+    support, at whose ends those from inside where the density is finite. Of quantiles those of the implicit function, ``-(dF/dp) / f``."""
     kind = "Differential e"
     rvs_text = "Random numbers, of a seed; by the quantiles of uniform ones, through which they have derivatives."
 

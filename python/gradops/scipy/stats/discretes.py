@@ -183,6 +183,9 @@ class _Geom(Discrete):
         return p * power(1 - p, k - 1)
 
     def _tail(self, k, lower, as_log, p):
+        if as_log and not lower:
+            return times_log1m(k, p)
+
         def at_one(of):
             upper = power(1 - of(p, 0.5), of(k, 1.0))
             value = 1 - upper if lower else upper

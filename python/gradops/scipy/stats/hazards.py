@@ -137,6 +137,7 @@ class _Exponweib(Continuous):
     """Exponentiated Weibull distribution: a Weibull one of shape ``c``, to the power ``a``."""
 
     support_ = POSITIVE
+    by_density = True
 
     def _logpdf(self, z, a, c):
         inside = z > 0

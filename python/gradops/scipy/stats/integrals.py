@@ -165,6 +165,7 @@ class _Skewnorm(Continuous):
 class _Truncnorm(Continuous):
     """Normal distribution between ``a`` and ``b``."""
 
+    by_density = True
     instead = (-1.0, 1.0)
 
     def _support(self, a, b):
@@ -228,12 +229,17 @@ class _Truncnorm(Continuous):
         z = where((start > a) & (start < b), start, stop_gradient(self._inner(a, b)))
         low = one < two
         target = where(low, one, two)
-        for _ in range(3):
+        for i in range(3):
             tails = self._log_mass(where(low, a, z), where(low, z, b)) - mass
-            step = (tails - target) * exp(tails - self._logpdf(z, a, b))
+            # at last the target itself: near an end the tail's digits are those of a small difference
+            step = (tails - target) * exp((tails if i < 2 else target) - self._logpdf(z, a, b))
             new = z - where(low, step, -step)
             z = where((new > a) & (new < b), new, z)
-        z = where(start <= a, a, where(start >= b, b, z))  # nearer to an end than to the number beside it
+        for sign, end, chance in ((1, a, one), (-1, b, two)):
+            # nearer to the end than to the number beside it: by the density there, of which the derivatives are
+            beside_end = (sign * (start - end) <= 0) & (absolute(end) < math.inf)
+            end, mass_up_to = where(beside_end, end, 0.0), where(beside_end, chance + mass, 0.0)
+            z = where(beside_end, end + sign * exp(mass_up_to - log_normal_density(end)), z)
         return where(first == -math.inf, a, where(last == -math.inf, b, z))
 
 

@@ -20,6 +20,7 @@ from .hazards import finite
 class _Noncentral(Continuous):
     """A family by the logarithms of sums; derivatives to second order."""
 
+    by_density = True
     gradient = """By ``x`` and by each parameter that is a tensor, to second order, as of the sums; 0 beyond the
     support. Of quantiles those of the implicit function, ``-(dF/dp) / f``."""
 

@@ -43,10 +43,10 @@ class _Zipf(Discrete):
 
 
 def _of_pair(below, above, lower: bool, as_log: bool):
-    """A tail, of both."""
+    """A tail, of both: the larger one by the smaller, as its slopes are those with the other sign."""
     own, other = (below, above) if lower else (above, below)
     if not as_log:
-        return own
+        return choose(own < 0.5, lambda of: of(own, 0.25), lambda of: 1 - of(other, 0.25))
     return choose(own < 0.5, lambda of: log(of(own, 0.25)), lambda of: log1p(-of(other, 0.25)))
 
 
