@@ -319,19 +319,10 @@ Gradient:
         none, all_of_it = (-math.inf, 0.0) if as_log else (0.0, 1.0)
         first, last = (none, all_of_it) if lower else (all_of_it, none)
         value = ops.where(below, first, ops.where(above, last, value))
-        return marked(valid, self._with_slopes(value, beyond, ends, lower, shapes) if self.by_density else value)
-
-    by_density = False
-    """True where the formula of tails has no slope at the ends of the support, even where the density is finite."""
+        return marked(valid, self._with_slopes(value, beyond, ends, lower, shapes))
 
     def _with_slopes(self, value, z, ends, lower: bool, shapes):
-        """Tails with the slope that they have at the ends from inside; not of logarithms that are infinite there."""
-        for end in ends:
-            there = (z == end) & (absolute(z) < math.inf) & (absolute(value) < math.inf)
-            density = self._of_log(self._logpdf, ops.where(there, z, self._inner(*shapes)), shapes)
-            density = ops.stop_gradient(ops.where(there & (density < math.inf), density, 0.0))
-            rise = density * ops.where(there, z - where(absolute(end) < math.inf, end, 0.0), 0.0)
-            value = value + rise if lower else value - rise
+        """Tails with the slopes at the ends of the support that their formulas lack."""
         return value
 
     def _within(self, outside, x, z, shapes, rest):
@@ -453,7 +444,8 @@ class Continuous(Distribution):
         raise NotImplementedError
 
     gradient = """By ``x`` and by each parameter that is a tensor, to all orders, as of the formulas; 0 beyond the
-    support, at whose ends those from inside where the density is finite. Of quantiles those of the implicit function, ``-(dF/dp) / f``."""
+    support, at whose ends those from inside where the density is finite. Of quantiles those of the implicit
+    function, ``-(dF/dp) / f``."""
     kind = "Differential e"
     rvs_text = "Random numbers, of a seed; by the quantiles of uniform ones, through which they have derivatives."
 
@@ -480,6 +472,21 @@ class Continuous(Distribution):
         if moves:
             value = value - log(scale) if as_log else value / scale
         return marked(valid, value)
+
+    by_density = False
+    """True where the formula of tails has no slope at the ends of the support, even where the density is finite."""
+
+    def _with_slopes(self, value, z, ends, lower: bool, shapes):
+        """Not of logarithms that are infinite there."""
+        if not self.by_density:
+            return value
+        for end in ends:
+            there = (z == end) & (absolute(z) < math.inf) & (absolute(value) < math.inf)
+            density = self._of_log(self._logpdf, ops.where(there, z, self._inner(*shapes)), shapes)
+            density = ops.stop_gradient(ops.where(there & (density < math.inf), density, 0.0))
+            rise = density * ops.where(there, z - where(absolute(end) < math.inf, end, 0.0), 0.0)
+            value = value + rise if lower else value - rise
+        return value
 
     def _steep(self, *shapes) -> tuple:
         """True where the density is infinite at the lower, and at the upper end: tails have no slope there."""

@@ -229,17 +229,20 @@ class _Truncnorm(Continuous):
         z = where((start > a) & (start < b), start, stop_gradient(self._inner(a, b)))
         low = one < two
         target = where(low, one, two)
-        for i in range(3):
+        for _ in range(3):
             tails = self._log_mass(where(low, a, z), where(low, z, b)) - mass
-            # at last the target itself: near an end the tail's digits are those of a small difference
-            step = (tails - target) * exp((tails if i < 2 else target) - self._logpdf(z, a, b))
+            step = (tails - target) * exp(tails - self._logpdf(z, a, b))
             new = z - where(low, step, -step)
             z = where((new > a) & (new < b), new, z)
-        for sign, end, chance in ((1, a, one), (-1, b, two)):
-            # nearer to the end than to the number beside it: by the density there, of which the derivatives are
-            beside_end = (sign * (start - end) <= 0) & (absolute(end) < math.inf)
-            end, mass_up_to = where(beside_end, end, 0.0), where(beside_end, chance + mass, 0.0)
-            z = where(beside_end, end + sign * exp(mass_up_to - log_normal_density(end)), z)
+        own, other = plain(p, as_log)
+        for sign, end, chance in ((1, a, own if lower else other), (-1, b, other if lower else own)):
+            # near an end, where the way to it has few digits, by the density there
+            finite = absolute(end) < math.inf
+            end = where(finite, end, 0.0)
+            way = where(finite, chance, 1.0) * exp(mass - log_normal_density(end))
+            near = finite & (way * (1 + absolute(end)) < 1e-6)
+            way = where(near, way, 0.0)
+            z = where(near, end + sign * way + end * way * way / 2, z)
         return where(first == -math.inf, a, where(last == -math.inf, b, z))
 
 
