@@ -391,3 +391,38 @@ def test_errors():
     ):
         with pytest.raises(error, match=match):
             call()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "uint8", "float32"])
+@pytest.mark.filterwarnings("ignore")
+def test_dtypes_are_scipys(dtype):
+    """Sums and products of truth values are truth values; sums of small whole numbers are in int64."""
+    whole = np.array([[1, 0, 2], [0, 3, 0], [4, 0, 5]]).astype(dtype)
+    repeated = (np.ones(3, dtype), ([0, 0, 1], [1, 1, 0]))
+    for text in (
+        "A.toarray() | A @ A | A + A | A + A.T | abs(A) | A.multiply(A) | A.multiply(A.T) | sp.kron(A, A) | A.sum()"
+        " | A.sum(0) | sp.csr_matrix(A) ** 2 | sp.csr_matrix(A) ** 0 | A.mean(1) | A.trace() | sp.coo_array(R).tocsr()"
+    ).split(" | "):
+        of_numbers = {}
+        for name, module in (("own", sparse), ("theirs", scipy.sparse)):
+            found = eval(text, {"sp": module, "A": module.csr_array(whole), "R": repeated})
+            of_numbers[name] = np.asarray(found.toarray() if hasattr(found, "toarray") else found)
+        own, theirs = of_numbers["own"], of_numbers["theirs"]
+        np.testing.assert_allclose(own, theirs, 1e-6, err_msg=text)
+        if theirs.dtype != "uint64":  # which not all libraries compute with: sums of theirs are in int64
+            assert own.dtype == theirs.dtype or "sum" in text and dtype == "uint8", text
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_diagonals_of_whole_numbers_and_of_nested_variables():
+    for given, settings in (
+        ([1, 2, 3], {}),
+        ([[1, 2], [3]], {"offsets": [0, 1]}),
+        ([1, -2], {"offsets": [0, 1], "shape": (3, 3)}),
+    ):
+        want, found = (module.diags_array(given, **settings) for module in (scipy.sparse, sparse))
+        np.testing.assert_array_equal(found.toarray(), want.toarray())
+        assert found.dtype == want.dtype
+    assert sparse.diags_array([1, 2], dtype="int32").dtype == "int32"
+    slope = gradops.grad(lambda v: ops.sum(sparse.diags_array([[v, v * v], [3.0 * v]], offsets=[0, 1]).toarray()))(2.0)
+    assert slope == 1 + 4 + 3

@@ -14,6 +14,11 @@ from . import _pattern
 from ._pattern import Pattern
 
 
+def as_truths(found, *given):
+    """What was computed of tensors: of truth values truth values, as SciPy's sums and products are."""
+    return ops.cast(found, "bool") if all(ops.dtype(x) == "bool" for x in given) else found
+
+
 def of_dense(x, shape, name: str = "arg1") -> tuple[Pattern, Any]:
     if not _checks.is_numeric(x):
         raise _checks.not_a_tensor("sparse", name, x)
@@ -61,7 +66,7 @@ def of_starts(format: str, data, indices, indptr, shape) -> tuple[Pattern, Any]:
 def placed(data, pattern: Pattern, places: np.ndarray):
     """The values in the pattern's order; those of one place added up."""
     if len(places) > pattern.count:
-        return ops.segment_sum(data, places, pattern.count)
+        return as_truths(ops.segment_sum(data, places, pattern.count), data)
     if len(places) < 2 or (np.diff(places) > 0).all():
         return data
     return ops.take(data, np.argsort(places), 0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import _scipy, ops
+from ... import _scipy, dtypes, ops
 from ...annotations import Tensor
 from ...errors import ArgumentTypeError, ShapeError
 from ...ops import _checks
@@ -15,7 +15,7 @@ from .. import _tensors
 from .._define import composed, family
 from .._tensors import option, promoted
 from . import _pattern, matrices
-from .matrices import as_sparse, gathered, kind_of, made, stand_in, taken
+from .matrices import as_sparse, gathered, kind_of, made, products, stand_in, taken
 
 __all__ = """block_array block_diag bmat diags diags_array eye eye_array find hstack identity kron kronsum spdiags tril
 triu vstack""".split()
@@ -68,6 +68,8 @@ def _diagonals(name: str, diagonals, offsets, shape, format, dtype):
     if offsets.ndim == 0 and (whole and len(diagonals.shape) < 2 or not whole and _all_numbers(diagonals)):
         diagonals = [diagonals if whole else ops.stack([ops.convert_to_tensor(x) for x in diagonals])]
     parts = [ops.reshape(ops.convert_to_tensor(d), (-1,)) for d in diagonals]
+    if dtype is None and all(ops.dtype(part) in dtypes.INTEGERS for part in parts):
+        dtype = "float64"  # as SciPy's
     if dtype is not None:
         parts = [ops.cast(part, np.dtype(dtype).name) for part in parts]
     build, settings = getattr(_scipy.sparse, name), {"shape": shape, "format": format, "dtype": np.int64}
@@ -86,6 +88,7 @@ _DIAGONALS = """Sparse matrix of diagonals.
         offsets: by diagonal how far it lies to the right of the main one.
         shape: by default square, the smallest that holds the diagonals.
         format: ``"csc"``, ``"csr"`` or ``"coo"``; CSR without.
+        dtype: that of the elements; by default the diagonals', of whole numbers float64, as SciPy's.
 
     Returns:
         A sparse {kind}.
@@ -266,7 +269,7 @@ def kron(A, B, format=None):
     of_a[places], of_b[moved] = left.data - 1, right.data - 1
     a, b = promoted(A.values, B.values)
     matrix = isinstance(A, matrices.spmatrix) and isinstance(B, matrices.spmatrix)
-    return made(kind_of(format or "csr", matrix), pattern, ops.multiply(ops.take(a, of_a, 0), ops.take(b, of_b, 0)))
+    return made(kind_of(format or "csr", matrix), pattern, products(ops.take(a, of_a, 0), ops.take(b, of_b, 0)))
 
 
 @joined

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ... import _scipy, ops
+from ... import _scipy, dtypes, ops
 from ...errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...ops import _checks, _dispatch
 from .._tensors import promoted
 from . import _pattern
 from ._ops import product
 from ._pattern import Pattern
-from ._reading import dense, of_dense, of_places, of_starts, parts, placed, rank_of, whole_numbers
+from ._reading import as_truths, dense, of_dense, of_places, of_starts, parts, placed, rank_of, whole_numbers
 
 FORMATS = ("csc", "csr", "coo")
 
@@ -149,7 +149,8 @@ class sparray:
             raise ArgumentError("`toarray` writes into no `out`.", argument="out")
         rows, columns = self.shape
         places = self.pattern.rows * columns + self.pattern.columns
-        return ops.reshape(ops.segment_sum(self.values, places, rows * columns), self.shape)
+        whole = ops.segment_sum(self.values, places, rows * columns)
+        return ops.reshape(as_truths(whole, self.values), self.shape)
 
     todense = toarray
 
@@ -198,6 +199,8 @@ class sparray:
         values = self.values if dtype is None else ops.cast(self.values, np.dtype(dtype).name)
         if axis is None:
             return ops.sum(values)
+        if dtype is None and ops.dtype(values) in dtypes.BOOL + dtypes.INTEGERS:  # as NumPy's sums
+            values = ops.cast(values, "int64")
         return self._along(ops.segment_sum(values, *self._segments(axis)), axis)
 
     def mean(self, axis=None, dtype=None, out=None):
@@ -221,7 +224,7 @@ class sparray:
         return self.with_values(ops.negative(self.values))
 
     def __abs__(self):
-        return self.with_values(ops.abs(self.values))
+        return self.with_values(as_truths(ops.abs(self.values), self.values))
 
     def __add__(self, other):
         return _sum(self, other, ops.add)
@@ -268,10 +271,10 @@ class sparray:
         other = as_sparse(other)
         _same_shape(self, other)
         if other.pattern is self.pattern:
-            return self.with_values(ops.multiply(*_alike(self, other)))
+            return self.with_values(products(*_alike(self, other)))
         codes = np.intersect1d(self.pattern.codes, other.pattern.codes, True)
         left, right = (taken(v, m.pattern.places_of(codes)) for v, m in zip(_alike(self, other), (self, other)))
-        return made(_computed(self), _pattern.interned(self.shape, codes), ops.multiply(left, right))
+        return made(_computed(self), _pattern.interned(self.shape, codes), products(left, right))
 
     def power(self, n, dtype=None):
         """The elements to a positive power."""
@@ -509,10 +512,15 @@ def _sum(a, b, combine: Callable):
     _same_shape(a, b)
     left, right = _alike(a, b)
     if a.pattern is b.pattern:
-        return made(_computed(a), a.pattern, combine(left, right))
+        return made(_computed(a), a.pattern, as_truths(combine(left, right), left, right))
     pattern, places = _pattern.union(a.pattern, b.pattern)
     both = ops.concatenate([left, combine(ops.zeros_like(right), right)])
-    return made(_computed(a), pattern, ops.segment_sum(both, places, pattern.count))
+    return made(_computed(a), pattern, as_truths(ops.segment_sum(both, places, pattern.count), left, right))
+
+
+def products(a, b):
+    """The products of elements of one dtype."""
+    return as_truths(ops.multiply(a, b), a, b)
 
 
 def _at_places(a, x):
@@ -560,7 +568,7 @@ def _of_sparse(a, b):
     pattern, left, right, places = _pattern.product(a.pattern, b.pattern)
     values = _alike(a, b)
     products = ops.multiply(ops.take(values[0], left, 0), ops.take(values[1], right, 0))
-    return made(_computed(a), pattern, ops.segment_sum(products, places, pattern.count))
+    return made(_computed(a), pattern, as_truths(ops.segment_sum(products, places, pattern.count), *values))
 
 
 def power_of(A, power: int):
