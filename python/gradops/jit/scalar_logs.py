@@ -116,15 +116,15 @@ class Log:
         """The tensor of several results, by column, none of which is seen alone; recorded in every mode, as they."""
         self._check()
         parts = []
-        for index in indices:
-            block, number = self._found(index)
+        for at in np.arange(len(indices)).reshape(shape, order="F").ravel().tolist():
+            block, number = self._found(indices[at])
             parts.append(block.result(number))
         if self.variables and not any(isinstance(x, Variable) for x in parts):
             parts[0] = wrap(parts[0])
         with changed(recording, True):
             found = ops.stack(parts)
             if len(shape) > 1:
-                found = ops.transpose(ops.reshape(found, shape[::-1]))
+                found = ops.reshape(found, shape)
         if not isinstance(found, Variable) or found._node is None:
             return found
         return attach(found._value, Node(_TOGETHER, (found._node,), (), found.shape, found.dtype))
