@@ -77,7 +77,8 @@ rows <- lapply(names(cases), function(name) {
   found <- data.frame(gradops_ms = ours$ms, RTMB_ms = NA, gradops_once = in_own_process(name, "gradops"), RTMB_once = NA)
   if (has_rtmb) {
     theirs <- first(\() makers$RTMB(case), x)
-    stopifnot(isTRUE(all.equal(ours$gradient, theirs$gradient, tolerance = 1e-6)))
+    same <- all.equal(ours$gradient, theirs$gradient, tolerance = 1e-6)
+    if (!isTRUE(same)) stop("the gradients of ", name, " differ: ", same)
     contenders$RTMB <- both(theirs$made)
     found$RTMB_ms <- theirs$ms
     found$RTMB_once <- in_own_process(name, "RTMB")
