@@ -275,26 +275,33 @@ class Scalars(Numbers):
         # node. Each half has a later time than its inputs (`time_of`), as the engine takes the youngest node first.
         piece, rows = self._piece_of(number), self._rows()
         middle = bisect_right(range(self._count()), number, key=self._result_of)
-        if self._last_uses[number] < middle:
+        if self._uses[1][number] < middle:
             return
-        active = np.frombuffer(self.active, bool)
-        operands = np.unique(rows[middle : piece.stop, 2:])
-        earlier = Piece(self, piece.start, middle, piece.takes, piece.node.edges)
+        # A half takes what it may use and no more: a function of many results is split as often, and each piece goes
+        # through all that it takes.
+        taken, edges = np.array(piece.takes, np.intp), piece.node.edges
+        sooner = np.flatnonzero(self._uses[0][taken] < middle)
+        later = np.flatnonzero(self._uses[1][taken] >= middle)
+        earlier = Piece(self, piece.start, middle, taken[sooner].tolist(), tuple(edges[k] for k in sooner))
         self._pieces.insert(self._pieces.index(piece), earlier)
         mine = rows[piece.start : middle, 1]
         for i in set(mine.tolist()) & self._picks.keys():
             self._picks[i].edges = (earlier.node,)
-        crossing = np.intersect1d(operands[active[operands]], mine).tolist()
-        piece.begin(middle, [*earlier.takes, *crossing], (*earlier.node.edges, *map(self.edge, crossing)))
+        crossing = mine[self._uses[1][mine] >= middle].tolist()
+        piece.begin(
+            middle, [*taken[later].tolist(), *crossing], (*(edges[k] for k in later), *map(self.edge, crossing))
+        )
 
     @functools.cached_property
-    def _last_uses(self) -> np.ndarray:
-        """The last operation that uses each number; -1 where none does."""
-        found = np.full(len(self.places), -1, np.intc)
+    def _uses(self) -> tuple[np.ndarray, np.ndarray]:
+        """The first and the last operation that uses each number; behind the end and -1 where none does."""
         rows = self._rows()
+        first, last = (np.full(len(self.places), none, np.intc) for none in (len(rows), -1))
+        numbers = np.arange(len(rows), dtype=np.intc)
         for at in range(2, WIDTH):
-            np.maximum.at(found, rows[:, at], np.arange(len(rows), dtype=np.intc))
-        return found
+            np.minimum.at(first, rows[:, at], numbers)
+            np.maximum.at(last, rows[:, at], numbers)
+        return first, last
 
     def begins(self, start: int) -> int:
         """The time of a piece."""
@@ -345,11 +352,11 @@ class Derivative:
         play, constants = known
         return play(self.out.add, self._number, (*operands, result), g, constants)
 
-    def tensor(self, number: int | None):
-        """A gradient or tangent, as a variable where the pass is recorded."""
+    def tensor(self, number: int | None, seen: bool = True):
+        """A gradient or tangent, as a variable where the pass is recorded; for ``seen`` see :meth:`Scalars.result`."""
         if number is None:
             return None
-        found = self.out.result(number, seen=True)
+        found = self.out.result(number, seen)
         return wrap(found) if self._recorded and isinstance(found, Traced) else found
 
     def _taken(self, i: int) -> int:
@@ -365,12 +372,15 @@ class Derivative:
 
 
 class Tangents:
-    """The tangents of results, by their numbers; None where there is none."""
+    """The tangents of results, by their numbers; None where there is none. Those of a function's results are seen."""
 
     def __init__(self, made: Derivative, numbers: dict[int, int]):
         self._made, self._numbers = made, numbers
 
     def __getitem__(self, number: int):
+        return self._made.tensor(self._numbers.get(number), seen=False)
+
+    def seen(self, number: int):
         return self._made.tensor(self._numbers.get(number))
 
 
