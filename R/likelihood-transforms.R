@@ -20,8 +20,8 @@
 #' @param ... Unused.
 #' @returns A list of class `gradops_transform` of functions: `forward(x)` gives the parameters of free numbers,
 #'   `inverse(y)` the free numbers, `log_jacobian(x)` the logarithm of the absolute determinant of the derivatives,
-#'   which makes a density of the parameters one of the free numbers: for samplers and priors, not for maximum likelihood.
-#'   They give tensors.
+#'   which makes a density of the parameters one of the free numbers: for samplers and priors, not for maximum
+#'   likelihood. They give tensors.
 #' @section Errors:
 #' - `gradops_error_argument`: an interval without numbers; numbers of which there is no triangle.
 #' - `gradops_error_type`: ends that are no numbers.

@@ -7,8 +7,8 @@ rtmb_functions <- function() {
     relist = relist_rtmb, MakeTape = make_tape, GetTape = get_tape,
     TapeConfig = function(...) invisible(list(...)), DataEval = data_eval,
     ADjoint = ad_joint, dseparable = dseparable, unstructured = unstructured,
-    GK = gauss_kronrod, LA = laplace_method, SR = sequential_reduction, logspace_add = logspace_add, logspace_sub = logspace_sub, interpol1Dfun = interpol1Dfun,
-    interpol2Dfun = interpol2Dfun, expAv = expAv
+    GK = gauss_kronrod, LA = laplace_method, SR = sequential_reduction, logspace_add = logspace_add,
+    logspace_sub = logspace_sub, interpol1Dfun = interpol1Dfun, interpol2Dfun = interpol2Dfun, expAv = expAv
   )
 }
 

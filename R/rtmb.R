@@ -7,8 +7,9 @@
 #' in front of gradops: a script runs with `library(gradops); attach_rtmb()` in place of `library(RTMB)`, which need not
 #' be installed. `detach("gradops:rtmb")` undoes it.
 #'
-#' - `MakeADFun(func, parameters, random, map, profile, integrate)`: a list of `par`, `fn`, `gr`, `he`, `report`, `simulate` and `env`,
-#'   whose `parList()`, `last.par` and `last.par.best` are those of TMB; as [objective()] with `start`.
+#' - `MakeADFun(func, parameters, random, map, profile, integrate)`: a list of `par`, `fn`, `gr`, `he`, `report`,
+#'   `simulate` and `env`, whose `parList()`, `last.par` and `last.par.best` are those of TMB; as [objective()] with
+#'   `start`.
 #' - `sdreport(obj)`, with `summary()`, `print()` and `as.list(x, "Est")`: estimates, reports and their standard errors.
 #' - In the objective: `getAll()`, `REPORT()`, `ADREPORT()`, `OBS()`, `y %~% dnorm(mu, sd)`, `AD()`, `ADoverload()`.
 #' - `oneStepPredict()` and `checkConsistency()`: residuals, and a check of the gradient on simulated data.
@@ -22,9 +23,10 @@
 #' @section Differences:
 #' Hessians with random effects are by differences of the exact gradient. `integrate =` takes `GK()`, `SR(x)`
 #' and `LA()` for random effects that are independent of each other given the parameters: quadrature at nodes about the
-#' mode, or between the ends of `x`; others are an error. `sdreport(bias.correct = TRUE)` has no standard errors of what it corrects. `oneStepPredict()` has two methods: `"fullGaussian"`, which the `"oneStepGaussian"` ones also
-#' are, TMB's default among them, and `"cdf"`, which `"oneStepGeneric"` also is. Tapes are functions that are
-#' differentiated as they run:
+#' mode, or between the ends of `x`; others are an error.
+#' `sdreport(bias.correct = TRUE)` has no standard errors of what it corrects. `oneStepPredict()` has two methods:
+#' `"fullGaussian"`, which the `"oneStepGaussian"` ones also are, TMB's default among them, and `"cdf"`, which
+#' `"oneStepGeneric"` also is. Tapes are functions that are differentiated as they run:
 #' `simplify()` and `atomic()` give them as they are, `print()` and `graph()` have nothing to show.
 #' @returns The name of what is attached, invisibly.
 #' @section Errors:
@@ -295,8 +297,8 @@ sd_report <- function(
   )
 }
 
-# Means of what is reported over the random effects, in place of its values at their mode: the gradient of the approximate
-# likelihood by numbers, which are 0, times the reports in the joint one (Thorson & Kristensen 2016).
+# Means of what is reported over the random effects, in place of its values at their mode: the gradient of the
+# approximate likelihood by numbers, which are 0, times the reports in the joint one (Thorson & Kristensen 2016).
 unbiased <- function(obj, theta, reported) {
   func <- obj$env$func
   start <- c(obj$env$parameters, list(.epsilon = 0 * as.double(reported)))

@@ -27,7 +27,9 @@ expect_glm <- function(nll, start, ...) {
 # `nll` of a vector, in R's numbers.
 expect_minimum <- function(fit, nll) {
   scaled <- function(z) nll(coef(fit) + z * sqrt(diag(vcov(fit))))
-  best <- nlminb(rep(0.1, length(coef(fit))), scaled, control = list(rel.tol = 1e-15, x.tol = 1e-12))
+  best <- nlminb(
+    rep(0.1, length(coef(fit))), scaled, lower = -0.5, upper = 0.5, control = list(rel.tol = 1e-15, x.tol = 1e-12)
+  )
   expect_lt(max(abs(best$par)), 1e-5)
   expect_equal(fit$value, unname(nll(coef(fit))), tolerance = 1e-9)
   hessian <- numDeriv::hessian(scaled, numeric(length(coef(fit))), method.args = list(eps = 0.02))
@@ -43,6 +45,7 @@ test_some("generalised linear models", {
   fit <- maximize_likelihood(gamma, start, d)
   glm <- glm(positive ~ x, Gamma("log"), d, control = list(epsilon = 1e-14))
   expect_fit(fit, coef(glm)) # whose standard errors are by the expected information
+  expect_minimum(fit, function(p) -sum(dgamma(d$positive, 2, rate = 2 / exp(p[1] + p[2] * d$x), log = TRUE)))
   linear <- maximize_likelihood(
     \(p, d) -sum(dnorm(d$normal, line(p, d), exp(p$s), log = TRUE)), c(start, s = 0), d
   )
@@ -56,6 +59,10 @@ test_some("a negative binomial model is MASS's", {
   mass <- MASS::glm.nb(count ~ x, d, control = glm.control(1e-14, 100))
   expect_fit(fit, c(coef(mass), log(mass$theta)))
   expect_equal(as.numeric(logLik(fit)), as.numeric(logLik(mass)), tolerance = 1e-9)
+  # MASS' standard errors are by the expected information, at the size as if it were known
+  expect_minimum(fit, function(p) {
+    -sum(dnbinom(d$count, mu = exp(p[1] + p[2] * d$x), size = exp(p[3]), log = TRUE))
+  })
 })
 
 test_some("survival times with censoring are survival's", {
@@ -132,9 +139,11 @@ test_each("random intercepts are nlme's, and those of the closed form", {
   expect_minimum(fit, closed)
   lme <- nlme::lme(normal ~ x, d, ~ 1 | g, method = "ML", control = list(tolerance = 1e-12, msTol = 1e-14))
   expect_fit(fit, nlme::fixef(lme), tolerance = 1e-5)
+  # nlme's standard errors are at variances as if these were known: of that block of the Hessian
+  expect_equal(unname(solve(fit$hessian[1:2, 1:2])), unname(lme$varFix), tolerance = 1e-5)
   expect_equal(as.numeric(logLik(fit)), as.numeric(logLik(lme)), tolerance = 1e-8)
   expect_equal(fit$parameters$u, nlme::ranef(lme)[[1]], tolerance = 1e-4)
-}, intersect(test_backends(), "numpy")) # on others test-likelihood.R has them
+}, intersect(test_backends(), c("numpy", "torch")))
 
 test_each("crossed effects and a logistic model with intercepts are lme4's", {
   skip_if_not_installed("lme4")
@@ -150,6 +159,12 @@ test_each("crossed effects and a logistic model with intercepts are lme4's", {
   expect_fit(fit, lme4::fixef(lmer), tolerance = 1e-5)
   expect_equal(as.numeric(logLik(fit)), as.numeric(logLik(lmer)), tolerance = 1e-8)
   expect_equal(exp(coef(fit)[["s"]]), sigma(lmer), tolerance = 1e-4)
+  expect_equal(unname(solve(fit$hessian[1:2, 1:2])), unname(as.matrix(vcov(lmer))), tolerance = 1e-4)
+  expect_minimum(fit, function(p) {
+    v <- exp(2 * p[3]) * diag(60) + exp(2 * p[4]) * outer(d$g, d$g, "==") + exp(2 * p[5]) * outer(d$h, d$h, "==")
+    r <- d$normal - p[1] - p[2] * d$x
+    sum(r * solve(v, r)) / 2 + determinant(v)$modulus[[1]] / 2 + 30 * log(2 * pi)
+  })
 
   logistic <- function(p, d) {
     -sum(dbinom(d$binary, 1, plogis(line(p, d) + p$u[d$g]), log = TRUE)) - sum(dnorm(p$u, 0, exp(p$t), log = TRUE))
@@ -158,7 +173,32 @@ test_each("crossed effects and a logistic model with intercepts are lme4's", {
   glmer <- lme4::glmer(binary ~ x + (1 | g), d, binomial, control = lme4::glmerControl(tolPwrss = 1e-12))
   expect_equal(as.numeric(logLik(fit)), as.numeric(logLik(glmer)), tolerance = 1e-6)
   expect_fit(fit, lme4::fixef(glmer), tolerance = 1e-3) # as far as its search goes
-}, intersect(test_backends(), "numpy"))
+}, intersect(test_backends(), c("numpy", "torch")))
+
+test_each("an AR(1) state space model is the Kalman filter's", {
+  set.seed(4)
+  y <- as.vector(arima.sim(list(ar = 0.8), 100, sd = 0.5)) + 0.3 * rnorm(100)
+  joint <- function(p) {
+    phi <- tanh(p$phi)
+    sd <- exp(p$q)
+    -dnorm(p$h[1], 0, sd / sqrt(1 - phi^2), log = TRUE) - sum(dnorm(p$h[-1], phi * p$h[-100], sd, log = TRUE)) -
+      sum(dnorm(y, p$h, exp(p$r), log = TRUE))
+  }
+  fit <- maximize_likelihood(joint, list(phi = 1, q = -0.5, r = -1, h = numeric(100)), random = "h")
+  kalman <- function(p) {
+    phi <- tanh(p[[1]])
+    mean <- total <- 0
+    variance <- exp(2 * p[[2]]) / (1 - phi^2)
+    for (seen in y) {
+      total <- total - dnorm(seen, mean, sqrt(variance + exp(2 * p[[3]])), log = TRUE)
+      gain <- variance / (variance + exp(2 * p[[3]]))
+      mean <- phi * (mean + gain * (seen - mean))
+      variance <- phi^2 * (1 - gain) * variance + exp(2 * p[[2]])
+    }
+    total
+  }
+  expect_minimum(fit, kalman)
+}, intersect(test_backends(), c("numpy", "torch")))
 
 test_each("a spatial field with a sparse precision, and a P-spline, which is mgcv's", {
   grid <- expand.grid(1:6, 1:6)
@@ -181,7 +221,9 @@ test_each("a spatial field with a sparse precision, and a P-spline, which is mgc
   expect_minimum(fit, closed)
 
   skip_if_not_installed("mgcv")
-  data <- data.frame(z = z, x = grid[, 1] + grid[, 2] / 7)
+  x <- grid[, 1] + grid[, 2] / 7
+  z <- z + 3 * sin(2 * x)
+  data <- data.frame(z = z, x = x)
   gam <- mgcv::gam(z ~ s(x, bs = "ps", k = 8), data = data, method = "ML")
   smooth <- mgcv::smoothCon(mgcv::s(x, bs = "ps", k = 8), data, absorb.cons = TRUE)[[1]]
   parts <- mgcv::smooth2random(smooth, "", type = 2)
@@ -195,4 +237,10 @@ test_each("a spatial field with a sparse precision, and a P-spline, which is mgc
   found <- predict(fit, mean_of)
   expect_equal(found, as.vector(fitted(gam)), tolerance = 1e-5)
   expect_equal(fit$value, gam$gcv.ubre[[1]], tolerance = 1e-6)
-}, intersect(test_backends(), "numpy"))
+  expect_minimum(fit, function(p) {
+    b <- seq_len(ncol(fixed))
+    v <- exp(2 * p[["s"]]) * diag(36) + exp(2 * p[["t"]]) * tcrossprod(parts$rand[[1]])
+    r <- z - fixed %*% p[b]
+    sum(r * solve(v, r)) / 2 + determinant(v)$modulus[[1]] / 2 + 18 * log(2 * pi)
+  })
+}, intersect(test_backends(), c("numpy", "torch")))

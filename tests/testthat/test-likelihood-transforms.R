@@ -135,7 +135,9 @@ test_some("what is no transform is named", {
   expect_error(transform_interval(1, 1), "less than `upper`", class = "gradops_error_argument")
   expect_error(transform_interval("a", 1), "must be numbers", class = "gradops_error_type")
   expect_error(
-    objective(\(p) p$u^2 + p$a^2, start = list(a = 1, u = 1), random = "u", transforms = list(u = transform_positive())),
+    objective(
+      \(p) p$u^2 + p$a^2, start = list(a = 1, u = 1), random = "u", transforms = list(u = transform_positive())
+    ),
     "`u` is random", class = "gradops_error_argument"
   )
 })
