@@ -161,12 +161,17 @@ class SparseHessian:
 
         return self.elements(linearize(gradient, *xs)[1], xs)
 
-    def elements(self, push: Callable, xs: tuple):
-        """The elements at ``xs``, by products with the Hessian: a function of a tangent for each to a vector."""
+    def elements(self, push: Callable, xs: tuple, recorded: bool = False):
+        """The elements at ``xs``, by products with the Hessian: a function of a tangent for each to a vector.
+
+        The products of many colours are one batch; where they are ``recorded``, which a batch is not, a loop.
+        """
         if not self.count:
             return ops.reshape(xs[0], (-1,))
         seeds = self._seeds(xs)
-        if self.count > AT_ONCE:
+        if self.count > AT_ONCE and recorded:
+            products = ops.transpose(ops.map(lambda row: push(*row), tuple(seeds)))
+        elif self.count > AT_ONCE:
             products = vmap(push, out_axes=1)(*seeds)
         else:
             products = ops.stack([push(*(x[k] for x in seeds)) for k in range(self.count)], 1)

@@ -98,7 +98,9 @@ class Shared:
                 self.hessian = SparseHessian(f, self._like, 1, _dependence(data_of(by_u), u))
                 self._weights = np.zeros(self.hessian.pattern.nnz)
             weights = u.program.input(self._weights)
-            elements = self.hessian.elements(lambda v: forward.push([by_u], [inputs[1]], [v], True)[0], inputs[1:])
+            elements = self.hessian.elements(
+                lambda v: forward.push([by_u], [inputs[1]], [v], True)[0], inputs[1:], True
+            )
             whole = value + ops.sum(weights * elements) / 2
         outer = gradients.grad(whole, inputs, retain_graph=True, materialize_grads=True)
         found = (value, by_u), elements, outer, _along(by_u, of_u, inputs[0]), _along(by_theta, of_theta, inputs[1])
