@@ -191,10 +191,10 @@ ifelse <- function(test, yes, no) {
       yes <- computed_where(truth, substitute(yes), frame, yes)
       no <- computed_where(!truth, substitute(no), frame, no)
     }
-    found <- any(truth, na.rm = TRUE) && is.object(yes) && is_tensor(yes) ||
-      !all(truth, na.rm = TRUE) && is.object(no) && is_tensor(no)
-    if (found) {
-      return(choose_by(test, yes, no))
+    some <- any(truth, na.rm = TRUE)
+    others <- !all(truth, na.rm = TRUE)
+    if (some && is.object(yes) && is_tensor(yes) || others && is.object(no) && is_tensor(no)) {
+      return(choose_by(test, if (some) yes else no, if (others) no else yes))
     }
   }
   base::ifelse(test, yes, no)

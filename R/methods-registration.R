@@ -113,7 +113,8 @@ register_namesakes <- function() {
       if (!name %in% names(own_defaults)) keep_quick(name, quick(get(name, here), name, original))
       register_on_namesake(name, "gradops_tensor", method)
       register_on_namesake(name, "gradops_mixed", adopting(method))
-      register_on_namesake(name, "gradops_s4", to_s4(name, package, original))
+      plain <- if (name %in% by_element) of_elements(original) else original
+      register_on_namesake(name, "gradops_s4", to_s4(name, package, plain))
       register_on_namesake(name, "default", own_defaults[[name]] %||% original)
     }
   }
@@ -143,6 +144,12 @@ to_s4 <- function(name, package, original) {
     s4 <- methods::getGeneric(name, package = package)
     if (is.null(s4)) original(...) else s4(...)
   }
+}
+
+# R's function of elements, which knows plain vectors, of Matrix' matrices, too, as it is of their products with tensors.
+of_elements <- function(original) {
+  force(original)
+  function(...) do.call(original, lapply(list(...), function(x) if (is_s4_matrix(x)) as.matrix(x) else x))
 }
 
 # What a namesake dispatches on: these stand for "a tensor of gradops' is among the arguments", "and one of others", or

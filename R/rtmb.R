@@ -101,11 +101,15 @@ get_all <- function(..., warn = TRUE) {
 }
 
 # The sum is kept in the frame of the objective, which returns it in the end.
+failed_function <- "<failed>"
+
 tilde_rtmb <- function(x, distr) {
   frame <- parent.frame()
   if (!exists(".nll", envir = frame, inherits = FALSE)) {
     assign(".nll", 0, envir = frame)
-    do.call(base::on.exit, list(quote(return(.nll)), TRUE), envir = frame)
+    # `return()` at the end of a function that failed would hide the error, and give a part of the sum.
+    at_end <- bquote(if (!identical(returnValue(.(failed_function)), .(failed_function))) return(.nll))
+    do.call(base::on.exit, list(at_end, TRUE), envir = frame)
   }
   code <- as.list(substitute(distr))
   density <- as.call(c(code[1L], substitute(x), code[-1L], log = TRUE))
@@ -254,6 +258,7 @@ whole_theta <- function(par, layout) {
 # The quantities reported at all parameters, with its derivatives by them.
 adreports_of <- function(model, full) {
   found <- reports_of(function() model$evaluate(model$form(full)), "adreport")
+  found <- lapply(found, function(x) if (is_s4_matrix(x)) as.matrix(x) else x)
   sizes <- lengths(found)
   jacobian <- matrix(0, sum(sizes), length(full))
   if (sum(sizes) > 0L) {

@@ -256,3 +256,28 @@ test_that("scripts put tensors into Matrix' matrices, have parameters without el
   expect_false(any(graph[lower.tri(graph, diag = TRUE)]))
   expect_identical(sum(graph[, "add"]), 2L)
 })
+
+test_that("an error after `%~%` is an error; elements of a matrix of Matrix have densities and standard errors", {
+  on.exit(detach("gradops:rtmb"))
+  attach_rtmb()
+  failing <- function(p) {
+    getAll(p)
+    mu %~% dnorm(0, 1)
+    stop("too late")
+  }
+  expect_error(failing(list(mu = 1)), "too late")
+  expect_error(MakeADFun(failing, list(mu = 1), silent = TRUE)$fn(), "too late")
+  A <- Matrix::sparseMatrix(c(1, 2, 2), c(1, 1, 2), x = c(1, 2, 3))
+  y <- c(0.5, 2)
+  f <- function(p) {
+    getAll(p)
+    y %~% dnorm(A %*% mu, 1)
+    expected <- A %*% mu
+    ADREPORT(expected)
+  }
+  obj <- MakeADFun(f, list(mu = c(1, 1)), silent = TRUE)
+  opt <- nlminb(obj$par, obj$fn, obj$gr)
+  report <- as.list(sdreport(obj), "Std", report = TRUE)
+  expect_equal(as.vector(report$expected), c(1, 1), tolerance = 1e-6) # as exact as the data: A mu = y
+  expect_equal(ifelse(FALSE, parameter(numeric()), parameter(2)) |> as.vector(), 2)
+})
