@@ -180,7 +180,8 @@ def _chi(w, df):
 
 def _from_mean(w, t, nc):
     """``t * exp(w) - nc``, with its digits where both are large and ``w`` is near 0."""
-    return (t - nc) + t * np.expm1(w)
+    near = np.abs(w) < 0.5  # elsewhere the terms of the other sum have lost theirs
+    return where(near, (t - nc) + t * np.expm1(np.where(near, w, 0.0)), t * np.exp(w) - nc)
 
 
 def _t_density_term(w, t, df, nc):
