@@ -246,15 +246,22 @@ test_that("scripts put tensors into Matrix' matrices, have parameters without el
   expect_equal(obj$fn(), expected$fn(), tolerance = 1e-10)
   expect_equal(obj$gr(), expected$gr(), tolerance = 1e-8)
   random <- MakeADFun(sparse, start, random = c("t", "missing"), silent = TRUE)
-  expect_equal(random$fn(), MakeADFun(dense, start[1:2], random = "t", silent = TRUE)$fn(), tolerance = 1e-8)
+  if (config_backend() == "tensorflow") {
+    expect_error(random$fn(), "forward mode", class = "gradops_error_backend") # docs/differences.md
+  } else {
+    expect_equal(random$fn(), MakeADFun(dense, start[1:2], random = "t", silent = TRUE)$fn(), tolerance = 1e-8)
+  }
   expect_identical(as.list(sdreport(obj), "Est")$missing, numeric())
 
   tape <- MakeTape(function(x) x[1]^2 + sqrt(x[2]), c(2, 3))
   graph <- as.matrix(tape$graph())
   expect_identical(tape$par(), c(2, 3))
-  expect_setequal(rownames(graph), c("Parameter", "get_item", "power", "sqrt", "add"))
   expect_false(any(graph[lower.tri(graph, diag = TRUE)]))
-  expect_identical(sum(graph[, "add"]), 2L)
+  expect_gt(sum(graph), 4)
+  if (config_backend() != "torch") { # whose own graph it is
+    expect_setequal(rownames(graph), c("Parameter", "get_item", "power", "sqrt", "add"))
+    expect_identical(sum(graph[, "add"]), 2L)
+  }
 })
 
 test_that("an error after `%~%` is an error; elements of a matrix of Matrix have densities and standard errors", {

@@ -5,7 +5,22 @@ The gradient of reading positions is adding at them.
 
 import math
 
-from ...ops import cast, concatenate, dtype, equal, flip, multiply, reshape, roll, split, stack, take, transpose, where
+from ...ops import (
+    cast,
+    concatenate,
+    dtype,
+    equal,
+    flip,
+    multiply,
+    reshape,
+    roll,
+    split,
+    stack,
+    take,
+    transpose,
+    unstack,
+    where,
+)
 from ...ops._checks import known
 from ...ops.blocks import column_sums, window_columns
 from ...ops.indexing import add_at, effective_updates, get_item, set_at
@@ -50,8 +65,7 @@ def _concatenate(g, shapes, axis):
 def _stack(g, shapes, axis):
     if not isinstance(shapes, list):
         return stack(_stack(g, _rows(shapes), axis))
-    axis = axis % (len(shapes[0]) + 1)
-    return [reshape(piece, shape) for piece, shape in zip(split(g, len(shapes), axis), shapes)]
+    return unstack(g, axis=axis)
 
 
 def _rows(tensor) -> list:

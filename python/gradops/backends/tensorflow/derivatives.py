@@ -6,7 +6,7 @@ import functools
 
 import tensorflow as tf
 
-from ...errors import GradientError
+from ...errors import BackendError, GradientError
 from ..interface import looked_at_a_value
 from . import _private, closures, tapes
 from .tapes import carried, gradient, stopped  # noqa: F401
@@ -148,7 +148,15 @@ def value_and_grad(run, leaves: list) -> tuple:
     with tf.GradientTape() as tape:
         tape.watch(inputs)
         y = tf.convert_to_tensor(run(*inputs))
-    return y, _dense(tape.gradient(y, inputs, unconnected_gradients=tf.UnconnectedGradients.ZERO))
+    try:
+        return y, _dense(tape.gradient(y, inputs, unconnected_gradients=tf.UnconnectedGradients.ZERO))
+    except AttributeError as error:
+        if "IndexedSlices" not in str(error):
+            raise
+        raise BackendError(
+            "TensorFlow's forward mode does not go through the gradient of elements that are taken from a result.",
+            hint="take this derivative on another backend",
+        ) from error
 
 
 def _dense(gradients) -> list:
