@@ -119,7 +119,7 @@ test_some("a transform is a function with its inverse and Jacobian", {
   expect_output(print(transform_interval(0, 10)), "<transform interval(0, 10)>", fixed = TRUE)
 })
 
-test_some("what is no transform is named", {
+test_some("errors name wrong transforms", {
   fit <- function(transforms, start = list(mean = 1, sd = 1), ...) {
     maximize_likelihood(normal, start, y, transforms = transforms, ...)
   }

@@ -352,11 +352,11 @@ class Derivative:
         play, constants = known
         return play(self.out.add, self._number, (*operands, result), g, constants)
 
-    def tensor(self, number: int | None, seen: bool = True):
-        """A gradient or tangent, as a variable where the pass is recorded; for ``seen`` see :meth:`Scalars.result`."""
+    def tensor(self, number: int | None):
+        """A gradient or tangent, as a variable where the pass is recorded."""
         if number is None:
             return None
-        found = self.out.result(number, seen)
+        found = self.out.result(number, seen=True)
         return wrap(found) if self._recorded and isinstance(found, Traced) else found
 
     def _taken(self, i: int) -> int:
@@ -372,15 +372,12 @@ class Derivative:
 
 
 class Tangents:
-    """The tangents of results, by their numbers; None where there is none. Those of a function's results are seen."""
+    """The tangents of results, by their numbers; None where there is none."""
 
     def __init__(self, made: Derivative, numbers: dict[int, int]):
         self._made, self._numbers = made, numbers
 
     def __getitem__(self, number: int):
-        return self._made.tensor(self._numbers.get(number), seen=False)
-
-    def seen(self, number: int):
         return self._made.tensor(self._numbers.get(number))
 
 

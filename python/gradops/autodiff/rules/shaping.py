@@ -65,7 +65,7 @@ def _concatenate(g, shapes, axis):
 def _stack(g, shapes, axis):
     if not isinstance(shapes, list):
         return stack(_stack(g, _rows(shapes), axis))
-    return unstack(g, axis=axis)
+    return unstack(g, len(shapes), axis)
 
 
 def _rows(tensor) -> list:

@@ -6,7 +6,25 @@ and values. All vectors of positions are of 64 bits. The work space `w` is zeros
 
 from __future__ import annotations
 
-TEXT = """
+_BACKWARDS = """\
+entry:
+  br label %column
+column:
+  %k1 = phi i64 [%n, %entry], [%k, %next]
+  %more = icmp sgt i64 %k1, 0
+  br i1 %more, label %begin, label %done
+done:
+  ret void
+begin:
+  %k = sub i64 %k1, 1
+  %s0 = i64 %starts[%k]
+  %s9 = i64 %starts[%k1]
+  %d = double %l[%s0]
+"""
+"""Columns from the last to the first: the places of each, and its diagonal element."""
+
+TEXT = (
+    """
 ; Column by column by those to the left (George & Liu 1981). The elements to the left in a row stand at `lefts`, whose
 ; columns end at `ends`; row k has those from `before[k]` on. The matrix' elements `from`, in rows `into`, are in column
 ; k those from `given[k]` on. Returns 0 where a pivot is not positive.
@@ -130,19 +148,9 @@ next:
 }
 
 define void @sparse_backward(i64 %n, ptr noalias %starts, ptr noalias %rows, ptr noalias %l, ptr noalias %x) {
-entry:
-  br label %column
-column:
-  %k1 = phi i64 [%n, %entry], [%k, %next]
-  %more = icmp sgt i64 %k1, 0
-  br i1 %more, label %begin, label %done
-done:
-  ret void
-begin:
-  %k = sub i64 %k1, 1
-  %s0 = i64 %starts[%k]
-  %s9 = i64 %starts[%k1]
-  %d = double %l[%s0]
+"""
+    + _BACKWARDS
+    + """\
   %b = double %x[%k]
   br label %sum
 sum:
@@ -169,19 +177,9 @@ next:
 ; `v`, which may be anything in other rows.
 define void @sparse_inverse(i64 %n, ptr noalias %starts, ptr noalias %rows, ptr noalias %l, ptr noalias %z,
                             ptr noalias %w, ptr noalias %v) {
-entry:
-  br label %column
-column:
-  %k1 = phi i64 [%n, %entry], [%k, %next]
-  %more = icmp sgt i64 %k1, 0
-  br i1 %more, label %begin, label %done
-done:
-  ret void
-begin:
-  %k = sub i64 %k1, 1
-  %s0 = i64 %starts[%k]
-  %s9 = i64 %starts[%k1]
-  %d = double %l[%s0]
+"""
+    + _BACKWARDS
+    + """\
   %inverse = fdiv double 1.0, %d
   br label %spread
 spread:
@@ -256,3 +254,4 @@ next:
   br label %column
 }
 """
+)
