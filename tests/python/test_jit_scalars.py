@@ -12,8 +12,10 @@ from seeds import seeds
 
 import gradops
 from gradops import autodiff, flow, functional, ops
+from gradops.functional import forward
 from gradops.jit import jit, native, scalars
 from gradops.jit import scalar_blocks as blocks
+from gradops.jit.array import Traced
 from gradops.jit.scalar_blocks import Operation, operation
 from gradops.jit.scalar_logs import NAMES, OPERATIONS, Log, log
 from gradops.jit.scalar_rules import template
@@ -196,6 +198,28 @@ def test_gradients_and_hooks_of_results_that_others_use():
         for one in (False, True)
     ]
     np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+def test_gradients_and_tangents_that_begin_at_a_number_between_others():
+    """All of them come there, also those of a tangent by another one."""
+
+    def f(s, p):
+        a = s.op("exp", s.read(0))
+        b = s.op("multiply", a, s.read(1))
+        c = s.op("add", s.op("multiply", b, a), s.op("sin", b))
+        inner, middle, end = s.tensor(a), s.tensor(b), s.tensor(c)
+        found = forward.push([end], [inner], [np.float64(1.5)]) + forward.push([end], [middle], [np.float64(0.5)])
+        tangents = forward.push([inner, middle, end], [p], [autodiff.Variable(ops.exp(p.data))], True)
+        found += autodiff.grad([tangents[2]], tangents[:2], retain_graph=True)
+        found += autodiff.grad([tangents[1]], tangents[:1])
+        return ops.stack([x if isinstance(x, Traced) else x.data for x in found])
+
+    x = np.array([0.4, -0.7])
+    found, expected = [
+        jit(lambda p, one=one: f(Logged(v := autodiff.Variable(p, requires_grad=True), one), v))(x)
+        for one in (False, True)
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
 
 
 def test_a_stopped_number_beside_itself():

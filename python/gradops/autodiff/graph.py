@@ -16,7 +16,6 @@ from typing import Any
 
 from .._tree import map_items
 from ..backends import Backend
-from ..errors import PartialGradientError
 from .state import clock, packers, watchers
 
 
@@ -125,8 +124,10 @@ def asked(target):
         node = node if variable is None else None
     else:
         variable, node = target, target._node
-    if node is not None and node.rule.partial:
-        raise PartialGradientError(node.rule.partial)
+    if node is not None:
+        source = node.edges[0] if node.rule is PICK else node
+        if source.rule.partial is not None:
+            source.rule.partial(node)
     return node or variable
 
 
@@ -175,7 +176,8 @@ class Rule:
     gradient is itself differentiated. ``holomorphic`` rules are written without conjugates; the engine
     conjugates around them. ``elementwise`` rules are also their own transposes, which forward mode uses; so is
     ``jvp``, a function of the edges' tangents (None where there is none) to those of the results, by position.
-    ``partial`` says why the gradient that arrives at such a result is only a part: others may depend on it another way.
+    ``partial``, of a rule to whose results not all of their gradients arrive, is called with the node of a result whose
+    gradient is asked for: it makes all of it arrive there, or raises a :class:`PartialGradientError`.
     """
 
     __slots__ = ("name", "vjps", "vjp", "slots", "holomorphic", "elementwise", "jvp", "pull", "partial")
@@ -190,7 +192,7 @@ class Rule:
         elementwise: bool = False,
         jvp=None,
         pull=None,
-        partial: str = "",
+        partial=None,
     ):
         self.name = name
         self.vjps = vjps

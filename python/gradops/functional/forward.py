@@ -13,7 +13,7 @@ import functools
 from .. import backends, dtypes
 from .._scopes import changed
 from ..autodiff import cotangents, engine, gradients
-from ..autodiff.graph import PICK, Node, key, nodes_of
+from ..autodiff.graph import PICK, Node, asked, key, nodes_of
 from ..autodiff.modes import recording
 from ..autodiff.state import Packed, read
 from ..autodiff.variable import Variable, data_of, differentiable, is_active, wrap
@@ -28,7 +28,7 @@ def push(outputs: list, inputs: list, tangents: list, create_graph: bool = False
     Returns:
         Raw data, or variables with ``create_graph``; None for an output that depends on no input.
     """
-    known = {key(x._node or x): t for x, t in zip(inputs, tangents)}
+    known = {key(asked(x)): t for x, t in zip(inputs, tangents)}
     found: dict[int, object] = dict(known)
     for node in nodes_of(outputs, {x._node.seq for x in inputs if x._node is not None}):
         if node.seq not in known:

@@ -21,7 +21,7 @@ from ..autodiff import inplace, record, state
 from ..autodiff.modes import recording
 from ..autodiff.variable import data_of, is_active
 from ..errors import ArgumentError, ArgumentTypeError, GradientError
-from ..jit import sparsity
+from ..jit import scalars, sparsity
 from ..jit.compiled import Compiled
 from .point import Point, is_complex
 from .structured import Flat, tensors_of
@@ -288,7 +288,7 @@ def watching(watch: Callable):
 
 def is_natural(rule) -> bool:
     """True of gradops' own derivatives, not those that users define."""
-    return rule.vjp is None or rule.vjp.__module__ in (record.__name__, inplace.__name__)
+    return rule.vjp is None or rule.vjp.__module__ in (record.__name__, inplace.__name__, scalars.__name__)
 
 
 def _listed(y) -> list:

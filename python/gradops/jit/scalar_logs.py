@@ -15,9 +15,9 @@ from .. import ops
 from .._scopes import changed
 from ..autodiff.graph import STEPS, Node, Rule
 from ..autodiff.modes import recording
-from ..autodiff.state import observers, packers, watchers
+from ..autodiff.state import observers, packers
 from ..autodiff.variable import Variable, attach, data_of, wrap
-from ..errors import JitError
+from ..errors import JitError, PartialGradientError
 from ..ops._dispatch import registry
 from ..ops._structures import recorder
 from .array import Traced
@@ -163,7 +163,7 @@ class Log:
         found = self._seen.get(index)
         if found is None:
             block, number = self._found(index)
-            found = block.result(number, seen=True)
+            found = block.result(number)
             if self.variables and isinstance(found, Traced):
                 found = wrap(found)
             self._seen[index] = found
@@ -177,7 +177,7 @@ def log(x) -> Log | None | bool:
     operation. False where another tensor may have one.
     """
     writing = recorder.get()
-    if writing is None or writing.unrolled or watchers or observers or packers:
+    if writing is None or writing.unrolled or observers or packers:
         return None
     program = writing.program
     if program.parent is not None or program.current is not program:
@@ -231,12 +231,11 @@ def _decoded(word: float) -> tuple[Any, int, int, int]:
     return entry, kinds >> 2, kinds & 3, count
 
 
-_TOGETHER = Rule(
-    "numbers",
-    vjps=(lambda g, saved, edge: g,),
-    elementwise=True,
-    partial="the gradient of a vector whose elements were used one by one was asked for.",
-)
+def _refuse(node: Node) -> None:
+    raise PartialGradientError("the gradient of a vector whose elements were used one by one was asked for.")
+
+
+_TOGETHER = Rule("numbers", vjps=(lambda g, saved, edge: g,), elementwise=True, partial=_refuse)
 
 
 def _of_ops() -> dict[str, Operation]:

@@ -21,6 +21,7 @@ from ..autodiff.graph import PICK, Cotangents, Node, Rule
 from ..autodiff.modes import recording
 from ..autodiff.state import clock, read
 from ..autodiff.variable import attach, data_of, is_active, wrap
+from ..errors import JitError
 from ..ops._dispatch import registry
 from ..ops._structures import recorder
 from .array import Place, Traced
@@ -54,7 +55,7 @@ class Numbers:
     def close(self) -> None:
         """End the record: nothing more is written down."""
 
-    def result(self, number: int, seen: bool = False):
+    def result(self, number: int):
         """A number as a traced one."""
         return Traced(self.program.values[number], self.program, Place(number))
 
@@ -82,7 +83,7 @@ class Batches(Numbers):
         given = what.arguments([self._tensors[i] for i in operands])
         return self.input(registry[what.name].call(*given))
 
-    def result(self, number: int, seen: bool = False):
+    def result(self, number: int):
         return self._tensors[number]
 
 
@@ -162,7 +163,9 @@ class Scalars(Numbers):
             self._first = clock()
             for _ in range(2 * len(self.places) + 1):
                 clock()
-            self._pieces = [Piece(self, 0, self._count(), list(self._edges), tuple(self._edges.values()))]
+            node = Node(_EMPTY, (), (), None, None)
+            node.extra = None
+            self._pieces = [Piece(self, node, 0, self._count(), list(self._edges), tuple(self._edges.values()))]
             self.program.logs.append(self)
 
     def _count(self) -> int:
@@ -182,18 +185,12 @@ class Scalars(Numbers):
         self._picks.clear()
         self._edges.clear()
 
-    def result(self, number: int, seen: bool = False):
-        """A number as a traced one, or as the variable of one where it has a gradient.
-
-        Args:
-            seen: True if a caller gets hold of it, who may ask for its own gradient; all of that then comes to it.
-        """
+    def result(self, number: int):
+        """A number as a traced one, or as the variable of one where it has a gradient."""
         traced = super().result(self.places[number])
         edge = self.edge(number)
         if edge is None:
             return traced
-        if seen and number not in self._edges:
-            self._split(number)
         return attach(traced, edge) if isinstance(edge, Node) else edge
 
     def edge(self, number: int):
@@ -229,6 +226,8 @@ class Scalars(Numbers):
                 if found is not None:
                     before = cotangents.get(i)
                     cotangents[i] = found if before is None else out.add((_ADD, before, found))
+        if cotangents.keys() - set(piece.takes):
+            raise JitError("the gradient of a number was asked for while a gradient went through its operations.")
         out.close()
         return [made.tensor(cotangents.get(i)) for i in piece.takes]
 
@@ -248,7 +247,7 @@ class Scalars(Numbers):
         out.close()
         return Tangents(made, found)
 
-    # Gradients of results that a caller got hold of.
+    # Gradients of results that are asked for.
 
     def _result_of(self, at: int) -> int:
         return self._operations[WIDTH * at + 1]
@@ -258,39 +257,51 @@ class Scalars(Numbers):
         return np.frombuffer(self._operations, np.intc).reshape(-1, WIDTH)
 
     def _piece_of(self, number: int) -> Piece:
+        if len(self._pieces) == 1:
+            return self._pieces[0]
         at = bisect_left(range(self._count()), number, key=self._result_of)
         return next(piece for piece in self._pieces if at < piece.stop)
 
-    def _split(self, number: int) -> None:
-        """Make a result's own node carry all of its gradient, by splitting the piece that computes it.
+    def whole(self, pick: Node) -> None:
+        """Make the node of a result carry all of its gradient, by splitting the piece that computes it.
 
         The operations up to it become a piece of their own; the rest takes it, and all else that it uses of that piece,
         from there.
+
+        Raises:
+            JitError: the node is a copy.
         """
-        # A piece is one node of the tape, and gradients between its operations never leave its rule. A caller that
-        # holds a result in the middle may ask for its gradient, put a hook on it, or stop there: the node of this
-        # result alone would see the gradient from outside of the piece, and miss that from the later operations of the
-        # piece. After a split all of it arrives there. Edges to the piece exist by then: so the later half keeps the
-        # piece and its node, as its results are used through it, and earlier results that are in use move to the new
-        # node. Each half has a later time than its inputs (`time_of`), as the engine takes the youngest node first.
+        # A piece is one node of the tape, and gradients between its operations never leave its rule. Who asks for the
+        # gradient of a result in the middle, puts a hook on it, or begins there, would see the gradient from outside of
+        # the piece at the node of this result alone, and miss that from the later operations of the piece. After a
+        # split all of it arrives there. Edges to the piece exist by then: so the later half keeps the node, as its
+        # results are used through it, and earlier results that are in use move to the new node. Each half has a later
+        # time than its inputs (`time_of`), as the engine takes the youngest node first. Copies of the node keep the
+        # old piece.
+        (number,) = pick.saved
+        if self._picks.get(number) is not pick:
+            raise JitError("the gradient of a number inside of a function that a loop calls was asked for outside.")
         piece, rows = self._piece_of(number), self._rows()
         middle = bisect_right(range(self._count()), number, key=self._result_of)
-        if self._uses[1][number] < middle:
+        if middle == piece.stop or self._uses[1][number] < middle:
             return
         # A half takes what it may use and no more: a function of many results is split as often, and each piece goes
         # through all that it takes.
         taken, edges = np.array(piece.takes, np.intp), piece.node.edges
         sooner = np.flatnonzero(self._uses[0][taken] < middle)
         later = np.flatnonzero(self._uses[1][taken] >= middle)
-        earlier = Piece(self, piece.start, middle, taken[sooner].tolist(), tuple(edges[k] for k in sooner))
-        self._pieces.insert(self._pieces.index(piece), earlier)
+        first = Node(_EMPTY, (), (), None, None)
+        first.extra = None
+        earlier = Piece(self, first, piece.start, middle, taken[sooner].tolist(), tuple(edges[k] for k in sooner))
         mine = rows[piece.start : middle, 1]
         for i in set(mine.tolist()) & self._picks.keys():
             self._picks[i].edges = (earlier.node,)
+        at = self._pieces.index(piece)
+        self._pieces.insert(at, earlier)
         crossing = mine[self._uses[1][mine] >= middle].tolist()
-        piece.begin(
-            middle, [*taken[later].tolist(), *crossing], (*(edges[k] for k in later), *map(self.edge, crossing))
-        )
+        takes = [*taken[later].tolist(), *crossing]
+        edges = (*(edges[k] for k in later), *map(self.edge, crossing))
+        self._pieces[at + 1] = Piece(self, piece.node, middle, piece.stop, takes, edges)
 
     @functools.cached_property
     def _uses(self) -> tuple[np.ndarray, np.ndarray]:
@@ -311,19 +322,15 @@ class Scalars(Numbers):
 class Piece:
     """A node of the tape: operations from ``start`` to before ``stop``, and the numbers that they take from outside."""
 
-    def __init__(self, scalars: Scalars, start: int, stop: int, takes: list[int], edges: tuple):
-        self.stop = stop
-        rule = Rule(
-            "scalars", vjp=lambda g, saved, node: scalars.vjp(self, g), jvp=lambda tangents: scalars.jvp(self, tangents)
+    def __init__(self, scalars: Scalars, node: Node, start: int, stop: int, takes: list[int], edges: tuple):
+        self.node, self.start, self.stop, self.takes = node, start, stop, takes
+        node.rule = Rule(
+            "scalars",
+            vjp=lambda g, saved, node: scalars.vjp(self, g),
+            jvp=lambda tangents: scalars.jvp(self, tangents),
+            partial=scalars.whole,
         )
-        self.node = Node(rule, (), (), None, None)
-        self.node.extra = None
-        self._time_of = scalars.begins
-        self.begin(start, takes, edges)
-
-    def begin(self, start: int, takes: list[int], edges: tuple) -> None:
-        self.start, self.takes = start, takes
-        self.node.seq, self.node.edges = self._time_of(start), edges
+        node.seq, node.edges = scalars.begins(start), edges
 
 
 class Derivative:
@@ -356,7 +363,7 @@ class Derivative:
         """A gradient or tangent, as a variable where the pass is recorded."""
         if number is None:
             return None
-        found = self.out.result(number, seen=True)
+        found = self.out.result(number)
         return wrap(found) if self._recorded and isinstance(found, Traced) else found
 
     def _taken(self, i: int) -> int:
@@ -381,4 +388,5 @@ class Tangents:
         return self._made.tensor(self._numbers.get(number))
 
 
+_EMPTY = Rule("scalars", vjp=lambda g, saved, node: [])
 _ADD = operation("add", (None, None), np.add)
