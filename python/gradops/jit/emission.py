@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _source
-from ..backends.numpy import indexing
+from ..backends.numpy import shaping
 from ..backends.numpy.base import owned
 from . import native
 from .array import Place
@@ -86,7 +86,7 @@ def reuse(program: Program, steps: list[Step], last: dict[int, int], wanted: set
         if isinstance(step.function, (native.Run, native.Tiles)):
             own.update(step.places)
             continue
-        if step.function in (indexing.add_at, indexing.set_at):
+        if step.function in (shaping.add_at, shaping.set_at):
             array, *others = step.arguments
             operands = (array,) if isinstance(array, Place) and array not in places(others) else ()
         elif isinstance(step.function, np.ufunc) and not step.several:

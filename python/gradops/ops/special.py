@@ -6,7 +6,7 @@ import math
 from math import inf
 
 from ..annotations import Operand, Tensor
-from ..backends._formulas import I1_OVER_X, power_series
+from ..backends._shared import I1_OVER_X, power_series
 from . import scipy_functions
 from ._checks import check_kind, check_real, integer
 from ._compose import as_float, in_single

@@ -1,3 +1,3 @@
 """The derivatives of the ops, a file for each theme of ``gradops.ops``."""
 
-from . import elementwise, linalg, products, reductions, shaping, signals  # noqa: F401
+from . import elementwise, linalg, reductions, shaping, signals  # noqa: F401

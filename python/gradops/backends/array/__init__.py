@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..interface import Backend, members
-from . import elementwise, indexing, linalg, reductions, shaping
+from . import elementwise, linalg, reductions, shaping
 from .base import with_defaults
 
-FAMILIES = tuple(family.kernels for family in (elementwise, shaping, indexing, reductions, linalg))
+FAMILIES = (elementwise.kernels, shaping.kernels, shaping.indexing, reductions.kernels, linalg.kernels)
 
 
 def complete(namespace: dict, xp: Any, base: Any, families: Iterable[Callable] = FAMILIES) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ... import dtypes
-from .. import _matrices
+from .. import _shared
 from .base import public
 
 
@@ -16,8 +16,8 @@ def kernels(xp, base) -> dict:
 
 def _algebra(xp, base) -> dict:
     _la = xp.linalg
-    _matrix = _matrices.in_full_precision(base.floats, base.cast, base.dtype_name)
-    _system = _matrices.system_in_full_precision(base.floats, base.promoted, base.cast, base.dtype_name)
+    _matrix = _shared.in_full_precision(base.floats, base.cast, base.dtype_name)
+    _system = _shared.system_in_full_precision(base.floats, base.promoted, base.cast, base.dtype_name)
 
     def _adjoint(x):
         return xp.conj(xp.matrix_transpose(x))
@@ -26,14 +26,14 @@ def _algebra(xp, base) -> dict:
         """``x`` with its small asymmetries averaged out."""
         difference = x - _adjoint(x)
         if math.prod(x.shape):
-            allowed = _matrices.ASYMMETRY * xp.max(xp.abs(x), axis=(-2, -1))
+            allowed = _shared.ASYMMETRY * xp.max(xp.abs(x), axis=(-2, -1))
             if xp.any(xp.max(xp.abs(difference), axis=(-2, -1)) > allowed):
-                raise ValueError(_matrices.NOT_SYMMETRIC)
+                raise ValueError(_shared.NOT_SYMMETRIC)
         return x - difference / 2
 
     def _finite(x):
         if not xp.all(xp.isfinite(x)):
-            raise ValueError(_matrices.NOT_FINITE)
+            raise ValueError(_shared.NOT_FINITE)
         return x
 
     def _solved(function, message):
@@ -47,8 +47,8 @@ def _algebra(xp, base) -> dict:
 
         return kernel
 
-    _factor = _solved(_la.cholesky, _matrices.NOT_POSITIVE_DEFINITE)
-    _inverse, _solution = (_solved(f, _matrices.SINGULAR) for f in (_la.inv, _la.solve))
+    _factor = _solved(_la.cholesky, _shared.NOT_POSITIVE_DEFINITE)
+    _inverse, _solution = (_solved(f, _shared.SINGULAR) for f in (_la.inv, _la.solve))
 
     @_matrix
     def cholesky(x, upper=False):

@@ -1,6 +1,12 @@
-"""JAX: control flow by ``jax.lax``, on flat lists of arrays; every transform of JAX goes through it."""
+"""JAX: control flow by ``jax.lax``, on flat lists of arrays; functions of NumPy's arrays, as callbacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
 no_value = (
     jax.errors.ConcretizationTypeError,
@@ -39,3 +45,25 @@ def while_loop(holds, step, leaves, bound):
 
 def vectorized_map(function, rows):
     return jax.vmap(function)(*rows)
+
+
+# Functions of NumPy's arrays, elementwise or of matrices --------------------------------------------------------------
+
+
+def on_host(name: str, function: Callable, xs: list, like: int | None = None) -> jax.Array:
+    dtype = xs[0].dtype
+
+    def call(*arrays) -> np.ndarray:
+        return np.asarray(function(*map(np.asarray, arrays)), dtype)
+
+    if not any(isinstance(x, jax.core.Tracer) for x in xs):
+        return jnp.asarray(call(*xs))
+    xs = list(map(jax.lax.stop_gradient, xs))
+    if like is None:
+        xs = jnp.broadcast_arrays(*xs)  # of one rank, which batches then have, too
+        shape = xs[0].shape
+    else:
+        lead = jnp.broadcast_shapes(*[x.shape[:-2] for x in xs])
+        xs = [jnp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in xs]
+        shape = xs[like].shape
+    return jax.pure_callback(call, jax.ShapeDtypeStruct(shape, dtype), *xs, vmap_method="broadcast_all")

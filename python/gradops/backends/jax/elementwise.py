@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
-from .. import _formulas
-from .._formulas import is_small_whole
+from .. import _shared
+from .._shared import is_small_whole
 from .base import (
     arithmetic,
     counting,
@@ -149,18 +149,18 @@ def _with_slope(function, slope):
 def _near_0(x, series, function):
     """``series(x**2)`` near 0, where derivatives of a ``function`` of the library's are wrong."""
     near = jnp.abs(x) < 0.1
-    below = _formulas.power_series(jnp.square(jnp.where(near, x, 0.0)), series)
+    below = _shared.power_series(jnp.square(jnp.where(near, x, 0.0)), series)
     return jnp.where(near, below, function(jnp.where(near, 1.0, x)))
 
 
 def _i1_over_x(x):
-    return _near_0(x, _formulas.I1_OVER_X, lambda x: _i1(x) / x)
+    return _near_0(x, _shared.I1_OVER_X, lambda x: _i1(x) / x)
 
 
 # By series, as JAX drops our derivatives, and differentiates the functions themselves, in second derivatives of loops.
-_i0 = _with_slope(lambda x: _near_0(x, _formulas.I0, jax.scipy.special.i0), lambda x: _i1(x))
+_i0 = _with_slope(lambda x: _near_0(x, _shared.I0, jax.scipy.special.i0), lambda x: _i1(x))
 _i1 = _with_slope(
-    lambda x: x * _near_0(x, _formulas.I1_OVER_X, lambda x: jax.scipy.special.i1(x) / x),
+    lambda x: x * _near_0(x, _shared.I1_OVER_X, lambda x: jax.scipy.special.i1(x) / x),
     lambda x: _i0(x) - _i1_over_x(x),
 )
 i0, i1 = floating(_i0), floating(_i1)
@@ -180,8 +180,8 @@ def ldexp(x1, x2):
     x = floats(jnp.asarray(x1))
     if x.dtype.itemsize < 4:
         return ldexp(x.astype(jnp.float32), x2).astype(x.dtype)
-    bound = _formulas.EXPONENTS[x.dtype.name]
-    for part in _formulas.thirds(jnp.clip(x2.astype(int), -bound, bound)):
+    bound = _shared.EXPONENTS[x.dtype.name]
+    for part in _shared.thirds(jnp.clip(x2.astype(int), -bound, bound)):
         x = x * jnp.ldexp(jnp.ones((), x.dtype), part)
     return x
 
@@ -195,8 +195,8 @@ def _any_polygamma(x, n):
     y = jax.scipy.special.polygamma(n, positive)
     # The library's is wrong below 0: reflected, by the derivatives of pi * cot(pi * x).
     cotangent = 1 / jnp.tan(jnp.pi * jnp.where(below, x - jnp.round(x), 0.5))
-    reflected = (-1) ** n * y - jnp.pi ** (n + 1) * _formulas.power_series(cotangent, _formulas.cotangents(n))
-    return jnp.where(below, reflected, jnp.where(far, _formulas.polygamma_far(jnp.where(far, x, 1.0), n), y))
+    reflected = (-1) ** n * y - jnp.pi ** (n + 1) * _shared.power_series(cotangent, _shared.cotangents(n))
+    return jnp.where(below, reflected, jnp.where(far, _shared.polygamma_far(jnp.where(far, x, 1.0), n), y))
 
 
 _polygamma = _with_slope(_any_polygamma, lambda x, n: _polygamma(x, n + 1))

@@ -5,11 +5,11 @@ import inspect
 import jax
 import jax.numpy as jnp
 
-from .. import _matrices
+from .. import _shared
 from .base import cast, dtype_name, floats, promoted
 
-_matrix = _matrices.in_full_precision(floats, cast, dtype_name)
-_system = _matrices.system_in_full_precision(floats, promoted, cast, dtype_name)
+_matrix = _shared.in_full_precision(floats, cast, dtype_name)
+_system = _shared.system_in_full_precision(floats, promoted, cast, dtype_name)
 
 
 def _known(*arrays) -> bool:
@@ -24,22 +24,22 @@ def _symmetric(x):
     """``x`` with its small asymmetries averaged out."""
     difference = x - _adjoint(x)
     if x.size and _known(x):
-        allowed = _matrices.ASYMMETRY * jnp.abs(x).max((-2, -1))
+        allowed = _shared.ASYMMETRY * jnp.abs(x).max((-2, -1))
         if (jnp.abs(difference).max((-2, -1)) > allowed).any():
-            raise ValueError(_matrices.NOT_SYMMETRIC)
+            raise ValueError(_shared.NOT_SYMMETRIC)
     return x - difference / 2
 
 
 def _finite(x):
     if _known(x) and not jnp.isfinite(x).all():
-        raise ValueError(_matrices.NOT_FINITE)
+        raise ValueError(_shared.NOT_FINITE)
     return x
 
 
 def _regular(y, *arguments):
     """``y``, which must be finite if the arguments are."""
     if _known(y, *arguments) and not jnp.isfinite(y).all() and all(jnp.isfinite(x).all() for x in arguments):
-        raise ValueError(_matrices.SINGULAR)
+        raise ValueError(_shared.SINGULAR)
     return y
 
 
@@ -47,7 +47,7 @@ def _regular(y, *arguments):
 def cholesky(x, upper=False):
     y = jnp.linalg.cholesky(_symmetric(x), symmetrize_input=False)
     if _known(y) and jnp.isnan(y).any():
-        raise ValueError(_matrices.NOT_POSITIVE_DEFINITE)
+        raise ValueError(_shared.NOT_POSITIVE_DEFINITE)
     return _adjoint(y) if upper else y
 
 
@@ -84,7 +84,7 @@ def solve(a, b):
 @_system
 def solve_triangular(a, b, lower=False):
     if _known(a) and (jnp.diagonal(a, axis1=-2, axis2=-1) == 0).any():
-        raise ValueError(_matrices.SINGULAR)
+        raise ValueError(_shared.SINGULAR)
     batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = jnp.broadcast_to(a, batch + a.shape[-2:]), jnp.broadcast_to(b, batch + b.shape[-2:])
     return jax.lax.linalg.triangular_solve(a, b, left_side=True, lower=lower)

@@ -1,12 +1,18 @@
-"""JAX kernels: shape, creation, joining, sorting, random numbers."""
+"""JAX kernels: shape, creation, joining, sorting, random numbers, indexing."""
+
+from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ... import defaults
-from .._keys import cuts
+from .._keys import cuts, dimensions, distinct, expanded, is_array, is_mask, last_of_each, parts_of
 from ..array.base import axes_of
-from .base import native_dtype, sized
+from ..array.shaping import extreme
+from ..interface import looked, looked_at_a_value
+from .base import dtype_name, is_real, native_dtype, sized, static_value
+from .control import no_value
 
 # Shape, creation, joining, sorting.
 
@@ -79,3 +85,135 @@ def random_gamma(like, alpha, shape, seed):
 def random_binomial(like, counts, probabilities, shape, seed):
     counts, probabilities = counts.astype(like.dtype), probabilities.astype(like.dtype)
     return jax.random.binomial(jax.random.key(seed), counts, probabilities, tuple(shape), like.dtype)
+
+
+# Indexing -------------------------------------------------------------------------------------------------------------
+
+
+def native_key(x, key):
+    """A key as JAX takes it, its positions in range: JAX would clamp them; inside a trace they are unknown."""
+    if type(key) is slice:
+        return key
+    parts = parts_of(key)
+    dim = 0
+    for part in expanded(parts, x.ndim):
+        if isinstance(part, int) and not isinstance(part, bool) or is_array(part) and not is_mask(part):
+            _check_range(part, x.shape[dim])
+        dim += dimensions(part)
+    return tuple([_known(part) if is_mask(part) and is_array(part) else part for part in parts])
+
+
+def _known(mask):
+    """A mask with values where they are known, as JAX has no arrays whose size depends on values."""
+    values = looked(mask, np.asarray)
+    return mask if values is NotImplemented else values
+
+
+def nonzero(x):
+    truths = _known(x != 0)
+    if isinstance(truths, np.ndarray):
+        return tuple(map(jnp.asarray, np.nonzero(truths)))
+    try:
+        return jnp.nonzero(truths)
+    except no_value as error:
+        raise looked_at_a_value() from error
+
+
+def get_item(x, key):
+    return x[native_key(x, key)]
+
+
+def _check_range(positions, size) -> None:
+    if isinstance(positions, jax.core.Tracer):
+        if size == 0 and positions.size:
+            raise IndexError("a dimension of 0 has no positions")
+        return
+    values = np.asarray(positions)
+    if values.size and not (-size <= values.min() and values.max() < size):
+        raise IndexError(f"index {values.ravel()[:4]} is out of range for a dimension of {size}")
+
+
+def _in_range(indices, size):
+    _check_range(indices, size)
+    return indices.astype(jnp.int32) if indices.dtype == bool else indices
+
+
+def take(x, indices, axis=None):
+    size = x.size if axis is None else x.shape[axis]
+    indices = _in_range(indices, size)
+    if not size and axis is None:
+        return jnp.zeros(indices.shape, x.dtype)
+    if not size:  # jnp.take forgets the shape of indices into nothing
+        axis = axis % x.ndim
+        return jnp.zeros((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
+    return jnp.take(x, indices, axis, mode="wrap")
+
+
+def take_along_axis(x, indices, axis=None):
+    if axis is None:
+        x, indices, axis = x.reshape(-1), indices.reshape(-1), 0
+    return jnp.take_along_axis(x, _in_range(indices, x.shape[axis]), axis)
+
+
+def add_at(x, key, updates):
+    wide = jnp.float32 if x.dtype in (jnp.float16, jnp.bfloat16) else x.dtype  # sums of half precision stop growing
+    if x.dtype == bool:  # whose sum is "or", as of `add`
+        return x.at[native_key(x, key)].max(jnp.asarray(updates).astype(bool))
+    return x.astype(wide).at[native_key(x, key)].add(jnp.asarray(updates).astype(x.dtype).astype(wide)).astype(x.dtype)
+
+
+def set_at(x, key, updates):
+    updates = jnp.asarray(updates).astype(x.dtype)
+    native = native_key(x, key)
+    if distinct(key) or any(isinstance(p, jax.core.Tracer) for p in native):
+        if not x.size:  # JAX does not look at the updates then
+            updates = jnp.broadcast_to(updates, x[native].shape)
+        return x.at[native].set(updates)
+    grid = np.arange(x.size).reshape(x.shape)[tuple(np.asarray(p) if isinstance(p, jax.Array) else p for p in native)]
+    last = last_of_each(grid.reshape(-1))  # of a position's several values the last stays, in the gradient too
+    chosen = jnp.broadcast_to(updates, grid.shape).reshape(-1)[last]
+    return x.reshape(-1).at[grid.reshape(-1)[last]].set(chosen, unique_indices=True).reshape(x.shape)
+
+
+# Scattering. ``segment_max`` and ``segment_min`` have derivatives here, which JAX's own lack.
+
+
+def _segments(smallest):
+    def reduce(data, ids, count):
+        start = jnp.full((count + 1, *data.shape[1:]), extreme(dtype_name(data), smallest), data.dtype)
+        return (start.at[ids].max(data) if smallest else start.at[ids].min(data))[:count]
+
+    @partial(jax.custom_jvp, nondiff_argnums=(2,))
+    def differentiable(data, ids, count):
+        return reduce(data, ids, count)
+
+    @differentiable.defjvp
+    def derivative(count, primals, tangents):
+        (data, ids), (tangent, _) = primals, tangents
+        y = differentiable(data, ids, count)
+        line = jnp.zeros((1, *data.shape[1:]), data.dtype)
+        wins = (data == jnp.concatenate([y, line])[ids]).astype(data.dtype)
+        ties = jnp.zeros((count + 1, *data.shape[1:]), data.dtype).at[ids].add(wins)
+        share = wins / jnp.maximum(ties, 1)[ids]
+        return y, jnp.zeros_like(ties).at[ids].add(share * tangent)[:count]
+
+    def kernel(data, segment_ids, num_segments=None, sorted=False):
+        if num_segments is None:
+            num_segments = int(static_value(segment_ids).max()) + 1 if segment_ids.size else 0
+        inside = (segment_ids >= 0) & (segment_ids < num_segments)
+        ids = jnp.where(inside, segment_ids, num_segments)
+        return differentiable(data, ids, num_segments) if is_real(data) else reduce(data, ids, num_segments)
+
+    return kernel
+
+
+segment_max = _segments(True)
+segment_min = _segments(False)
+
+
+def block_at(x, starts, sizes):
+    return jax.lax.dynamic_slice(x, starts, sizes)
+
+
+def update_block_at(x, starts, updates):
+    return jax.lax.dynamic_update_slice(x, updates.astype(x.dtype), starts)

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..array.indexing import taps
+from ..array.shaping import taps
 from .base import floats, promoted
 
 # Convolution. The gradients are the transposes of the linear function that it is.

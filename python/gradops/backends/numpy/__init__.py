@@ -5,9 +5,7 @@ import numpy as np
 from ..array import complete
 from . import base
 from .elementwise import *  # noqa: F403
-from .indexing import *  # noqa: F403
 from .linalg import *  # noqa: F403
-from .nn import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .shaping import *  # noqa: F403
 from .signals import *  # noqa: F403

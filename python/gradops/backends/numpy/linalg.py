@@ -6,13 +6,13 @@ from functools import cache
 import numpy as np
 
 from ... import _scipy
-from .. import _matrices
+from .. import _shared
 from .base import cast, dtype_name, floats, promoted
 
 
 def _matrix(function):
     """A kernel of one matrix, in float32 on half precision."""
-    of_any = _matrices.in_full_precision(floats, cast, dtype_name)(function)
+    of_any = _shared.in_full_precision(floats, cast, dtype_name)(function)
 
     def kernel(x, *options):
         is_usual = x.__class__ is np.ndarray and x.dtype is _FLOAT64  # known at a glance
@@ -23,13 +23,13 @@ def _matrix(function):
 
 def _system(function):
     """A kernel of a matrix and a right side, which is given columns only."""
-    of_any = _matrices.system_in_full_precision(floats, promoted, cast, dtype_name)(function)
+    of_any = _shared.system_in_full_precision(floats, promoted, cast, dtype_name)(function)
 
     def kernel(a, b, *options):
         if (
             a.__class__ is b.__class__ is np.ndarray and a.dtype is b.dtype is _FLOAT64
         ):  # as most are, known at a glance
-            if _matrices.is_vector(a, b):
+            if _shared.is_vector(a, b):
                 return function(a, b[..., None], *options)[..., 0]
             return function(a, b, *options)
         return of_any(a, b, *options)
@@ -48,15 +48,15 @@ def _symmetric(x):
     if not difference.any():
         return x
     if x.size:
-        allowed = _matrices.ASYMMETRY * np.abs(x).max((-2, -1))
+        allowed = _shared.ASYMMETRY * np.abs(x).max((-2, -1))
         if (np.abs(difference).max((-2, -1)) > allowed).any():
-            raise ValueError(_matrices.NOT_SYMMETRIC)
+            raise ValueError(_shared.NOT_SYMMETRIC)
     return x - difference / 2
 
 
 def _finite(x):
     if not np.isfinite(x).all():
-        raise ValueError(_matrices.NOT_FINITE)
+        raise ValueError(_shared.NOT_FINITE)
     return x
 
 
@@ -78,14 +78,14 @@ def cholesky(x, upper=False):
         y, failed = _lapack("potrf", x.dtype)(x.T, lower=0)  # a row-major matrix is its transpose to LAPACK
         d = y.diagonal()
         if failed or np.isnan(np.dot(d, d)):
-            raise ValueError(_matrices.NOT_POSITIVE_DEFINITE)
+            raise ValueError(_shared.NOT_POSITIVE_DEFINITE)
         return np.ascontiguousarray(y) if upper else y.T
     try:
         y = np.linalg.cholesky(x)
     except np.linalg.LinAlgError:
-        raise ValueError(_matrices.NOT_POSITIVE_DEFINITE) from None
+        raise ValueError(_shared.NOT_POSITIVE_DEFINITE) from None
     if np.isnan(np.diagonal(y, axis1=-2, axis2=-1)).any():
-        raise ValueError(_matrices.NOT_POSITIVE_DEFINITE)
+        raise ValueError(_shared.NOT_POSITIVE_DEFINITE)
     return np.ascontiguousarray(_adjoint(y)) if upper else y
 
 
@@ -100,12 +100,12 @@ def inv(x):
         # The factor is the one that `det` takes, so that their product, the cofactors, is right next to singular ones.
         lu, pivots, failed = _lapack("getrf", x.dtype)(x)
         if failed:
-            raise ValueError(_matrices.SINGULAR)
+            raise ValueError(_shared.SINGULAR)
         return np.ascontiguousarray(_lapack("getri", x.dtype)(lu, pivots, overwrite_lu=True)[0])
     try:
         return np.linalg.inv(x)
     except np.linalg.LinAlgError:
-        raise ValueError(_matrices.SINGULAR) from None
+        raise ValueError(_shared.SINGULAR) from None
 
 
 @_matrix
@@ -118,14 +118,14 @@ def solve(a, b):
     if a.ndim == b.ndim == 2 and b.size and len(b) == a.shape[0] == a.shape[1] <= _SMALL and a.dtype in _REAL:
         *_, y, failed = _lapack("gesv", a.dtype)(a, b)
         if failed:
-            raise ValueError(_matrices.SINGULAR)
+            raise ValueError(_shared.SINGULAR)
         return y
     if b.ndim < a.ndim:
         b = b.reshape((1,) * (a.ndim - b.ndim) + b.shape)  # NumPy 1 would take a matrix for vectors
     try:
         return np.linalg.solve(a, b)
     except np.linalg.LinAlgError:
-        raise ValueError(_matrices.SINGULAR) from None
+        raise ValueError(_shared.SINGULAR) from None
 
 
 @_system
@@ -133,7 +133,7 @@ def solve_triangular(a, b, lower=False):
     if a.ndim == b.ndim == 2 and b.size:
         return _triangular(a, b, lower)
     if (np.diagonal(a, axis1=-2, axis2=-1) == 0).any():
-        raise ValueError(_matrices.SINGULAR)
+        raise ValueError(_shared.SINGULAR)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     first = np.broadcast_to(a, batch + a.shape[-2:])
     second = np.broadcast_to(b, batch + b.shape[-2:])
@@ -148,7 +148,7 @@ def _triangular(a, b, lower):
     solve = _lapack("trtrs", a.dtype)
     y, failed = solve(a, b, lower=lower) if a.flags.f_contiguous else solve(a.T, b, lower=not lower, trans=1)
     if failed:
-        raise ValueError(_matrices.SINGULAR)
+        raise ValueError(_shared.SINGULAR)
     return y
 
 

@@ -1,9 +1,12 @@
-"""NumPy kernels: reductions, products, normalisation. ``axis`` is None, an int or a tuple."""
+"""NumPy kernels: reductions, products, normalisation, activations, attention, CTC."""
+
+import math
 
 import numpy as np
 
 from ...errors import ArgumentError
-from .base import FLOATING, arithmetic, axes_of, check_held, floats, number, promoted, together
+from .base import FLOATING, arithmetic, axes_of, check_held, floats, number, promoted, scipy_special, together
+from .signals import pieces
 
 _FLOAT64 = np.dtype("float64")
 _HALF = np.dtype("float16")
@@ -121,3 +124,188 @@ def countable(x, length):
             argument="x",
         )
     return x
+
+
+# Activations, attention, CTC ------------------------------------------------------------------------------------------
+
+
+# Activations.
+
+normal_cdf = scipy_special("ndtr")
+_expit = scipy_special("expit")
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x)) if x.dtype.kind == "c" else _expit(x)
+
+
+sigmoid.function = "expit"
+
+
+def relu(x):
+    return np.maximum(x, x.dtype.type(0))
+
+
+def softmax(x, axis=-1):
+    x = floats(x)
+    y = np.asarray(x - x.max(axis, keepdims=True, initial=-np.inf))
+    np.exp(y, out=y)
+    y /= y.sum(axis, keepdims=True)
+    return y
+
+
+def log_softmax(x, axis=-1):
+    x = floats(x)
+    y = np.asarray(x - x.max(axis, keepdims=True, initial=-np.inf))
+    y -= np.log(np.exp(y).sum(axis, keepdims=True))
+    return y
+
+
+def softplus(x):
+    x = floats(x)
+    return np.logaddexp(x, x.dtype.type(0))
+
+
+def gelu(x, approximate=True):
+    x = floats(x)
+    if x.dtype == np.float16:  # in which the tail is lost
+        return gelu(x.astype(np.float32), approximate).astype(x.dtype)
+    if not approximate:
+        return x * normal_cdf(x)
+    inner = x * x
+    inner *= x.dtype.type(0.044715)
+    inner += x.dtype.type(1)
+    inner *= x
+    inner *= x.dtype.type(math.sqrt(2 / math.pi))
+    inner = np.tanh(inner)
+    inner += x.dtype.type(1)
+    inner *= x
+    inner *= x.dtype.type(0.5)
+    return inner
+
+
+# Attention, a block of targets at a time.
+
+LOGITS = 2**20
+"""The number of bytes of logits at once."""
+
+
+def attention_forward(query, key, value, bias, mask, scale, is_causal, flash_attention=None):
+    dtype = query.dtype
+    if dtype == np.float16:
+        query, key, value = (x.astype(np.float32) for x in (query, key, value))
+    (batch, targets, heads, width), (_, sources, groups, _) = query.shape, key.shape
+    places = (batch, groups, heads // groups, targets)
+
+    def by_place(x):
+        return None if x is None else np.broadcast_to(x, (batch, heads, targets, sources)).reshape(*places, sources)
+
+    query = query.reshape(batch, targets, groups, -1, width).transpose(0, 2, 3, 1, 4)
+    key, value = key.transpose(0, 2, 3, 1)[:, :, None], value.transpose(0, 2, 1, 3)[:, :, None]
+    bias, mask = by_place(bias), by_place(mask)
+    out = np.empty((batch, targets, heads, value.shape[-1]), query.dtype)
+    result = out.reshape(batch, targets, groups, -1, out.shape[-1]).transpose(0, 2, 3, 1, 4)
+    for block in pieces(places, sources * query.itemsize, LOGITS):
+        whose = (*block[:2], 0) if len(block) == 4 else block[:2]
+        rows = block[3] if len(block) == 4 else slice(0, targets)
+        seen = slice(0, min(sources, rows.stop)) if is_causal else slice(0, sources)
+        logits = query[block] @ key[whose][..., seen]
+        logits *= logits.dtype.type(scale)
+        if bias is not None:
+            logits += bias[block][..., seen]
+        if mask is not None:
+            np.copyto(logits, -np.inf, where=mask[block][..., seen] == 0)
+        if is_causal:
+            own = np.arange(targets)[rows]
+            np.copyto(logits, -np.inf, where=np.arange(sources)[seen] > own[:, None])
+        result[block] = _average(logits, value[whose][..., seen, :], mask is not None)
+    return out.astype(dtype, copy=False)
+
+
+def _average(logits, value, may_be_empty):
+    """Values weighted by the softmax of the logits, which are overwritten; 0 where all of them are -inf."""
+    if not logits.shape[-1]:
+        return np.zeros((*logits.shape[:-1], value.shape[-1]), logits.dtype)
+    top = logits.max(-1, keepdims=True)
+    if may_be_empty:
+        top[top == -np.inf] = 0
+    logits -= top
+    np.exp(logits, out=logits)
+    total = logits.sum(-1, keepdims=True)
+    if may_be_empty:
+        total[total == 0] = 1
+    average = logits @ value
+    average /= total
+    return average
+
+
+# Connectionist temporal classification.
+
+
+def ctc_beams(inputs, sequence_lengths, beam_width, top_paths, mask_index):
+    batch, steps, _ = inputs.shape
+    labels = np.full((top_paths, batch, steps), -1, np.int64)
+    scores = np.full((batch, top_paths), -np.inf, inputs.dtype)
+    logs = log_softmax(np.asarray(inputs, np.promote_types(inputs.dtype, np.float32)))
+    for b, length in enumerate(sequence_lengths):
+        found = _search(logs[b, : max(int(length), 0)], beam_width, mask_index)
+        for i, (path, score) in enumerate(found[:top_paths]):
+            labels[i, b, : len(path)] = path
+            scores[b, i] = score
+    return labels, scores
+
+
+def _search(logs, width, mask):
+    """Beginnings by their log probability, the best first (Hannun et al. 2014).
+
+    A beginning is a node of a tree, known by its parent and last label. It has two probabilities: of ending
+    in the mask, so that its last label may come again, and of ending in the label.
+    """
+    parents, labels, children = [-1], [-1], {}
+    nodes, masked, labelled = np.zeros(1, int), np.zeros(1), np.full(1, -np.inf)
+    for log in logs:
+        whole, last = np.logaddexp(masked, labelled), np.array([labels[n] for n in nodes])
+        longer = whole[:, None] + log
+        again = np.flatnonzero(last >= 0)
+        longer[again, last[again]] = masked[again] + log[last[again]]
+        longer[:, mask] = -np.inf
+        masked, labelled = whole + log[mask], labelled + np.where(last >= 0, log[last], -np.inf)
+        # A longer one may be there already.
+        place = {node: i for i, node in enumerate(nodes)}
+        for i, node in enumerate(nodes):
+            j = place.get(parents[node])
+            if j is not None:
+                labelled[i] = np.logaddexp(labelled[i], longer[j, labels[node]])
+                longer[j, labels[node]] = -np.inf
+        scores = np.concatenate([np.logaddexp(masked, labelled), longer.ravel()])
+        best = _best(scores, width)
+        old, new = best[best < len(nodes)], best[best >= len(nodes)]
+        fresh = []
+        for j, label in zip(*np.divmod(new - len(nodes), len(log))):
+            key = (nodes[j], label)
+            if key not in children:
+                children[key] = len(parents)
+                parents.append(nodes[j])
+                labels.append(label)
+            fresh.append(children[key])
+        nodes = np.concatenate([nodes[old], np.array(fresh, int)])
+        masked = np.concatenate([masked[old], np.full(len(new), -np.inf)])
+        labelled = np.concatenate([labelled[old], scores[new]])
+    whole = np.logaddexp(masked, labelled)
+    found = []
+    for i in np.argsort(-whole, kind="stable"):
+        path, node = [], nodes[i]
+        while node:
+            path.append(labels[node])
+            node = parents[node]
+        found.append((path[::-1], whole[i]))
+    return found
+
+
+def _best(scores, count):
+    """The positions of the ``count`` largest numbers above -inf, in order."""
+    if len(scores) > count:
+        best = np.sort(np.argpartition(-scores, count - 1)[:count])
+    else:
+        best = np.arange(len(scores))
+    return best[scores[best] > -np.inf]

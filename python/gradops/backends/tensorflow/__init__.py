@@ -4,15 +4,11 @@ import tensorflow as tf
 
 from ..array import complete
 from ..array.elementwise import tables
-from ..array.indexing import selection
-from ..array.shaping import constants
+from ..array.shaping import constants, selection
 from . import base, derivatives  # noqa: F401
 from .control import *  # noqa: F403
 from .elementwise import *  # noqa: F403
-from .host import on_host  # noqa: F401
-from .indexing import *  # noqa: F403
 from .linalg import *  # noqa: F403
-from .nn import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .shaping import *  # noqa: F403
 from .signals import *  # noqa: F403

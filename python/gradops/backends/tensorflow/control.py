@@ -1,5 +1,11 @@
-"""TensorFlow: control flow in graphs, on flat lists of tensors; eagerly it is Python's."""
+"""TensorFlow: control flow in graphs, on flat lists of tensors; functions of NumPy's arrays, in graphs, too."""
 
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
 import tensorflow as tf
 
 from . import closures
@@ -62,3 +68,23 @@ def vectorized_map(function, rows):
         return tf.vectorized_map(lambda leaves: function(*leaves), list(rows), warn=False)
     finally:
         closures.rows.differentiable = before
+
+
+# Functions of NumPy's arrays, elementwise or of matrices --------------------------------------------------------------
+
+
+def on_host(name: str, function: Callable, xs: list, like: int | None = None) -> tf.Tensor:
+    dtype = xs[0].dtype
+
+    def call(*arrays) -> np.ndarray:
+        return np.asarray(function(*arrays), dtype.as_numpy_dtype)
+
+    if all(hasattr(x, "numpy") for x in xs):
+        return tf.constant(call(*[x.numpy() for x in xs]))
+    result = tf.numpy_function(call, xs, dtype, stateful=False)
+    if like is None:
+        result.set_shape(functools.reduce(tf.broadcast_static_shape, [x.shape for x in xs]))
+    else:
+        lead = functools.reduce(tf.broadcast_static_shape, [x.shape[:-2] for x in xs])
+        result.set_shape(lead + xs[like].shape[-2:])
+    return result

@@ -4,8 +4,8 @@ import math
 
 import tensorflow as tf
 
-from .. import _formulas
-from .._formulas import is_small_whole
+from .. import _shared
+from .._shared import is_small_whole
 from . import closures, tapes
 from .base import (
     arithmetic,
@@ -336,8 +336,8 @@ def _bessel(function, near_0):
     return kernel
 
 
-i0 = _bessel(tf.math.bessel_i0, lambda x: _formulas.power_series(tf.square(x), _formulas.I0))
-i1 = _bessel(tf.math.bessel_i1, lambda x: x * _formulas.power_series(tf.square(x), _formulas.I1_OVER_X))
+i0 = _bessel(tf.math.bessel_i0, lambda x: _shared.power_series(tf.square(x), _shared.I0))
+i1 = _bessel(tf.math.bessel_i1, lambda x: x * _shared.power_series(tf.square(x), _shared.I1_OVER_X))
 
 
 @floating_arithmetic
@@ -357,8 +357,8 @@ def ldexp(x1, x2):
 
 
 def _scaled(x, n):
-    bound = _formulas.EXPONENTS[x.dtype.name]
-    for part in _formulas.thirds(tf.clip_by_value(tf.cast(n, tf.int64), -bound, bound)):
+    bound = _shared.EXPONENTS[x.dtype.name]
+    for part in _shared.thirds(tf.clip_by_value(tf.cast(n, tf.int64), -bound, bound)):
         x = x * tf.pow(tf.constant(2, x.dtype), tf.cast(part, x.dtype))
     return x
 
@@ -376,4 +376,4 @@ def polygamma(x, n):
         return tf.where(zero, -1 / tf.where(zero, x, one), tf.math.digamma(tf.where(zero, one, x)))
     y = tf.math.polygamma(tf.constant(int(n), x.dtype), x)
     pole = tf.logical_and(x <= 0, tf.equal(x, tf.floor(x)))
-    return tf.where(pole, tf.constant(_formulas.polygamma_sign(n) * math.inf, x.dtype), y)
+    return tf.where(pole, tf.constant(_shared.polygamma_sign(n) * math.inf, x.dtype), y)

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from .. import _matrices
+from .. import _shared
 from .base import cast, dtype_name, floats, promoted
 
-_matrix = _matrices.in_full_precision(floats, cast, dtype_name)
-_system = _matrices.system_in_full_precision(floats, promoted, cast, dtype_name)
+_matrix = _shared.in_full_precision(floats, cast, dtype_name)
+_system = _shared.system_in_full_precision(floats, promoted, cast, dtype_name)
 
 
 def _refuse(condition, message) -> None:
@@ -24,9 +24,9 @@ def _symmetric(x):
     """``x`` with its small asymmetries averaged out."""
     difference = x - tf.linalg.adjoint(x)
     if tf.executing_eagerly() and tf.size(x) > 0:
-        allowed = _matrices.ASYMMETRY * tf.reduce_max(tf.abs(x), [-2, -1])
+        allowed = _shared.ASYMMETRY * tf.reduce_max(tf.abs(x), [-2, -1])
         far = tf.reduce_max(tf.abs(difference), [-2, -1]) > allowed
-        _refuse(tf.reduce_any(far), _matrices.NOT_SYMMETRIC)
+        _refuse(tf.reduce_any(far), _shared.NOT_SYMMETRIC)
     return x - difference / 2
 
 
@@ -36,7 +36,7 @@ def _is_finite(x):
 
 
 def _finite(x):
-    _refuse(tf.logical_not(_is_finite(x)), _matrices.NOT_FINITE)
+    _refuse(tf.logical_not(_is_finite(x)), _shared.NOT_FINITE)
     return x
 
 
@@ -45,10 +45,10 @@ def _regular(function, *arguments):
         y = function(*arguments)
     except tf.errors.InvalidArgumentError:
         if all(_is_finite(x) for x in arguments):
-            raise ValueError(_matrices.SINGULAR) from None
+            raise ValueError(_shared.SINGULAR) from None
         return tf.zeros_like(arguments[-1]) * float("nan")
     if tf.executing_eagerly() and not _is_finite(y):
-        _refuse(tf.reduce_all([_is_finite(x) for x in arguments]), _matrices.SINGULAR)
+        _refuse(tf.reduce_all([_is_finite(x) for x in arguments]), _shared.SINGULAR)
     return y
 
 
@@ -58,8 +58,8 @@ def cholesky(x, upper=False):
     try:
         y = tf.linalg.cholesky(x)
     except tf.errors.InvalidArgumentError:
-        raise ValueError(_matrices.NOT_POSITIVE_DEFINITE) from None
-    _refuse(tf.logical_not(_is_finite(y)), _matrices.NOT_POSITIVE_DEFINITE)
+        raise ValueError(_shared.NOT_POSITIVE_DEFINITE) from None
+    _refuse(tf.logical_not(_is_finite(y)), _shared.NOT_POSITIVE_DEFINITE)
     return tf.linalg.adjoint(y) if upper else y
 
 
@@ -180,7 +180,7 @@ def _same_batch(a, b):
 
 @_system
 def solve_triangular(a, b, lower=False):
-    _refuse(tf.reduce_any(tf.linalg.diag_part(a) == 0), _matrices.SINGULAR)
+    _refuse(tf.reduce_any(tf.linalg.diag_part(a) == 0), _shared.SINGULAR)
     return tf.linalg.triangular_solve(*_same_batch(a, b), lower=lower)
 
 

@@ -1,11 +1,16 @@
-"""TensorFlow kernels: shape, creation, joining, sorting, random numbers."""
+"""TensorFlow kernels: shape, creation, joining, sorting, random numbers, indexing.
+
+TensorFlow itself indexes by ints and slices. Integer arrays and masks are done here as NumPy defines
+them: the slices first, then one gather over the dimensions that arrays index, whose broadcast
+dimensions go where the arrays stood if those were side by side, and to the front otherwise.
+"""
 
 import numpy as np
 import tensorflow as tf
 
 from ... import defaults
-from .._keys import cuts, inserted, turns
-from .base import axes_of, existing, native_dtype, promoted, sizes, together
+from .._keys import cuts, distinct, expanded, inserted, is_array, is_mask, last_of_each, parts_of, separated, turns
+from .base import axes_of, counted, existing, in_single, native_dtype, of_order, promoted, sizes, together
 
 # Shape, creation, joining, sorting.
 
@@ -197,3 +202,221 @@ def random_gamma(like, alpha, shape, seed):
 def random_binomial(like, counts, probabilities, shape, seed):
     counts, probabilities = tf.cast(counts, tf.float64), tf.cast(probabilities, tf.float64)
     return tf.random.stateless_binomial(shape, (seed, 0), counts, probabilities, output_dtype=like.dtype)
+
+
+# Indexing, by NumPy's rules -------------------------------------------------------------------------------------------
+
+
+def static_value(x):
+    """The values of a tensor as a NumPy array, or None where a graph computes them later."""
+    return tf.get_static_value(x)
+
+
+def get_item(x, key):
+    parts = parts_of(key)
+    if any(_advanced(p) for p in parts):
+        return _gather(x, expanded(parts, x.shape.rank), separated(parts))
+    _check(x, parts)
+    return x[tuple(parts)]
+
+
+def _advanced(part) -> bool:
+    return is_array(part) and not (isinstance(part, tf.Tensor) and part.shape.rank == 0 and part.dtype != tf.bool)
+
+
+def _check(x, parts) -> None:
+    """Refuse positions out of range, which TensorFlow's strided slice would take in a graph."""
+    dim = 0
+    for part in expanded(parts, x.shape.rank):
+        if part is None:
+            continue
+        size = x.shape[dim]
+        dim += 1
+        if isinstance(part, int) and size is not None and not -size <= part < size:
+            raise IndexError(f"index {part} is out of range for a dimension of {size}")
+
+
+def _gather(x, parts, apart):
+    basic, arrays = [], {}
+    for part in parts:
+        if isinstance(part, bool):
+            arrays[len(basic)] = np.zeros(int(part), np.int64)
+            basic.append(None)
+        elif part is None or isinstance(part, slice):
+            basic.append(part)
+        else:
+            for positions in _whole(part, [x.shape[_used(basic) + i] for i in range(_rank(part))]):
+                arrays[len(basic)] = positions
+                basic.append(slice(None))
+    y = x[tuple(basic)] if any(p != slice(None) for p in basic) else x
+    dims = list(arrays)
+    found = [_wrapped(p, y, d) for d, p in arrays.items()]
+    empty = 0 in y.shape  # of nothing TensorFlow gathers nothing, how often ever, and has no gradient
+    if len(dims) == 1 and not empty:
+        return tf.gather(y, found[0], axis=dims[0])
+    if all(isinstance(p, np.ndarray) for p in found):
+        joint = np.stack(np.broadcast_arrays(*found), -1)
+    else:
+        origin = _zero_sum(found)
+        joint = tf.stack([p + origin for p in found], -1)
+    rest = [d for d in range(y.shape.rank) if d not in arrays]
+    if empty:
+        out = tf.reshape(y, tf.concat([tf.shape(joint)[:-1], tf.gather(tf.shape(y), np.array(rest, int))], 0))
+    else:
+        out = tf.gather_nd(tf.transpose(y, dims + rest), joint)
+    first, width = dims[0], out.shape.rank - len(rest)
+    if first == 0 or apart:
+        return out
+    order = [*range(width, width + first), *range(width), *range(width + first, out.shape.rank)]
+    return tf.transpose(out, order)
+
+
+def _used(basic) -> int:
+    return sum(p is not None for p in basic)
+
+
+def _rank(part) -> int:
+    return len(part.shape) if is_mask(part) else 1
+
+
+def _whole(part, sizes) -> list:
+    """A part's positions, one array for each dimension: of a mask those of its true elements."""
+    if isinstance(part, tf.Tensor) and part.dtype == tf.bool:
+        part = counted(part)
+    known = part if not isinstance(part, tf.Tensor) else tf.get_static_value(part)
+    if is_mask(part):
+        if list(part.shape) != sizes:
+            raise IndexError(f"a mask of shape {tuple(part.shape)} for dimensions of {sizes}")
+        if known is not None:
+            return list(np.nonzero(known))
+        return tf.unstack(tf.where(part), num=len(sizes), axis=1)
+    if known is None:
+        return [tf.cast(part, tf.int64)]
+    if np.asarray(known).dtype.kind not in "iu":
+        raise IndexError(f"positions must be whole numbers or a mask; got dtype {np.asarray(known).dtype}")
+    return [np.asarray(known, np.int64)]
+
+
+def _wrapped(positions, y, dim):
+    """Positions counted from the start, in range."""
+    if not isinstance(positions, np.ndarray):
+        size = tf.shape(y, tf.int64)[dim]
+        return tf.where(positions < 0, positions + size, positions)
+    size = y.shape[dim]
+    if size is None:
+        return _wrapped(tf.constant(positions), y, dim)
+    if positions.size and not (-size <= positions.min() and positions.max() < size):
+        raise IndexError(f"index {positions.ravel()[:4]} is out of range for a dimension of {size}")
+    return np.where(positions < 0, positions + size, positions)
+
+
+def _zero_sum(arrays):
+    """Zeros of the shape that arrays broadcast to."""
+    total = tf.zeros([], tf.int64)
+    for p in arrays:
+        total = total + tf.zeros_like(p)
+    return total
+
+
+def take(x, indices, axis=None):
+    if axis is None:
+        x, axis = tf.reshape(x, [-1]), 0
+    if indices.dtype.is_floating or indices.dtype.is_complex:
+        raise IndexError("positions must be whole numbers")
+    positions = _counted(tf.cast(indices, tf.int64), x, axis)
+    if 0 in x.shape:  # of nothing TensorFlow has no gradient, as above
+        axis %= x.shape.rank
+        return tf.reshape(x, tf.concat([tf.shape(x)[:axis], tf.shape(positions), tf.shape(x)[axis + 1 :]], 0))
+    return tf.gather(x, positions, axis=axis)
+
+
+def _counted(indices, x, axis):
+    size = x.shape[axis]
+    known = tf.get_static_value(indices)
+    if known is not None and size is not None:
+        if known.size and not (-size <= known.min() and known.max() < size):
+            raise IndexError(f"index {known.ravel()[:4]} is out of range for a dimension of {size}")
+        return indices if not known.size or known.min() >= 0 else tf.constant(np.where(known < 0, known + size, known))
+    size = tf.cast(tf.shape(x)[axis], tf.int64) if size is None else size
+    return tf.where(indices < 0, indices + size, indices)
+
+
+def _flat_positions(x, key):
+    """The positions of ``x[key]`` in the flattened ``x``; a NumPy array if the key's values are known."""
+    parts = [tf.get_static_value(p) if isinstance(p, tf.Tensor) else p for p in parts_of(key)]
+    unknown = any(known is None and p is not None for known, p in zip(parts, parts_of(key)))
+    if unknown or None in tuple(x.shape):
+        return get_item(tf.reshape(tf.range(tf.size(x, tf.int64)), tf.shape(x)), key)
+    return np.arange(int(np.prod(x.shape)), dtype=np.int64).reshape(x.shape)[tuple(parts)]
+
+
+def add_at(x, key, updates):
+    updates = tf.cast(updates, x.dtype)
+    if x.dtype == tf.bool:  # whose sum is "or", as of `add`
+        return tf.cast(_added(tf.cast(x, tf.int32), key, tf.cast(updates, tf.int32)), tf.bool)
+    return in_single(lambda x, updates: _added(x, key, updates))(x, updates)
+
+
+def _added(x, key, updates):
+    if isinstance(key, tf.Tensor) and key.dtype.is_integer and key.shape.rank == 1 and x.shape.rank:
+        rows = _counted(tf.cast(key, tf.int64), x, 0)
+        updates = tf.broadcast_to(updates, tf.concat([tf.shape(rows), tf.shape(x)[1:]], 0))
+        return tf.tensor_scatter_nd_add(x, rows[:, None], updates)
+    flat = _flat_positions(x, key)
+    updates = tf.reshape(tf.broadcast_to(updates, tf.shape(flat)), [-1])
+    flat = tf.reshape(flat, [-1, 1])
+    return tf.reshape(tf.tensor_scatter_nd_add(tf.reshape(x, [-1]), flat, updates), tf.shape(x))
+
+
+def _may_repeat(key) -> bool:
+    """True if a key may choose a position twice; False if its arrays are known to name each once, from the start."""
+    if distinct(key):
+        return False
+    arrays = [tf.get_static_value(p) if isinstance(p, tf.Tensor) else p for p in parts_of(key) if is_array(p)]
+    if any(p is None or is_mask(p) for p in arrays):
+        return True
+    chosen = np.stack([np.ravel(p) for p in np.broadcast_arrays(*arrays)])
+    return bool((chosen < 0).any()) or np.unique(chosen, axis=1).shape != chosen.shape
+
+
+def set_at(x, key, updates):
+    flat = _flat_positions(x, key)
+    if isinstance(flat, tf.Tensor) and None in tuple(x.shape) and _may_repeat(key):
+        raise TypeError("where several values go to one position, finding the one that stays needs the sizes")
+    updates = tf.reshape(tf.broadcast_to(tf.cast(updates, x.dtype), tf.shape(flat)), [-1])
+    if isinstance(flat, tf.Tensor) or distinct(key):
+        flat = tf.reshape(flat, [-1, 1])
+    else:  # of a position's several values the last stays, in the gradient too
+        flat = flat.reshape(-1)
+        last = last_of_each(flat)
+        flat, updates = flat[last][:, None], tf.gather(updates, last)
+    if not tf.executing_eagerly():  # of which `tf.vectorized_map` wants 32 bits
+        flat = tf.cast(flat, tf.int32)
+    return tf.reshape(tf.tensor_scatter_nd_update(tf.reshape(x, [-1]), flat, updates), tf.shape(x))
+
+
+# Scattering.
+
+
+def _segments(reduce, smallest):
+    def kernel(data, segment_ids, num_segments=None, sorted=False):
+        if num_segments is None:
+            num_segments = int(static_value(segment_ids).max()) + 1 if segment_ids.shape[0] else 0
+        inside = (segment_ids >= 0) & (segment_ids < num_segments)
+        ids = tf.where(inside, segment_ids, tf.constant(num_segments, segment_ids.dtype))
+        y = of_order(reduce)(data, ids, num_segments + 1)[:num_segments]
+        if not data.dtype.is_floating:
+            return y
+        end = data.dtype.min if smallest else data.dtype.max  # TensorFlow's empty segments are finite
+        none = tf.constant(float("-inf" if smallest else "inf"), data.dtype)
+        return tf.where(y <= end if smallest else y >= end, none, y)
+
+    return kernel
+
+
+segment_max = _segments(tf.math.unsorted_segment_max, True)
+segment_min = _segments(tf.math.unsorted_segment_min, False)
+
+
+def product_by_segment(data, ids, count):
+    return tf.math.unsorted_segment_prod(data, ids, count)

@@ -4,7 +4,7 @@ import math
 
 import tensorflow as tf
 
-from ..array.indexing import taps
+from ..array.shaping import taps
 from .base import floats, promoted
 
 # Convolution, with channels last inside.

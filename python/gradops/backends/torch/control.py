@@ -1,8 +1,15 @@
-"""PyTorch: control flow where ``torch.compile`` traces, which does not know values; else it is Python's."""
+"""PyTorch: control flow where ``torch.compile`` traces, which does not know values; functions of NumPy's arrays."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
 
 import torch
 
-from .tracing import reading
+from . import _private
+from .base import convert, dtype_name, to_numpy
+from .tracing import compiling, reading
 
 
 def concrete(x, kind):
@@ -31,3 +38,79 @@ def while_loop(holds, step, leaves, bound):
             (left, *[x.clone() for x in leaves]),
         )[1:]
     )
+
+
+# Functions of NumPy's arrays, elementwise or of matrices: eager, in torch.func and in traced graphs -------------------
+
+
+_functions: dict[str, Callable] = {}
+
+
+def foresee(name: str, function: Callable) -> None:
+    """Have :func:`on_host` know a function by its name, as graphs hold no functions."""
+    _functions[name] = function
+
+
+def _function(name: str) -> Callable:
+    """The function of a name; numbers behind it, after blanks, are settings, which it takes before the arrays."""
+    found, *settings = name.split(" ")
+    return functools.partial(_functions[found], *map(int, settings)) if settings else _functions[found]
+
+
+def on_host(name: str, function: Callable, xs: list, like: int | None = None) -> torch.Tensor:
+    if compiling():
+        return _operation(name, xs, like)
+    if any(map(_private.is_wrapped, xs)):
+        return _Transformed.apply(name, like, *xs)
+    if any(map(_private.is_traced, xs)):
+        return _operation(name, xs, like)
+    return _called(name, xs)
+
+
+def _called(name: str, xs) -> torch.Tensor:
+    return convert(_function(name)(*map(to_numpy, xs)), dtype_name(xs[0]), xs[0])
+
+
+@torch.library.custom_op("gradops::on_host", mutates_args=(), schema="(str name, Tensor[] xs, int? like) -> Tensor")
+def _operation(name: str, xs: list[torch.Tensor], like: int | None) -> torch.Tensor:
+    return _called(name, xs)
+
+
+@_operation.register_fake
+def _(name: str, xs: list[torch.Tensor], like: int | None) -> torch.Tensor:
+    if like is None:
+        return xs[0].new_empty(torch.broadcast_shapes(*[x.shape for x in xs]))
+    lead = torch.broadcast_shapes(*[x.shape[:-2] for x in xs])
+    return xs[0].new_empty((*lead, *xs[like].shape[-2:]))
+
+
+class _Transformed(torch.autograd.Function):
+    """The call for tensors of torch.func's transformations, which take their layers off; its derivative is the op's."""
+
+    @staticmethod
+    def forward(name, like, *xs):
+        return on_host(name, _function(name), list(xs), like)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_non_differentiable(output)
+
+    @staticmethod
+    def backward(ctx, upstream):
+        return (None,) * len(ctx.needs_input_grad)
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        return None
+
+    @staticmethod
+    def vmap(info, in_dims, name, like, *xs):
+        """The batch is the first dimension, before ones that give all the same rank."""
+        dims = in_dims[2:]
+        rank = max(x.ndim - (d is not None) for x, d in zip(xs, dims))
+        first = [x if d is None else x.movedim(d, 0) for x, d in zip(xs, dims)]
+        aligned = [
+            x if d is None else x.reshape(x.shape[0], *[1] * (rank + 1 - x.ndim), *x.shape[1:])
+            for x, d in zip(first, dims)
+        ]
+        return on_host(name, _function(name), aligned, like), 0

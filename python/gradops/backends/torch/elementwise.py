@@ -6,7 +6,7 @@ from functools import partial
 
 import torch
 
-from .. import _formulas
+from .. import _shared
 from . import transforms
 from .base import arithmetic, counting, floating, floating_arithmetic, floats, has_values
 
@@ -167,8 +167,8 @@ def _bessel(function, near_0):
     return kernel
 
 
-i0 = _bessel(torch.special.i0, lambda x: _formulas.power_series(torch.square(x), _formulas.I0))
-i1 = _bessel(torch.special.i1, lambda x: x * _formulas.power_series(torch.square(x), _formulas.I1_OVER_X))
+i0 = _bessel(torch.special.i0, lambda x: _shared.power_series(torch.square(x), _shared.I0))
+i1 = _bessel(torch.special.i1, lambda x: x * _shared.power_series(torch.square(x), _shared.I1_OVER_X))
 
 
 @floating_arithmetic
@@ -181,8 +181,8 @@ def ldexp(x1, x2):
     x = floats(torch.as_tensor(x1, device=x2.device))
     if x.dtype.itemsize < 4:
         return ldexp(x.float(), x2).to(x.dtype)
-    bound = _formulas.EXPONENTS["float32" if x.dtype is torch.float32 else "float64"]
-    for part in _formulas.thirds(torch.clamp(x2.to(torch.int64), -bound, bound)):
+    bound = _shared.EXPONENTS["float32" if x.dtype is torch.float32 else "float64"]
+    for part in _shared.thirds(torch.clamp(x2.to(torch.int64), -bound, bound)):
         x = x * torch.exp2(part.to(x.dtype))
     return x
 
@@ -200,4 +200,4 @@ def polygamma(x, n):
     inner = torch.where(far, 1.0, x)
     # torch.polygamma(1) is right to nine digits only
     y = torch.special.zeta(2.0, inner) if n == 1 else torch.polygamma(n, inner)
-    return torch.where(far, _formulas.polygamma_far(torch.where(far, x, 1.0), n), y)
+    return torch.where(far, _shared.polygamma_far(torch.where(far, x, 1.0), n), y)

@@ -2,12 +2,12 @@
 
 import torch
 
-from .. import _matrices
+from .. import _shared
 from .base import cast, dtype_name, floats, promoted
 from .reductions import product_by_halves
 
-_matrix = _matrices.in_full_precision(floats, cast, dtype_name)
-_system = _matrices.system_in_full_precision(floats, promoted, cast, dtype_name)
+_matrix = _shared.in_full_precision(floats, cast, dtype_name)
+_system = _shared.system_in_full_precision(floats, promoted, cast, dtype_name)
 
 
 def _holds(condition) -> bool:
@@ -30,13 +30,13 @@ def _symmetric(x):
     difference = x - x.mH
     if x.numel():
         with torch.no_grad():
-            allowed = _matrices.ASYMMETRY * x.abs().amax((-2, -1))
-            _refuse((difference.abs().amax((-2, -1)) > allowed).any(), _matrices.NOT_SYMMETRIC)
+            allowed = _shared.ASYMMETRY * x.abs().amax((-2, -1))
+            _refuse((difference.abs().amax((-2, -1)) > allowed).any(), _shared.NOT_SYMMETRIC)
     return x - difference / 2
 
 
 def _finite(x):
-    _refuse(~torch.isfinite(x.detach()).all(), _matrices.NOT_FINITE)
+    _refuse(~torch.isfinite(x.detach()).all(), _shared.NOT_FINITE)
     return x
 
 
@@ -46,7 +46,7 @@ def cholesky(x, upper=False):
     try:
         return torch.linalg.cholesky(x, upper=upper)
     except torch.linalg.LinAlgError:
-        raise ValueError(_matrices.NOT_POSITIVE_DEFINITE) from None
+        raise ValueError(_shared.NOT_POSITIVE_DEFINITE) from None
 
 
 @_matrix
@@ -82,7 +82,7 @@ def inv(x):
     try:
         return torch.linalg.inv(x)
     except torch.linalg.LinAlgError:
-        raise ValueError(_matrices.SINGULAR) from None
+        raise ValueError(_shared.SINGULAR) from None
 
 
 @_matrix
@@ -102,12 +102,12 @@ def solve(a, b):
     try:
         return torch.linalg.solve(a, b)
     except torch.linalg.LinAlgError:
-        raise ValueError(_matrices.SINGULAR) from None
+        raise ValueError(_shared.SINGULAR) from None
 
 
 @_system
 def solve_triangular(a, b, lower=False):
-    _refuse((a.detach().diagonal(dim1=-2, dim2=-1) == 0).any(), _matrices.SINGULAR)
+    _refuse((a.detach().diagonal(dim1=-2, dim2=-1) == 0).any(), _shared.SINGULAR)
     return torch.linalg.solve_triangular(a, b, upper=not lower)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import config, functional, ops
-from ...backends._matrices import NOT_POSITIVE_DEFINITE
+from ...backends._shared import NOT_POSITIVE_DEFINITE
 from ...inference import transforms
 from ...inference.fits import Fit, free, polished
 from ...inference.likelihood import Likelihood

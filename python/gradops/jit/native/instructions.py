@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ... import _scipy
-from ...backends.numpy.nn import log_softmax, softmax
-from ...backends.numpy.reductions import logsumexp
+from ...backends.numpy.reductions import log_softmax, logsumexp, softmax
 
 # Instructions on whole numbers, which stand in memory as the 64 bits of an int64.
 #

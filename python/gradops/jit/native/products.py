@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...autodiff.rules.products import axes_of_product, explicit
+from ...autodiff.rules.reductions import axes_of_product, explicit
 from .code import BOOL, FLOATS
 from .instructions import WHOLES
 from .lowering import Lowering

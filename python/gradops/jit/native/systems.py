@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ...backends import _matrices
+from ...backends import _shared
 from .code import FLOATS, Code, NotNative
 from .lowering import Lowering
 from .registry import rule
@@ -146,7 +146,7 @@ def _factor(numbers: _Numbers, a: np.ndarray) -> np.ndarray:
     """The lower Cholesky factor of a matrix, whose asymmetries are averaged out where they are of rounding."""
     n, code = len(a), numbers.code
     half, zero = code.constant(0.5), code.constant(0.0)
-    allowed = numbers.multiply(numbers.largest(a), code.constant(_matrices.ASYMMETRY))
+    allowed = numbers.multiply(numbers.largest(a), code.constant(_shared.ASYMMETRY))
     a, out = a.copy(), np.full((n, n), zero)
     for j in range(n):
         for i in range(j + 1, n):
@@ -185,7 +185,7 @@ def _substituted(numbers: _Numbers, a: np.ndarray, b: np.ndarray, order: list[in
 
 
 def _for_each_system(solved: Callable, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    is_vector = _matrices.is_vector(a, b)
+    is_vector = _shared.is_vector(a, b)
     b = b[..., None] if is_vector else b
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (np.broadcast_to(x, batch + x.shape[-2:]) for x in (a, b))
