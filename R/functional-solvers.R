@@ -209,10 +209,10 @@ least <- function(name, f, found, start, lower, upper, noted, sign = NULL, call 
   solved("least", f, found, ends[[1]], ends[[2]], ends[[3]], noted$tensor, sign %||% 1, name, call = call)
 }
 
-# The result of a solver of `gradops.interop.r.solvers` for a function and, where values are known, what R's found.
+# The result of a solver of `gradops.interop.r.stats` for a function and, where values are known, what R's found.
 solved <- function(solver, f, found, ..., call = parent.frame()) {
   f <- callback(differentiated(f, new.env()))
-  call_core(paste0("interop.r.solvers.", solver), f, if (!is.null(found)) operand(unname(found)), ..., .call = call)
+  call_core(paste0("interop.r.stats.", solver), f, if (!is.null(found)) operand(unname(found)), ..., .call = call)
 }
 
 # `hessian` is an argument of the solvers.

@@ -258,7 +258,7 @@ eigen_tensor <- function(x, symmetric, only.values = FALSE, EISPACK = FALSE) {
     values <- known_values(x) %||% needs_values("`eigen()`", "Say `symmetric = TRUE` or `FALSE`.")
     symmetric <- isSymmetric(unname(values))
   }
-  parts <- several(call_core("interop.r.matrices.eigen", operand(x), symmetric))
+  parts <- several(call_core("interop.r.stats.eigen", operand(x), symmetric))
   structure(list(values = parts[[1]], vectors = if (!only.values) parts[[2]]), class = "eigen")
 }
 

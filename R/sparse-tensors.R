@@ -140,14 +140,14 @@ solve_by_sparse <- function(a, b, ...) {
   if (missing(b)) b <- base::diag(a$dim[1L])
   b <- dense_of_sparse(b)
   call_core(
-    "interop.r.matrices.sparse_solve", operand(a$value), array_of(a$row), array_of(a$column), a$dim[1L], operand(b)
+    "interop.r.stats.sparse_solve", operand(a$value), array_of(a$row), array_of(a$column), a$dim[1L], operand(b)
   )
 }
 
 # Of a symmetric positive definite matrix.
 determinant_sparse <- function(x, logarithm = TRUE, ...) {
   modulus <- call_core(
-    "interop.r.matrices.sparse_log_determinant", operand(x$value), array_of(x$row), array_of(x$column), x$dim[1L]
+    "interop.r.stats.sparse_log_determinant", operand(x$value), array_of(x$row), array_of(x$column), x$dim[1L]
   )
   if (!logarithm) modulus <- exp(modulus)
   attr(modulus, "logarithm") <- logarithm

@@ -47,7 +47,7 @@ dist_tensor <- function(x, method = "euclidean", diag = FALSE, upper = FALSE, p 
     unsupported("method", said, meant(method, methods))
   }
   x <- as_column(x)
-  distance <- call_core("interop.r.matrices.distances", x, methods[found], p)
+  distance <- call_core("interop.r.stats.distances", x, methods[found], p)
   attr(distance, "gradops_dist") <- nrow(x)
   distance
 }
@@ -60,5 +60,5 @@ distance_matrix <- function(x) {
 mahalanobis_tensor <- function(x, center, cov, inverted = FALSE, ...) {
   if (is_vector(x)) x <- fill(x, c(1L, length(x)))
   if (isS4(cov)) cov <- as.matrix(cov)
-  call_core("interop.r.matrices.mahalanobis", operand(x), operand(center), operand(cov), inverted)
+  call_core("interop.r.stats.mahalanobis", operand(x), operand(center), operand(cov), inverted)
 }

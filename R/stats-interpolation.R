@@ -74,7 +74,7 @@ knots_of <- function(x, y, call = parent.frame()) {
 }
 
 linear_pieces <- function(x, y, v, steps, f, yleft, yright) {
-  call_core("interop.r.splines.lines", operand(x), operand(y), operand(v), steps, f, operand(yleft), operand(yright))
+  call_core("interop.r.stats.lines", operand(x), operand(y), operand(v), steps, f, operand(yleft), operand(yright))
 }
 
 # A closure of stats whose argument may be a tensor; what its environment holds stays where it is.
@@ -136,7 +136,7 @@ splinefun_tensor <- function(x, y, method) {
   } else if (method == "hyman" && is.unsorted(known) && is.unsorted(-known)) {
     unsupported("y", "must be increasing or decreasing.", call = rlang::caller_env())
   }
-  slopes <- call_core("interop.r.splines.slopes", operand(x), operand(y), method)
+  slopes <- call_core("interop.r.stats.slopes", operand(x), operand(y), method)
   beyond <- switch(method, periodic = , natural = method, "cubic")
   if (method == "monoH.FC") {
     function(x, deriv = 0L, extrapol = c("linear", "cubic")) {
@@ -153,6 +153,6 @@ cubic_pieces <- function(x, y, m, v, deriv = 0L, beyond = "cubic") {
     unsupported("deriv", "must be 0, 1, 2 or 3.")
   }
   call_core(
-    "interop.r.splines.at", operand(flat(x)), operand(flat(y)), operand(flat(m)), operand(v), deriv, beyond
+    "interop.r.stats.at", operand(flat(x)), operand(flat(y)), operand(flat(m)), operand(v), deriv, beyond
   )
 }

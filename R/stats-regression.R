@@ -36,7 +36,7 @@ NULL
 qr_coef_tensor <- function(qr, y) {
   factors <- factors_of(qr, y)
   order <- if (is.unsorted(qr$pivot)) as.list(order(qr$pivot))
-  found <- call_core("interop.r.matrices.coefficients", operand(factors$q), operand(factors$r), operand(y), order)
+  found <- call_core("interop.r.stats.coefficients", operand(factors$q), operand(factors$r), operand(y), order)
   if (length(dim(y)) < 2L && !is.null(colnames(factors$r))) {
     names(found) <- colnames(factors$r)[order(qr$pivot)]
   }
@@ -44,7 +44,7 @@ qr_coef_tensor <- function(qr, y) {
 }
 
 qr_fitted_tensor <- function(qr, y, k = qr$rank) {
-  call_core("interop.r.matrices.fitted", operand(factors_of(qr, y)$q), operand(y), k)
+  call_core("interop.r.stats.fitted", operand(factors_of(qr, y)$q), operand(y), k)
 }
 
 qr_resid_tensor <- function(qr, y) {

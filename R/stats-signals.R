@@ -57,7 +57,7 @@ convolve_tensor <- function(x, y, conj = TRUE, type = c("circular", "open", "fil
     lengths <- sprintf("%d, in a circular convolution; got %d.", length(x), length(y))
     unsupported("y", paste("must be as long as `x`,", lengths))
   }
-  call_core("interop.r.signals.convolve", operand(x), operand(y), isTRUE(conj), type)
+  call_core("interop.r.stats.convolve", operand(x), operand(y), isTRUE(conj), type)
 }
 
 #' @rdname tensor_signals
@@ -84,11 +84,11 @@ filter_tensor <- function(x, filter, method = c("convolution", "recursive"), sid
     if (!is.null(init) && length(init) != p) {
       unsupported("init", sprintf("must have as many elements as `filter`, %d; got %d.", p, length(init)))
     }
-    call_core("interop.r.signals.recursive", operand(x), operand(filter), operand(init))
+    call_core("interop.r.stats.recursive", operand(x), operand(filter), operand(init))
   } else {
     if (p > n) unsupported("filter", sprintf("is longer than the series: %d and %d.", p, n))
     ahead <- if (sides == 2) p %/% 2L else 0L
-    call_core("interop.r.signals.moving", operand(x), operand(filter), ahead, isTRUE(circular))
+    call_core("interop.r.stats.moving", operand(x), operand(filter), ahead, isTRUE(circular))
   }
   with_time(value, time_of(x))
 }
@@ -99,7 +99,7 @@ embed_tensor <- function(x, dimension = 1) {
   if (dimension < 1 || dimension > n) {
     unsupported("dimension", sprintf("must be from 1 to %d; got %s.", n, format(dimension)))
   }
-  call_core("interop.r.signals.embed", x, dimension)
+  call_core("interop.r.stats.embed", x, dimension)
 }
 
 #' @rdname tensor_signals
@@ -109,5 +109,5 @@ toeplitz <- function(x, r = NULL, symmetric = is.null(r)) {
 }
 
 toeplitz_tensor <- function(x, r = NULL, symmetric = is.null(r)) {
-  call_core("interop.r.signals.toeplitz", operand(x), if (!symmetric) operand(r))
+  call_core("interop.r.stats.toeplitz", operand(x), if (!symmetric) operand(r))
 }

@@ -61,7 +61,7 @@ weighted_mean_tensor <- function(x, w, ..., na.rm = FALSE) {
   if (length(w) != length(x)) {
     unsupported("w", sprintf("must have as many elements as `x`; got %d for %d.", length(w), length(x)))
   }
-  call_core("interop.r.summaries.weighted_mean", operand(x), operand(w), na.rm)
+  call_core("interop.r.stats.weighted_mean", operand(x), operand(w), na.rm)
 }
 
 median_tensor <- function(x, na.rm = FALSE, ...) {
@@ -76,21 +76,21 @@ quantile_tensor <- function(x, probs = seq(0, 1, 0.25), na.rm = FALSE, names = T
   if (anyNA(probs) || any(probs < 0 | probs > 1)) {
     unsupported("probs", "must be from 0 to 1.")
   }
-  value <- call_core("interop.r.summaries.quantile", operand(x), list(`<R>` = array_of(probs)), type, na.rm)
+  value <- call_core("interop.r.stats.quantile", operand(x), list(`<R>` = array_of(probs)), type, na.rm)
   if (names) with_names(value, paste0(format(100 * probs, trim = TRUE, digits = 7), "%")) else value
 }
 
 var_tensor <- function(x, y = NULL, na.rm = FALSE, use) {
   if (na.rm) {
     if (!is.null(y) || length(dim(x)) > 1L) unsupported("na.rm", "must be FALSE for matrices and pairs of tensors.")
-    return(call_core("interop.r.summaries.variance", operand(x)))
+    return(call_core("interop.r.stats.variance", operand(x)))
   }
   cov_tensor(x, y, if (missing(use)) "everything" else use)
 }
 
 cov_tensor <- function(x, y = NULL, use = "everything", method = c("pearson", "kendall", "spearman")) {
   check_pearson(use, method)
-  call_core("interop.r.summaries.covariance", operand(x), operand(y))
+  call_core("interop.r.stats.covariance", operand(x), operand(y))
 }
 
 cor_tensor <- function(x, y = NULL, use = "everything", method = c("pearson", "kendall", "spearman")) {
@@ -98,11 +98,11 @@ cor_tensor <- function(x, y = NULL, use = "everything", method = c("pearson", "k
   if (is_vector(x) && is.null(y)) {
     unsupported("y", "is needed where `x` is a vector.")
   }
-  call_core("interop.r.summaries.covariance", operand(x), operand(y), TRUE)
+  call_core("interop.r.stats.covariance", operand(x), operand(y), TRUE)
 }
 
 cov2cor_tensor <- function(V) {
-  call_core("interop.r.summaries.cov2cor", operand(V))
+  call_core("interop.r.stats.cov2cor", operand(V))
 }
 
 is_vector <- function(x) {
@@ -119,7 +119,7 @@ check_pearson <- function(use, method, call = parent.frame()) {
 }
 
 sd_tensor <- function(x, na.rm = FALSE) {
-  call_core("interop.r.summaries.deviation", operand(x), na.rm)
+  call_core("interop.r.stats.deviation", operand(x), na.rm)
 }
 
 over <- function(op, nan_op, rows) {
@@ -161,5 +161,5 @@ extremes <- function(parts, op, na.rm) {
 }
 
 scale_tensor <- function(x, center = TRUE, scale = TRUE) {
-  call_core("interop.r.summaries.scaled", operand(x), operand(center), operand(scale))
+  call_core("interop.r.stats.scaled", operand(x), operand(center), operand(scale))
 }

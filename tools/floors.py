@@ -33,7 +33,6 @@ FLOORS = [  # from the ground up; a module imports from lower floors, and from i
     ("interop",),
 ]
 LATE = {  # which import a library, once a tensor of it is met
-    ("interop.r.host", "interop.r.host_torch"),
     ("ops._symbolic", "ops._keras"),
 }
 MEANING = {

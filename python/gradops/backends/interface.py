@@ -241,7 +241,7 @@ class Backend(_Contract):
         """A call of ``program`` on the arrays of traced tensors, as an operation of the trace.
 
         Args:
-            program: a function of NumPy arrays to a list of them, a ``gradops.interop.r.host._Program``.
+            program: a function of another language, of NumPy arrays to a list: see ``gradops.interop.r.host``.
         """
         return None
 

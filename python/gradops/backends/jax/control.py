@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from ._private import CALLBACK_LOGGER
 
 no_value = (
     jax.errors.ConcretizationTypeError,
@@ -67,3 +71,23 @@ def on_host(name: str, function: Callable, xs: list, like: int | None = None) ->
         xs = [jnp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in xs]
         shape = xs[like].shape
     return jax.pure_callback(call, jax.ShapeDtypeStruct(shape, dtype), *xs, vmap_method="broadcast_all")
+
+
+# Functions of another language: calls back from transformations and programs ------------------------------------------
+
+
+def call_back(program, tensors: list) -> list | None:
+    if not any(isinstance(t, jax.core.Tracer) for t in tensors):
+        return None
+    _quieten(logging.getLogger(CALLBACK_LOGGER))
+    tensors = [jax.lax.stop_gradient(t) for t in tensors]  # the derivative is the custom one's
+    program.foresee([t.shape for t in tensors], [t.dtype.name for t in tensors])
+    program.dtypes = [jax.dtypes.canonicalize_dtype(name).name for name in program.dtypes]
+    results = [jax.ShapeDtypeStruct(shape, name) for shape, name in zip(program.shapes, program.dtypes)]
+    return list(jax.pure_callback(program.cast, tuple(results), *tensors, vmap_method="sequential"))
+
+
+@functools.cache
+def _quieten(logger: logging.Logger) -> None:
+    """Have JAX not print the tracebacks of errors that it also raises."""
+    logger.addFilter(lambda record: not (record.exc_info and getattr(record.exc_info[1], "gradops_callback", False)))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
+from ...errors import BackendError
 from . import closures
 
 
@@ -88,3 +89,25 @@ def on_host(name: str, function: Callable, xs: list, like: int | None = None) ->
         lead = functools.reduce(tf.broadcast_static_shape, [x.shape[:-2] for x in xs])
         result.set_shape(lead + xs[like].shape[-2:])
     return result
+
+
+# Functions of another language: calls back from graphs ----------------------------------------------------------------
+
+
+def call_back(program, tensors: list) -> list | None:
+    if not any(tf.is_tensor(t) and not hasattr(t, "numpy") for t in tensors):
+        return None
+    tensors = [tf.convert_to_tensor(t) for t in tensors]
+    if any(t.shape.rank is None for t in tensors):
+        raise BackendError(f"{program.host.name} needs tensors of known rank in a TensorFlow graph.")
+    names = [t.dtype.name for t in tensors]
+    program.foresee([tuple(2 if size is None else size for size in t.shape) for t in tensors], names)
+    if program.host.shape is None and any(None in t.shape for t in tensors):
+        first = program.shapes
+        program.foresee([tuple(3 if size is None else size for size in t.shape) for t in tensors], names)
+        program.shapes = [tuple(a if a == b else None for a, b in zip(s, t)) for s, t in zip(first, program.shapes)]
+    kinds = [tf.as_dtype(name) for name in program.dtypes]
+    results = tf.numpy_function(lambda *arrays: program.cast(*arrays), tensors, kinds)
+    for result, shape in zip(results, program.shapes):
+        result.set_shape(shape)
+    return list(results)

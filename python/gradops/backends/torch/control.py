@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import weakref
 from collections.abc import Callable
 
 import torch
@@ -114,3 +116,62 @@ class _Transformed(torch.autograd.Function):
             for x, d in zip(first, dims)
         ]
         return on_host(name, _function(name), aligned, like), 0
+
+
+# Functions of another language: calls back from transforms and traced graphs ------------------------------------------
+
+
+def call_back(program, tensors: list) -> list | None:
+    if any(isinstance(t, torch.Tensor) and _private.is_wrapped(t) for t in tensors):
+        return list(_Call.apply(program, *map(torch.as_tensor, tensors)))
+    if _private.graph_in_progress() is not None:
+        return _recorded(program, list(map(torch.as_tensor, tensors)))
+    return None
+
+
+class _Call(torch.autograd.Function):
+    """The call for tensors of torch.func's transforms, which take their layers off; under vmap one by one."""
+
+    @staticmethod
+    def forward(program, *tensors):
+        return tuple(_converted(program, program(*tensors), tensors))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_non_differentiable(*output)
+
+    @staticmethod
+    def backward(ctx, *upstreams):
+        return (None,) * len(ctx.needs_input_grad)
+
+    @staticmethod
+    def vmap(info, in_dims, program, *tensors):
+        rows = [
+            _Call.apply(program, *[t if d is None else t.select(d, i) for t, d in zip(tensors, in_dims[1:])])
+            for i in range(info.batch_size)
+        ]
+        return tuple(map(torch.stack, zip(*rows))), (0,) * len(rows[0])
+
+
+_programs: dict = {}
+_numbers = itertools.count()
+
+
+def _recorded(program, tensors: list) -> list:
+    """The call as an operation of the graph that ``make_fx`` records."""
+    with _private.untraced():
+        program(*tensors)
+    number = next(_numbers)
+    _programs[number] = program
+    weakref.finalize(program.host, _programs.pop, number, None)
+    return _foreign(number, tensors)
+
+
+@torch.library.custom_op("gradops::host", mutates_args=(), schema="(int number, Tensor[] tensors) -> Tensor[]")
+def _foreign(number: int, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    program = _programs[number]
+    return _converted(program, program.cast(*tensors), tensors)
+
+
+def _converted(program, results, tensors) -> list:
+    return [convert(value, dtype, tensors[0]) for value, dtype in zip(results, program.dtypes)]

@@ -45,9 +45,8 @@ from .calls import (
 )
 from .code_comparisons import decided, if_known, is_recorded, keeps, placed
 from .errors import CallbackError, Failure
-from .extend import check_extended_op, extended_op
 from .functional import compiled, curvature, derivative, gradient, objective, on_engine, on_shards, sparse
-from .functions import as_numpy, as_r, call_in_thread, r_function
+from .functions import as_numpy, as_r, call_in_thread, check_extended_op, extended_op, r_function
 from .jit import direct, pair
 from .lazy import assembled, floats_of_scalars, lasts, part, scalar_names, scalars, takes_scalars, write_scalars
 from .likelihoods import free_start, likelihood, transform

@@ -214,7 +214,3 @@ def _made_up(shape: tuple, name: str) -> np.ndarray:
 def _now(backend, program: _Program, tensors: list) -> list:
     like = next(_own(backend, tensors), None)
     return [backend.convert(value, dtype, like) for value, dtype in zip(program(*tensors), program.dtypes)]
-
-
-for _library in ("torch", "tensorflow", "jax", "traced"):
-    backends.joins(_library, f"{__package__}.host_{_library}")

@@ -12,7 +12,7 @@ import gradops
 from ... import _source, ops
 from ...annotations import kind_of
 from ...ops._dispatch import registry
-from . import missing_values, values
+from . import code_comparisons, values
 from .errors import Failure
 
 # Results that are positions: all of them (None), or those of a tuple, by an expression of the arguments.
@@ -105,10 +105,10 @@ def op(name: str) -> Callable:
     lines, call = [], []
     for name_ in tensors if name.startswith("bitwise_") else _WHOLE.get(name, ()):
         lines.append(f"{name_} = whole({name_})")
-    lines += [f"if {_may_be_missing(n)}: truth({n}, {n!r})" for n in missing_values.TRUTHS.get(name, ())]
+    lines += [f"if {_may_be_missing(n)}: truth({n}, {n!r})" for n in code_comparisons.TRUTHS.get(name, ())]
     if name == "while_loop":
         lines.append("cond = deciding(cond)")
-    into, dtype = missing_values.INTO.get(name, ((), ""))
+    into, dtype = code_comparisons.INTO.get(name, ((), ""))
     lines += [f"given_{name_} = {name_}" for name_ in into]
     if others:
         lines.append(f"if {_any_container(others)}: {_listed(others)} = from_r(({_listed(others)}))")
@@ -130,7 +130,7 @@ def op(name: str) -> Callable:
     lines.append(f"return {result}")
     signature = [*found, "zero_indexed=False"] if has_positions(name, function) else found
     source = _TEMPLATE.format(signature=", ".join(signature), body="\n".join(f"        {line}" for line in lines))
-    scope = {**vars(values), **vars(missing_values), "Failure": Failure, "_function": function}
+    scope = {**vars(values), **vars(code_comparisons), "Failure": Failure, "_function": function}
     return _source.function(source, "call", f"op {name} for R", scope)
 
 

@@ -1,7 +1,10 @@
-"""R inside Python, through rpy2.
+"""R inside Python, through rpy2: calls on R's thread, and values both ways.
 
 Where nothing has started R yet it is started on a thread of its own, which serves all others; where the
 program has started it (``import rpy2.robjects`` does), R's thread is the main one.
+
+R's vectors, matrices and arrays are NumPy views of R's memory: column-major, read-only, and keeping the R
+object. An array that came as such a view goes back as that object; others are copied once, into R's memory.
 """
 
 from __future__ import annotations
@@ -14,8 +17,208 @@ import threading
 import warnings
 from typing import Any
 
-from ...errors import BackendError, RError
-from . import reticulate, rpy2_values, threads
+import numpy as np
+
+from ...errors import ArgumentTypeError, BackendError, RError, TypeOf
+from . import reticulate, threads, values
+
+_NA = -(2**31)
+_MODES = {"f": "double", "i": "integer", "b": "logical"}
+
+
+class _Memory:
+    """The memory of an R vector, which NumPy's views keep.
+
+    By its address: rpy2's ``memoryview()`` loses a reference to None each time, which ends Python before 3.12.
+    """
+
+    def __init__(self, vector, shape: tuple, writable: bool = False):
+        dtype = np.dtype(np.float64 if isinstance(vector, _rinterface().FloatSexpVector) else np.int32)
+        self.vector = vector
+        self.__array_interface__: dict[str, Any] = {
+            "version": 3,
+            "data": (_address(vector), not writable),
+            "typestr": dtype.str,
+            "shape": shape,
+            "strides": _strides(shape, dtype.itemsize),
+        }
+
+    def __del__(self, drop=threads.drop):
+        drop(self.vector)
+
+
+def _address(vector) -> int:
+    beginning = np.frombuffer(vector.__array_interface__["data"], np.uint8)
+    return beginning.__array_interface__["data"][0]
+
+
+def _strides(shape: tuple, size: int) -> tuple:
+    strides = []
+    for extent in shape:
+        strides.append(size)
+        size *= extent
+    return tuple(strides)
+
+
+def _rinterface():
+    import rpy2.rinterface
+
+    return rpy2.rinterface
+
+
+def _in_r(name: str):
+    return _rinterface().baseenv[name]
+
+
+# From R ---------------------------------------------------------------------------------------------------------------
+
+
+def from_r(value) -> Any:
+    """NumPy views of vectors and arrays, numbers of those of length one without a dim, text, lists, dicts, None.
+
+    A list with names is a dict, so a data frame is a dict of its columns. NA of integers and logicals is NaN.
+    Functions, environments and the like stay R objects.
+    """
+    r = _rinterface()
+    if isinstance(value, r.NULLType):
+        return None
+    if isinstance(value, r.StrSexpVector):
+        texts = [None if text is r.NA_Character else str(text) for text in value]
+        return texts[0] if len(texts) == 1 else texts
+    if isinstance(value, r.ListSexpVector):
+        names = value.names
+        items = [from_r(item) for item in value]
+        return items if isinstance(names, r.NULLType) else dict(zip(map(str, names), items))
+    if isinstance(value, r.ComplexSexpVector):
+        return np.asarray(_real(_in_r("Re")(value)) + 1j * _real(_in_r("Im")(value)))[()]
+    if isinstance(value, (r.FloatSexpVector, r.IntSexpVector, r.BoolSexpVector)):
+        return _real(value)
+    return value
+
+
+def _real(vector):
+    r = _rinterface()
+    shape = _shape(vector)
+    if 0 in shape:
+        array = np.empty(shape, np.float64 if isinstance(vector, r.FloatSexpVector) else np.int32)
+    else:
+        array = np.asarray(_Memory(vector, shape))
+    if not isinstance(vector, r.FloatSexpVector) and (array == _NA).any():
+        array = np.where(array == _NA, np.nan, array)
+    elif isinstance(vector, r.BoolSexpVector):
+        array = array.astype(bool)
+    return array if shape else array[()].item()
+
+
+def _shape(vector) -> tuple:
+    try:
+        return tuple(vector.do_slot("dim"))
+    except LookupError:
+        return () if len(vector) == 1 else (len(vector),)
+
+
+# To R -----------------------------------------------------------------------------------------------------------------
+
+
+def as_r(value):
+    """An R object of a Python value.
+
+    Numbers and text become vectors of length one, 1-dimensional arrays vectors (of length one with a dim, that
+    they be known from numbers), others arrays, lists of numbers or text vectors, other lists and dicts
+    lists, data frames of pandas, polars and their like R's, None ``NULL``.
+
+    Raises:
+        ArgumentTypeError: an object that R has no value for.
+    """
+    r = _rinterface()
+    if isinstance(value, r.Sexp):
+        return value
+    if value is None:
+        return r.NULL
+    if isinstance(value, (bool, np.bool_)):
+        return r.BoolSexpVector([bool(value)])
+    if isinstance(value, (int, np.integer)):
+        whole = _NA < value < 2**31
+        return r.IntSexpVector([int(value)]) if whole else r.FloatSexpVector([float(value)])
+    if isinstance(value, (float, np.floating)):
+        return r.FloatSexpVector([float(value)])
+    if isinstance(value, (complex, np.complexfloating)):
+        return r.ComplexSexpVector([complex(value)])
+    if isinstance(value, str):
+        return r.StrSexpVector([value])
+    if isinstance(value, dict):
+        found = r.ListSexpVector([as_r(item) for item in value.values()])
+        found.names = r.StrSexpVector(list(map(str, value)))
+        return found
+    if isinstance(value, (list, tuple)):
+        if value and all(isinstance(item, str) for item in value):
+            return r.StrSexpVector(list(value))
+        if value and all(isinstance(item, (bool, int, float, complex)) for item in value):
+            return _in_r("as.vector")(_array(np.asarray(value)))
+        return r.ListSexpVector([as_r(item) for item in value])
+    if isinstance(value, np.ndarray):
+        return _array(value)
+    if hasattr(value, "columns") and hasattr(value, "to_numpy"):
+        return _frame({str(name): value[name].to_numpy() for name in value.columns}, len(value))
+    raise ArgumentTypeError(
+        "an R function takes tensors, numbers, text, lists, dicts, data frames and R objects; got {value}.",
+        argument="f",
+        value=TypeOf(value),
+    )
+
+
+def _frame(columns: dict[str, np.ndarray], rows: int):
+    """R's data frame: vectors of numbers, logicals and text, missing text as NA."""
+    r = _rinterface()
+    frame = r.ListSexpVector([_column(column) for column in columns.values()])
+    frame.names = r.StrSexpVector(list(columns))
+    frame.do_slot_assign("row.names", r.IntSexpVector([_NA, -rows]))
+    frame.rclass = r.StrSexpVector(["data.frame"])
+    return frame
+
+
+def _column(column: np.ndarray):
+    if column.dtype.kind in "OUT":
+        r = _rinterface()
+        missing = [text is None or text != text or str(text) == "<NA>" for text in column]
+        if all(gone or isinstance(text, str) for gone, text in zip(missing, column)):
+            return r.StrSexpVector([r.NA_Character if gone else str(text) for gone, text in zip(missing, column)])
+        column = column.astype(np.float64)
+    return _in_r("as.vector")(_array(column))
+
+
+def _array(array: np.ndarray):
+    array = np.asarray(values.to_r(array))
+    memory = array.base
+    if isinstance(memory, _Memory) and _same(array, memory):
+        return memory.vector
+    r = _rinterface()
+    if array.dtype.kind == "c":
+        return _in_r("+")(_array(array.real), _in_r("*")(_array(array.imag), r.ComplexSexpVector([1j])))
+    mode = _MODES.get(array.dtype.kind)
+    if mode is None:
+        raise ArgumentTypeError(f"R has no arrays of dtype {array.dtype}.", argument="f")
+    count = r.FloatSexpVector([float(array.size)])
+    vector = _in_r("vector")(r.StrSexpVector([mode]), count)
+    if array.size:
+        np.copyto(np.asarray(_Memory(vector, array.shape, writable=True)), array, casting="unsafe")
+    plain = array.ndim == 0 or array.ndim == 1 and array.size != 1
+    return vector if plain else _in_r("dim<-")(vector, r.IntSexpVector(array.shape))
+
+
+def _same(array: np.ndarray, memory: _Memory) -> bool:
+    """True if a view is all of an R vector that has its shape as dim."""
+    interface = memory.__array_interface__
+    return (
+        array.__array_interface__["data"][0] == interface["data"][0]
+        and array.shape == interface["shape"]
+        and array.strides == interface["strides"]
+        and array.dtype.str == interface["typestr"]
+    )
+
+
+# R inside Python, through rpy2 ----------------------------------------------------------------------------------------
+
 
 threads.running_r.append("/rpy2/")
 _STACK = 1 << 26  # rpy2 turns R's own limit of the stack off
@@ -201,7 +404,7 @@ def call_r(f, args: tuple, kwargs: dict, raw: bool = False):
 
 def _call(f, args: tuple, kwargs: dict, raw: bool):
     rinterface = _rpy2("rpy2.rinterface")
-    arguments = rinterface.ListSexpVector([rpy2_values.as_r(value) for value in (*args, *kwargs.values())])
+    arguments = rinterface.ListSexpVector([as_r(value) for value in (*args, *kwargs.values())])
     if kwargs:
         arguments.names = rinterface.StrSexpVector([""] * len(args) + list(kwargs))
     result = _helpers["call"](f, arguments)
@@ -209,4 +412,4 @@ def _call(f, args: tuple, kwargs: dict, raw: bool):
     if "message" in found:
         raise RError(found["message"][0], call=found["call"][0], classes=tuple(found["class"]))
     value = found["value"]
-    return (value if raw else rpy2_values.from_r(_helpers["plain"](value))), list(found["warnings"])
+    return (value if raw else from_r(_helpers["plain"](value))), list(found["warnings"])

@@ -1,0 +1,431 @@
+"""R's functions of package stats on tensors: interpolation, summaries, matrices, distances, signals, series, solvers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ... import ops
+from ...errors import ArgumentError, ShapeError
+from ...ops import _checks
+from ...ops._compose import beside
+from ...scipy import _compiled, fft, signal
+from ...scipy._solving import Problem
+from ...scipy._tensors import floating, is_complex
+from ...scipy.integrate.quadratures import recorded
+from ...scipy.interpolate import CubicHermiteSpline
+from ...scipy.interpolate._shared import interval, real_with
+from ...scipy.interpolate.cubics import slopes_around, slopes_between
+from ...scipy.linalg import eigh, solve
+from ...scipy.linalg.matrices import toeplitz_of
+from ...scipy.optimize import minima, roots
+from ...scipy.sparse import csc_array
+from ...scipy.sparse import linalg as sparse_linalg
+from ...scipy.spatial.distance import pdist
+from .arrays import beside_each_other, flat
+
+
+def lines(x, y, v, steps: bool, f, left, right):
+    """At places between ascending knots a straight line, or with ``steps`` a step, which is ``f`` of the way up."""
+    x, y, v = _tensors(x=flat(x), y=flat(y), v=v)
+    last = int(x.shape[0]) - 1
+    piece = interval(x, v)
+    behind = ops.minimum(piece + 1, last)
+    start, low, high = (ops.take(z, i, 0) for z, i in ((x, piece), (y, piece), (y, behind)))
+    if steps:
+        inside = low if f == 0 else high if f == 1 else low * (1 - f) + high * f
+        inside = ops.where(v == x[last], y[last], ops.where(v == start, low, inside))
+    else:
+        inside = low + (high - low) * ((v - start) / (ops.take(x, behind, 0) - start))
+    inside = ops.where(v < x[0], beside(left, y), ops.where(v > x[last], beside(right, y), inside))
+    return ops.where(ops.isnan(v), math.nan, inside)
+
+
+def slopes(x, y, method: str):
+    """The slopes at ascending knots.
+
+    Args:
+        method: ``"fmm"``, whose third derivatives at the ends are those of the cubics through the four points there
+            (Forsythe, Malcolm and Moler 1977), ``"natural"``, ``"periodic"``, ``"monoH.FC"`` (Fritsch and Carlson
+            1980) or ``"hyman"`` (Hyman 1983).
+    """
+    x, y = _tensors(x=x, y=y)
+    n = int(x.shape[0])
+    if n == 1:
+        return ops.zeros_like(y)
+    steep = (y[1:] - y[:-1]) / (x[1:] - x[:-1])
+    if method == "periodic":
+        return slopes_around(x, y) if n > 2 else ops.zeros_like(y)
+    if n == 2:
+        return ops.concatenate([steep, steep], 0)
+    if method == "natural":
+        return slopes_between(x, y, [(2, None)] * 2)
+    if method == "monoH.FC":
+        return _between_zones(ops.concatenate([steep[:1], (steep[1:] + steep[:-1]) / 2, steep[-1:]], 0), steep)
+    third = [(0, None)] * 2 if n == 3 else [(3, 6 * _third(x[at], steep[at])) for at in (slice(4), slice(n - 4, n))]
+    found = slopes_between(x, y, third)
+    return _limited(found, steep) if method == "hyman" else found
+
+
+def _third(x, steep):
+    """The third divided difference of four points, by the first ones."""
+    second = (steep[1:3] - steep[:2]) / (x[2:] - x[:2])
+    return (second[1:] - second[:1]) / (x[3:] - x[:1])
+
+
+def _between_zones(m, steep):
+    """Slopes, piece by piece made so small that it is monotone."""
+
+    def step(here, piece):
+        s, following = piece
+        flat = s == 0
+        one = ops.where(flat, 1.0, s)
+        a, b = here / one, following / one
+        u, v = 2 * a + b - 3, a + 2 * b - 3
+        beyond = (u > 0) & (v > 0) & (a * (u + v) < u * u)
+        factor = ops.where(beyond, 3 / ops.sqrt(ops.where(beyond, a * a + b * b, 1.0)), 1.0)
+        factor = ops.where(flat, 0.0, factor)
+        return factor * following, factor * here
+
+    last, others = ops.scan(step, m[0], (steep, m[1:]))
+    return ops.concatenate([others, ops.expand_dims(last, 0)], 0)
+
+
+def _limited(m, steep):
+    """Slopes of the sign of the values', at most three times the smaller slope beside."""
+    before, behind = ops.concatenate([steep[:1], steep], 0), ops.concatenate([steep, steep[-1:]], 0)
+    most = 3 * ops.minimum(ops.abs(before), ops.abs(behind))
+    up = ops.where(before * behind > 0, behind, m) >= 0
+    return ops.where(up, ops.minimum(ops.maximum(m, 0.0), most), ops.maximum(ops.minimum(m, 0.0), -most))
+
+
+def at(x, y, m, v, order: float, beyond: str):
+    """The cubics, or derivatives of them, at places.
+
+    Args:
+        m: the slopes at the knots.
+        order: of the derivative, from 0 to 3.
+        beyond: on either side the cubics go on (``"cubic"``), or a straight line, from the knot on (``"linear"``) or,
+            to its left, with it (``"natural"``), or all again (``"periodic"``).
+    """
+    x, y, m, v = _tensors(x=x, y=y, m=m, v=v)
+    n, order = int(x.shape[0]), int(order)
+
+    def line(k: int):
+        return y[k] + m[k] * (v - x[k]) if order == 0 else (m[k] if order == 1 else 0 * m[k]) + 0 * v
+
+    if n == 1:
+        return line(0)
+    inside = CubicHermiteSpline(x, y, m)(v, order, "periodic" if beyond == "periodic" else True)
+    if beyond not in ("linear", "natural"):
+        return inside
+    left = v <= x[0] if beyond == "natural" else v < x[0]
+    return ops.where(left, line(0), ops.where(v >= x[n - 1], line(n - 1), inside))
+
+
+def _tensors(**given) -> list:
+    return real_with("splinefun", len(given), **given)
+
+
+# Summaries: variances divide by one less than their count, matrices are of columns ------------------------------------
+
+
+FUZZ = 4 * 2.0**-52
+CONTINUOUS = {4: (0, 1), 5: (0.5, 0.5), 6: (0, 0), 7: (1, 1), 8: (1 / 3, 1 / 3), 9: (3 / 8, 3 / 8)}
+"""Of the types of quantiles from 4 on: ``a`` and ``b`` of Hyndman and Fan (1996)."""
+
+
+def weighted_mean(x, w, na_rm: bool):
+    x, w = map(flat, beside_each_other(x, w))
+    if na_rm:
+        missing = ops.isnan(x)
+        x, w = (ops.where(missing, 0.0, v) for v in (x, w))
+    return ops.sum(x * w) / ops.sum(w)
+
+
+def quantile(x, probs, kind: float, na_rm: bool):
+    """The quantiles by one of the nine types, all of which weigh two neighbours in order."""
+    x = ops.sort(floating(flat(x))[0])
+    missing = ops.isnan(x)
+    n = ops.cast(ops.sum(ops.logical_not(missing)), "float64") if na_rm else float(x.shape[0])
+    probs = ops.cast(probs, "float64")
+    low, weight = _discrete(n, probs, kind) if kind <= 3 else _continuous(n, probs, *CONTINUOUS[int(kind)])
+
+    def at(place):
+        return ops.take(x, ops.cast(ops.clip(place, 1, n) - 1, "int64"), 0)
+
+    weight, first = beside(weight, x), at(low)
+    between = ops.where(weight == 0, first, first + weight * (at(low + 1) - first))  # an infinite one may weigh nothing
+    return between if na_rm else ops.where(ops.any(missing), math.nan, between)
+
+
+def _discrete(n, probs, kind: float):
+    place = n * probs - (0.5 if kind == 3 else 0.0)
+    low = ops.floor(place + FUZZ)
+    if kind == 3:
+        return low, ops.where((place != low) | (low % 2 == 1), 1.0, 0.0)
+    return low, ops.where(place > low, 1.0, 0.5 * (kind - 1))
+
+
+def _continuous(n, probs, a: float, b: float):
+    place = a + probs * (n + 1 - a - b)
+    low = ops.floor(place + FUZZ)
+    return low, ops.where(ops.abs(place - low) < FUZZ, 0.0, place - low)
+
+
+def variance(x):
+    """The variance of the elements that are not missing."""
+    return ops.nanvar(x) * _correction(x)
+
+
+def deviation(x, na_rm: bool):
+    """The square root of the variance, whose gradient is 0, not NaN, where all elements are equal."""
+    return (ops.nanstd if na_rm else ops.std)(x) * ops.sqrt(_correction(x, na_rm))
+
+
+def _correction(x, na_rm: bool = True):
+    n = ops.sum(ops.where(ops.isnan(x), 0.0, 1.0)) if na_rm else ops.sum(ops.ones_like(floating(x)[0]))
+    return n / (n - 1)
+
+
+def covariance(x, y=None, unit: bool = False):
+    """The covariances of columns; for two vectors a number.
+
+    Args:
+        unit: of columns of length 1, whose covariances are correlations.
+    """
+    given = [_vector_or_matrix(v) for v in (x, y) if v is not None]
+    vectors = all(len(v.shape) == 1 for v in given)
+    first = last = _centred(given[0], unit)
+    if len(given) > 1:
+        last = _centred(given[1], unit)
+    n = int(first.shape[0])
+    if n != last.shape[0]:
+        raise ShapeError(f"`x` and `y` must have equally many rows; got {n} and {last.shape[0]}.", argument="y")
+    value = ops.matmul(ops.transpose(first), last)
+    if not unit:
+        value = value / beside(max(n - 1, 0), value)
+    elif n == 0:
+        value = value / beside(0.0, value)  # NaN, for R's NA
+    return ops.reshape(value, ()) if vectors else value
+
+
+def _vector_or_matrix(x):
+    x = floating(x)[0]
+    return x if len(x.shape) == 2 else flat(x)
+
+
+def _centred(x, unit: bool):
+    x = ops.reshape(x, (-1, 1)) if len(x.shape) == 1 else x
+    x = x - ops.mean(x, 0, True)
+    return x / ops.sqrt(ops.sum(ops.square(x), 0, True)) if unit else x
+
+
+def cov2cor(V):
+    V = floating(V)[0]
+    unit = 1 / ops.sqrt(ops.diagonal(V))
+    found = V * ops.expand_dims(unit, 1) * ops.expand_dims(unit, 0)
+    return ops.where(np.eye(V.shape[0]) == 1, 1.0, found)
+
+
+def scaled(x, center, scale):
+    """Columns less their means, or ``center``, by their root mean squares, or ``scale``; False leaves either out."""
+    (x,) = floating(x)
+    x = ops.reshape(x, (-1, 1)) if len(x.shape) < 2 else x
+    if center is not False:
+        x = x - (ops.mean(x, 0) if center is True else _for_columns(center, x))
+    if scale is not False:
+        size = ops.sqrt(ops.sum(ops.square(x), 0) / max(1, int(x.shape[0]) - 1))
+        x = x / (size if scale is True else _for_columns(scale, x))
+    return x
+
+
+def _for_columns(value, x):
+    value = flat(floating(value)[0])
+    if value.shape[0] != x.shape[1]:
+        raise ArgumentError("`center` and `scale` must have one number for each column.", argument="center")
+    return beside(value, x)
+
+
+# Matrices, sparse ones among them, and distances ----------------------------------------------------------------------
+
+
+def eigen(x, symmetric: bool):
+    """Values in decreasing order, of a matrix that is not symmetric by their size, and vectors as columns."""
+    if symmetric:
+        return [ops.flip(part, -1) for part in eigh(x, check_finite=False)]
+    values, vectors = ops.eig(x)
+    order = ops.argsort(-ops.abs(ops.stop_gradient(values)))
+    parts = [ops.take(values, order, -1), ops.take(vectors, order, -1)]
+    known = _checks.known(values)
+    return parts if known is None or known.imag.any() else [ops.real(part) for part in parts]
+
+
+def distances(x, method: str, p: float):
+    """The distances of all pairs of rows: R's ``dist()``."""
+    if method == "minkowski":
+        return pdist(x, method, p=p)
+    if method != "canberra":
+        return pdist(x, {"maximum": "chebyshev", "manhattan": "cityblock"}.get(method, method))
+    (x,) = beside_each_other(x)
+    size = ops.abs(ops.stop_gradient(x))
+    total = sum(ops.take(size, rows, 0) for rows in np.triu_indices(x.shape[0], 1))
+    count = ops.sum(ops.cast(total > 0, ops.dtype(x)), 1)  # terms of 0 / 0 are left out, and the sum made up for them
+    return pdist(x, method) * (float(x.shape[1]) / count)
+
+
+def mahalanobis(x, center, cov, inverted: bool):
+    """The squared distances of rows; a ``center`` of False is 0."""
+    if center is not False:
+        x, center = beside_each_other(x, center)
+        x = x - flat(center)
+    x, cov = beside_each_other(x, cov)
+    cov = ops.reshape(cov, (1, 1)) if len(cov.shape) < 2 else cov
+    weighed = ops.matmul(x, cov) if inverted else ops.transpose(solve(cov, ops.transpose(x), check_finite=False))
+    return ops.sum(x * weighed, 1)
+
+
+def coefficients(q, r, y, order):
+    """The coefficients of least squares by a decomposition, whose columns are in an ``order``."""
+    q, r, y = beside_each_other(q, r, y)
+    found = ops.solve_triangular(r, ops.matmul(ops.transpose(q), _columns(y)), lower=False)
+    return _as(y, found if order is None else ops.take(found, [int(i) - 1 for i in order], 0))
+
+
+def fitted(q, y, k: float):
+    """The projection of ``y`` on the first columns of ``q``."""
+    q, y = beside_each_other(q, y)
+    q = q[:, : int(k)]
+    return _as(y, ops.matmul(q, ops.matmul(ops.transpose(q), _columns(y))))
+
+
+def _columns(y):
+    return y if len(y.shape) > 1 else ops.reshape(y, (-1, 1))
+
+
+def _as(y, found):
+    return found if len(y.shape) > 1 else ops.reshape(found, (-1,))
+
+
+def _sparse(values, rows, columns, size):
+    places = (np.asarray(x, np.int64).reshape(-1) - 1 for x in (rows, columns))
+    return csc_array((values, tuple(places)), shape=(int(size), int(size)))
+
+
+def sparse_solve(values, rows, columns, size, b):
+    """The solution of a square matrix by its elements, at places from 1 on, and a vector or columns."""
+    return sparse_linalg.spsolve(_sparse(values, rows, columns, size), b)
+
+
+def sparse_log_determinant(values, rows, columns, size):
+    """The log determinant of a symmetric positive definite matrix."""
+    return ops.reshape(sparse_linalg.logdet(_sparse(values, rows, columns, size)), ())
+
+
+# Signals and series ---------------------------------------------------------------------------------------------------
+
+
+def convolve(x, y, conj: bool, kind: str):
+    """A convolution, or with ``conj`` a correlation: ``"circular"``, ``"open"``, or as ``"filter"`` what is whole."""
+    x, y = map(flat, beside_each_other(x, y))
+    n, m = int(x.shape[0]), int(y.shape[0])
+    if kind != "circular":
+        x, y = ops.pad(x, [(m - 1, 0)]), ops.pad(y, [(0, n - 1)])
+    spectrum = fft.fft(y)
+    z = fft.ifft(fft.fft(x) * (ops.conj(spectrum) if conj else spectrum))
+    z = z if is_complex(x) or is_complex(y) else ops.real(z)
+    return z[m - 1 : n] if kind == "filter" else z
+
+
+def moving(x, weights, ahead: float, circular: bool):
+    """Sums of ``weights[j]`` times the element ``j - ahead`` places back; NaN where one is out of the series."""
+
+    def of_one(x):
+        n, p, k = int(x.shape[0]), int(w.shape[0]), int(ahead)
+        if circular:
+            return ops.roll(signal.convolve(ops.concatenate([x[n - p + 1 :], x], 0), w, "valid", "direct"), -k)
+        gaps = [beside(np.full(count, math.nan), x) for count in (p - 1 - k, k)]
+        return ops.concatenate([gaps[0], signal.convolve(x, w, "valid", "direct"), gaps[1]], 0)
+
+    x, w = beside_each_other(x, weights)
+    w = flat(w)
+    return _by_column(of_one, x)
+
+
+def recursive(x, weights, init=None):
+    """``y[i] = x[i] + weights[1] y[i - 1] + ...``; ``init`` are those before, the last first."""
+    x, w = beside_each_other(x, weights)
+    w = flat(w)
+    one = beside(np.ones(1), w)
+    a = ops.concatenate([one, -w], 0)
+    state = None if init is None else signal.lfiltic(one, a, flat(beside_each_other(w, init)[1]))
+    return _by_column(
+        lambda x: signal.lfilter(one, a, x) if state is None else signal.lfilter(one, a, x, zi=state)[0], x
+    )
+
+
+def _by_column(f, x):
+    if len(x.shape) < 2:
+        return f(flat(x))
+    return ops.stack([f(x[:, j]) for j in range(x.shape[1])], 1)
+
+
+def embed(x, dimension: float):
+    """A series, or the columns of a matrix, beside its lags."""
+    x = x if len(x.shape) > 1 else ops.reshape(x, (-1, 1))
+    n, d = int(x.shape[0]), int(dimension)
+    return ops.concatenate([x[d - 1 - lag : n - lag] for lag in range(d)], 1)
+
+
+def toeplitz(x, r=None):
+    """The Toeplitz matrix of a first column and row, which are the same without ``r``."""
+    x, r = map(flat, beside_each_other(x, x if r is None else r))
+    return toeplitz_of(x, r)
+
+
+# Solvers -------------------------------------------------------------------------------------------------------------
+
+# What R's own found on numbers, as a tensor that moves; in programs, where no value is known (an `x` of None), what is
+# found here. `like` is a tensor that the function depends on.
+
+
+def root(f, x, lower, upper, like):
+    """``uniroot()``."""
+    problem = Problem("uniroot()", "f", f, 1.0, scalar=True, beside=(like,))
+    if x is None:
+        return _compiled.root_between(problem, lower, upper, like)
+    return roots.moving(problem, x, lacking="the slope is 0 there")
+
+
+def least_between(f, x, lower, upper, like, tol: float, maximum: bool):
+    """``optimize()``."""
+    target = (lambda x: -f(x)) if maximum else f
+    problem = Problem("optimize()", "f", target, 1.0, scalar=True, beside=(like,))
+    if x is None:
+        return _compiled.least_between(problem, lower, upper, like)
+    return minima.of_one_number(problem, x, minima.Bounds("optimize()", [(lower, upper)], 1), tol)
+
+
+def least(f, x, start, lower, upper, like, sign: float, name: str):
+    """``optim()``, ``nlm()``, ``nlminb()``: bounds go along the unknowns, again and again."""
+    target = (lambda x: -f(x)) if sign < 0 else f
+    problem = Problem(name, "fn", target, 1.0, scalar=True, beside=(like,))
+    if x is None:
+        return _compiled.least(problem, start, like)
+    x = np.atleast_1d(np.asarray(x, float))
+    pairs = [(_at(lower, i), _at(upper, i)) for i in range(x.size)]
+    return minima.minimum(problem, x, minima.Bounds(name, pairs, x.size))
+
+
+def _at(bound, i: int):
+    count = math.prod(getattr(bound, "shape", ()))
+    return bound[i % count] if getattr(bound, "shape", ()) else bound
+
+
+def integral(f, value, lower, upper, like):
+    """``integrate()``, of a function of several numbers at once."""
+    problem = Problem("integrate()", "f", f, np.zeros(1), beside=(like,), vectors=True)
+    if value is None:
+        return _compiled.integral(problem, lower, upper, like)
+    return recorded(problem, value, lower, upper)
