@@ -1,4 +1,4 @@
-"""R's functions of package stats on tensors: interpolation, summaries, matrices, distances, signals, series, solvers."""
+"""R's functions of package stats on tensors: interpolation, summaries, matrices, signals and series, solvers."""
 
 from __future__ import annotations
 
