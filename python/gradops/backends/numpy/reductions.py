@@ -208,7 +208,7 @@ def attention_forward(query, key, value, bias, mask, scale, is_causal, flash_att
     for block in pieces(places, sources * query.itemsize, LOGITS):
         whose = (*block[:2], 0) if len(block) == 4 else block[:2]
         rows = block[3] if len(block) == 4 else slice(0, targets)
-        seen = slice(0, min(sources, rows.stop)) if is_causal else slice(0, sources)
+        seen = slice(0, rows.stop if is_causal else sources)
         logits = query[block] @ key[whose][..., seen]
         logits *= logits.dtype.type(scale)
         if bias is not None:
@@ -248,7 +248,7 @@ def ctc_beams(inputs, sequence_lengths, beam_width, top_paths, mask_index):
     scores = np.full((batch, top_paths), -np.inf, inputs.dtype)
     logs = log_softmax(np.asarray(inputs, np.promote_types(inputs.dtype, np.float32)))
     for b, length in enumerate(sequence_lengths):
-        found = _search(logs[b, : max(int(length), 0)], beam_width, mask_index)
+        found = _search(logs[b, : int(length) if length > 0 else 0], beam_width, mask_index)
         for i, (path, score) in enumerate(found[:top_paths]):
             labels[i, b, : len(path)] = path
             scores[b, i] = score
