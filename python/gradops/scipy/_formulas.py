@@ -108,6 +108,12 @@ def choose(test, first: Callable, second: Callable):
     )
 
 
+def usually(test, first: Callable, second: Callable):
+    """:func:`choose`; a program of NumPy's is recorded with one of both where that serves all elements."""
+    known = _looked_at(test)
+    return choose(test if known is None else known, first, second)
+
+
 def is_single(x) -> bool:
     """True for a number of a function of single numbers that is recorded to be repeated in loops."""
     values = held(x)
@@ -117,13 +123,9 @@ def is_single(x) -> bool:
 def refined(test, fine: Callable, plain: Callable):
     """``fine(of)`` where ``test``, else ``plain(of)``, which is right everywhere but loses digits there.
 
-    As :func:`choose`. A program of NumPy's is recorded with one of both where that serves all elements; one of single
-    numbers in a loop has ``plain`` alone.
+    As :func:`usually`; a program of single numbers in a loop has ``plain`` alone.
     """
-    if is_single(test):
-        return plain(_as_it_is)
-    known = _looked_at(test)
-    return choose(test if known is None else known, fine, plain)
+    return plain(_as_it_is) if is_single(test) else usually(test, fine, plain)
 
 
 def _looked_at(test) -> bool | None:
@@ -278,20 +280,6 @@ def log_choose(k, m):
 
 
 """Loader's densities."""
-
-
-def log_poisson(k, mean):
-    """``log(mean**k * exp(-mean) / gamma(k + 1))``."""
-
-    def large(of):
-        count = of(k, 100.0)
-        return -log(2 * math.pi * count) / 2 - stirling(count) - deviance_part(count, of(mean, 100.0))
-
-    def small(of):
-        count, about = of(k, 1.0), of(mean, 1.0)
-        return times_log(count, about) - about - lgamma(count + 1)
-
-    return refined(k + 0 * mean >= 100, large, small)
 
 
 def binomial_size(k, m):

@@ -15,10 +15,10 @@ import numpy as np
 
 from ... import grad, ops
 from ...flow import stop_gradient
-from .._formulas import by_smaller, choose, deviance_part, exp, held, lgamma, log, log_poisson, stirling, where
+from .._formulas import by_smaller, choose, deviance_part, exp, held, lgamma, log, stirling, where
 from .._hosted import TERMS, in_chunks, orders
 from .._tensors import floating
-from ._tails import log_beta_density, log_gamma_density
+from ._tails import log_beta_density, log_gamma_density, log_poisson
 from .incomplete import BETA, GAMMA
 from .normal import log_ndtr
 

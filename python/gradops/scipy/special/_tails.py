@@ -13,8 +13,11 @@ import math
 import numpy as np
 
 from ... import ops
+from ...annotations import Operand, Tensor
+from ...extend import derivative
 from ...flow import stop_gradient
 from ...ops._compose import NUMBERS
+from .._define import ufunc
 from .._formulas import (
     all_so,
     choose,
@@ -113,7 +116,8 @@ def psi_rise(a, d, start=0):
 # Gamma ----------------------------------------------------------------------------------------------------------------
 
 
-def log_gamma_density(a, x):
+@ufunc("")
+def log_gamma_density(a: Operand, x: Operand) -> Tensor:
     """``(a - 1) * log(x) - x - lgamma(a)``, ``a`` and ``x`` positive."""
 
     def large(of):
@@ -125,6 +129,39 @@ def log_gamma_density(a, x):
         return times_log(shape - 1, place) - place - lgamma(shape)
 
     return refined(a + 0 * x >= 20, large, small)
+
+
+derivative(
+    log_gamma_density,
+    a=lambda g, a, x: g * (log(x / a) - psi_rest(a)),
+    x=lambda g, a, x: g * ((a - 1 - x) / x),
+)
+
+
+@ufunc("")
+def log_poisson(k: Operand, mean: Operand) -> Tensor:
+    """``log(mean**k * exp(-mean) / gamma(k + 1))``."""
+
+    def large(of):
+        count = of(k, 100.0)
+        return -log(2 * math.pi * count) / 2 - stirling(count) - deviance_part(count, of(mean, 100.0))
+
+    def small(of):
+        count, about = of(k, 1.0), of(mean, 1.0)
+        return times_log(count, about) - about - lgamma(count + 1)
+
+    return refined(k + 0 * mean >= 100, large, small)
+
+
+def _known_mean(k, mean):
+    return where((mean == 0) & (k == 0), 1.0, mean)
+
+
+derivative(
+    log_poisson,
+    k=lambda g, k, mean: g * (log(_known_mean(k, mean) / (k + 1)) - psi_rest(k + 1)),
+    mean=lambda g, k, mean: g * (k / _known_mean(k, mean) - 1),
+)
 
 
 def gamma_is_below(a, x):
@@ -220,11 +257,12 @@ def _upper_slope_of_small(a, x):
 # Beta -----------------------------------------------------------------------------------------------------------------
 
 
-def log_beta_density(a, b, x, y):
-    """``(a - 1) * log(x) + (b - 1) * log(y) - log(beta(a, b))``, y = 1 - x, within (0, 1)."""
+@ufunc("")
+def log_beta_density(a: Operand, b: Operand, x: Operand, rest: Operand) -> Tensor:
+    """``(a - 1) * log(x) + (b - 1) * log(rest) - log(beta(a, b))``, rest = 1 - x, within (0, 1)."""
 
     def of_large(of):
-        m, n, p, q = of(a, 20.0), of(b, 20.0), of(x, 0.5), of(y, 0.5)
+        m, n, p, q = of(a, 20.0), of(b, 20.0), of(x, 0.5), of(rest, 0.5)
         size = m + n
         d = n * p - m * q  # m * q - n * p of Loader's, with the digits of both
         return (
@@ -239,10 +277,19 @@ def log_beta_density(a, b, x, y):
         )
 
     def of_small(of):
-        m, n, p, q = of(a, 1.0), of(b, 1.0), of(x, 0.5), of(y, 0.5)
+        m, n, p, q = of(a, 1.0), of(b, 1.0), of(x, 0.5), of(rest, 0.5)
         return (m - 1) * _log_of(p, q) + (n - 1) * _log_of(q, p) - log_beta(m, n)
 
-    return refined(minimum(a, b) + 0 * (x + y) >= 20, of_large, of_small)
+    return refined(minimum(a, b) + 0 * (x + rest) >= 20, of_large, of_small)
+
+
+derivative(
+    log_beta_density,
+    a=lambda g, a, b, x, rest: g * (_log_of(x, rest) + psi_rise(a, b)),
+    b=lambda g, a, b, x, rest: g * (_log_of(rest, x) + psi_rise(b, a)),
+    x=lambda g, a, x: g * ((a - 1) / x),
+    rest=lambda g, b, rest: g * ((b - 1) / rest),
+)
 
 
 def _log_of(x, y):

@@ -20,7 +20,6 @@ from .._formulas import (
     log_binomial,
     log_choose,
     log_complement,
-    log_poisson,
     maximum,
     minimum,
     power,
@@ -31,6 +30,7 @@ from .._formulas import (
     where,
 )
 from .._hosted import hosted, in_chunks, rule, with_derivatives
+from ..special._tails import log_poisson
 from ..special.incomplete import BETA, GAMMA
 from ._arguments import both
 from ._discrete import Discrete, floor, is_whole

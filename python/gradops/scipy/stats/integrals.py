@@ -7,8 +7,11 @@ import math
 import numpy as np
 
 from ... import ops
+from ...annotations import Operand, Tensor
+from ...extend import derivative
 from ...flow import stop_gradient
 from .. import special
+from .._define import ufunc
 from .._formulas import absolute, by_tails, choose, exp, log, log1p, log_complement, sqrt, where
 from .._tensors import beside
 from ..special._tails import _Integral
@@ -21,6 +24,8 @@ from .normals import LOG_ROOT
 ROOT_HALF_PI = math.sqrt(math.pi / 2)
 _NODES, _WEIGHTS = [v / 2 for v in np.polynomial.legendre.leggauss(64)]
 _NODES = _NODES + 0.5
+_FEW, _FEW_WEIGHTS = [v / 2 for v in np.polynomial.legendre.leggauss(12)]
+"""Nodes between -1/2 and 1/2 that give an integral of ``exp(-e)`` to rounding, where e is up to 3 and quadratic."""
 
 
 def _column(x):
@@ -162,6 +167,47 @@ class _Skewnorm(Continuous):
         return mean, var, skew, 2 * (math.pi - 3) * square * square / (var * var)
 
 
+@ufunc("")
+def _log_normal_mass(a: Operand, b: Operand) -> Tensor:
+    """The logarithm of the normal probability between both."""
+    turned = (a > 0) & (b == b)
+    a, b = where(turned, -b, a), where(turned, -a, b)
+    width = b - a
+    narrow = width * (absolute(a) + width) < 3
+
+    def of_nodes(of):
+        start, size = of(a, 0.0), of(width, 1.0)
+        t = _column(size) * beside(_FEW + 0.5, size)
+        total = ops.sum(exp(-t * (_column(start) + t / 2)) * beside(_FEW_WEIGHTS, size), -1)
+        return log_normal_density(start) + log(size) + log(total)
+
+    def of_tails(of):
+        first, last = of(a, -3.0), of(b, 0.0)
+        first = where(first > -1e15, first, -1e15)
+        return choose(
+            last > 0,
+            lambda of: log1p(-special.ndtr(of(first, -1.0)) - special.ndtr(-of(last, 1.0))),
+            lambda of: (
+                special.log_ndtr(of(last, 0.0))
+                + log_complement(special.log_ndtr(of(first, -3.0)) - special.log_ndtr(of(last, 0.0)))
+            ),
+        )
+
+    return choose(narrow, of_nodes, of_tails)
+
+
+derivative(
+    _log_normal_mass,
+    a=lambda g, a, y: -g * _density_over(a, y),
+    b=lambda g, b, y: g * _density_over(b, y),
+)
+
+
+def _density_over(z, log_mass):
+    far = absolute(z) > 1e15
+    return exp(log_normal_density(where(far, 1e15, z)) - where(far, 0.0, log_mass))
+
+
 class _Truncnorm(Continuous):
     """Normal distribution between ``a`` and ``b``."""
 
@@ -177,33 +223,7 @@ class _Truncnorm(Continuous):
     def _inner(self, a, b):
         return where(a > -math.inf, a + where(b < math.inf, (b - a) / 2, 1.0), where(b < math.inf, b - 1, 0.0))
 
-    @staticmethod
-    def _log_mass(a, b):
-        """The logarithm of the normal probability between both."""
-        turned = (a > 0) & (b == b)
-        a, b = where(turned, -b, a), where(turned, -a, b)
-        width = b - a
-        narrow = width * (absolute(a) + width) < 3
-
-        def of_nodes(of):
-            start, size = of(a, 0.0), of(width, 1.0)
-            t = _column(size) * beside(_NODES, size)
-            total = ops.sum(exp(-t * (_column(start) + t / 2)) * beside(_WEIGHTS, size), -1)
-            return log_normal_density(start) + log(size) + log(total)
-
-        def of_tails(of):
-            first, last = of(a, -3.0), of(b, 0.0)
-            first = where(first > -1e15, first, -1e15)
-            return choose(
-                last > 0,
-                lambda of: log1p(-special.ndtr(of(first, -1.0)) - special.ndtr(-of(last, 1.0))),
-                lambda of: (
-                    special.log_ndtr(of(last, 0.0))
-                    + log_complement(special.log_ndtr(of(first, -3.0)) - special.log_ndtr(of(last, 0.0)))
-                ),
-            )
-
-        return choose(narrow, of_nodes, of_tails)
+    _log_mass = staticmethod(_log_normal_mass)
 
     def _logpdf(self, z, a, b):
         return log_normal_density(z) - self._log_mass(a, b)
