@@ -26,7 +26,6 @@ from ...scipy._formulas import (
     log1p,
     log_beta,
     log_binomial_large,
-    log_poisson,
     log_rising,
     maximum,
     minimum,
@@ -37,6 +36,7 @@ from ...scipy._formulas import (
     where,
 )
 from ...scipy.special import bessel
+from ...scipy.special._tails import log_poisson
 from ...scipy.special.incomplete import beta_tail
 from ...scipy.stats._arguments import alike, both
 from ...scipy.stats._discrete import Discrete
