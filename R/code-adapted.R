@@ -53,20 +53,22 @@ left_packages <- c(
   "lifecycle", "vctrs", "testthat", "knitr", "rmarkdown", "R6", "Matrix", "Rcpp", "TMB", "numDeriv"
 )
 
-is_adaptable <- function(f) {
+# `name`: the one that it was found under, if that is known.
+is_adaptable <- function(f, name = NULL) {
   home <- environment(f)
   if (is.null(home) || inherits(f, c("python.builtin.object", "genericFunction"))) {
     return(FALSE)
   }
   top <- topenv(home)
   package <- if (isNamespace(top)) getNamespaceName(top) else ""
-  !package %in% left_packages && !(package %in% own_packages && identical(home, top) && is_named(f, home)) &&
+  !package %in% left_packages && !(package %in% own_packages && identical(home, top) && is_named(f, home, name)) &&
     !is_in_front(home)
 }
 
-# TRUE if a function of a namespace has a name there; what `make.link()` makes has none.
-is_named <- function(f, home) {
-  getNamespaceName(home) != "stats" || recently(
+# TRUE if a function of a namespace has a name there; what `make.link()` makes has none. Under all names it is looked for
+# last, as that loads the whole namespace.
+is_named <- function(f, home, name) {
+  getNamespaceName(home) != "stats" || !is.null(name) && is_function_of(name, f, home) || recently(
     named,
     function(known) identical(known$f, f),
     function() list(f = f, is = any(vapply(names(home), is_function_of, NA, f, home)))
@@ -166,7 +168,7 @@ translated <- function(found, name) {
 
 is_translated <- function(found, name) {
   overload <- overload_of(found, name)
-  is_users_generic(found) || if (is.null(overload)) is_adaptable(found) else !identical(overload, found)
+  is_users_generic(found) || if (is.null(overload)) is_adaptable(found, name) else !identical(overload, found)
 }
 
 # A generic of S4, which has its methods in its environment, some of them the user's.

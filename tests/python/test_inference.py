@@ -9,8 +9,10 @@ import scipy.special
 from parity import BACKENDS, numpy, tensors
 
 import gradops
-from gradops import ops
+from gradops import functional, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, InferenceError, ShapeError
+from gradops.functional import SparseHessian, sparse
+from gradops.functional.affine_parts import SeparableHessian
 from gradops.inference import laplace
 from gradops.inference.parameters import Layout
 from gradops.inference.programs import Programs, Shared
@@ -329,3 +331,56 @@ def test_a_mode_is_found_again_for_other_data():
     np.testing.assert_allclose(model.mode([0.0]), data / 2, atol=1e-12)
     data = np.array([3.0, 0.0, 1.0])
     np.testing.assert_allclose(model.mode([0.0]), data / 2, atol=1e-12)
+
+
+def of_chain(p):
+    step = p["u"][1:] - ops.tanh(p["a"]) * p["u"][:-1]
+    return ops.sum(step**2) * ops.exp(p["s"]) + ops.sum((step[1:] + p["u"][:-2] - p["a"]) ** 4) + ops.sum(p["u"] ** 2)
+
+
+PLACES = np.array([0, 1, 2, 3, 0, 1, 2, 3]), np.array([4, 4, 4, 4, 5, 5, 5, 6])
+OF_AFFINE_MAPS = {
+    "crossed effects": lambda p: ops.sum((p["a"] - p["u"][PLACES[0]] - p["u"][PLACES[1]]) ** 2) * ops.exp(p["s"])
+    + ops.sum(p["u"] ** 2),
+    "maps of maps, which depend on parameters": of_chain,
+    "products of maps": lambda p: ops.sum(ops.exp(p["s"]) * p["u"][1:] * p["u"][:-1])
+    + ops.sum((p["a"] - 3 * p["u"]) ** 2 - p["u"] / 7),
+    "other functions between": lambda p: ops.sum(ops.cosh(ops.sinh(p["u"]) + p["a"]))
+    + ops.sum((p["u"][:3] + p["u"][3:6]) ** 2) * ops.exp(p["s"])
+    + p["u"][6] ** 2,
+    "a sum of all": lambda p: (ops.sum(p["u"]) - p["a"]) ** 2 * ops.exp(p["s"]) + ops.sum(ops.split(p["u"] ** 2, 7)[0])
+    + ops.sum(ops.cosh(p["u"])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_AFFINE_MAPS)
+def test_elements_of_hessians_of_functions_of_affine_maps(name, monkeypatch):
+    monkeypatch.setattr(SeparableHessian, "pays", property(lambda self: True, lambda self, value: None), raising=False)
+    joint = OF_AFFINE_MAPS[name]
+    model = laplace(joint, {"a": 0.3, "s": -0.2, "u": np.linspace(-0.3, 0.4, 7)}, random="u")
+    assert type(model._programs.hessian) is SeparableHessian
+    theta, u = np.array([0.4, -0.1]), np.linspace(0.5, -0.4, 7)
+    pattern = model._programs.hessian.pattern
+    found = np.zeros(pattern.shape)
+    found[sparse.positions(pattern)] = model._programs.elements(theta, u)
+    np.testing.assert_allclose(found, functional.hessian(lambda x: model.f(theta, x), u), rtol=1e-12, atol=1e-12)
+    gradient = model.value_and_grad(theta)[1]
+    np.testing.assert_allclose(gradient, slopes(model.value, theta), rtol=1e-6, atol=1e-8)
+
+
+def test_few_products_are_taken_where_they_are_enough():
+    """Of crossed effects by maps, as a column of the Hessian has many elements; of a chain by its three colours."""
+    u = np.zeros(60)
+    at = np.arange(900)
+    crossed = laplace(
+        lambda p: ops.sum((p["a"] - p["u"][at % 30] - p["u"][30 + at // 30]) ** 2) + ops.sum(p["u"] ** 2),
+        {"a": 0.0, "u": u},
+        random="u",
+    )
+    chain = laplace(
+        lambda p: ops.sum((p["u"][1:] - p["u"][:-1] - p["a"]) ** 2) + ops.sum(p["u"] ** 2),
+        {"a": 0.0, "u": u},
+        random="u",
+    )
+    assert type(crossed._programs.hessian) is SeparableHessian
+    assert type(chain._programs.hessian) is SparseHessian

@@ -46,19 +46,22 @@ def seed(root: Variable, given, create_graph: bool, names: tuple[str, str] = NAM
     return data_of(given)
 
 
-def run(roots, seeds, retain, create_graph, inputs=None) -> dict[int, list]:
+def run(roots, seeds, retain, create_graph, inputs=None, within=None) -> dict[int, list]:
     """One backward pass, from ``seeds``, the gradients of ``roots``.
 
     Args:
         retain: keep the values that nodes saved, for another pass.
         create_graph: record the pass; gradients are then variables, and raw data otherwise.
         inputs: the variables that it is for, leaves or results; all leaves if None.
+        within: the numbers of the nodes that it goes through; with ``inputs``, all that lead to one if None.
 
     Returns:
         By :func:`.graph.key` pairs of a leaf, or an input's node, and its gradient; of those that were reached.
     """
     token = recording.set(bool(create_graph))
     ways = None if inputs is None else _paths(roots, inputs)
+    if ways is not None and within is not None:
+        ways = ways[0], ways[1] & within
     before = wanted.set(ways)
     try:
         # Rules compute slopes at poles, and both sides of a choice of which one is then taken: NumPy would warn of

@@ -28,11 +28,15 @@ def push(outputs: list, inputs: list, tangents: list, create_graph: bool = False
     Returns:
         Raw data, or variables with ``create_graph``; None for an output that depends on no input.
     """
-    known = {key(asked(x)): t for x, t in zip(inputs, tangents)}
+    return pushed(outputs, {key(asked(x)): t for x, t in zip(inputs, tangents)}, create_graph)
+
+
+def pushed(outputs: list, known: dict, create_graph: bool = False) -> list:
+    """The tangents of ``outputs`` from those that are ``known``, by :func:`.graph.key`; as of :func:`push`."""
     found: dict[int, object] = dict(known)
-    for node in nodes_of(outputs, {x._node.seq for x in inputs if x._node is not None}):
+    for node in nodes_of(outputs, known.keys()):
         if node.seq not in known:
-            found[node.seq] = _through(node, found, create_graph)
+            found[node.seq] = through(node, found, create_graph)
     with changed(recording, create_graph):
         return [_match(found.get(key(y._node or y)), y) for y in outputs]
 
@@ -43,8 +47,12 @@ def _match(tangent, y):
     return tangent
 
 
-def _through(node: Node, found: dict, create_graph: bool):
-    """The tangent of one operation's result; of one of several results a list."""
+def through(node: Node, found: dict, create_graph: bool):
+    """The tangent of one operation's result; of one of several results a list.
+
+    Args:
+        found: the tangents by :func:`.graph.key`.
+    """
     if node.rule is PICK:
         parts = found.get(node.edges[0].seq)
         return None if parts is None else parts[node.saved[0]]

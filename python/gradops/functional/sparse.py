@@ -46,6 +46,9 @@ def of_columns(pattern) -> np.ndarray:
 def star(pattern) -> np.ndarray:
     """For each column of a symmetric SciPy CSC matrix its colour in a star colouring. Greedily, by falling degree."""
     count = pattern.shape[0]
+    rows, columns = positions(pattern)
+    if np.array_equal(rows, columns):
+        return np.zeros(count, int)
     indices, starts = pattern.indices.tolist(), pattern.indptr.tolist()
     colors = [-1] * count
     first: list[dict[int, int]] = [{} for _ in range(count)]  # by colour the first neighbour of it, or -1 for several
@@ -260,7 +263,7 @@ def _compiled(func: Callable, product: Callable, count: int) -> Compiled:
 
     def traced(*arguments):
         seen["natural"] = True
-        with watching(lambda rule: seen.update(natural=seen["natural"] and is_natural(rule))):
+        with watching(lambda node: seen.update(natural=seen["natural"] and is_natural(node.rule))):
             return list(_listed(product(watched, arguments[:count], arguments[count:])[1]))
 
     def analyse(program, outputs):
@@ -274,16 +277,12 @@ def _compiled(func: Callable, product: Callable, count: int) -> Compiled:
 
 @contextlib.contextmanager
 def watching(watch: Callable):
-    """A scope in which ``watch`` is called with the rule of each operation that is recorded."""
-
-    def watcher(node):
-        watch(node.rule)
-
-    state.watchers.append(watcher)
+    """A scope in which ``watch`` is called with the node of each operation that is recorded."""
+    state.watchers.append(watch)
     try:
         yield
     finally:
-        state.watchers.remove(watcher)
+        state.watchers.remove(watch)
 
 
 def is_natural(rule) -> bool:

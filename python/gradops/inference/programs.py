@@ -23,6 +23,7 @@ from ..autodiff.modes import differentiated, enable_grad
 from ..autodiff.variable import data_of, is_active
 from ..errors import JitError
 from ..functional import SparseHessian, forward, sparse
+from ..functional.affine_parts import AffineParts, SeparableHessian
 from ..jit.array import Traced
 from ..jit.compiled import Compiled
 
@@ -72,6 +73,7 @@ class Shared:
         self.hessian: Any = None
         self._weights = np.zeros(0)
         self.by_u(theta, u)
+        self._weights = np.zeros(self.hessian.pattern.nnz)  # type: ignore[attr-defined]
 
     def by_u(self, theta, u):
         return self._programs.part(0, theta, u, *self._nothing, late=[self._weights])
@@ -88,27 +90,35 @@ class Shared:
     def by_both(self, theta, u, along):
         return self._programs.part(4, theta, u, self._nothing[0], along, late=[self._weights])
 
+    def _elements(self, f, value, by_u, u):
+        """The elements of the Hessian by ``u``, of which the pattern is then known."""
+        parts = AffineParts(value, u)
+        if parts.ends:
+            if self.hessian is None:
+                found = SeparableHessian(*parts.patterns())
+                self.hessian = found if found.pays else None
+            if isinstance(self.hessian, SeparableHessian):
+                return self.hessian.elements(parts)
+        if self.hessian is None:
+            self.hessian = SparseHessian(f, self._like, 1, _dependence(data_of(by_u), data_of(u)))
+        return self.hessian.elements(lambda v: forward.push([by_u], [u], [v], True)[0], (u,), True)
+
     def _all(self, f, theta, u, of_u, of_theta):
         inputs = fresh(theta), fresh(u)
         with enable_grad():
             with sparse.watching(_refuse_unnatural):
                 value = differentiated(inputs, f, *inputs)
                 by_theta, by_u = gradients.grad(value, inputs, create_graph=True, materialize_grads=True)
-            if self.hessian is None:
-                self.hessian = SparseHessian(f, self._like, 1, _dependence(data_of(by_u), u))
-                self._weights = np.zeros(self.hessian.pattern.nnz)
-            weights = u.program.input(self._weights)
-            elements = self.hessian.elements(
-                lambda v: forward.push([by_u], [inputs[1]], [v], True)[0], inputs[1:], True
-            )
+            elements = self._elements(f, value, by_u, inputs[1])
+            weights = u.program.input(np.zeros(self.hessian.pattern.nnz))
             whole = value + ops.sum(weights * elements) / 2
         outer = gradients.grad(whole, inputs, retain_graph=True, materialize_grads=True)
         found = (value, by_u), elements, outer, _along(by_u, of_u, inputs[0]), _along(by_theta, of_theta, inputs[1])
         return tuple(tuple(map(data_of, x)) if isinstance(x, (tuple, list)) else data_of(x) for x in found)
 
 
-def _refuse_unnatural(rule) -> None:
-    if not sparse.is_natural(rule):
+def _refuse_unnatural(node) -> None:
+    if not sparse.is_natural(node.rule):
         raise JitError("a likelihood with a derivative of the user's own is not compiled at once.")
 
 

@@ -169,7 +169,7 @@ class Compiled(Generic[P, R]):
         self._forget_changed()
         found: Any = self._known(args)
         program, arrays = (self.program(*args), list(args)) if found is None else found
-        return program.parts[k]([*arrays, *late])
+        return program.part(k)([*arrays, *late])
 
     def _program(self, signature: Signature) -> Callable:
         program = self.programs.find(signature.key)
@@ -404,7 +404,6 @@ def _trace(f: Callable, tensors: list, analyse: Callable | None, split: bool, ad
     if split:
         parts = _Parts(program, [] if guards.count else outputs, form, takes)
         parts.looks = guards.count
-        program.forget()
         return parts
     function = emission.function(program, outputs, None if guards.hold is None else guards.hold.place)
     if guards.count:
@@ -431,23 +430,34 @@ class _Parts:
     """A program for each item of a function's results, of functions of a list of arrays.
 
     Attributes:
-        parts: the programs.
         looks: the number of values looked at.
     """
 
     looks = 0
 
     def __init__(self, program: Program, outputs: list, form: _tree.Structure, takes: str):
-        self.parts: list[Callable] = []
-        self._takes, self._native, start = takes, [], 0
+        self._program: Program | None = program
+        self._made: dict[int, Any] = {}
+        self._takes, self._parts, start = takes, [], 0
         for part in form.parts if outputs else ():
-            function = emission.function(program, outputs[start : start + part.leaves])
+            self._parts.append((part, outputs[start : start + part.leaves]))
             start += part.leaves
-            self.parts.append(functools.partial(_unflattened, part, function))
-            self._native.append(function.native)
+
+    def part(self, k: int) -> Callable:
+        """The function of an item, made when it is first asked for; the program is held until all are."""
+        found = self._made.get(k)
+        if found is None:
+            form, outputs = self._parts[k]
+            with _uncollected():
+                function = emission.function(self._program, outputs)  # type: ignore[arg-type]
+            found = self._made[k] = functools.partial(_unflattened, form, function)
+            if len(self._made) == len(self._parts):
+                self._program.forget()  # type: ignore[union-attr]
+                self._program = None
+        return found
 
     def explained(self) -> str:
-        return "\n".join(f"({self._takes}), part {k}: {native}" for k, native in enumerate(self._native))
+        return "\n".join(f"({self._takes}), part {k}: {self._made[k].args[1].native}" for k in sorted(self._made))
 
 
 def _unflattened(form: _tree.Structure, function: Callable, values: list):

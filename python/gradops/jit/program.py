@@ -99,6 +99,10 @@ class Program:
         self.inputs.append(traced.place)
         return traced
 
+    def source(self, value):
+        """A traced array that nothing gives, and no result may need: it is for seeing what depends on it."""
+        return self._place(value)
+
     def lift(self, x):
         """An array of this program, of one around it or of one that was replayed here, as one of this program.
 

@@ -65,7 +65,7 @@ def dependence(program: Program, outputs: list, sources: list[int]) -> list[np.n
 
     Args:
         outputs: places, or values that depend on nothing.
-        sources: places of arguments; their elements are numbered on from one to the next.
+        sources: places; their elements are numbered on from one to the next.
 
     Returns:
         Object arrays of the outputs' shapes, of frozensets.

@@ -1,0 +1,194 @@
+"""The elements of the Hessian of a function of affine maps.
+
+A likelihood takes its random effects through affine maps, as the sums of effects that an observation has, or the
+differences of neighbours: ``f(x) = g(z(x))`` with ``z = A x + b``. Then ``H = A' G A`` with the Hessian ``G`` of ``g``
+by ``z``, often diagonal, where ``H`` itself may need as many colours as it has columns. The rows of ``A`` have few
+elements, so that a few products find them (partial separability: Griewank & Toint 1982).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import ops
+from ..autodiff import engine
+from ..autodiff.graph import AccumulateGrad, GradientEdge, Node, key, nodes_of
+from ..autodiff.variable import Variable, data_of, wrap
+from . import forward, sparse
+
+
+class AffineParts:
+    """The affine maps of a vector ``x`` from which a scalar ``y`` of a function being compiled is computed.
+
+    Attributes:
+        ends: the results, affine in ``x`` or ``x`` itself, that other operations take: nodes, or ``x``.
+        gradients: of ``y`` by each of them, as if none were computed from another.
+    """
+
+    def __init__(self, y: Variable, x: Variable):
+        self._x = x
+        self._program: Any = data_of(x).program
+        self._along = self._program.source(np.zeros(x.shape))
+        self._tangents: dict[int, Any] = {key(x): wrap(self._along)}
+        self._affine: list[Node] = []
+        ends, others = self._sorted(nodes_of([y]))
+        targets: Any = [GradientEdge(e if isinstance(e, Node) else AccumulateGrad(e), None) for e in ends]  # type: ignore[arg-type]
+        found = engine.run([y], [engine.seed(y, None, True)], True, True, targets, others)
+        self.ends = [edge for edge in ends if key(edge) in found]
+        self.gradients = [found[key(edge)][1] for edge in self.ends]
+
+    def _sorted(self, nodes: list[Node]) -> tuple[list, set[int]]:
+        """The results that are affine in ``x`` and taken by others, and the numbers of these others."""
+        moving = {key(self._x)}  # what depends on x
+        ends: dict[int, Any] = {}
+        others: set[int] = set()
+
+        def moved(node: Node) -> dict:
+            return {key(edge): edge for edge in node.edges if edge is not None and key(edge) in moving}
+
+        def note(node: Node) -> None:
+            if moved(node):
+                moving.add(node.seq)
+
+        with sparse.watching(note):
+            for node in nodes:
+                given = moved(node)
+                if not given:
+                    continue
+                moving.add(node.seq)  # before its tangent, which may be computed from its result
+                if given.keys() <= self._tangents.keys():
+                    tangent = forward.through(node, self._tangents, True)
+                    if tangent is None:
+                        moving.remove(node.seq)
+                        continue
+                    # Of an affine map, and of no other, the derivative does not depend on where it is taken.
+                    if not any(key(t._node or t) in moving for t in _variables(tangent)):
+                        self._tangents[node.seq] = tangent
+                        self._affine.append(node)
+                        continue
+                others.add(node.seq)
+                ends.update((place, edge) for place, edge in given.items() if place in self._tangents)
+        return [ends[place] for place in sorted(ends)], others
+
+    def patterns(self) -> tuple:
+        """Where the matrix of the maps, and the Hessian by the ends, can be other than 0: CSC matrices of True."""
+        sources = [self._program.source(np.zeros(edge.shape)) for edge in self.ends]
+        tangents = [self._tangents[key(edge)] for edge in self.ends]
+        second = self._second(list(map(wrap, sources)))
+        return self._pattern(tangents, [self._along]), self._pattern(second, sources)
+
+    def _pattern(self, parts: list, sources: list):
+        places = [getattr(x, "place", x) for x in (data_of(_whole(*pair)) for pair in zip(parts, self.ends))]
+        return sparse.pattern(self._program.so_far(), places, [source.place for source in sources])
+
+    def _second(self, directions: list) -> list:
+        return forward.pushed(self.gradients, {key(e): v for e, v in zip(self.ends, directions)}, True)
+
+    def columns(self, colors: np.ndarray) -> list:
+        """For each colour the sum of the maps' columns of that colour, a vector of all ends."""
+        found = []
+        for seed in _seeds(colors):
+            tangents: dict[int, Any] = {key(self._x): seed}
+            for node in self._affine:
+                tangents[node.seq] = forward.through(node, tangents, True)
+            found.append(self._flat([tangents.get(key(edge)) for edge in self.ends]))
+        return found
+
+    def products(self, colors: np.ndarray) -> list:
+        """For each colour the sum of the columns of that colour of the Hessian by the ends, a vector."""
+        cuts = np.cumsum([math.prod(edge.shape) for edge in self.ends])[:-1]
+        cut = [[part.reshape(e.shape) for part, e in zip(np.split(x, cuts), self.ends)] for x in _seeds(colors)]
+        return [self._flat(self._second(directions)) for directions in cut]
+
+    def _flat(self, parts: list):
+        return ops.concatenate([ops.reshape(_whole(part, edge), (-1,)) for part, edge in zip(parts, self.ends)])
+
+
+def _variables(tangent) -> list:
+    return [t for t in (tangent if isinstance(tangent, list) else [tangent]) if isinstance(t, Variable)]
+
+
+def _whole(part, edge):
+    """A tangent in its value's shape; None is 0."""
+    if part is None:
+        return np.zeros(edge.shape)
+    return part if tuple(part.shape) == tuple(edge.shape) else ops.broadcast_to(part, tuple(edge.shape))
+
+
+def _seeds(colors: np.ndarray) -> list[np.ndarray]:
+    return [(colors == color).astype(float) for color in range(int(colors.max()) + 1)]
+
+
+MOST = 8
+"""Terms for each element of a dense product with the Hessian; with more no plan is made."""
+
+
+class SeparableHessian:
+    """The places of the elements of ``H = A' G A``, each a sum of products of an element of ``G`` and two of ``A``.
+
+    Args:
+        maps, hessian: the patterns of ``A`` and ``G``, see :meth:`AffineParts.patterns`.
+
+    Attributes:
+        pattern: of ``H``, a symmetric CSC matrix of True.
+        pays: whether the terms are fewer than the elements of the products with ``H`` for its colours, at least.
+    """
+
+    def __init__(self, maps, hessian):
+        size, count = maps.shape
+        plan = sparse.Found(hessian, [], False, None, True).by_star
+        row, column = sparse.positions(plan.pattern)
+        maps = _without_others(maps, row)
+        once = row >= column
+        row, column = row[once], column[once]
+        colors = sparse.of_columns(maps)
+        maps = maps.tocsr()
+        starts, lengths = maps.indptr, np.diff(maps.indptr)
+        pairs = lengths[row] * lengths[column]  # of each element of G
+        self.pays, self.pattern = False, None
+        if pairs.sum() > MOST * (size + count) * count:
+            return
+        of = np.repeat(np.arange(len(row)), pairs)  # the element of G that a term is of
+        number = np.arange(len(of)) - np.repeat(np.cumsum(pairs) - pairs, pairs)
+        width = lengths[column[of]]
+        i = maps.indices[starts[row[of]] + number // width].astype(np.int64)
+        j = maps.indices[starts[column[of]] + number % width]
+        kept = (row[of] != column[of]) | (i >= j)
+        of, i, j = of[kept], i[kept], j[kept]
+        low, places = np.unique(np.minimum(i, j) * count + np.maximum(i, j), return_inverse=True)
+        order = np.argsort(places, kind="stable")
+        of, i, j, self._places = of[order], i[order], j[order], places[order]
+        at, color = (part[once][of] for part in plan.places)
+        self._colors, self._colors_of_ends = colors, plan.colors
+        self._of_ends = color * size + at
+        self._of_maps = colors[i] * size + row[of], colors[j] * size + column[of]
+        self._times = np.where((i == j) & (row[of] != column[of]), 2.0, 1.0)  # once for each order of the two ends
+        self._count = len(low)
+        columns, rows = np.divmod(low, count)
+        every = np.union1d(low, rows * count + columns)
+        columns, rows = np.divmod(every, count)
+        self._all = np.searchsorted(low, np.minimum(rows, columns) * count + np.maximum(rows, columns))
+        starts = np.searchsorted(columns, np.arange(count + 1))
+        self.pattern = sparse.csc((np.ones(len(every), bool), rows, starts), (count, count))
+        products = int(colors.max(initial=0) + plan.colors.max(initial=0)) + 2
+        self.pays = len(of) < (int(np.diff(starts).max(initial=0)) - products) * (size + count)
+
+    def elements(self, parts: AffineParts):
+        """Those of ``H``, in the order of its pattern."""
+        maps = ops.concatenate(parts.columns(self._colors))
+        by_ends = ops.concatenate(parts.products(self._colors_of_ends))
+        first, second = (ops.take(maps, places, 0) for places in self._of_maps)
+        terms = first * second * self._times * ops.take(by_ends, self._of_ends, 0)
+        return ops.take(ops.segment_sum(terms, self._places, self._count), self._all, 0)
+
+
+def _without_others(maps, rows: np.ndarray):
+    """The matrix without its other rows: of ends that are only added to the rest, as sums of all are."""
+    bends = np.zeros(maps.shape[0], bool)
+    bends[rows] = True
+    kept = sparse.csc((bends[maps.indices], maps.indices, maps.indptr), maps.shape)
+    kept.eliminate_zeros()
+    return kept
