@@ -24,7 +24,8 @@ class AffineParts:
     """The affine maps of a vector ``x`` from which a scalar ``y`` of a function being compiled is computed.
 
     Attributes:
-        ends: the results, affine in ``x`` or ``x`` itself, that other operations take: nodes, or ``x``.
+        ends: the results, affine in ``x`` or ``x`` itself, that other operations take: nodes, or ``x``. None where
+            that is ``x`` alone.
         gradients: of ``y`` by each of them, as if none were computed from another.
     """
 
@@ -34,7 +35,13 @@ class AffineParts:
         self._along = self._program.source(np.zeros(x.shape))
         self._tangents: dict[int, Any] = {key(x): wrap(self._along)}
         self._affine: list[Node] = []
-        ends, others = self._sorted(nodes_of([y]))
+        nodes = nodes_of([y])
+        self.ends: list = []
+        if any(node.rule.partial for node in nodes):  # a record of many operations on numbers is taken as it is
+            return
+        ends, others = self._sorted(nodes)
+        if [key(edge) for edge in ends] == [key(x)]:
+            return
         targets: Any = [GradientEdge(e if isinstance(e, Node) else AccumulateGrad(e), None) for e in ends]  # type: ignore[arg-type]
         found = engine.run([y], [engine.seed(y, None, True)], True, True, targets, others)
         self.ends = [edge for edge in ends if key(edge) in found]
