@@ -8,6 +8,7 @@ elements, so that a few products find them (partial separability: Griewank & Toi
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -19,14 +20,19 @@ from ..autodiff.graph import AccumulateGrad, GradientEdge, Node, key, nodes_of
 from ..autodiff.variable import Variable, data_of, wrap
 from . import forward, sparse
 
+LARGEST = 64
+"""Ends, each of which has a record of its own."""
+
+LONGEST = 64
+"""Elements of a row of maps, of which each pair is an element of the Hessian."""
+
 
 class AffineParts:
     """The affine maps of a vector ``x`` from which a scalar ``y`` of a function being compiled is computed.
 
     Attributes:
         ends: the results, affine in ``x`` or ``x`` itself, that other operations take: nodes, or ``x``. None where
-            that is ``x`` alone.
-        gradients: of ``y`` by each of them, as if none were computed from another.
+            that is ``x`` alone, or so many that a product takes longer to record than it saves.
     """
 
     def __init__(self, y: Variable, x: Variable):
@@ -35,17 +41,17 @@ class AffineParts:
         self._along = self._program.source(np.zeros(x.shape))
         self._tangents: dict[int, Any] = {key(x): wrap(self._along)}
         self._affine: list[Node] = []
-        nodes = nodes_of([y])
-        self.ends: list = []
-        if any(node.rule.partial for node in nodes):  # a record of many operations on numbers is taken as it is
-            return
-        ends, others = self._sorted(nodes)
-        if [key(edge) for edge in ends] == [key(x)]:
-            return
-        targets: Any = [GradientEdge(e if isinstance(e, Node) else AccumulateGrad(e), None) for e in ends]  # type: ignore[arg-type]
-        found = engine.run([y], [engine.seed(y, None, True)], True, True, targets, others)
-        self.ends = [edge for edge in ends if key(edge) in found]
-        self.gradients = [found[key(edge)][1] for edge in self.ends]
+        self._y = y
+        self.ends, self._others = self._sorted(nodes_of([y]))
+        if [key(edge) for edge in self.ends] == [key(x)] or len(self.ends) > LARGEST:
+            self.ends = []
+
+    @functools.cached_property
+    def gradients(self) -> list:
+        """The derivatives of ``y`` by each of the ends, as if none were computed from another."""
+        targets: Any = [GradientEdge(e if isinstance(e, Node) else AccumulateGrad(e), None) for e in self.ends]  # type: ignore[arg-type]
+        found = engine.run([self._y], [engine.seed(self._y, None, True)], True, True, targets, self._others)
+        return [found[key(edge)][1] if key(edge) in found else None for edge in self.ends]
 
     def _sorted(self, nodes: list[Node]) -> tuple[list, set[int]]:
         """The results that are affine in ``x`` and taken by others, and the numbers of these others."""
@@ -66,7 +72,7 @@ class AffineParts:
                 if not given:
                     continue
                 moving.add(node.seq)  # before its tangent, which may be computed from its result
-                if given.keys() <= self._tangents.keys():
+                if given.keys() <= self._tangents.keys() and not node.rule.partial:  # no record of many operations
                     tangent = forward.through(node, self._tangents, True)
                     if tangent is None:
                         moving.remove(node.seq)
@@ -80,19 +86,23 @@ class AffineParts:
                 ends.update((place, edge) for place, edge in given.items() if place in self._tangents)
         return [ends[place] for place in sorted(ends)], others
 
-    def patterns(self) -> tuple:
-        """Where the matrix of the maps, and the Hessian by the ends, can be other than 0: CSC matrices of True."""
+    def pattern(self):
+        """Where the matrix of the maps can be other than 0: a CSC matrix of True."""
+        return self._pattern([self._tangents[key(edge)] for edge in self.ends], [self._along])
+
+    def pattern_by_ends(self):
+        """The same of the Hessian by the ends."""
         sources = [self._program.source(np.zeros(edge.shape)) for edge in self.ends]
-        tangents = [self._tangents[key(edge)] for edge in self.ends]
-        second = self._second(list(map(wrap, sources)))
-        return self._pattern(tangents, [self._along]), self._pattern(second, sources)
+        return self._pattern(self._second(list(map(wrap, sources))), sources)
 
     def _pattern(self, parts: list, sources: list):
         places = [getattr(x, "place", x) for x in (data_of(_whole(*pair)) for pair in zip(parts, self.ends))]
         return sparse.pattern(self._program.so_far(), places, [source.place for source in sources])
 
     def _second(self, directions: list) -> list:
-        return forward.pushed(self.gradients, {key(e): v for e, v in zip(self.ends, directions)}, True)
+        known = {key(e): v for e, v in zip(self.ends, directions)}
+        found = iter(forward.pushed([g for g in self.gradients if g is not None], known, True))
+        return [None if g is None else next(found) for g in self.gradients]
 
     def columns(self, colors: np.ndarray) -> list:
         """For each colour the sum of the maps' columns of that colour, a vector of all ends."""
@@ -181,7 +191,7 @@ class SeparableHessian:
         starts = np.searchsorted(columns, np.arange(count + 1))
         self.pattern = sparse.csc((np.ones(len(every), bool), rows, starts), (count, count))
         products = int(colors.max(initial=0) + plan.colors.max(initial=0)) + 2
-        self.pays = len(of) < (int(np.diff(starts).max(initial=0)) - products) * (size + count)
+        self.pays = len(of) < _saved(starts, products, size + count)
 
     def elements(self, parts: AffineParts):
         """Those of ``H``, in the order of its pattern."""
@@ -190,6 +200,25 @@ class SeparableHessian:
         first, second = (ops.take(maps, places, 0) for places in self._of_maps)
         terms = first * second * self._times * ops.take(by_ends, self._of_ends, 0)
         return ops.take(ops.segment_sum(terms, self._places, self._count), self._all, 0)
+
+
+def may_pay(maps) -> bool:
+    """True if the plan may pay with a matrix of maps of this pattern, whatever the Hessian by the ends.
+
+    With a diagonal one the terms are fewest, and the Hessian has the elements of ``A' A``. Long rows, which are of sums
+    and mostly only added to the rest, do not count.
+    """
+    maps = maps.tocsr().astype(np.int32)
+    lengths = np.diff(maps.indptr).astype(np.int64)
+    few = lengths <= LONGEST
+    maps, lengths = maps[few], lengths[few]
+    starts = (maps.T @ maps).tocsc().indptr
+    return lengths @ (lengths + 1) // 2 < _saved(starts, int(lengths.max(initial=0)) + 1, sum(maps.shape))
+
+
+def _saved(starts: np.ndarray, products: int, size: int) -> int:
+    """The elements of products of a size that are saved, where at least the largest column's number were needed."""
+    return (int(np.diff(starts).max(initial=0)) - products) * size
 
 
 def _without_others(maps, rows: np.ndarray):

@@ -23,7 +23,7 @@ from ..autodiff.modes import differentiated, enable_grad
 from ..autodiff.variable import data_of, is_active
 from ..errors import JitError
 from ..functional import SparseHessian, forward, sparse
-from ..functional.affine_parts import AffineParts, SeparableHessian
+from ..functional.affine_parts import AffineParts, SeparableHessian, may_pay
 from ..jit.array import Traced
 from ..jit.compiled import Compiled
 
@@ -93,12 +93,11 @@ class Shared:
     def _elements(self, f, value, by_u, u):
         """The elements of the Hessian by ``u``, of which the pattern is then known."""
         parts = AffineParts(value, u)
-        if parts.ends:
-            if self.hessian is None:
-                found = SeparableHessian(*parts.patterns())
-                self.hessian = found if found.pays else None
-            if isinstance(self.hessian, SeparableHessian):
-                return self.hessian.elements(parts)
+        if self.hessian is None and parts.ends and may_pay(maps := parts.pattern()):
+            found = SeparableHessian(maps, parts.pattern_by_ends())
+            self.hessian = found if found.pays else None
+        if isinstance(self.hessian, SeparableHessian):
+            return self.hessian.elements(parts)
         if self.hessian is None:
             self.hessian = SparseHessian(f, self._like, 1, _dependence(data_of(by_u), data_of(u)))
         return self.hessian.elements(lambda v: forward.push([by_u], [u], [v], True)[0], (u,), True)
