@@ -77,3 +77,66 @@ op_istft <- function(
     flag(center)
   )
 }
+
+#' Window functions
+#'
+#' @description
+#' Weights that fall off towards both ends, for signals and spectra.
+#'
+#' @details
+#' \describe{
+#' \item{`op_bartlett(x)`}{The triangular window, 0 at both ends. Gradient: none.}
+#' \item{`op_blackman(x)`}{The Blackman window: `0.42 - 0.5 * cos(2 * pi * n / (x - 1)) + 0.08 * cos(4 * pi * n /
+#'   (x - 1))`. Gradient: none.}
+#' \item{`op_hamming(x)`}{The Hamming window: `0.54 - 0.46 * cos(2 * pi * n / (x - 1))`. Gradient: none.}
+#' \item{`op_hanning(x)`}{The Hann window: `0.5 - 0.5 * cos(2 * pi * n / (x - 1))`. Gradient: none.}
+#' \item{`op_kaiser(x, beta)`}{The Kaiser window: `i0(beta * sqrt(1 - (2 * n / (x - 1) - 1)**2)) / i0(beta)`.
+#'   Gradient: To `beta`, through [op_i0()], whose derivative is the Bessel function `i1`.}
+#' }
+#' @param x The number of points.
+#' @param beta The steepness of its fall; 0 for a rectangle.
+#' @returns A vector of `floatx`, empty where `x` is below 1.
+#'
+#' `op_kaiser()`: A vector of `beta`'s dtype, of `floatx` for a number, empty where `x` is below 1.
+#' @section Errors:
+#' - `gradops_error_type`: an `x` that is not a whole number.
+#' @seealso [op_stft()], [op_fft()], [op_sinc()], [op_i0()].
+#' @examplesIf gradops_available()
+#' op_bartlett(5)
+#' op_blackman(5)
+#' op_hamming(5)
+#' op_hanning(5)
+#' op_kaiser(5, 14)
+#' gradient(function(beta) sum(op_kaiser(5, beta)), 14)
+#' @name ops_window_functions
+NULL
+
+#' @rdname ops_window_functions
+#' @export
+op_bartlett <- function(x) {
+  call_op("bartlett", operand(x))
+}
+
+#' @rdname ops_window_functions
+#' @export
+op_blackman <- function(x) {
+  call_op("blackman", operand(x))
+}
+
+#' @rdname ops_window_functions
+#' @export
+op_hamming <- function(x) {
+  call_op("hamming", operand(x))
+}
+
+#' @rdname ops_window_functions
+#' @export
+op_hanning <- function(x) {
+  call_op("hanning", operand(x))
+}
+
+#' @rdname ops_window_functions
+#' @export
+op_kaiser <- function(x, beta) {
+  call_op("kaiser", operand(x), operand(beta))
+}

@@ -53,6 +53,68 @@ op_digitize <- function(x, bins, zero_indexed = FALSE) {
   call_op("digitize", operand(x), operand(bins), flag(zero_indexed))
 }
 
+#' Sets
+#'
+#' @description
+#' Distinct elements and membership.
+#'
+#' @details
+#' \describe{
+#' \item{`op_isin(x1, x2)`}{TRUE for each element of `x1` that is among those of `x2`. Gradient: none.}
+#' \item{`op_unique(x)`}{The distinct elements of `x`, or its distinct slices along an axis. Gradient: The upstream
+#'   gradient to the element that comes first of each; none from the positions and counts.}
+#' }
+#' @param x1,x2 A tensor, a variable, or R numbers.
+#' @param assume_unique Accepted, as it changes no result.
+#' @param invert TRUE for those that are not.
+#' @param x A tensor, a variable, or R numbers.
+#' @param sorted Ascending; else in the order in which they first come.
+#' @param return_index Also give the position at which each first comes.
+#' @param return_inverse Also give for each element of `x` the position of its value in the result.
+#' @param return_counts Also give how often each comes.
+#' @param axis Compare slices along it; NULL for the elements of the flattened tensor. Counted from 1, or negative
+#'   from the end.
+#' @param size The number of results: fewer are filled up, more are cut off. Inside a trace (`jax.jit`,
+#'   `tf.function`) it is needed, and there is no `axis`.
+#' @param fill_value The value that fills up; the first result if NULL.
+#' @param zero_indexed Count positions from 0, as in Python, rather than from 1.
+#' @param ... Nothing: other names of arguments, such as `dim`, are an error that says the name here.
+#' @returns `op_isin()`: A bool tensor of the shape of `x1`; NaN is not in anything.
+#'
+#' `op_unique()`: A tensor, or a tuple of it and the positions and counts asked for, in the order of the arguments,
+#'   in int64. All NaN are one.
+#' @section Errors:
+#' - `gradops_error_argument`: inside a trace, without a size or with an axis; a size, and no elements and no
+#'   `fill_value` (`op_unique()`).
+#' - `gradops_error_axis`: an axis out of range (`op_unique()`).
+#' @seealso [op_sort()], [op_searchsorted()], [op_bincount()], [op_segment_sum()].
+#' @examplesIf gradops_available()
+#' op_isin(c(1, 2, 3), c(2, 4))
+#' op_unique(c(3, 1, 3), return_inverse = TRUE)
+#' # to the first of equal elements
+#' gradient(function(x) sum(op_unique(x)^2), c(3, 1, 3))
+#' @name ops_sets
+NULL
+
+#' @rdname ops_sets
+#' @export
+op_isin <- function(x1, x2, assume_unique = FALSE, invert = FALSE) {
+  call_op("isin", operand(x1), operand(x2), flag(assume_unique), flag(invert))
+}
+
+#' @rdname ops_sets
+#' @export
+op_unique <- function(
+  x, sorted = TRUE, return_index = FALSE, return_inverse = FALSE, return_counts = FALSE, axis = NULL, size =
+  NULL, fill_value = NULL, zero_indexed = FALSE, ...
+) {
+  if (...length() > 0L) no_argument(...)
+  several(call_op(
+    "unique", operand(x), flag(sorted), flag(return_index), flag(return_inverse), flag(return_counts), axis,
+    size, operand(fill_value), flag(zero_indexed)
+  ))
+}
+
 #' Sorting
 #'
 #' @description

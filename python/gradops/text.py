@@ -20,8 +20,7 @@ Nothing is imported or sent before a model is passed. The layer's own prompts to
 from ._names import namespace
 from .autodiff.text.batches import each
 from .autodiff.text.descent import Descent
-from .autodiff.text.judges import judge
-from .autodiff.text.model_calls import call
+from .autodiff.text.model_calls import call, judge
 from .autodiff.text.models import as_model, scripted
 from .autodiff.text.operations import (
     capitalize,

@@ -15,7 +15,7 @@ from scipy import special
 from gradops import backends, ops, value_and_grad
 from gradops.autodiff import profiler
 from gradops.jit import jit
-from gradops.jit.native import cache, instructions, machine, registry
+from gradops.jit.native import instructions, machine, registry
 from gradops.scipy import special as special_ops
 
 here = machine.machine() is not None
@@ -550,33 +550,33 @@ def test_processes_that_start_together_share_a_cache(tmp_path, monkeypatch):
         assert cache_of(tmp_path / "cache", stored.name) is None
     monkeypatch.setenv("GRADOPS_CACHE", str(tmp_path / "cache"))
     machine.machine.cache_clear()
-    assert machine.machine() is not None and cache.read(stored.name)
+    assert machine.machine() is not None and machine.read(stored.name)
 
 
 def cache_of(directory, name):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRADOPS_CACHE", str(directory))
-        return cache.read(name)
+        return machine.read(name)
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="modes of files are POSIX's")
 def test_what_others_can_write_is_not_run(tmp_path, monkeypatch):
     monkeypatch.setenv("GRADOPS_CACHE", str(tmp_path))
-    cache.write("a", b"contents")
-    assert cache.read("a") == b"contents"
+    machine.write("a", b"contents")
+    assert machine.read("a") == b"contents"
     os.chmod(tmp_path / "a", 0o666)
-    assert cache.read("a") is None
+    assert machine.read("a") is None
 
 
 def test_the_cache_can_be_turned_off_and_may_be_unwritable(tmp_path, monkeypatch):
     monkeypatch.setenv("GRADOPS_CACHE", "off")
-    assert cache.directory() is None
-    cache.write("a", b"contents")
-    assert cache.read("a") is None
+    assert machine.directory() is None
+    machine.write("a", b"contents")
+    assert machine.read("a") is None
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("GRADOPS_CACHE", str(tmp_path / "file"))
-    cache.write("a", b"contents")
-    assert cache.read("a") is None
+    machine.write("a", b"contents")
+    assert machine.read("a") is None
 
 
 # Without llvmlite.

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from gradops import Parameter, Variable, _progress, autodiff, backends, functional, grad, inference, jit, ops, text
+from gradops import Parameter, Variable, _display, autodiff, backends, functional, grad, inference, jit, ops, text
 from gradops.autodiff import profiler
 
 NASTY = "<b>not bold</b> & 'this' \"that\" $x^2$ <script>alert(1)</script></pre>\x00\x1b[31m \ud800"
@@ -331,8 +331,8 @@ def test_what_takes_long_shows_progress_after_two_seconds(label, monkeypatch):
         now[0] += step
         return now[0]
 
-    monkeypatch.setattr(_progress, "time", types.SimpleNamespace(monotonic=clock))
-    monkeypatch.setattr(_progress, "_bar", lambda anywhere: bar)
+    monkeypatch.setattr(_display, "time", types.SimpleNamespace(monotonic=clock))
+    monkeypatch.setattr(_display, "_bar", lambda anywhere: bar)
     step = 1e-9
     run()
     assert bar.said == []
@@ -346,13 +346,13 @@ def test_what_takes_long_shows_progress_after_two_seconds(label, monkeypatch):
 
 def test_no_progress_where_nobody_looks(monkeypatch, capsys):
     """Neither in a notebook or document, whose stderr is no terminal, nor where rich is not installed."""
-    assert _progress._bar(False) is None
+    assert _display._bar(False) is None
     monkeypatch.setitem(sys.modules, "rich.console", None)
     monkeypatch.setattr(sys, "stderr", types.SimpleNamespace(isatty=lambda: True, write=print, flush=lambda: None))
-    assert _progress._bar(False) is None
+    assert _display._bar(False) is None
 
 
 def test_a_terminal_has_a_bar(monkeypatch):
     pytest.importorskip("rich")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    assert type(_progress._bar(False)).__module__ == "rich.progress"
+    assert type(_display._bar(False)).__module__ == "rich.progress"

@@ -159,7 +159,7 @@ def test_a_batch_names_its_shards():
 
 
 def test_progress(monkeypatch, capsys):
-    monkeypatch.setattr("gradops._progress._bar", lambda lines: None)
+    monkeypatch.setattr("gradops._display._bar", lambda lines: None)
     total = functional.objective(lambda x, shard: x * ops.sum(shard), SHARDS, progress=True)
     total(1.0)
     assert capsys.readouterr().err.splitlines()[-1] == "objective: 100%"

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from gradops import _source, ops
+from gradops import _functions, ops
 
 SLOW = ("scipy", "numpy.random", "numpy.testing", "numpy.f2py", "unittest", "asyncio", "multiprocessing")
 
@@ -48,7 +48,7 @@ def test_a_module_of_scipy_is_imported_when_it_is_used(call, module):
 def test_functions_alike_are_compiled_once_and_shown_apart():
     scopes = [{"value": 1}, {"value": 2}]
     first, second = (
-        _source.alike(f"\ndef {name}(x):\n    return x + value\n", name, f"test {name}", scope)
+        _functions.alike(f"\ndef {name}(x):\n    return x + value\n", name, f"test {name}", scope)
         for name, scope in zip(("first", "second"), scopes)
     )
     assert (first(1), second(1)) == (2, 3)

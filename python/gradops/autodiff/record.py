@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from numpy import ndarray
 
-from .. import _source, backends
+from .. import _functions, backends
 from .._tree import alike, map_items
 from ..errors import GradientError
 from ..ops import _dispatch, _pandas, conversion
@@ -188,7 +188,7 @@ def _calling(rules: tuple[str, ...], edges: str, calls: str) -> Callable:
     # the same positions have the same source, which is compiled once; the name in it says in a traceback that it is
     # made.
     source = f"def calling({', '.join(rules)}):\n    return lambda g, saved, {edges}: {calls}\n"
-    return _source.function(source, "calling", f"calls of rules {next(_numbers)}", {"__name__": __name__})
+    return _functions.function(source, "calling", f"calls of rules {next(_numbers)}", {"__name__": __name__})
 
 
 _numbers = itertools.count(1)

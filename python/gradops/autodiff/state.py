@@ -3,7 +3,7 @@
 - ``hooks``: functions that see the gradient of an operation's result (:mod:`.hooks` puts them);
 - ``observers``: functions that see each step of a pass (anomaly mode and the profiler);
 - ``watchers``: functions that see each node as it is made (anomaly mode);
-- ``readers``: functions that see reads of variables that are not recorded (:mod:`.outer_derivatives`);
+- ``readers``: functions that see reads of variables that are not recorded (:mod:`.derivatives`);
 - ``packers``: functions that save handles in place of arrays that are to be recomputed (checkpoints);
 - ``special``: dtypes whose gradients are no arrays (text);
 - versions: buffers that were written in place, and the check that no stale one is used (:mod:`.inplace`).

@@ -9,8 +9,7 @@ from .checkpointing import (
     save_only_these_names,
 )
 from .custom import custom_gradient
-from .elementary import scaled_gradient, scaled_gradient_ext, set_requires_gradient, stop_gradient
-from .scopes import stop_gradient_scope
+from .elementary import scaled_gradient, scaled_gradient_ext, set_requires_gradient, stop_gradient, stop_gradient_scope
 
 __all__ = [
     "checkpoint",

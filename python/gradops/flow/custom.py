@@ -14,7 +14,7 @@ from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, Generic, overload
 
-from .. import _pickling, _tree, backends
+from .. import _functions, _tree, backends
 from ..annotations import P, R
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.variable import Variable, data_of
@@ -126,7 +126,7 @@ class _Custom(Generic[P, R]):
         return self if instance is None else functools.partial(self, instance)
 
     def __reduce__(self):
-        return _pickling.name_of(self, self.f, self.gradient) or (_Custom, (self.f, self.gradient))
+        return _functions.name_of(self, self.f, self.gradient) or (_Custom, (self.f, self.gradient))
 
     def __repr__(self) -> str:
         return f"<custom_gradient of {getattr(self.f, '__name__', self.f)!r}>"

@@ -9,12 +9,11 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import backends
-from .._progress import track
+from .._display import track
 from ..autodiff import engine, gradients, record, state
-from ..autodiff.derivatives import detach_aux, fresh, linked
+from ..autodiff.derivatives import Others, detach_aux, fresh, linked
 from ..autodiff.graph import key, nodes_of
 from ..autodiff.modes import enable_grad
-from ..autodiff.outer_derivatives import Others
 from ..autodiff.variable import Variable, data_of, is_active, wrap
 from ..backends.interface import by_tape
 from ..errors import GradientError, Position

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, overload
 import numpy as np
 
 from .. import _tree, backends, config, dtypes
-from .._pickling import Transformed
+from .._functions import Transformed
 from ..annotations import P, R, X
 from ..autodiff.derivatives import derivatives_of
 from ..autodiff.modes import differentiated, lose_gradient
@@ -20,7 +20,7 @@ from ..flow.signatures import Arguments
 from ..ops import _checks, conversion
 
 if TYPE_CHECKING:
-    from .._pickling import All, Differentiable, Slope
+    from .._functions import All, Differentiable, Slope
 
 
 @overload

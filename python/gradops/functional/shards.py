@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _html, _tree
-from .._progress import track
+from .. import _display, _tree
+from .._display import track
 from ..errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -120,9 +120,9 @@ class Objective:
     def _repr_html_(self) -> str:
         """The shards, and what is in each."""
         if self._reduced is alone:
-            return _html.block("objective", self._about())
+            return _display.block("objective", self._about())
         rows = [[f"data[{i}]", _shown(self.data[i])] for i in self.places]
-        return _html.block("objective", self._about(), _html.rows_of(rows, ["shard", "has"], (0, 1)))
+        return _display.block("objective", self._about(), _display.rows_of(rows, ["shard", "has"], (0, 1)))
 
 
 def _shown(shard) -> str:

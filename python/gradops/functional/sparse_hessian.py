@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _html, backends, ops
+from .. import _display, backends, ops
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError, ArgumentTypeError, ShapeError, TypeOf
 from ..jit import jit
@@ -197,8 +197,8 @@ class SparseHessian:
         return f"{rows} x {rows}, {count} elements, {self.count} colours"
 
     def _repr_html_(self) -> str:
-        picture = _html.places(self.pattern, f"The elements of a sparse Hessian, {self._about()}")
-        return _html.block("sparse Hessian", self._about(), picture)
+        picture = _display.places(self.pattern, f"The elements of a sparse Hessian, {self._about()}")
+        return _display.block("sparse Hessian", self._about(), picture)
 
 
 def _like(seeds: np.ndarray, x):

@@ -13,8 +13,8 @@ from typing import Any, Generic, Literal, overload
 
 import numpy as np
 
-from .. import _pickling, _tree, backends, dtypes
-from .._pickling import Transformed
+from .. import _functions, _tree, backends, dtypes
+from .._functions import Transformed
 from .._scopes import changed
 from ..annotations import P, R, X
 from ..autodiff.modes import no_grad
@@ -642,7 +642,7 @@ class custom_jvp(Generic[P, R]):
 
     def __reduce__(self):
         made = (custom_jvp, (self.fun, self.nondiff_argnums), {"rule": self.rule})
-        return _pickling.name_of(self, self.fun) or made
+        return _functions.name_of(self, self.fun) or made
 
     def __repr__(self) -> str:
         return f"<gradops custom_jvp of {getattr(self.fun, '__qualname__', self.fun)}>"

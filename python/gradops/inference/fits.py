@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _html, _scipy, _tree, ops
-from .._progress import track
+from .. import _display, _scipy, _tree, ops
+from .._display import track
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError
 from .likelihood import Likelihood
@@ -504,13 +504,13 @@ class Fit:
 
     def summary(self) -> Printed:
         """The estimates as a table, and what was found wrong."""
-        rows = _html.aligned(self._rows(), least=(0, 8, 10, 7, 7))
+        rows = _display.aligned(self._rows(), least=(0, 8, 10, 7, 7))
         return Printed("\n".join([self._heading(), *rows, *(f"! {problem}" for problem in self.problems)]))
 
     def _repr_html_(self) -> str:
         head, *rows = self._rows()
-        problems = [_html.verbatim("\n".join(self.problems))] if self.problems else []
-        return _html.block("fit", self._heading(), _html.table(["parameter", *head[1:]], rows), *problems)
+        problems = [_display.verbatim("\n".join(self.problems))] if self.problems else []
+        return _display.block("fit", self._heading(), _display.table(["parameter", *head[1:]], rows), *problems)
 
     def _heading(self) -> str:
         effects = f", {self.model.layout.u.size} random effects" if self.model.layout.u.size else ""

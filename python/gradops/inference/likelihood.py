@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _html, backends, functional, ops
+from .. import _display, backends, functional, ops
 from ..errors import ArgumentError, ArgumentTypeError, Code, InferenceError, ShapeError
 from ..jit import jit
 from ..jit.compiled import Compiled
@@ -56,7 +56,7 @@ class Likelihood:
 
     def _repr_html_(self) -> str:
         rows = [[name, f"{x:.4g}"] for name, x in zip(self.names, self.start)]
-        return _html.block(type(self).__name__, self._about(), _html.rows_of(rows, ["parameter", "start"]))
+        return _display.block(type(self).__name__, self._about(), _display.rows_of(rows, ["parameter", "start"]))
 
     def _compiled(self, function: Callable) -> Any:
         """A function compiled, but on a library that records as it runs and takes longer to compile than to run."""

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _html, _names, _tree
-from .._progress import track
+from .. import _display, _names, _tree
+from .._display import track
 from ..errors import ArgumentError, InferenceError
 from .likelihood import Likelihood
 from .parameters import Parameters, check_likelihood, function_of, listed, shown, titles_of
@@ -226,10 +226,10 @@ class Draws:
 
     def _repr_html_(self) -> str:
         found = self.summary()
-        rows = [[name, *(f"{x:.4g}" for x in row.values())] for name, row in list(found.items())[: _html.ROWS]]
-        more = [_html.verbatim(f"[... {len(found) - len(rows)} more]")] if len(found) > len(rows) else []
-        return _html.block(
-            "draws", self._about(), _html.table(["parameter", "mean", "sd", "ess", "r_hat"], rows), *more
+        rows = [[name, *(f"{x:.4g}" for x in row.values())] for name, row in list(found.items())[: _display.ROWS]]
+        more = [_display.verbatim(f"[... {len(found) - len(rows)} more]")] if len(found) > len(rows) else []
+        return _display.block(
+            "draws", self._about(), _display.table(["parameter", "mean", "sd", "ess", "r_hat"], rows), *more
         )
 
     def to_arviz(self) -> Any:

@@ -11,8 +11,8 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
-from .. import _html, _pickling, _tree, backends, config
-from .._progress import track
+from .. import _display, _functions, _tree, backends, config
+from .._display import track
 from .._scopes import changed
 from ..annotations import P, R
 from ..autodiff.variable import Variable, data_of
@@ -127,7 +127,7 @@ class Compiled(Generic[P, R]):
 
     def __reduce__(self):
         """Without its programs, which another process compiles anew."""
-        return _pickling.name_of(self, self.f) or (Compiled, (self.f, self.static, self.analyse, self.split))
+        return _functions.name_of(self, self.f) or (Compiled, (self.f, self.static, self.analyse, self.split))
 
     def explain(self) -> str:
         """For each signature compiled: the steps of its program, how many run natively, and why the others do not."""
@@ -141,11 +141,11 @@ class Compiled(Generic[P, R]):
 
     def _repr_html_(self) -> str:
         found = self.programs.all()
-        shown = [_html.verbatim(program.explained()) for program in found] or [_html.verbatim(self.explain())]
+        shown = [_display.verbatim(program.explained()) for program in found] or [_display.verbatim(self.explain())]
         for program in found:
             if hasattr(program, "source"):
-                shown.append(_html.folded(f"{program.steps} steps", _html.verbatim(program.source)))
-        return _html.block("jit", f"of {_title(self.f)}", *shown)
+                shown.append(_display.folded(f"{program.steps} steps", _display.verbatim(program.source)))
+        return _display.block("jit", f"of {_title(self.f)}", *shown)
 
     def _called(self, signature: Signature):
         if signature.is_recorded:

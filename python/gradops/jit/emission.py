@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _source
+from .. import _functions
 from ..backends.numpy import shaping
 from ..backends.numpy.base import owned
 from . import native
@@ -37,7 +37,7 @@ def function(program: Program, outputs: list, holds: Place | None = None) -> Any
     last = last_uses(steps)
     over, own = reuse(program, steps, last, wanted)
     source, scope = emit(program, steps, outputs, last, over, own, holds)
-    made: Any = _source.function(source, "program", f"program {next(_numbers)}", scope)
+    made: Any = _functions.function(source, "program", f"program {next(_numbers)}", scope)
     made.source, made.steps, made.native = source, count(needed), explained
     return made
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _source
+from .. import _functions
 from .._scopes import changed
 from ..autodiff import engine
 from ..autodiff.derivatives import fresh
@@ -181,7 +181,7 @@ def _player(operations: list[tuple[str, Operation, list[str]]], results: list[st
     lines = ["def play(add, number, operands, g, constants):\n"]
     lines += [f"    {own} = add((of_{own}, {', '.join(taken)}))\n" for own, _, taken in operations]
     lines.append(f"    return ({', '.join(map(str, results))},)\n")
-    return _source.function("".join(lines), "play", f"rule {next(_numbers)}", scope)
+    return _functions.function("".join(lines), "play", f"rule {next(_numbers)}", scope)
 
 
 _numbers = itertools.count(1)

@@ -20,7 +20,6 @@ from .control import *
 from .conversion import *
 from .convolution import *
 from .creation import *
-from .ctc import *
 from .decompositions import *
 from .diagonals import *
 from .elementwise import *
@@ -44,14 +43,12 @@ from .rearranging import *
 from .reductions import *
 from .scattering import *
 from .sequences import *
-from .sets import *
 from .shaping import *
 from .sorting import *
 from .spacing import *
 from .special import *
 from .statistics import *
 from .systems import *
-from .windows import *
 
 __all__ = sorted(name for name in _registry.names if "." not in name)
 

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
 
-from .. import _source, annotations, backends, config
+from .. import _functions, annotations, backends, config
 from ..backends import tracing
 from ..errors import ArgumentTypeError, BackendError, GradopsError, ShapeError
 from . import _checks
@@ -454,7 +454,7 @@ def _public(entry: Op, function: Callable) -> Callable:
         **_checks.NORMALISE,
         **defaults,
     }
-    public: Any = _source.alike(source, plain, f"op {entry.name}", scope)
+    public: Any = _functions.alike(source, plain, f"op {entry.name}", scope)
     public.__module__, public.__qualname__ = function.__module__, function.__qualname__
     public.__name__, public.__doc__ = function.__name__, function.__doc__
     public.__signature__, public.__annotations__ = signature, function.__annotations__

@@ -14,7 +14,7 @@ from ..errors import ShapeError
 from ._checks import check_rank, describe, integer
 from ._compose import floats
 from ._dispatch import op
-from ._spatial import by_parts, is_channels_first, per_dimension, positions
+from ._sizes import by_parts, is_channels_first, per_dimension, positions
 from .properties import shape
 from .shaping import reshape, transpose
 

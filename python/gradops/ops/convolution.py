@@ -14,7 +14,7 @@ from ..annotations import Integers, Tensor
 from ..errors import ShapeError
 from ._checks import check_rank, choice, describe
 from ._dispatch import op
-from ._spatial import is_channels_first, pads, per_dimension, positions, spatial_sizes
+from ._sizes import is_channels_first, pads, per_dimension, positions, spatial_sizes
 from .properties import shape
 from .shaping import reshape
 

@@ -13,9 +13,6 @@ from .products import matmul
 from .reductions import sum
 from .shaping import expand_dims
 
-RETURNS_POSITIONS = ("lu_factor",)
-
-
 """Decompositions of matrices.
 
 Matrices are the last two dimensions; those before are a batch. Half precision is worked on in float32 and comes back in

@@ -21,10 +21,6 @@ from .elementwise import add, floor_divide, mod, multiply
 from .properties import fits, unknown
 from .shaping import reshape
 
-RETURNS_POSITIONS = ("nonzero", "unravel_index", "where")
-"""Ops whose results are positions (``where`` without ``x1`` and ``x2``): 1-based in R."""
-
-
 """Elements by position.
 
 The gradient goes to the elements taken, as often as they are, and is 0 elsewhere.

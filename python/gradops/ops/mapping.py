@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 
 from .. import _tree, backends
-from .._pickling import Transformed
+from .._functions import Transformed
 from ..annotations import Axis, Function, Structure
 from ..errors import ArgumentError, ArgumentTypeError, Given, ShapeError
 from ._checks import broadcast_shapes, check_axis

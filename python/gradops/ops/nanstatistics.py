@@ -20,8 +20,6 @@ from .elementwise import abs, divide, equal, isnan, logical_not, logical_or, squ
 from .indexing import where
 from .reductions import all, any, argmax, argmin, cumprod, cumsum, max, min, prod, safe_sqrt, sum
 
-RETURNS_POSITIONS = ("nanargmax", "nanargmin")
-
 
 def _without(x, value):
     """``x`` with a number in place of NaN."""

@@ -35,9 +35,15 @@ from .attention import dot_product_attention
 from .blocks import depth_to_space, fold, space_to_depth, unfold
 from .complex_numbers import polar
 from .convolution import conv, conv_transpose, depthwise_conv, separable_conv
-from .ctc import ctc_decode, ctc_loss
 from .encoding import multi_hot, one_hot
-from .losses import binary_crossentropy, categorical_crossentropy, psnr, sparse_categorical_crossentropy
+from .losses import (
+    binary_crossentropy,
+    categorical_crossentropy,
+    ctc_decode,
+    ctc_loss,
+    psnr,
+    sparse_categorical_crossentropy,
+)
 from .normalization import batch_normalization, layer_normalization, moments, normalize, rms_normalization
 from .pooling import adaptive_average_pool, adaptive_max_pool, average_pool, max_pool
 

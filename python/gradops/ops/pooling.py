@@ -17,8 +17,7 @@ from ..backends import tracing
 from ._checks import check_real
 from ._compose import floats, in_single
 from ._dispatch import op
-from ._sizes import multiples
-from ._spatial import by_parts, is_channels_first, pads, per_dimension, positions, spatial_sizes
+from ._sizes import by_parts, is_channels_first, multiples, pads, per_dimension, positions, spatial_sizes
 from .elementwise import divide, equal, logical_and
 from .indexing import take, where
 from .properties import shape

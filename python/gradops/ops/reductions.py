@@ -18,9 +18,6 @@ from .joining import concatenate, split
 from .properties import unknown
 from .shaping import reshape, transpose
 
-RETURNS_POSITIONS = ("argmax", "argmin")
-
-
 """Sums and products.
 
 Over one dimension or several, over all without ``axis``. ``keepdims`` leaves sizes of 1.

@@ -1,22 +1,19 @@
-"""Signals in sequences.
-
-Signals cut into overlapping sequences, and the Fourier transform of each.
-
-See Also:
-    :func:`rfft`, :func:`hanning`, :func:`unfold`, :func:`conv`.
-"""
+"""Signals in sequences, and window functions."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .. import _scipy
-from ..annotations import Integer, Tensor, Tensors
+from .. import _scipy, backends, config
+from ..annotations import Integer, Operand, Tensor, Tensors
 from ..backends import tracing
 from ..errors import ArgumentError, ShapeError
 from . import _checks
-from ._compose import rounded, wide
+from ._checks import describe, integer, known
+from ._compose import beside, promoted, rounded, wide
 from ._dispatch import op
+from ._docstrings import family
+from ._structures import as_tensor, owner_of
 from .conversion import cast, dtype, is_tensor, shape
 from .elementwise import add, divide, greater, multiply, square
 from .extending import pad
@@ -32,6 +29,7 @@ from .fourier import (
 from .indexing import take, where
 from .properties import fits, is_empty, unknown
 from .shaping import broadcast_to, reshape
+from .special import i0
 
 WINDOWS = ("hann", "hamming", "blackman", "bartlett", "boxcar")
 
@@ -45,6 +43,15 @@ def _check_sequences(op, x, sequence_length, sequence_stride) -> None:
     _checks.check_rank(op.name, x, 1)
     _checks.integer(op.name, sequence_length, "sequence_length", 1)
     _checks.integer(op.name, sequence_stride, "sequence_stride", 1)
+
+
+"""Signals in sequences.
+
+Signals cut into overlapping sequences, and the Fourier transform of each.
+
+See Also:
+    :func:`rfft`, :func:`hanning`, :func:`unfold`, :func:`conv`.
+"""
 
 
 @op(check=_check_sequences, linear=("x",))
@@ -296,3 +303,123 @@ def istft(
     total = total[..., edge : edge + wanted]
     missing = wanted - shape(total)[-1]
     return rounded(filled(total, 0, missing), half_of(x))
+
+
+def _of_numbers(body):
+    """Numbers go to the op as they are: a tensor's value is unknown where the op is traced."""
+    body.of_numbers = True
+    return body
+
+
+def _in_float(op: str, x):
+    """NumPy's window of that name, on the backend of its length where that is a tensor."""
+    owner = backends.of(x) or config.default_backend()
+    return owner.convert(_numpys(op, _points(op, x)), config.floatx(), x if backends.of(x) else None)
+
+
+@tracing.constant
+def _numpys(name: str, points: int) -> np.ndarray:
+    return getattr(np, name)(points)
+
+
+def _points(op: str, x) -> int:
+    if isinstance(x, (int, float)):
+        return integer(op, x, "x")
+    values = known(x)
+    if values is None or values.ndim:
+        raise ArgumentError(f"`{op}`: `x` must be one known number; got {{given}}.", argument="x", given=describe(x))
+    return integer(op, values.item(), "x")
+
+
+window = family(
+    {"x": "the number of points."},
+    returns="A vector of ``floatx``, empty where ``x`` is below 1. It has no gradient.",
+    raises="ArgumentTypeError: an ``x`` that is not a whole number.",
+)
+
+
+"""Window functions.
+
+Weights that fall off towards both ends, for signals and spectra.
+
+See Also:
+    :func:`stft`, :func:`fft`, :func:`sinc`, :func:`i0`.
+"""
+
+
+@op(differentiable=False)
+@_of_numbers
+@window
+def bartlett(x: Operand) -> Tensor:
+    """The triangular window, 0 at both ends."""
+    return _in_float("bartlett", x)
+
+
+@op(differentiable=False)
+@_of_numbers
+@window
+def blackman(x: Operand) -> Tensor:
+    """The Blackman window: ``0.42 - 0.5 * cos(2 * pi * n / (x - 1)) + 0.08 * cos(4 * pi * n / (x - 1))``."""
+    return _in_float("blackman", x)
+
+
+@op(differentiable=False)
+@_of_numbers
+@window
+def hamming(x: Operand) -> Tensor:
+    """The Hamming window: ``0.54 - 0.46 * cos(2 * pi * n / (x - 1))``."""
+    return _in_float("hamming", x)
+
+
+@op(differentiable=False)
+@_of_numbers
+@window
+def hanning(x: Operand) -> Tensor:
+    """The Hann window: ``0.5 - 0.5 * cos(2 * pi * n / (x - 1))``."""
+    return _in_float("hanning", x)
+
+
+@op
+@_of_numbers
+@window
+def kaiser(x: Operand, beta: Operand) -> Tensor:
+    """The Kaiser window: ``i0(beta * sqrt(1 - (2 * n / (x - 1) - 1)**2)) / i0(beta)``.
+
+    Args:
+        x: the number of points.
+        beta: the steepness of its fall; 0 for a rectangle.
+
+    Returns:
+        A vector of ``beta``'s dtype, of ``floatx`` for a number, empty where ``x`` is below 1.
+
+    Gradient:
+        To ``beta``, through :func:`i0`, whose derivative is the Bessel function ``i1``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import gradops
+        >>> from gradops import ops
+        >>> beta = np.array(2.0)
+        >>> print(ops.kaiser(3, beta).round(4))
+        [0.4387 1.     0.4387]
+        >>> print(gradops.grad(lambda beta: ops.sum(ops.kaiser(3, beta)))(beta).round(4))
+        -0.6122
+
+    See Also:
+        :func:`hanning`, :func:`hamming`, :func:`blackman`.
+    """
+    points = _points("kaiser", x)
+    x = points if isinstance(x, int) else x  # a number, known also where this is traced
+    owner = owner_of("kaiser", x, beta)
+    beta = as_tensor("kaiser", beta, owner, "beta", x if backends.of(x) is owner else None)
+    (beta,) = promoted(beta, floating=True)
+    exact, _ = wide(beta)
+    circle = beside(_circle(points), exact, config.floatx())
+    return cast(divide(i0(multiply(circle, exact)), i0(exact)), dtype(beta))
+
+
+@tracing.constant
+def _circle(points: int) -> np.ndarray:
+    """Half a circle over the points: ``sqrt(1 - t**2)`` for ``t`` from -1 to 1."""
+    t = np.linspace(-1, 1, points) if points > 1 else np.zeros(max(points, 0))
+    return np.sqrt(np.maximum(1 - t**2, 0))

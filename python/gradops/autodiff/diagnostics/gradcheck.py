@@ -13,7 +13,7 @@ from numbers import Real
 import numpy as np
 
 from ... import backends, dtypes
-from ..._progress import track
+from ..._display import track
 from ...errors import ArgumentError, ArgumentTypeError, GradientError, Position
 from ...ops import conversion
 from ...ops._checks import check_flags, describe

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 from zlib import crc32
 
-from ... import _html, backends
+from ... import _display, backends
 from ...errors import ArgumentError, ArgumentTypeError, BackendError, Code, GradientError, TypeOf
 from ..graph import PICK, Node
 from ..variable import Variable, array_text
@@ -264,7 +264,7 @@ def to_svg(y, params: Mapping[str, Any] | None = None) -> str:
         lines = [line for line in (box.name, box.about) if line]
         for i, line in enumerate(lines):
             y2 = top + (21 if len(lines) == 1 else 14 + 14 * i)
-            parts.append(f'<text x="{x:.0f}" y="{y2}" text-anchor="middle" fill="#000">{_html.words(line)}</text>')
+            parts.append(f'<text x="{x:.0f}" y="{y2}" text-anchor="middle" fill="#000">{_display.words(line)}</text>')
     wide = 2 * edge + letter * max(
         [b.x + b.width / 2 for b in found.values()] + [x for way in ways.values() for x in way]
     )
@@ -272,7 +272,7 @@ def to_svg(y, params: Mapping[str, Any] | None = None) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide:.0f}" height="{high}" '
         f'viewBox="0 0 {wide:.0f} {high}" font-family="sans-serif" font-size="11" role="img">'
-        f"<title>{_html.words(_told(found))}</title>"
+        f"<title>{_display.words(_told(found))}</title>"
         f'<defs><marker id="{tip}" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0 L8 4 L0 8 z" fill="#888"/></marker></defs>' + "".join(parts) + "</svg>\n"
     )
@@ -295,23 +295,23 @@ def _as_html(self: Variable) -> str:
     if self.dtype is str:
         values = [self.data] if isinstance(self.data, str) else self.tolist()
         about = "text" if isinstance(self.data, str) else f"{len(values)} text{'s' * (len(values) != 1)}"
-        shown = [_html.verbatim(text) for text in values[:TEXTS]]
-        shown += [_html.verbatim(f"[... {len(values) - TEXTS} more]")] if len(values) > TEXTS else []
+        shown = [_display.verbatim(text) for text in values[:TEXTS]]
+        shown += [_display.verbatim(f"[... {len(values) - TEXTS} more]")] if len(values) > TEXTS else []
     else:
         about = _about(self)
-        shown = [_html.verbatim(array_text(self.data, ""))]
+        shown = [_display.verbatim(array_text(self.data, ""))]
     about += f", {self.role}" if self.role else ""
     about += ", requires a gradient" if self.requires_grad and self._node is None else ""
     if self._grad is not None:
         text = str(self._grad.data) if self.dtype is str else array_text(self._grad.data, "")
-        shown.append(_html.folded("grad", _html.verbatim(text)))
+        shown.append(_display.folded("grad", _display.verbatim(text)))
     if self._node is not None:
         roots = _roots(self)
         count = len(list(islice(_walk(roots), FEW + 1)))
         title = f"made by {self._node.name}, a graph of " + (f"more than {FEW}" if count > FEW else str(count))
-        picture = to_svg(self) if count <= FEW else _html.verbatim("`gradops.autodiff.draw()` draws it.")
-        shown.append(_html.folded(title, picture))
-    return _html.block(type(self).__name__, about, *shown)
+        picture = to_svg(self) if count <= FEW else _display.verbatim("`gradops.autodiff.draw()` draws it.")
+        shown.append(_display.folded(title, picture))
+    return _display.block(type(self).__name__, about, *shown)
 
 
 Variable._repr_html_ = _as_html  # type: ignore[attr-defined]

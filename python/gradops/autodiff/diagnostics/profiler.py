@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ... import _html
+from ... import _display
 from ...errors import ArgumentError, Given, GradientError, meant
 from ...ops import _dispatch
 from .. import state
@@ -265,7 +265,9 @@ class profile:
     def table(self, sort_by: str | None = "self_time", row_limit: int = 100, by_shape: bool = False) -> str:
         """The rows as text, with times in readable units and shares of the whole."""
         cells, rest = self._cells(sort_by, row_limit, by_shape)
-        lines = _html.aligned([cells[0], ["-" * max(map(len, column)) for column in zip(*cells)], *cells[1:]], (0, 7))
+        lines = _display.aligned(
+            [cells[0], ["-" * max(map(len, column)) for column in zip(*cells)], *cells[1:]], (0, 7)
+        )
         return "\n".join([*lines, *rest])
 
     def _cells(self, sort_by: str | None, row_limit: int, by_shape: bool) -> tuple[list[list[str]], list[str]]:
@@ -318,9 +320,11 @@ class profile:
 
     def _repr_html_(self) -> str:
         if self._running:
-            return _html.block("profile", "running")
+            return _display.block("profile", "running")
         (head, *rows), rest = self._cells("self_time", 30, False)
-        return _html.block("profile", "by time of their own", _html.table(head, rows), _html.verbatim("\n".join(rest)))
+        return _display.block(
+            "profile", "by time of their own", _display.table(head, rows), _display.verbatim("\n".join(rest))
+        )
 
     def _check(self) -> None:
         if self._running:

@@ -16,7 +16,7 @@ To ``gradops.ops`` text is one more backend, "text", with kernels under the ops'
 """
 
 from ..._names import namespace
-from . import backend, backward, methods  # noqa: F401
+from . import backend, methods  # noqa: F401
 from .operations import made_by_host as made_by_host
 from .values import convert as convert
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextvars import copy_context
 from typing import Any
 
-from ..._progress import track
+from ..._display import track
 from ..._scopes import changed
 from ...errors import ArgumentError, ArgumentTypeError, Given, TypeOf
 from .. import gradients

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ... import _html
+from ... import _display
 from ...errors import ArgumentError, ArgumentTypeError, Code, Given, Item, ModelError, TypeOf
 from ..variable import Variable
 from .batches import each
@@ -205,9 +205,11 @@ class Descent:
             for param, past in zip(self.params, self._past)
         ]
         head = ["parameter", "text", "feedback", "versions remembered"]
-        kept = [_html.folded("constraints", _html.verbatim("\n".join(self.constraints)))] if self.constraints else []
+        kept = (
+            [_display.folded("constraints", _display.verbatim("\n".join(self.constraints)))] if self.constraints else []
+        )
         about = f"of {len(rows)} texts by {self.model.name}, memory of {self.memory}"
-        return _html.block("Descent", about, _html.rows_of(rows, head, (0, 1, 2)), *kept)
+        return _display.block("Descent", about, _display.rows_of(rows, head, (0, 1, 2)), *kept)
 
     def __repr__(self) -> str:
         return f"Descent({[param.role for param in self.params]}, memory={self.memory})"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
-from ... import _html, backends
+from ... import _display, backends
 from ...errors import ArgumentTypeError, Code, ShapeError, TypeOf
 from ..state import clock, moment
 from ..variable import Variable
@@ -160,7 +160,9 @@ class Texts(Sequence):
 
     def _repr_html_(self) -> str:
         rows = [[str(text), text.role or ""] for text in self]
-        return _html.block(type(self).__name__, f"{len(self)} in all", _html.rows_of(rows, ["text", "role"], (0, 1)))
+        return _display.block(
+            type(self).__name__, f"{len(self)} in all", _display.rows_of(rows, ["text", "role"], (0, 1))
+        )
 
     @property
     def shape(self) -> tuple[int]:
@@ -228,7 +230,7 @@ class Feedback(Texts):
     def _repr_html_(self) -> str:
         rows = [[str(said), said.role or "", _of(said.places), f"{said.weight:.4g}"] for said in self]
         head = ["remark", "on", "places", "weight"]
-        return _html.block("Feedback", f"{len(self)} in all", _html.rows_of(rows, head, (0, 1, 2)))
+        return _display.block("Feedback", f"{len(self)} in all", _display.rows_of(rows, head, (0, 1, 2)))
 
     def __repr__(self) -> str:
         return f"Feedback({[(str(said), said.role) for said in self]})"

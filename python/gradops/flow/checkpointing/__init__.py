@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import _tree, backends
-from ..._pickling import Transformed
+from ..._functions import Transformed
 from ..._scopes import Ends, changed
 from ...annotations import P, R, X
 from ...autodiff.derivatives import derivatives_of
@@ -23,7 +23,7 @@ from ...backends import interface, tracing
 from ...backends.policy import checkpoint_policy
 from ...errors import ArgumentTypeError, TypeOf
 from ..custom import _read
-from ..scopes import _Scope
+from ..elementary import _Scope
 from . import policies, tape
 from .plan import Drawn
 from .policies import save_anything_except_these_names, save_only_these_names

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import _source, backends, extend
+from ... import _functions, backends, extend
 from ...errors import ArgumentTypeError, TypeOf
 from ...ops._dispatch import registry
 from . import rpy2, threads
@@ -141,7 +141,7 @@ def _function(name: str, body: Callable, is_composed: bool) -> Callable:
     given = ", ".join(p.name if p.default is p.empty else f"{p.name}=None" for p in parameters)
     passed = ", ".join(p.name for p in parameters)
     source = f"def {name}({given}):\n    {f'return body({passed})' if is_composed else '...'}\n"
-    function = _source.function(source, name, f"R op {name}", {"body": body, "__name__": "r"})
+    function = _functions.function(source, name, f"R op {name}", {"body": body, "__name__": "r"})
     kind = "Operand" if len(tensors) > 1 else "Tensor"
     function.__annotations__ = dict.fromkeys(tensors, kind)
     return function

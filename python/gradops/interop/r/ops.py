@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import gradops
 
-from ... import _source, ops
+from ... import _functions, ops
 from ...annotations import kind_of
 from ...ops._dispatch import registry
 from . import code_comparisons, values
@@ -131,7 +131,7 @@ def op(name: str) -> Callable:
     signature = [*found, "zero_indexed=False"] if has_positions(name, function) else found
     source = _TEMPLATE.format(signature=", ".join(signature), body="\n".join(f"        {line}" for line in lines))
     scope = {**vars(values), **vars(code_comparisons), "Failure": Failure, "_function": function}
-    return _source.function(source, "call", f"op {name} for R", scope)
+    return _functions.function(source, "call", f"op {name} for R", scope)
 
 
 def _listed(names: list[str]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from numpy.exceptions import ComplexWarning
 
-from ... import _progress, backends, config
+from ... import _display, backends, config
 from ...autodiff import modes
 from ...autodiff.diagnostics import anomaly, profiler
 from ...flow.checkpointing import tape
@@ -122,8 +122,8 @@ def set_progress(show: Callable, patience: float) -> None:
 
     ``show(label, total, done)`` is an R function, at the end called without ``done``.
     """
-    _progress.patience = float(patience)
-    _progress.host = lambda: _Bar(show)
+    _display.patience = float(patience)
+    _display.host = lambda: _Bar(show)
 
 
 class _Bar:

@@ -1,8 +1,12 @@
-"""The native machine, compiled by LLVM once for each version and processor, and how code is run on it.
+"""The native machine, compiled by LLVM once for each version and processor, stored on disk, and how code is run on it.
 
 LLVM comes from ``llvmlite``, the library under Numba, which is optional and looked for when a program is first
 compiled. Numba itself would do the same work, but takes half a second to import, which is longer than most programs
 take to compile; the machine's text is compiled in 2 s, once, and loaded from disk afterwards in a few milliseconds.
+
+``GRADOPS_CACHE`` in the environment names another directory; ``0`` or ``off`` turns it off. Files are written under
+another name and then renamed, so that processes that start together read a whole one or none. A file that is read
+is run: it must have the checksum that it begins with, and be writable by the user alone.
 """
 
 from __future__ import annotations
@@ -11,19 +15,86 @@ import ctypes
 import functools
 import hashlib
 import importlib
+import os
 import pathlib
 import platform
 import re
+import stat
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from . import assembly, cache, instructions, machine_parts, machine_source, sparse_source, tile_source, tile_sums
-from .assembly import assembled
+from . import instructions, machine_parts, machine_source, sparse_source, tile_source, tile_sums
 from .instructions import FUNCTION_NUMBERS, FUNCTIONS, ROUTINE_NUMBERS, ROUTINES
+from .machine_source import assembled
+
+_OFF = ("0", "off", "no", "false")
+
+
+def directory() -> pathlib.Path | None:
+    """The directory of the cache; None where it is turned off, or there is none for the user."""
+    named = os.environ.get("GRADOPS_CACHE", "")
+    if named.lower() in _OFF:
+        return None
+    if named:
+        return pathlib.Path(named).expanduser()
+    try:
+        home = pathlib.Path.home()
+    except RuntimeError:
+        return None
+    if sys.platform == "win32":
+        return pathlib.Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "gradops" / "Cache"
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "gradops"
+    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "gradops"
+
+
+def read(name: str) -> bytes | None:
+    """The contents stored under ``name``; None where there are none, or they are not to be trusted."""
+    place = directory()
+    if place is None:
+        return None
+    try:
+        with open(place / name, "rb") as file:
+            if not _is_own(os.fstat(file.fileno())):
+                return None
+            stored = file.read()
+    except OSError:
+        return None
+    checksum, contents = stored[:32], stored[32:]
+    return contents if hashlib.sha256(contents).digest() == checksum else None
+
+
+def write(name: str, contents: bytes) -> None:
+    """Store ``contents`` under ``name``, where that can be done."""
+    place = directory()
+    if place is None:
+        return
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, written = tempfile.mkstemp(dir=place)  # readable by the user alone
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(hashlib.sha256(contents).digest() + contents)
+            os.replace(written, place / name)
+        except OSError:
+            os.unlink(written)
+    except OSError:
+        return
+
+
+def _is_own(status: os.stat_result) -> bool:
+    if not hasattr(os, "getuid"):
+        return True
+    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+# The native machine, compiled by LLVM once for each version and processor, and how code is run on it ------------------
+
 
 _X86 = {"divide": 4, "over": 8, "under": 16, "invalid": 1}
 _ARM = {"divide": 2, "over": 4, "under": 8, "invalid": 1}
@@ -157,12 +228,12 @@ def _compiled(binding) -> tuple[Any, int]:
     features = binding.get_host_cpu_features().flatten()
     processor = binding.get_host_cpu_name()
     name = f"machine-{_version(processor, features)}.o"
-    stored = cache.read(name)
+    stored = read(name)
     found = None if stored is None else _loaded(binding, target, processor, features, stored)
     if found is not None:
         return found
     compiled = _object(binding, machine_text(), target, processor, features)
-    cache.write(name, compiled)
+    write(name, compiled)
     found = _loaded(binding, target, processor, features, compiled)
     if found is None:
         raise OSError("LLVM does not load what it compiled")
@@ -208,7 +279,7 @@ def _version(processor: str, features: str) -> str:
     # What is loaded from disk is run without a look at it, so all that it was made of is in its name. Without the
     # processor's features a home directory that two computers share would give one of them instructions that it does
     # not have.
-    for module in (assembly, instructions, machine_parts, machine_source, sparse_source, tile_source, tile_sums):
+    for module in (machine_source, instructions, machine_parts, machine_source, sparse_source, tile_source, tile_sums):
         known.update(pathlib.Path(module.__file__ or "").read_bytes())
     for text in (llvmlite.__version__, sys.platform, platform.machine(), processor, features):
         known.update(text.encode() + b"\0")

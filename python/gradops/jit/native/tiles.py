@@ -23,7 +23,7 @@ from ..program import Program
 from ..scalar_blocks import Block
 from ..steps import Step
 from . import machine as machines
-from . import tile_source, ufuncs
+from . import tile_run, tile_source
 from .code import BOOL, FLOATS
 from .plan import LARGEST, LARGEST_CALL, Plan
 from .registry import limits_of
@@ -121,7 +121,7 @@ class Work(NamedTuple):
 def tiled(program: Program, steps: list, wanted: set[int], machine: machines.Machine) -> list:
     """The steps, with groups of those on large arrays as one step each."""
     large = {place for place, value in program.values.others.items() if np.size(value) > LARGEST_CALL}
-    if not large or not ufuncs.are_known() or all(isinstance(s, Block) or large.isdisjoint(s.places) for s in steps):
+    if not large or not tile_run.are_known() or all(isinstance(s, Block) or large.isdisjoint(s.places) for s in steps):
         return steps
     grouping = _Grouping(program, steps, wanted, machine, large)
     return grouping.steps() if grouping.domains else steps
@@ -330,7 +330,7 @@ class _Grouping:
                 return None
             if any(d not in (*FLOATS, BOOL) for d in dtypes):
                 return None
-            found = ufuncs.loop(ufunc, *dtypes)
+            found = tile_run.loop(ufunc, *dtypes)
             if found is None:
                 return None
             loop = found
@@ -372,7 +372,7 @@ class _Grouping:
         if kind is None:
             return None
         operand = self.operand(x, shape, domain, value.dtype)
-        add, copy = self._reducing(ufunc, value.dtype), ufuncs.loop(np.positive, value.dtype, value.dtype)
+        add, copy = self._reducing(ufunc, value.dtype), tile_run.loop(np.positive, value.dtype, value.dtype)
         if operand is None or add is None or copy is None:
             return None
         out = Operand(step.places[0], kind, value.dtype)
@@ -395,7 +395,7 @@ class _Grouping:
         if kind != COLUMN:
             return Work(domain, instructions, out, ufunc, divisor)
         if divisor != 1.0:
-            divide = ufuncs.loop(np.divide, *[value.dtype] * 3)
+            divide = tile_run.loop(np.divide, *[value.dtype] * 3)
             if divide is None:
                 return None
             instructions.append(Instruction(divide, (out, Operand.number(divisor, value.dtype), out), COLUMN))
@@ -438,7 +438,7 @@ class _Grouping:
         domain = self.domains.get(self.size(matrix))
         if domain != self.shape(matrix) or any(self.example(x).dtype != value.dtype for x in (matrix, vector)):
             return None
-        loop, copy = (ufuncs.loop(f, *[value.dtype] * (f.nin + 1)) for f in (np.matmul, np.positive))
+        loop, copy = (tile_run.loop(f, *[value.dtype] * (f.nin + 1)) for f in (np.matmul, np.positive))
         if loop is None or copy is None:
             return None
         if value.dtype == FLOATS[0] and machines.has_fused():
@@ -464,7 +464,7 @@ class _Grouping:
 
     def _reducing(self, ufunc: np.ufunc, dtype: np.dtype) -> tuple[int, int] | None:
         """The loop of a reduction."""
-        found = ufuncs.loop(ufunc, dtype, dtype, dtype)
+        found = tile_run.loop(ufunc, dtype, dtype, dtype)
         if found and ufunc is np.add and dtype == FLOATS[0]:
             return self.machine.address("sum.tile"), found[0]
         return found
@@ -486,7 +486,7 @@ class _Grouping:
 
         def call(ufunc, *operands: Operand, kind: str = FULL, out: Operand | None = None) -> Operand:
             of_rows = all(o.kind in (COLUMN, ONE) for o in operands)
-            found = ufuncs.loop(ufunc, *[dtype] * (len(operands) + 1))
+            found = tile_run.loop(ufunc, *[dtype] * (len(operands) + 1))
             out = out or Operand(_Inner(), kind, dtype)
             assert found is not None
             instructions.append(Instruction(found, (*operands, out), COLUMN if of_rows else FULL))
@@ -494,7 +494,7 @@ class _Grouping:
 
         def over_row(ufunc, x: Operand) -> Operand:
             out = Operand(_Inner(), COLUMN, dtype)
-            add, copy = self._reducing(ufunc, dtype), ufuncs.loop(np.positive, dtype, dtype)
+            add, copy = self._reducing(ufunc, dtype), tile_run.loop(np.positive, dtype, dtype)
             assert add is not None and copy is not None
             instructions.append(Instruction(add, (out, x, out), FULL, (copy, _IDENTITIES[ufunc])))
             return out

@@ -5,7 +5,6 @@ Each is composed once, of other ops, so that values and gradients are the same o
 
 from ..._names import namespace
 from .._registry import names
-from .color import *  # noqa: F403
 from .filters import *  # noqa: F403
 from .patches import *  # noqa: F403
 from .resampling import *  # noqa: F403

@@ -15,14 +15,14 @@ from typing import Any
 
 from ...errors import ArgumentTypeError
 from .._checks import combines_arrays
-from . import _elements, _fourier, _products, _reductions, _shapes, _table, _ufuncs
+from . import _elements, _products, _reductions, _shapes, _table, _ufuncs
 from ._reductions import typed
 from ._shapes import ravel
 from ._table import ROWS, is_ours
 from ._ufuncs import CALLS
 
 __all__ = ["CALLS", "ROWS", "give", "is_ours", "ravel", "typed"]
-_THEMES = (_elements, _fourier, _products, _reductions, _shapes)
+_THEMES = (_elements, _products, _products, _reductions, _shapes)
 
 
 def give(kind: Any, error: type[Exception] = ArgumentTypeError) -> None:

@@ -1,15 +1,17 @@
-"""Products of arrays, and ``numpy.linalg`` whole: stacks of matrices, ``UPLO``, named tuples."""
+"""Products of arrays, ``numpy.linalg`` whole, and ``numpy.fft``."""
 
 from __future__ import annotations
 
 import functools
 import operator
 import string
+from collections.abc import Callable
 
 import numpy as np
 
 from ... import ops
 from ...errors import ShapeError
+from .. import scipy_functions
 from ._reductions import typed
 from ._table import constant, row, shape_of
 
@@ -206,3 +208,36 @@ def _tensorinv(a, ind=2):
     shape = shape_of(a)
     size = int(np.prod(shape[ind:]))
     return ops.reshape(ops.inv(ops.reshape(a, (size, -1))), (*shape[ind:], *shape[:ind]))
+
+
+# ``numpy.fft``: the transforms of ``gradops.scipy.fft``, with NumPy's signatures --------------------------------------
+
+
+def _one(name: str) -> Callable:
+    def transform(a, n=None, axis=-1, norm=None):
+        return scipy_functions.find(f"fft.{name}")(a, n, axis, norm)
+
+    return transform
+
+
+def _several(name: str, last) -> Callable:
+    def transform(a, s=None, axes=last, norm=None):
+        return scipy_functions.find(f"fft.{name}")(a, s, None if axes is None else tuple(axes), norm)
+
+    return transform
+
+
+def _shift(name: str) -> Callable:
+    def shift(x, axes=None):
+        return scipy_functions.find(f"fft.{name}")(x, axes)
+
+    return shift
+
+
+for _transform in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
+    row(f"fft.{_transform}", _one(_transform))
+for _transform in ("fft", "ifft", "rfft", "irfft"):
+    row(f"fft.{_transform}2", _several(f"{_transform}2", (-2, -1)))
+    row(f"fft.{_transform}n", _several(f"{_transform}n", None))
+for _transform in ("fftshift", "ifftshift"):
+    row(f"fft.{_transform}", _shift(_transform))

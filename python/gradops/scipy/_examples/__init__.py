@@ -1,5 +1,7 @@
 """Examples and references of docstrings: a row for each function, in a module for each of SciPy's.
 
+Those of ``scipy.signal.windows`` are ``WINDOWS`` in ``signal``.
+
 ``gammainc(a, 1.0) at a = 2.0 -> -0.276196`` is the example
 
     >>> import gradops
@@ -68,7 +70,8 @@ def show(module: str) -> None:
 
 def rows(module: str) -> Iterator[Row]:
     """The rows of a module, with the text of their examples."""
-    table = importlib.import_module(f"{__name__}.{module.removeprefix('gradops.scipy.').replace('.', '_')}").ROWS
+    top, _, below = module.removeprefix("gradops.scipy.").partition(".")
+    table = getattr(importlib.import_module(f"{__name__}.{top}"), below.upper() or "ROWS")
     for paragraph in filter(None, table.strip().split("\n\n")):
         found: list[tuple[str, str]] = []
         see: list[str] = []

@@ -13,7 +13,7 @@ from ...extend import derivative
 from ...extend import op as make_op
 from ...ops import _checks
 from .._define import composed, family
-from .._host import hosted
+from .._hosted import of_matrices
 from .._tensors import is_complex, wrong
 from ._shared import adjoint, matrices, real_of, square, squared, to_complex
 from .equations import sylvester
@@ -114,8 +114,8 @@ def _log(x: Tensor) -> Tensor:
     ...
 
 
-hosted(_root, _real(lambda x: _scipy.linalg.sqrtm(x)))
-hosted(_log, _real(_logarithm))
+of_matrices(_root, _real(lambda x: _scipy.linalg.sqrtm(x)))
+of_matrices(_log, _real(_logarithm))
 
 
 def _root_rule(g, y):

@@ -14,7 +14,7 @@ from ... import _scipy, ops
 from ...annotations import Tensor
 from ...extend import derivative, kernel
 from ...extend import op as make_op
-from .._host import hosted
+from .._hosted import of_matrices
 from .._tensors import is_complex
 from . import _pattern
 from ._columns import symbolic_of
@@ -138,7 +138,7 @@ def _solve_on_host(values, b, pattern, transposed):
     return factor.solve(np.asfortranarray(b), "T" if transposed else "N")
 
 
-hosted(solution, _each(_solve_on_host), like=1)
+of_matrices(solution, _each(_solve_on_host), like=1)
 
 
 def _solution_by_b(g, values, pattern, transposed):
@@ -167,7 +167,7 @@ def _log_determinant_on_host(values, first, pattern):
     return np.full((1, 1), np.nan if factor is None else factor.logdet)
 
 
-hosted(log_determinant, _each(_log_determinant_on_host), like=1)
+of_matrices(log_determinant, _each(_log_determinant_on_host), like=1)
 
 
 @make_op(name="scipy.sparse.inverse")
@@ -192,7 +192,7 @@ def _inverse_on_host(values, directions, pattern):
     return factor.inverse(symmetric.astype(float))[:, None]
 
 
-hosted(inverse, _each(_inverse_on_host))
+of_matrices(inverse, _each(_inverse_on_host))
 
 
 def _by_directions(g, values, directions, pattern):

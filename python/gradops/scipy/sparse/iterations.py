@@ -14,7 +14,7 @@ from ...errors import ArgumentError, ShapeError
 from ...extend import derivative
 from ...extend import op as make_op
 from .. import _define, _tensors
-from .._host import hosted
+from .._hosted import of_matrices
 from .._tensors import promoted
 from ._ops import _conj, _each, _outer
 from ._pattern import Pattern
@@ -72,7 +72,7 @@ def _iterate_on_host(values, b, pattern, transposed, method):
     return method((matrix.T if transposed else matrix).tocsr(), b)
 
 
-hosted(_iterated, _each(_iterate_on_host), like=1)
+of_matrices(_iterated, _each(_iterate_on_host), like=1)
 
 
 def _by_b(g, values, pattern, transposed, method):

@@ -17,7 +17,6 @@ See Also:
 """
 
 from .._names import gathered, namespace
-from ._refused import FAMILIES, REFUSED
 from .density import *  # noqa: F403
 from .descriptive import *  # noqa: F403
 from .discretes import *  # noqa: F403
@@ -31,6 +30,70 @@ from .orders import *  # noqa: F403
 from .powers import *  # noqa: F403
 from .relations import *  # noqa: F403
 from .wisharts import *  # noqa: F403
+
+_TEST = "a test: its statistic is a formula of ops, its p-value the `sf` of a family here"
+_RANKS = "a statistic of ranks, or a test by them, whose derivative is 0"
+_RESAMPLED = "resampling of known numbers, without a derivative"
+_PLOT = "places of a plot of known numbers"
+_BINS = "counts in bins, whose derivative is 0: `gradops.ops.histogram`, `gradops.ops.segment_sum`"
+_WARNING = "a class of SciPy's for errors and warnings"
+_OBJECT = "an object of SciPy's, of its own arrays: use the families themselves"
+_ROTATION = "random matrices or directions without a parameter that has a derivative: `gradops.ops.qr` of normal ones"
+_SEARCH = "a search on known numbers: `gradops.scipy.optimize` of the negative log-likelihood has derivatives"
+
+REFUSED = {
+    name: why
+    for why, names in {
+        _TEST: """alexandergovern anderson anderson_ksamp bartlett binomtest chi2_contingency chisquare combine_pvalues
+            cramervonmises cramervonmises_2samp dunnett epps_singleton_2samp f_oneway false_discovery_control
+            goodness_of_fit jarque_bera ks_1samp ks_2samp kstest kurtosistest levene logrank normaltest
+            poisson_means_test power_divergence quantile_test shapiro skewtest ttest_1samp ttest_ind
+            ttest_ind_from_stats ttest_rel tukey_hsd""",
+        _RANKS: """ansari barnard_exact boschloo_exact brunnermunzel bws_test chatterjeexi fisher_exact fligner
+            friedmanchisquare kendalltau kruskal mannwhitneyu median_test mood page_trend_test ranksums somersd
+            spearmanr spearmanrho tiecorrect weightedtau wilcoxon multiscale_graphcorr siegelslopes theilslopes""",
+        _RESAMPLED: """BootstrapMethod MonteCarloMethod PermutationMethod bootstrap monte_carlo_test permutation_test
+            power sobol_indices""",
+        _PLOT: "boxcox_normplot ppcc_plot probplot yeojohnson_normplot",
+        _BINS: """binned_statistic binned_statistic_2d binned_statistic_dd cumfreq ecdf estimated_cdf percentileofscore
+            relfreq""",
+        _WARNING: "ConstantInputWarning DegenerateDataWarning FitError NearConstantInputWarning",
+        _OBJECT: """Binomial CensoredData Covariance Logistic Mixture Normal Uniform abs exp log make_distribution
+            order_statistic rv_continuous rv_discrete rv_histogram truncate""",
+        _ROTATION: "ortho_group random_correlation special_ortho_group uniform_direction unitary_group",
+        _SEARCH: "boxcox_normmax fit ppcc_max yeojohnson_normmax",
+        "a posterior of known numbers: use `t` and `invgamma`": "bayes_mvs mvsdist",
+        "what is left depends on values: use `gradops.ops.where`, `sort` or `trim_mean`": "sigmaclip trim1 trimboth",
+        "use `gradops.ops.quantile` and `gradops.ops.percentile`": "quantile scoreatpercentile",
+        "not written; use sums of `gradops.ops.sort`": "lmoment",
+        "not written; use a transport by `gradops.scipy.optimize`": "wasserstein_distance_nd",
+        "not written; use `gradops.ops.var` of groups": "obrientransform",
+        "not written; use its density's formula with `special.multigammaln` and `gradops.ops.slogdet`": "matrix_t",
+        "not written; use `invgamma` and `norm`": "normal_inverse_gamma",
+        "not written; use its density's formula with `special.ive`": "vonmises_fisher",
+        "counts of known numbers; use `special.gammaln`": "multivariate_hypergeom random_table",
+        "SciPy's modules of moments, tables and random points, of known numbers": "contingency mstats qmc sampling",
+    }.items()
+    for name in names.split()
+}
+
+_FAMILY = "not written; use its density's formula, and `gradops.scipy.integrate.quad` for probabilities"
+FAMILIES = dict.fromkeys(
+    """alpha anglit arcsine argus bernoulli beta betabinom betanbinom betaprime binom boltzmann bradford burr burr12
+    cauchy chi chi2 cosine crystalball dgamma dlaplace dpareto_lognorm dweibull erlang expon exponnorm exponpow
+    exponweib f fatiguelife fisk foldcauchy foldnorm gamma gausshyper genexpon genextreme gengamma genhalflogistic
+    genhyperbolic geninvgauss genlogistic gennorm genpareto geom gibrat gompertz gumbel_l gumbel_r halfcauchy
+    halfgennorm halflogistic halfnorm hypergeom hypsecant invgamma invgauss invweibull irwinhall jf_skew_t johnsonsb
+    johnsonsu kappa3 kappa4 ksone kstwo kstwobign landau laplace laplace_asymmetric levy levy_l levy_stable loggamma
+    logistic loglaplace lognorm logser loguniform lomax maxwell mielke moyal nakagami nbinom ncf nchypergeom_fisher
+    nchypergeom_wallenius nct ncx2 nhypergeom norm norminvgauss pareto pearson3 planck poisson poisson_binom powerlaw
+    powerlognorm powernorm randint rayleigh rdist recipinvgauss reciprocal rel_breitwigner rice semicircular skellam
+    skewcauchy skewnorm studentized_range t trapezoid triang truncexpon truncnorm truncpareto truncweibull_min
+    tukeylambda uniform vonmises vonmises_line wald weibull_max weibull_min wrapcauchy yulesimon zipf
+    zipfian""".split(),
+    _FAMILY,
+)
+"""The families of SciPy: those that are not here are refused."""
 
 __all__ = gathered(globals())
 __dir__, __getattr__ = namespace(
