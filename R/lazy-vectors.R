@@ -242,10 +242,13 @@ sum_in_log <- function(x) {
 # The numbers of the sums of the rows of a matrix of numbers.
 sums_in <- function(log, terms) {
   total <- terms[, 1L]
-  for (k in seq_len(ncol(terms))[-1L]) {
-    total <- log$add_rows(rep(log$codes[["+"]] + 5, length(total)), total, terms[, k]) - log$begun
-  }
+  for (k in seq_len(ncol(terms))[-1L]) total <- rows_in(log, "+", total, terms[, k])
   total + log$begun
+}
+
+# The numbers of an operation on numbers of the log, or on those that `kinds` says, as operands of later ones.
+rows_in <- function(log, op, first, second, kinds = 5) {
+  log$add_rows(rep(log$codes[[op]] + kinds, max(length(first), length(second))), first, second) - log$begun
 }
 
 # Small matrices ------------------------------------------------------------------------------------------------------
@@ -266,9 +269,59 @@ product_in_log <- function(x, y) {
     return(NULL)
   }
   places <- places_in_product(rows, inner, columns)
-  codes <- rep(log$codes[["*"]] + 4 * first$kind + second$kind, rows * inner * columns)
-  terms <- log$add_rows(codes, first$is[places[[1L]]], second$is[places[[2L]]])
-  lazy_handle(log, sums_in(log, base::matrix(terms - log$begun, ncol = inner)), base::c(rows, columns))
+  kinds <- 4 * first$kind + second$kind
+  terms <- rows_in(log, "*", first$is[places[[1L]]], second$is[places[[2L]]], kinds)
+  lazy_handle(log, sums_in(log, base::matrix(terms, ncol = inner)), base::c(rows, columns))
+}
+
+# `solve(a, b)`, or without `b` the inverse, of a matrix of one or two rows; NULL of anything else.
+solution_in_log <- function(a, b = NULL) {
+  log <- vector_log()
+  matrix <- matrix_in(log, a)
+  right <- if (!is.null(matrix) && !is.null(b)) elements_in(log, b)
+  rows <- matrix$dim[1L]
+  if (is.null(matrix) || !is.null(b) && (length(right$dim) == 0L || right$dim[1L] != rows)) {
+    return(NULL)
+  }
+  m <- matrix$is
+  is <- right$is
+  by <- determinant_in(log, m)
+  found <- if (rows == 1) {
+    rows_in(log, "by_determinant", if (is.null(b)) 1 else is, by, if (is.null(b)) 1 else 4 * right$kind + 1)
+  } else if (is.null(b)) {
+    less <- rows_in(log, "-", 0, by, 1)
+    rows_in(log, "by_determinant", m[base::c(4L, 2L, 3L, 1L)], base::c(by, less, less, by))
+  } else { # by Cramer's rule, column by column
+    kinds <- 4 + right$kind
+    other <- is[seq_along(is) + base::c(1L, -1L)]
+    columns <- length(is) / 2
+    first <- rows_in(log, "*", rep(m[base::c(4L, 1L)], columns), is, kinds)
+    second <- rows_in(log, "*", rep(m[base::c(3L, 2L)], columns), other, kinds)
+    rows_in(log, "by_determinant", rows_in(log, "-", first, second), by)
+  }
+  lazy_handle(log, found + log$begun, if (is.null(b)) matrix$dim else right$dim)
+}
+
+# The determinant of a matrix of one or two rows, as a number; NULL of anything else.
+number_of_determinant <- function(x) {
+  log <- vector_log()
+  matrix <- matrix_in(log, x)
+  if (!is.null(matrix)) lazy_handle(log, determinant_in(log, matrix$is) + log$begun)
+}
+
+determinant_in <- function(log, m) {
+  if (length(m) == 1L) {
+    return(m)
+  }
+  products <- rows_in(log, "*", m[1:2], m[4:3])
+  rows_in(log, "-", products[1L], products[2L])
+}
+
+# The numbers of a square matrix of one or two rows.
+matrix_in <- function(log, x) {
+  found <- if (!is.null(log)) elements_in(log, x)
+  dim <- found$dim
+  if (identical(found$kind, 1) && length(dim) == 2L && dim[1L] == dim[2L] && dim[1L] <= 2) found
 }
 
 # Where the factors of the terms of a product stand in both matrices; of each size found once.

@@ -151,6 +151,10 @@ solve_tensor <- function(a, b, ...) {
   if (inherits(a, "gradops_qr")) {
     a <- a$x
   }
+  logged <- if (is.null(state$heard) && !is.null(state$scalars)) solution_in_log(a, if (!missing(b)) b)
+  if (!is.null(logged)) {
+    return(logged)
+  }
   if (missing(b)) {
     found <- op_inv(as_matrix_of_one(a))
     b <- 1
@@ -173,7 +177,8 @@ as_matrix_of_one <- function(a) {
 }
 
 determinant_tensor <- function(x, logarithm = TRUE, ...) {
-  parts <- op_slogdet(x)
+  number <- if (!is.null(state$scalars)) number_of_determinant(x)
+  parts <- if (is.null(number)) op_slogdet(x) else list(sign(number), log(abs(number)))
   modulus <- if (logarithm) parts[[2]] else exp(parts[[2]])
   attr(modulus, "logarithm") <- logarithm
   structure(list(modulus = modulus, sign = parts[[1]]), class = "det")

@@ -250,3 +250,24 @@ test_once("what is left out of a sum of logged numbers is left out", {
   f <- function(p) sum((p * c(1, NA, 2)), na.rm = TRUE)
   expect_equal(as.double(jit(f)(c(1, 2, 3))), 7)
 })
+
+test_each("systems and determinants of one and two rows, by their own formulas", {
+  square <- function(p) matrix(c(p[1], p[2], p[2] * 2, p[3]), 2)
+  functions <- list(
+    function(p) sum(solve(square(p)) * c(1, 2, 3, 4)), function(p) sum(solve(square(p), c(1, 2))^2),
+    function(p) sum(solve(square(p), matrix(1:4, 2) * p[1])^2), function(p) sum(solve(square(p), p[2:3])^3),
+    function(p) det(square(p))^2, function(p) determinant(-square(p))$modulus + p[1],
+    function(p) determinant(square(p), logarithm = FALSE)$modulus,
+    function(p) sum(solve(matrix(p[1] * p[2], 1), p[3])^2), function(p) solve(matrix(p[1:2] %*% p[2:3], 1))[1, 1]
+  )
+  x <- c(2.5, 0.75, -3)
+  for (f in functions) expect_same_compiled(f, x, info = paste(deparse(f), collapse = ""))
+  expect_length(jit(function(p) solve(square(p), c(1, 2)))(x), 2)
+  expect_equal(dim(jit(function(p) solve(square(p), matrix(1:6, 2)))(x)), c(2, 3))
+  skip_if(backend != "numpy", "other backends' compilers have no such errors")
+  inverse <- jit(function(p) sum(solve(matrix(c(p[1], p[2], p[2], p[3]), 2))))
+  expect_equal(inverse(c(2, 1, 3)), 0.6)
+  expect_error(inverse(c(1, 1, 1)), "singular")
+  expect_error(gradient(function(p) sum(solve(matrix(p[c(1, 2, 2, 3)], 2))), c(1, 1, 1)), "singular")
+  expect_equal(gradient(function(p) tryCatch(1 / det(solve(diag(2) * p)), error = function(e) p * 7), 0), 7)
+})

@@ -15,7 +15,7 @@ from .._tree import map_items
 from ..errors import JitError
 from .array import Memories, Place, Traced, frozen
 from .guards import Guards
-from .scalar_blocks import Operations, Values, is_number, of_numbers
+from .scalar_blocks import Operation, Operations, Values, is_number, of_numbers
 from .steps import Step, direct, holds_arrays, key_of, placed, values_of
 
 
@@ -273,7 +273,7 @@ class Program:
         what = of_numbers(name, kernel, len(arguments))
         if what is None or not self.in_blocks:
             return None
-        call: list = [what]
+        places: list[int] = []
         floats = what.is_logical  # of truth values alone other ops have results of other dtypes
         others = self.values.others
         for x in arguments:
@@ -285,30 +285,30 @@ class Program:
                     return None
                 else:
                     floats = floats or others[place].dtype == np.float64
-                call.append(place)
+                places.append(place)
             elif x.__class__ is float or x.__class__ is np.float64 or x.__class__ is int and abs(x) < _EXACT:
                 number = np.float64(x)
-                call.append(self.literal(number, number.tobytes()))
+                places.append(self.literal(number, number.tobytes()))
             else:
                 return None
         if not floats:
             return None
-        result = Place(self.operate(tuple(call)))
+        result = Place(self.operate(what, *places))
         return Traced(self.values[result], self, result)
 
-    def operate(self, call: tuple) -> int:
-        """The place of the result of an :class:`.Operation`, which comes with the places of single numbers."""
-        same = self.operand_times_one(call) if call[0].name == "multiply" else 0
-        return call[same] if same else self.operations.place(call)
+    def operate(self, what: Operation, x: int, y: int = 0, z: int = 0) -> int:
+        """The place of the result of an operation, from the places of single numbers."""
+        if what.name == "multiply":
+            if self.is_one(x) and self.values.is_number(y):
+                return y
+            if self.is_one(y) and self.values.is_number(x):
+                return x
+        return self.operations.place(what, x, y, z)
 
-    def operand_times_one(self, call: tuple) -> int:
-        """The position of the operand that is the product, as the other is 1 at each call; 0 for neither."""
-        constants = self.constants
-        for one, other in ((1, 2), (2, 1)):
-            factor = constants.get(call[one])
-            if factor is not None and factor == 1.0 and self.values.is_number(call[other]):
-                return other
-        return 0
+    def is_one(self, place: int) -> bool:
+        """True of a number that is 1 at each call."""
+        constant = self.constants.get(place)
+        return constant is not None and constant == 1.0
 
     def _close(self) -> None:
         """End the block of operations on single numbers: steps that are written from here on come after it."""

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import _shared
+from ..errors import ArgumentError
 from ..ops._dispatch import registry
 from .array import Place
 from .steps import Step, direct
@@ -124,6 +126,13 @@ OPERATORS: dict[Callable, tuple[str, Callable]] = {
     np.negative: ("-", operator.neg),
 }
 """Ufuncs that an operator of Python's does some times faster on single numbers, to the same bits: its sign, and it."""
+
+
+def by_determinant(x, y):
+    """``x / y`` by the determinant of a matrix, which must not be 0."""
+    if not np.all(y):
+        raise ArgumentError(f"{_shared.SINGULAR}.")
+    return np.true_divide(x, y)
 
 
 @functools.cache
@@ -246,34 +255,35 @@ class Operations:
 
     def __init__(self, values: Values):
         self._values = values
+        self._numbers = values.numbers
         self._first = len(values)  # nothing before it comes of an operation that is in no block
         self._words = array("i", [0] * WIDTH)
         self._begun = 1  # the first operation that is in no block
         self._recent: dict[tuple, int] = {}
         self._older: dict[tuple, int] = {}
 
-    def place(self, call: tuple) -> int:
-        """The place of an operation's result; ``call`` has the operation and the places of its operands."""
-        recent, older = self._recent, self._older
+    def place(self, what: Operation, x: int, y: int = 0, z: int = 0) -> int:
+        """The place of an operation's result, from the places of its operands."""
+        # Each operation of a long loop comes here, some times over: calls, tuples and attributes count.
+        call = what, x, y, z
+        recent = self._recent
         known = recent.get(call)
-        if known is None and older:
-            known = older.get(call)
+        if known is None and self._older:
+            known = self._older.get(call)
         if known is not None:
             return known
-        values = self._values
-        numbers = values.numbers
-        if len(call) == 3:
-            what, x, y = call
-            z = 0
+        numbers = self._numbers
+        if what.operands == 2:
             value = what.compute(numbers[x], numbers[y])
+        elif what.operands == 1:
+            value = what.compute(numbers[x])
         else:
-            what, x, y, z = (*call, 0, 0)[:4]
-            value = what.compute(*[numbers[p] for p in call[1:]])
+            value = what.compute(*[numbers[p] for p in (x, y, z)[: what.operands]])
         if value.__class__ is float:  # the most frequent case of `values.new()`
             place = len(numbers)
             numbers.append(value)
         else:
-            place = values.new(value[()] if value.__class__ is np.ndarray else value)
+            place = self._values.new(value[()] if value.__class__ is np.ndarray else value)
         recent[call] = place
         self._words.extend((what.number, place, x, y, z))
         # Two tables, the older of which is dropped whole: what loops repeat is near. One table of all operations of a

@@ -23,7 +23,7 @@ from ..ops._structures import recorder
 from .array import Traced
 from .native.registry import MOVES, rule_of
 from .program import Program
-from .scalar_blocks import Operation, operation
+from .scalar_blocks import Operation, by_determinant, operation
 from .scalar_rules import function_template, kernel_of
 from .scalars import Scalars
 
@@ -88,11 +88,11 @@ class Log:
                 continue
             x = here[int(x) - start] if first == 1 and x >= start else number(first, x)
             if count == 1:
-                here.append(add((entry, x)))
+                here.append(add(entry, x))
                 continue
             y = here[int(y) - start] if second == 1 and y >= start else number(second, y)
             if count == 2:
-                here.append(add((entry, x, y)))
+                here.append(add(entry, x, y))
             elif entry is MORE:
                 more += (x, y)
                 here.append(-1)
@@ -244,6 +244,7 @@ def _of_ops() -> dict[str, Operation]:
     Not of steps, whose results may become R's numbers, nor those of :mod:`gradops.scipy`, which comes later.
     """
     found = {"sign": _operation("real_sign", 1)}  # which it is of real numbers
+    found["by_determinant"] = operation("divide", (None, None), by_determinant)
     for name, entry in registry.items():
         count = len(entry.tensors)
         is_plain = name == entry.name and "." not in name and entry.parameters == entry.tensors and count < 3
@@ -271,15 +272,14 @@ class Function:
         """Its result in a block; what numbers alone decide is computed here."""
         literals = block.literals
 
-        def add(call: tuple) -> int:
-            what, *given = call
+        def add(what: Operation, *given: int) -> int:
             if what.name == "where" and given[0] in literals:
                 return given[1] if literals[given[0]] else given[2]
             if all(number in literals for number in given):
                 with np.errstate(all="ignore"):
                     value = what.compute(*[literals[number] for number in given])
                 return block.literal(np.bool_(value) if isinstance(value, (bool, np.bool_)) else np.float64(value))
-            return block.add(call)
+            return block.add(what, *given)
 
         play, constants = function_template(self.function, self.operands)
         return play(add, None, operands, None, [block.literal(value) for value in constants])[0]

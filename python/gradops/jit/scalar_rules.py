@@ -31,7 +31,7 @@ class Template(NamedTuple):
 
     Attributes:
         play: does them for some numbers, ``play(add, number, operands, g, constants)``, and gives of each operand the
-            gradient or None, of a function its result: ``add(call)`` is the result of an operation, and
+            gradient or None, of a function its result: ``add(what, *numbers)`` is the result of an operation, and
             ``number(operand)`` the number that stands for one of the op's operands or, the last of these, its result.
         constants: numbers that it takes.
     """
@@ -109,8 +109,8 @@ def is_of_single_numbers(function: Callable, count: int) -> bool:
     known: set[str] = set()  # by name, as of `polygamma` each order follows from the next
     new: list[Operation] = []
 
-    def add(call: tuple) -> int:
-        new.append(call[0])
+    def add(what: Operation, *numbers: int) -> int:
+        new.append(what)
         return 0
 
     try:
@@ -179,7 +179,7 @@ def _player(operations: list[tuple[str, Operation, list[str]]], results: list[st
     """A function that does operations, each with the name of its result and the sources of its operands."""
     scope: dict[str, Any] = {f"of_{own}": what for own, what, _ in operations}
     lines = ["def play(add, number, operands, g, constants):\n"]
-    lines += [f"    {own} = add((of_{own}, {', '.join(taken)}))\n" for own, _, taken in operations]
+    lines += [f"    {own} = add(of_{own}, {', '.join(taken)})\n" for own, _, taken in operations]
     lines.append(f"    return ({', '.join(map(str, results))},)\n")
     return _functions.function("".join(lines), "play", f"rule {next(_numbers)}", scope)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from types import NoneType
 from typing import Any
 
@@ -27,7 +27,7 @@ from ..ops._structures import recorder
 from .array import Place, Traced
 from .program import Program
 from .scalar_blocks import LONGEST, WIDTH, Operation, operation
-from .scalar_rules import template
+from .scalar_rules import kernel_of, template
 
 
 class Numbers:
@@ -48,9 +48,9 @@ class Numbers:
         """The number of the value at a place, whose gradient goes on to ``edge``."""
         return place
 
-    def add(self, call: tuple) -> int:
-        """The result of an operation, which comes with its operands."""
-        return self.program.operate(call)
+    def add(self, what: Operation, x: int, y: int = 0, z: int = 0) -> int:
+        """The result of an operation on numbers; those that it does not take are 0."""
+        return self.program.operate(what, x, y, z)
 
     def close(self) -> None:
         """End the record: nothing more is written down."""
@@ -78,8 +78,7 @@ class Batches(Numbers):
         traced = super().result(place)
         return self.input(traced if edge is None else attach(traced, edge) if isinstance(edge, Node) else edge)
 
-    def add(self, call: tuple) -> int:
-        what, *operands = call
+    def add(self, what: Operation, *operands: int) -> int:
         given = what.arguments([self._tensors[i] for i in operands])
         return self.input(registry[what.name].call(*given))
 
@@ -101,7 +100,7 @@ class Scalars(Numbers):
 
     def __init__(self, program: Program):
         super().__init__(program)
-        self._place = program.operations.place
+        self._place, self._is_one = program.operations.place, program.is_one
         self.places = array("i")
         self.active = bytearray()
         self.literals: dict[int, Any] = {}
@@ -129,20 +128,25 @@ class Scalars(Numbers):
             self._edges[number] = edge
         return number
 
-    def add(self, call: tuple) -> int:
+    def add(self, what: Operation, x: int, y: int = 0, z: int = 0) -> int:
         places, active = self.places, self.active
-        if len(call) == 3:
-            what, x, y = call
-            z = 0
-            at, on = (what, places[x], places[y]), active[x] or active[y]
-            same = self.program.operand_times_one(at) if what.name == "multiply" else 0
-            if same:
-                return call[same]
+        count = what.operands
+        if count == 2:
+            at, other, on = places[x], places[y], active[x] or active[y]
+            if what is _MULTIPLY:
+                if self._is_one(at):
+                    return y
+                if self._is_one(other):
+                    return x
+            place = self._place(what, at, other)
+        elif count == 1:
+            on, place = active[x], self._place(what, places[x])
         else:
-            what, x, y, z = (*call, 0, 0)[:4]
-            at, on = (what, *[places[i] for i in call[1:]]), True in [active[i] for i in call[1:]]
+            operands = (x, y, z)[:count]
+            on = True in [active[i] for i in operands]
+            place = self._place(what, *[places[i] for i in operands])
         number = len(places)
-        places.append(self._place(at))
+        places.append(place)
         active.append(on)
         if on:
             self._operations.extend((what.number, number, x, y, z))
@@ -171,13 +175,12 @@ class Scalars(Numbers):
     def _count(self) -> int:
         return len(self._operations) // WIDTH
 
-    def _through(self, start: int, stop: int, step: int) -> Iterator[tuple[Operation, int, tuple[int, ...]]]:
-        """Operations that a gradient goes through, with their results and operands."""
+    def _through(self, start: int, stop: int, step: int) -> Iterator[tuple[Operation, int, int, int, int]]:
+        """Operations that a gradient goes through, with their results and operands, 0 for none."""
         known, rows = Operation.known, self._rows()[start:stop][::step]
         for first in range(0, len(rows), LONGEST):
-            for number, result, x, y, z in rows[first : first + LONGEST].tolist():
-                what = known[number]
-                yield what, result, (x, y) if what.operands == 2 else (x, y, z)[: what.operands]
+            for number, *words in rows[first : first + LONGEST].tolist():
+                yield known[number], *words
 
     def forget(self) -> None:
         """Let go of the graph, which leads back here."""
@@ -214,18 +217,24 @@ class Scalars(Numbers):
     def vjp(self, piece: Piece, g: Cotangents) -> list:
         """The gradients of the numbers that a piece takes from outside."""
         made = Derivative(self, g.values())
-        out = made.out
+        out, active, rule = made.out, self.active, made.rule
+        add, number = out.add, made.number
         cotangents = {i: out.input(ct) for i, ct in g.items()}
-        active = self.active
-        for what, result, operands in self._through(piece.start, piece.stop, -1):
+        for what, result, x, y, z in self._through(piece.start, piece.stop, -1):
             ct = cotangents.pop(result, None)
             if ct is None:
                 continue
-            flags = tuple([active[i] for i in operands])
-            for i, found in zip(operands, made.through(what, result, operands, flags, ct)):
+            if what.operands == 2:
+                operands: tuple[int, ...] = x, y, result
+                play, constants = rule(what, (active[x], active[y]), y)
+            else:
+                operands = (x, y, z)[: what.operands]
+                play, constants = rule(what, tuple([active[i] for i in operands]), 0)
+                operands = *operands, result
+            for i, found in zip(operands, play(add, number, operands, ct, constants)):
                 if found is not None:
                     before = cotangents.get(i)
-                    cotangents[i] = found if before is None else out.add((_ADD, before, found))
+                    cotangents[i] = found if before is None else add(_ADD, before, found)
         if cotangents.keys() - set(piece.takes):
             raise JitError("the gradient of a number was asked for while a gradient went through its operations.")
         out.close()
@@ -234,18 +243,20 @@ class Scalars(Numbers):
     def jvp(self, piece: Piece, tangents: list) -> Tangents:
         """The tangents of a piece's results, for those of its inputs; the rules of single numbers are symmetric."""
         made = Derivative(self, tangents)
-        out = made.out
-        found = {i: out.input(t) for i, t in zip(piece.takes, tangents) if t is not None}
-        for what, result, operands in self._through(piece.start, piece.stop, 1):
+        out, rule = made.out, made.rule
+        add, number = out.add, made.number
+        moved = {i: out.input(t) for i, t in zip(piece.takes, tangents) if t is not None}
+        for what, result, *operands in self._through(piece.start, piece.stop, 1):
+            operands = operands[: what.operands]
             for at, i in enumerate(operands):
-                if i in found:
-                    flags = tuple([other == at for other in range(len(operands))])
-                    moved = made.through(what, result, operands, flags, found[i])[at]
-                    if moved is not None:
-                        before = found.get(result)
-                        found[result] = moved if before is None else out.add((_ADD, before, moved))
+                if i in moved:
+                    play, constants = rule(what, tuple([other == at for other in range(what.operands)]), operands[-1])
+                    found = play(add, number, (*operands, result), moved[i], constants)[at]
+                    if found is not None:
+                        before = moved.get(result)
+                        moved[result] = found if before is None else add(_ADD, before, found)
         out.close()
-        return Tangents(made, found)
+        return Tangents(made, moved)
 
     # Gradients of results that are asked for.
 
@@ -345,19 +356,22 @@ class Derivative:
             self.out: Numbers = Batches(of.program)
         else:
             self.out = Scalars(of.program) if self._recorded else Numbers(of.program)
-        self._number = of.places.__getitem__ if type(self.out) is Numbers else self._taken
+        self.number = of.places.__getitem__ if type(self.out) is Numbers else self._taken
         self._here: dict[int, int] = {}
         self._rules: dict[tuple, tuple[Callable, list[int]]] = {}
 
-    def through(self, what: Operation, result: int, operands: tuple[int, ...], flags: tuple, g: int) -> Sequence:
-        """The results of an operation's rule for the operands that have a flag; None for one without a gradient."""
-        exponent = self.of.literals.get(operands[1]) if what.name == "power" else None
+    def rule(self, what: Operation, flags: tuple, last: int) -> tuple[Callable, list[int]]:
+        """An operation's rule for the operands that have a flag, as a :class:`.Template` plays it, with its constants.
+
+        Args:
+            last: the last operand, which of a power may be a number that is the same at each call.
+        """
+        exponent = self.of.literals.get(last) if what is _POWER else None
         known = self._rules.get((what, flags, exponent))
         if known is None:
-            rule = template(what, flags, exponent)
-            known = self._rules[what, flags, exponent] = rule.play, list(map(self.out.literal, rule.constants))
-        play, constants = known
-        return play(self.out.add, self._number, (*operands, result), g, constants)
+            found = template(what, tuple(map(bool, flags)), exponent)
+            known = self._rules[what, flags, exponent] = found.play, list(map(self.out.literal, found.constants))
+        return known
 
     def tensor(self, number: int | None):
         """A gradient or tangent, as a variable where the pass is recorded."""
@@ -389,4 +403,4 @@ class Tangents:
 
 
 _EMPTY = Rule("scalars", vjp=lambda g, saved, node: [])
-_ADD = operation("add", (None, None), np.add)
+_ADD, _MULTIPLY, _POWER = (operation(name, (None, None), kernel_of(name, 2)) for name in ("add", "multiply", "power"))

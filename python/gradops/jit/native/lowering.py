@@ -21,7 +21,7 @@ from .instructions import WHOLES, named
 from .machine import Machine
 from .peephole import Shortened
 from .plan import Plan, are_read_once, by_phase, needed_outside, phases, refuse_short, results_among
-from .registry import limits_of, rule_of
+from .registry import OF_KERNELS, limits_of, rule_of
 from .run import Run
 from .scalar_blocks import Forms, Made
 
@@ -151,7 +151,7 @@ class Lowering:
         if id(step) in self.code.outside:
             self._call(step)
             return
-        write: Any = rule_of(step.name)
+        write: Any = OF_KERNELS.get(step.function) or rule_of(step.name)
         result = write(self, step, *step.arguments)
         if result.__class__ is int and self.program.values.is_number(step.places[0]):
             self._cells[step.places[0]] = result

@@ -13,6 +13,9 @@ from .instructions import FUNCTIONS, OF_SCIPY, OPERATIONS
 RULES: dict[str, Callable] = {}
 """By the op's name: ``rule(lowering, step, *arguments)``. Ops that are one instruction need none: :func:`rule_of`."""
 
+OF_KERNELS: dict[Callable, Callable] = {}
+"""By the kernel, rules of kernels that refuse what their op does not."""
+
 LIMITS: dict[str, Callable] = {}
 """By the op's name: ``limit(result, *arguments)``, by their examples, why there is no native code, None where there is.
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..scalar_blocks import Operation, operation
 from .code import Code
 from .instructions import SHORT
-from .registry import instruction
+from .registry import OF_KERNELS, instruction
 
 _PRODUCT = operation("multiply", (None, None), np.multiply)
 _NONE = array("i", [-1])
@@ -32,7 +32,8 @@ class Forms:
         if number not in self._known:
             what = Operation.known[number]
             name = "where" if what.name == "where" else instruction(what.name)
-            form = self._known[number] = self._code.form(name) if what.is_plain and name else None
+            form = self._code.form(name) if name and what.is_plain and what.kernel not in OF_KERNELS else None
+            self._known[number] = form
             if form:
                 self._words[number] = [form[0], 0, *(0 for _ in range(what.operands)), *form[1]]
                 self._operands[number] = what.operands

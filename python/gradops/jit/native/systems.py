@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ...backends import _shared
+from ..scalar_blocks import by_determinant
 from .code import FLOATS, Code, NotNative
 from .lowering import Lowering
-from .registry import rule
+from .registry import OF_KERNELS, rule
 
 LARGEST, LARGEST_FACTOR, LARGEST_TRIANGULAR = 8, 12, 24
 """Rows of a matrix: where rows are swapped, of a Cholesky factor, and of a triangular one."""
@@ -257,6 +258,18 @@ def _det(numbers: _Numbers, x):
             product = numbers.multiply(product, factor)
         out[place] = product
     return out
+
+
+def _by_determinant(lowering: Lowering, step, x, y):
+    code, given = lowering.code, [lowering.array(number, FLOATS[0]) for number in (x, y)]
+    checked = code.checked(step.function, [(number, FLOATS[0]) for number in given])
+    code.require(code.number("not_equal", [int(given[1]), code.constant(0.0)]))
+    found = code.number("divide", list(map(int, given)))
+    checked.ends(code, [found])
+    return found
+
+
+OF_KERNELS[by_determinant] = _by_determinant
 
 
 @_op("slogdet")
