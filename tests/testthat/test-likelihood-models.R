@@ -173,6 +173,17 @@ test_each("crossed effects and a logistic model with intercepts are lme4's", {
   glmer <- lme4::glmer(binary ~ x + (1 | g), d, binomial, control = lme4::glmerControl(tolPwrss = 1e-12))
   expect_equal(as.numeric(logLik(fit)), as.numeric(logLik(glmer)), tolerance = 1e-6)
   expect_fit(fit, lme4::fixef(glmer), tolerance = 1e-3) # as far as its search goes
+  expect_minimum(fit, function(p) { # the approximation, in R's numbers
+    u <- numeric(10)
+    sums <- function(x) as.vector(rowsum(x, d$g))
+    for (step in 1:30) {
+      q <- plogis(p[1] + p[2] * d$x + u[d$g])
+      curvature <- sums(q * (1 - q)) + exp(-2 * p[3])
+      u <- u + (sums(d$binary - q) - u * exp(-2 * p[3])) / curvature
+    }
+    -sum(dbinom(d$binary, 1, plogis(p[1] + p[2] * d$x + u[d$g]), log = TRUE)) - sum(dnorm(u, 0, exp(p[3]), log = TRUE)) +
+      sum(log(curvature)) / 2 - 5 * log(2 * pi)
+  })
 }, intersect(test_backends(), c("numpy", "torch")))
 
 test_each("an AR(1) state space model is the Kalman filter's", {

@@ -341,13 +341,15 @@ class Laplace(Likelihood):
         return by_theta - np.asarray(ops.convert_to_numpy(moved))
 
     def hessian(self, theta) -> np.ndarray:
-        """The second derivatives, by differences of the exact gradient of the fourth order."""
+        """The second derivatives, by central differences of the exact gradient."""
+        # What is left out, by the fourth derivatives, is 1e-7 of likelihoods in logarithms of scales; the gradient has
+        # some 12 digits, as the last of Newton's steps doubles those of the mode.
         theta = self._vector(theta)
+        steps = 3e-4 * np.maximum(np.abs(theta), 1.0)
         found = np.empty((theta.size, theta.size))
-        for k, x in enumerate(theta):
-            h = 1e-3 * max(abs(x), 1.0)
-            near, far = ([self.value_and_grad(_moved(theta, k, s * h))[1] for s in (1, -1)] for h in (h, 2 * h))
-            found[k] = (8 * (near[0] - near[1]) - (far[0] - far[1])) / (12 * h)
+        for k, h in enumerate(steps):
+            above, below = (self.value_and_grad(_moved(theta, k, by))[1] for by in (h, -h))
+            found[k] = (above - below) / (2 * h)
         return (found + found.T) / 2
 
     def rough_hessian(self, theta, gradient: np.ndarray) -> np.ndarray:

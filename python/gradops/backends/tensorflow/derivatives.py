@@ -148,8 +148,18 @@ def value_and_grad(run, leaves: list) -> tuple:
     with tf.GradientTape() as tape:
         tape.watch(inputs)
         y = tf.convert_to_tensor(run(*inputs))
+    return y, _gradients(tape, y, inputs)
+
+
+def _gradients(tape, outputs, inputs: list, weights=None) -> list:
+    """The gradients on a tape, as tensors, 0 where there is none.
+
+    Raises:
+        BackendError: in forward mode, of elements that were taken from a result, which TensorFlow has as slices.
+    """
+    zero = tf.UnconnectedGradients.ZERO
     try:
-        return y, _dense(tape.gradient(y, inputs, unconnected_gradients=tf.UnconnectedGradients.ZERO))
+        return _dense(tape.gradient(outputs, inputs, weights, unconnected_gradients=zero))
     except AttributeError as error:
         if "IndexedSlices" not in str(error):
             raise
@@ -169,8 +179,7 @@ def pulling(at):
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(inputs)
         outputs = at.run(*inputs)
-    zero = tf.UnconnectedGradients.ZERO
-    return outputs, lambda weights: _dense(tape.gradient(outputs, inputs, weights, unconnected_gradients=zero))
+    return outputs, lambda weights: _gradients(tape, outputs, inputs, weights)
 
 
 def pushing(at):
@@ -180,8 +189,7 @@ def pushing(at):
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(points)
         pulled = pull(points)
-    zero = tf.UnconnectedGradients.ZERO
-    return outputs, lambda tangents: _dense(tape.gradient(pulled, points, tangents, unconnected_gradients=zero))
+    return outputs, lambda tangents: _gradients(tape, pulled, points, tangents)
 
 
 def vjp(at, v, create_graph: bool, strict: bool):
@@ -244,8 +252,7 @@ def _rows_one_by_one(tape, y, inputs: list) -> list:
     """The gradients of ``y``'s elements."""
     count = y.shape.num_elements()
     units = tf.reshape(tf.eye(count, dtype=y.dtype), [count, *y.shape])
-    zero = tf.UnconnectedGradients.ZERO
-    rows = [tape.gradient(y, inputs, unit, unconnected_gradients=zero) for unit in tf.unstack(units)]
+    rows = [_gradients(tape, y, inputs, unit) for unit in tf.unstack(units)]
     return [tf.reshape(tf.stack(column), [*y.shape, *x.shape]) for column, x in zip(zip(*rows), inputs)]
 
 
