@@ -22,7 +22,10 @@ import gradops  # noqa: E402
 from gradops.scipy import special, stats  # noqa: E402
 from gradops.scipy.stats._family import Distribution  # noqa: E402
 
-AT_AIM = "beta betaln binom powm1 gammainc gammaincc chdtr chdtrc stdtrit logit ndtri log_ndtr boxcox".split()
+AT_AIM = (
+    "beta betaln binom powm1 gammainc gammaincc chdtr chdtrc stdtrit logit ndtri log_ndtr boxcox inv_boxcox hyp0f1"
+    " voigt_profile"
+).split()
 
 
 @pytest.mark.parametrize("name", AT_AIM)
@@ -70,12 +73,25 @@ def _slope(function, at):
     return float(gradops.grad(function)(at))
 
 
+def _extreme_slope(q, c):
+    """The derivative of ``(1 - (-log(q))**c) / c``."""
+    with mpmath.workdps(60):
+        return float((-mpmath.log(q)) ** (mpmath.mpf(c) - 1) / q)
+
+
 def test_slopes_where_values_are_at_their_ends():
     """Of quantiles nearer to an end than numbers are, of densities that are no number, of what adds up to 1."""
     with mpmath.workdps(60):
         want = float(mpmath.diff(lambda a: -mpmath.zeta(a, 500_001) / mpmath.zeta(a), 5.5))
         by_order = float(mpmath.diff(lambda v: mpmath.besseli(v, 30), 0))
         density = float(mpmath.npdf(-40) / (mpmath.ncdf(-30) - mpmath.ncdf(-40)))
+    (of_shape,) = exact.exactly(exact.lower_beta, (300.0, 0.05, 0.7), [0], 2, float(stats.beta.ppf(0.7, 300.0, 0.05)))
+    np.testing.assert_allclose(_slope(lambda a: stats.beta.ppf(0.7, a, 0.05), 300.0), of_shape.slopes[0], 1e-11)
+    (of_many,) = exact.exactly(exact.lower_t, (1e8, -1.5), [0])
+    np.testing.assert_allclose(_slope(lambda df: special.stdtr(df, -1.5), 1e8), of_many.slopes[0], 1e-11)
+    np.testing.assert_allclose(
+        _slope(lambda q: stats.genextreme.ppf(q, -7.3), 1e-20), _extreme_slope(1e-20, -7.3), 1e-12
+    )
     np.testing.assert_allclose(_slope(lambda a: stats.zipf.cdf(500_000.0, a), 5.5), want, 1e-11)
     np.testing.assert_allclose(_slope(lambda v: special.iv(v, 30.0), 0.0), by_order, 1e-11)
     np.testing.assert_allclose(_slope(lambda q: stats.truncnorm.ppf(q, -40.0, -30.0), 1e-300), 1 / density, 1e-11)

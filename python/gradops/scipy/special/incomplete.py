@@ -7,6 +7,7 @@ function, which hold to all orders.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -511,15 +512,59 @@ def betainccinv(a: Operand, b: Operand, p: Operand) -> Tensor:
     ...
 
 
-for _op, _sign in ((betaincinv, 1), (betainccinv, -1)):
-    derivative(
-        _op,
-        a=lambda g, a, b, p, y: -g * _quotient(beta_slope_a(a, b, y), beta_density(a, b, y)),
-        b=lambda g, a, b, p, y: -g * _quotient(beta_slope_b(a, b, y), beta_density(a, b, y)),
-        p=(lambda g, a, b, p, y: g / beta_density(a, b, y))
-        if _sign > 0
-        else (lambda g, a, b, p, y: -g / beta_density(a, b, y)),
-    )
+def _left(inverse: Callable, x, a, b, p):
+    """``1 - x`` of a quantile, with its digits: where that is small by the ``inverse`` of the other tail."""
+    return in_part(1 - x, x > 0.5, lambda a, b, p: inverse(b, a, p), a, b, p)
+
+
+@ufunc(lambda a, b, p, x: _left(of_betainccinv, x, a, b, p))
+def _beyond_lower(a: Operand, b: Operand, p: Operand, x: Operand) -> Tensor: ...
+
+
+@ufunc(lambda a, b, p, x: _left(of_betaincinv, x, a, b, p))
+def _beyond_upper(a: Operand, b: Operand, p: Operand, x: Operand) -> Tensor: ...
+
+
+def _of_quantile(beyond: Callable, lower: bool) -> dict[str, Callable]:
+    """Rules of an inverse, by the rest ``beyond`` the quantile: as that may be nearer to 1 than numbers are."""
+
+    def at_quantile(inside: Callable, edge: Callable):
+        def function(a, b, p, x):
+            a, b, p, x = floating(a, b, p, x)
+            rest = beyond(a, b, p, ops.stop_gradient(x))
+            return usually(
+                (a > 0) & (a < math.inf) & (b > 0) & (b < math.inf) & (x > 0) & (rest > 0),
+                lambda of: inside(of(a, 1.0), of(b, 1.0), of(p, 0.5), of(x, 0.5), of(rest, 0.5)),
+                lambda of: edge(of(a, 1.0), of(b, 1.0), of(x, 0.0)),
+            )
+
+        return function
+
+    def slope(which: int):
+        def inside(a, b, p, x, rest):
+            below = _tails.beta_is_below(a, b, x, rest)
+            first, last = (p, p - 1) if lower else (1 - p, -p)
+            return where(below, first, last) * _tails.beta_rates(a, b, x, rest)[which]
+
+        return at_quantile(inside, _beta_constant)
+
+    density = at_quantile(lambda a, b, p, x, rest: exp(_tails.log_beta_density(a, b, x, rest)), _at_ends)
+    by_a, by_b = slope(0), slope(1)
+    return {
+        "a": lambda g, a, b, p, y: -g * _quotient(by_a(a, b, p, y), density(a, b, p, y)),
+        "b": lambda g, a, b, p, y: -g * _quotient(by_b(a, b, p, y), density(a, b, p, y)),
+        "p": lambda g, a, b, p, y: (g if lower else -g) / density(a, b, p, y),
+    }
+
+
+def _turned(rule: Callable) -> Callable:
+    return lambda g, a, b, p, x: -rule(g, a, b, p, x)
+
+
+for _inverse, _beyond, _lower in ((betaincinv, _beyond_lower, True), (betainccinv, _beyond_upper, False)):
+    _rules = _of_quantile(_beyond, _lower)
+    derivative(_inverse, **_rules)
+    derivative(_beyond, **{name: _turned(rule) for name, rule in _rules.items()})
 
 
 def _log_betainc(a, b, x):

@@ -393,18 +393,20 @@ def inv_boxcox1p(v: Operand, lmbda: Operand) -> Tensor:
     Gradient:
         Of the implicit function.
     """
-    v, lmbda = floating(v, lmbda)
+    return ops.expm1(_log_inverse(*floating(v, lmbda)))
+
+
+def _log_inverse(v, lmbda):
+    """The logarithm of :func:`inv_boxcox`."""
     z = lmbda * v
-    return ops.expm1(
-        choose(
-            (ops.abs(z) < 1e-20) | (lmbda == 0),
-            lambda of: of(v, 0.0),
-            lambda of: ops.log1p(of(z, 1.0)) / of(lmbda, 1.0),
-        )
+    return choose(
+        (ops.abs(z) < 1e-20) | (lmbda == 0),
+        lambda of: of(v, 0.0),
+        lambda of: ops.log1p(of(z, 1.0)) / of(lmbda, 1.0),
     )
 
 
-def _slope_by_power(logarithm, lmbda):
+def slope_by_power(logarithm, lmbda):
     """The derivative of ``logarithm * exprel(lmbda * logarithm)`` by ``lmbda``."""
     z = lmbda * logarithm
     return ops.square(logarithm) * _exprel_slope(z, exprel(z))
@@ -413,20 +415,20 @@ def _slope_by_power(logarithm, lmbda):
 derivative(
     boxcox,
     x=lambda g, x, lmbda: g * exp((lmbda - 1) * log(x)),
-    lmbda=lambda g, x, lmbda: g * _slope_by_power(log(x), lmbda),
+    lmbda=lambda g, x, lmbda: g * slope_by_power(log(x), lmbda),
 )
 derivative(
     boxcox1p,
     x=lambda g, x, lmbda: g * exp((lmbda - 1) * ops.log1p(x)),
-    lmbda=lambda g, x, lmbda: g * _slope_by_power(ops.log1p(x), lmbda),
+    lmbda=lambda g, x, lmbda: g * slope_by_power(ops.log1p(x), lmbda),
 )
 derivative(
     inv_boxcox,
     v=lambda g, y, lmbda: g * exp((1 - lmbda) * log(y)),
-    lmbda=lambda g, y, lmbda: -g * exp((1 - lmbda) * log(y)) * _slope_by_power(log(y), lmbda),
+    lmbda=lambda g, v, y, lmbda: -g * exp((1 - lmbda) * log(y)) * slope_by_power(_log_inverse(v, lmbda), lmbda),
 )
 derivative(
     inv_boxcox1p,
     v=lambda g, y, lmbda: g * exp((1 - lmbda) * ops.log1p(y)),
-    lmbda=lambda g, y, lmbda: -g * exp((1 - lmbda) * ops.log1p(y)) * _slope_by_power(ops.log1p(y), lmbda),
+    lmbda=lambda g, y, lmbda: -g * exp((1 - lmbda) * ops.log1p(y)) * slope_by_power(ops.log1p(y), lmbda),
 )

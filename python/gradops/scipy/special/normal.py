@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from ... import _scipy, ops
 from ...annotations import Operand, Tensor
 from ...extend import derivative
 from .._define import composed, ufunc
-from .._formulas import exp
-from .._tensors import is_complex
+from .._formulas import choose, exp
+from .._tensors import floating, is_complex
 
 __all__ = [
     "dawsn",
@@ -232,31 +234,61 @@ def _imaginary_part(x, sigma, gamma):
 def _imaginary_voigt(x: Operand, sigma: Operand, gamma: Operand) -> Tensor: ...
 
 
-def _by_x(x, sigma, gamma):
-    """The derivatives of the real and of the imaginary part by ``x``; by ``gamma`` those times the imaginary unit."""
+_ODD = np.cumprod([1.0, *range(3, 26, 2)])
+"""Double factorials of odd numbers."""
+
+
+def _series_far(x, sigma, gamma, by_sigma: bool):
+    """The derivatives of both parts by ``x``, or by ``sigma``, by the asymptotic series of Faddeeva's function.
+
+    The complex value is ``1j / pi`` times the sum of ``(2n - 1)!! * sigma**(2n) / (x + 1j * gamma)**(2n + 1)``.
+    """
+    size = ops.square(x) + ops.square(gamma)
+    place = x / size, -gamma / size
+    power = _product(place, place)
+    w = [ops.square(sigma) * part for part in power]
+    total = 0.0 * x, 0.0 * x
+    for odd, even in zip(_ODD[::-1], range(2 * len(_ODD), 0, -2)):
+        re, im = _product(total, w)
+        total = re + float(odd * even if by_sigma else -odd), im
+    front = [sigma * part for part in _product(power, place)] if by_sigma else power
+    re, im = _product(front, total)
+    return -im / math.pi, re / math.pi
+
+
+def _product(one, two):
+    return one[0] * two[0] - one[1] * two[1], one[0] * two[1] + one[1] * two[0]
+
+
+def _near(x, sigma, gamma, by_sigma: bool):
+    """The same by the derivative of Faddeeva's function, whose terms are small differences far from 0."""
     real, imaginary, square = voigt_profile(x, sigma, gamma), _imaginary_voigt(x, sigma, gamma), ops.square(sigma)
+    if by_sigma:
+        first, second = _near(x, sigma, gamma, False)
+        return -(real + x * first - gamma * second) / sigma, -(imaginary + x * second + gamma * first) / sigma
     return (gamma * imaginary - x * real) / square, (1 / math.pi - x * imaginary - gamma * real) / square
 
 
-def _real_by_sigma(x, sigma, gamma, y):
-    real, imaginary = _by_x(x, sigma, gamma)
-    return -(y + x * real - gamma * imaginary) / sigma
-
-
-def _imaginary_by_sigma(x, sigma, gamma, y):
-    real, imaginary = _by_x(x, sigma, gamma)
-    return -(y + x * imaginary + gamma * real) / sigma
+def _slope(part: int, x, sigma, gamma, by_sigma: bool = False):
+    """A derivative of the real or of the imaginary part by ``x``; by ``gamma`` those times the imaginary unit."""
+    x, sigma, gamma = floating(x, sigma, gamma)
+    far = ops.square(x) + ops.square(gamma) > 400 * ops.square(sigma)
+    return choose(
+        far & (gamma > 1e-50 * ops.abs(x)),  # below that the real part is the normal density
+        lambda of: _series_far(of(x, 30.0), of(sigma, 1.0), of(gamma, 1.0), by_sigma)[part],
+        lambda of: _near(of(x, 0.0), of(sigma, 1.0), of(gamma, 1.0), by_sigma)[part],
+    )
 
 
 derivative(
     voigt_profile,
-    x=lambda g, x, sigma, gamma: g * _by_x(x, sigma, gamma)[0],
-    sigma=lambda g, x, sigma, gamma, y: g * _real_by_sigma(x, sigma, gamma, y),
-    gamma=lambda g, x, sigma, gamma: -g * _by_x(x, sigma, gamma)[1],
+    x=lambda g, x, sigma, gamma: g * _slope(0, x, sigma, gamma),
+    sigma=lambda g, x, sigma, gamma: g * _slope(0, x, sigma, gamma, by_sigma=True),
+    gamma=lambda g, x, sigma, gamma: -g * _slope(1, x, sigma, gamma),
 )
 derivative(
     _imaginary_voigt,
-    x=lambda g, x, sigma, gamma: g * _by_x(x, sigma, gamma)[1],
-    sigma=lambda g, x, sigma, gamma, y: g * _imaginary_by_sigma(x, sigma, gamma, y),
-    gamma=lambda g, x, sigma, gamma: g * _by_x(x, sigma, gamma)[0],
+    x=lambda g, x, sigma, gamma: g * _slope(1, x, sigma, gamma),
+    sigma=lambda g, x, sigma, gamma: g * _slope(1, x, sigma, gamma, by_sigma=True),
+    gamma=lambda g, x, sigma, gamma: g * _slope(0, x, sigma, gamma),
 )

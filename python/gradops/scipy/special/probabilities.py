@@ -11,7 +11,7 @@ from ... import _scipy, ops
 from ...annotations import Operand, Tensor
 from ...extend import derivative
 from .._define import composed, family, in_part, ufunc
-from .._formulas import choose, exp, where
+from .._formulas import choose, exp, log, usually, where
 from .._tensors import floating
 from . import _tails, incomplete
 from .gammas import betaln
@@ -336,7 +336,17 @@ def fdtri(dfn: Operand, dfd: Operand, p: Operand) -> Tensor:
     return dfd / dfn * part / rest
 
 
-@implicit
+def _fdtridfd(dfn, p, x):
+    """SciPy's by a step of Newton's method, too."""
+    dfd = _scipy.special.fdtridfd(dfn, p, x)
+
+    def better(dfd, dfn, p, x):
+        return dfd - (fdtr(dfn, dfd, x) - p) / _fdtr_slopes(dfn, dfd, x)[1]
+
+    return in_part(dfd, (dfd > 1e-3) & (dfd < 1e6), better, dfd, dfn, p, x)
+
+
+@family(gradient="Of the implicit function.", within=ufunc(_fdtridfd))
 def fdtridfd(dfn: Operand, p: Operand, x: Operand) -> Tensor:
     """Second degrees of freedom of the F distribution of ``dfn`` first ones that has ``p`` up to ``x``."""
     ...
@@ -397,15 +407,37 @@ def stdtr(df: Operand, t: Operand) -> Tensor:
     ...
 
 
+def _log_t_density(df, t):
+    return -betaln(df / 2, 0.5) - ops.log(df) / 2 - (df + 1) / 2 * ops.log1p(ops.square(t) / df)
+
+
 def t_density(df, t):
     """The derivative of :func:`stdtr` by ``t``."""
-    df, t = floating(df, t)
-    return exp(-betaln(df / 2, 0.5) - ops.log(df) / 2 - (df + 1) / 2 * ops.log1p(ops.square(t) / df))
+    return exp(_log_t_density(*floating(df, t)))
 
 
-def t_slope(df, t):
-    """The derivative of :func:`stdtr` by ``df``."""
+def t_slope(df, t, over_density: bool = False):
+    """The derivative of :func:`stdtr` by ``df``; over that by ``t``, as far in the tails both are too small for
+    numbers."""
     df, t = floating(df, t)
+    square = ops.square(t)
+    return usually(
+        (df > 1e5) & (square * square < df / 1000) & (df < math.inf),
+        lambda of: _slope_of_many(of(df, 1e6), of(t, 1.0), over_density),
+        lambda of: _slope_of_some(of(df, 1.0), of(t, 1.0), over_density),
+    )
+
+
+def _slope_of_many(df, t, over_density: bool):
+    """By Fisher's series (1925) about the normal distribution, whose terms fall with ``t**4 / df``."""
+    w = ops.square(t)
+    third = ((((w - 11) * w + 14) * w + 6) * w - 3) * w - 15
+    total = (w + 1) / 4 + (((3 * w - 7) * w - 5) * w - 3) / (48 * df) + third / (128 * df * df)
+    log_density = -w / 2 - math.log(2 * math.pi) / 2
+    return t / df * total / df * exp(log_density - (_log_t_density(df, t) if over_density else 0.0))
+
+
+def _slope_of_some(df, t, over_density: bool):
     positive, zero = (df > 0) & (df < math.inf), where(t == 0, t, 0.0)
     inside = positive & (t != 0) & (ops.abs(t) < math.inf)
     df, t = where(positive, df, 1.0), where(inside, t, 1.0)
@@ -417,11 +449,15 @@ def t_slope(df, t):
     place, other = where(far, rest, part), where(far, part, rest)
     own, beside = _tails.beta_rates(first, second, place, other)
     below = _tails.beta_is_below(first, second, place, other)
-    size = where(below, 1.0, -1.0) * _of_smaller((first, second, place, other), below)
-    by_shape = size * where(far, own, beside) / 2
-    by_place = exp(_tails.log_beta_density(first, second, place, other)) * part * rest / df
+    size = _of_smaller((first, second, place, other), below)
+    unit = _log_t_density(df, t) if over_density else 0.0
+    size = exp(log(size) - unit) if over_density else size
+    by_shape = where(below, size, -size) * where(far, own, beside) / 2
+    by_place = exp(_tails.log_beta_density(first, second, place, other) - unit) * part * rest / df
     slope = (by_shape + where(far, by_place, -by_place)) / 2
-    at_0 = zero * t_density(df, 0.0 * df) * (_tails.psi_rise(half, 0.5) - 1 / df) / 2  # 0, with a derivative
+    at_0 = (
+        zero * (1.0 if over_density else t_density(df, 0.0 * df)) * (_tails.psi_rise(half, 0.5) - 1 / df) / 2
+    )  # 0, with a derivative
     return where(inside, where(far, -ops.sign(t), ops.sign(t)) * slope, where(positive, at_0, 0.0))
 
 
@@ -491,7 +527,14 @@ def stdtrit(df: Operand, p: Operand) -> Tensor:
     ...
 
 
-@implicit
+def _stdtridf(p, t):
+    """SciPy's, which ends its search early, by a step of Newton's method."""
+    df = _scipy.special.stdtridf(p, t)
+    inside = (df > 1e-3) & (df < 1e6) & (t != 0)
+    return in_part(df, inside, lambda df, p, t: df - (_stdtr(df, t) - p) / t_slope(df, t), df, p, t)
+
+
+@family(gradient="Of the implicit function.", within=ufunc(_stdtridf))
 def stdtridf(p: Operand, t: Operand) -> Tensor:
     """Degrees of freedom of Student's t distribution that has ``p`` up to ``t``."""
     ...
@@ -506,7 +549,7 @@ def _over_t_density(y, df, t):
 
 derivative(
     stdtrit,
-    df=lambda g, df, y: -g * _over_t_density(t_slope(df, y), df, y),
+    df=lambda g, df, y: -g * t_slope(df, y, over_density=True),
     p=lambda g, df, y: _over_t_density(g, df, y),
 )
 
@@ -519,7 +562,7 @@ def log_stdtrit(df: Operand, p: Operand) -> Tensor:
 
 derivative(
     log_stdtrit,
-    df=lambda g, df, y: -g * t_slope(df, y) / t_density(df, y),
+    df=lambda g, df, y: -g * t_slope(df, y, over_density=True),
     p=lambda g, df, p, y: g * exp(p) / t_density(df, y),
 )
 derivative(

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ... import ops
+from .. import special
 from .._formulas import (
     absolute,
     by_smaller,
@@ -402,14 +403,30 @@ class _Boltzmann(Discrete):
         return both(lambda_ > 0, N > 0, is_whole(N))
 
     def _logpmf(self, k, lambda_, N):
-        return log_complement(-lambda_) - log_complement(-lambda_ * N) - lambda_ * k
+        return self._log_part(1, lambda_, N) - lambda_ * k
+
+    @staticmethod
+    def _log_part(count, lambda_, N):
+        """The logarithm of ``expm1(-lambda_ * count) / expm1(-lambda_ * N)``; of a small rate not by that of each."""
+        count = count + 0 * N
+        return choose(
+            lambda_ * N < 1,
+            lambda of: (
+                log(of(count, 1.0) / of(N, 1.0))
+                + log(special.exprel(-of(lambda_, 0.5) * of(count, 1.0)))
+                - log(special.exprel(-of(lambda_, 0.5) * of(N, 1.0)))
+            ),
+            lambda of: (
+                log_complement(-of(lambda_, 1.0) * of(count, 1.0)) - log_complement(-of(lambda_, 1.0) * of(N, 1.0))
+            ),
+        )
 
     def _tail(self, k, lower, as_log, lambda_, N):
-        count, whole = k + 1, log_complement(-lambda_ * N)
+        count = k + 1
         if lower:
-            value = log_complement(-lambda_ * count) - whole
+            value = self._log_part(count, lambda_, N)
         else:
-            value = log_complement(-lambda_ * (N - count)) - whole - lambda_ * count
+            value = self._log_part(N - count, lambda_, N) - lambda_ * count
         return value if as_log else exp(value)
 
     def _stats(self, lambda_, N):

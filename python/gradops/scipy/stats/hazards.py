@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 
 from ... import _scipy
+from ...annotations import Operand, Tensor
+from ...extend import derivative
 from .. import special
+from .._define import ufunc
 from .._formulas import (
     _of_numbers,
     absolute,
@@ -21,6 +24,7 @@ from .._formulas import (
     times_log,
     where,
 )
+from ..special.logarithms import slope_by_power
 from ._arguments import both
 from ._family import POSITIVE, Continuous
 from ._quadrature import expectation
@@ -264,10 +268,18 @@ class _Genpareto(ByHazard):
 def power_over(h, c):
     """``(exp(c * h) - 1) / c``, ``h`` where ``c`` is 0; of an infinite ``h`` its end."""
     ever = absolute(h) == math.inf
-    value = where(ever, 1.0, h)
-    value = value * exprel(c * value)
+    value = _power_over(where(ever, 1.0, h), c)
     end = where(c * h < 0, -1 / where(c == 0, 1.0, c), h)
     return where(ever, end, value)
+
+
+@ufunc("")
+def _power_over(h: Operand, c: Operand) -> Tensor:
+    """Its derivative by ``h`` is by that, not by the value, which may be nearer to its end than numbers are."""
+    return h * exprel(c * h)
+
+
+derivative(_power_over, h=lambda g, h, c: g * exp(c * h), c=lambda g, h, c: g * slope_by_power(h, c))
 
 
 class _Genextreme(Continuous):
