@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import types
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -20,6 +21,16 @@ def modules() -> list[str]:
     for name in gradops.scipy.__all__:
         importlib.import_module(f"gradops.scipy.{name}")
     return sorted(name.removeprefix("gradops.scipy.") for name in _names.REFUSED)
+
+
+def scipys(module: str) -> set[str]:
+    """The functions and classes that a module of SciPy shows."""
+    found = importlib.import_module(f"scipy.{module}")
+    return {
+        name
+        for name in getattr(found, "__all__", dir(found))
+        if not name.startswith("_") and not isinstance(getattr(found, name, None), types.ModuleType)
+    } - {"test"}
 
 
 def agree(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -525,7 +526,7 @@ def _beyond_lower(a: Operand, b: Operand, p: Operand, x: Operand) -> Tensor: ...
 def _beyond_upper(a: Operand, b: Operand, p: Operand, x: Operand) -> Tensor: ...
 
 
-def _of_quantile(beyond: Callable, lower: bool) -> dict[str, Callable]:
+def _of_quantile(beyond: Callable, lower: bool) -> dict[str, Any]:
     """Rules of an inverse, by the rest ``beyond`` the quantile: as that may be nearer to 1 than numbers are."""
 
     def at_quantile(inside: Callable, edge: Callable):
@@ -557,7 +558,7 @@ def _of_quantile(beyond: Callable, lower: bool) -> dict[str, Callable]:
     }
 
 
-def _turned(rule: Callable) -> Callable:
+def _turned(rule: Callable) -> Any:
     return lambda g, a, b, p, x: -rule(g, a, b, p, x)
 
 
