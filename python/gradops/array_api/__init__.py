@@ -26,7 +26,7 @@ See Also:
 import numpy as _np
 
 from .._names import namespace
-from . import _creation, _dtypes, _signatures, fft, linalg
+from . import _creation, _dtypes, _functions, fft, linalg
 from ._functions import functions
 
 __array_api_version__ = "2024.12"
@@ -43,7 +43,7 @@ zeros_like
 """)
 _OF_NO_ARRAY = {name: getattr(_np, name) for name in ("e", "inf", "nan", "newaxis", "pi")}
 _DTYPES = {name: _dtypes.DType(name) for name in _dtypes.NAMES}
-_WRITTEN = {name: getattr(module, name) for module in (_dtypes, _creation, _signatures) for name in module.__all__}
+_WRITTEN = {name: getattr(module, name) for module in (_dtypes, _creation, _functions) for name in module.__all__}
 _NAMES = {**_OF_NO_ARRAY, **_DTYPES, **_FUNCTIONS, **_WRITTEN, "fft": fft, "linalg": linalg}
 globals().update(_NAMES)
 __array_namespace_info__ = _dtypes.Info

@@ -11,11 +11,8 @@ from .._names import namespace
 from . import _reasons, _registry, image, linalg, nn
 from .activations import *
 from .attention import *
-from .bitwise import *
 from .blocks import *
 from .bounds import *
-from .comparison import *
-from .complex_numbers import *
 from .control import *
 from .conversion import *
 from .convolution import *
@@ -23,12 +20,12 @@ from .creation import *
 from .decompositions import *
 from .diagonals import *
 from .elementwise import *
+from .elementwise_composed import *
 from .encoding import *
 from .extending import *
 from .fourier import *
 from .indexing import *
 from .joining import *
-from .logarithms import *
 from .losses import *
 from .mapping import *
 from .nanstatistics import *

@@ -18,9 +18,9 @@ from . import _checks
 from ._compose import is_complex, rounded
 from ._dispatch import op
 from ._docstrings import family
-from .complex_numbers import to_complex
 from .conversion import dtype, shape
 from .elementwise import imag, real
+from .elementwise_composed import to_complex
 from .properties import fits, is_empty, unknown
 
 

@@ -33,10 +33,10 @@ from .elementwise import (
     not_equal,
     subtract,
 )
+from .elementwise_composed import logaddexp
 from .encoding import _check_labels
 from .indexing import take_along_axis, where
 from .joining import concatenate, stack
-from .logarithms import logaddexp
 from .norms import squared
 from .properties import fits, shape
 from .reductions import argmax, mean, sum

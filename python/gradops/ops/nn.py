@@ -33,8 +33,8 @@ from .activations import (
 )
 from .attention import dot_product_attention
 from .blocks import depth_to_space, fold, space_to_depth, unfold
-from .complex_numbers import polar
 from .convolution import conv, conv_transpose, depthwise_conv, separable_conv
+from .elementwise_composed import polar
 from .encoding import multi_hot, one_hot
 from .losses import (
     binary_crossentropy,

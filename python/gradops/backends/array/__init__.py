@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..interface import Backend, members
-from . import elementwise, linalg, reductions, shaping
+from . import elementwise, linalg, shaping
 from .base import with_defaults
 
-FAMILIES = (elementwise.kernels, shaping.kernels, shaping.indexing, reductions.kernels, linalg.kernels)
+FAMILIES = (elementwise.elementwise, shaping.kernels, shaping.indexing, elementwise.reductions, linalg.kernels)
 
 
 def complete(namespace: dict, xp: Any, base: Any, families: Iterable[Callable] = FAMILIES) -> None:

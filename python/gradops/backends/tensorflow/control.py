@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from ...errors import BackendError
-from . import closures
+from . import tapes
 
 
 def concrete(x, kind):
@@ -63,12 +63,12 @@ def while_loop(holds, step, leaves, bound):
 
 
 def vectorized_map(function, rows):
-    before = closures.rows.differentiable
-    closures.rows.differentiable = before or not tf.executing_eagerly() or closures.may_record()
+    before = tapes.rows.differentiable
+    tapes.rows.differentiable = before or not tf.executing_eagerly() or tapes.may_record()
     try:
         return tf.vectorized_map(lambda leaves: function(*leaves), list(rows), warn=False)
     finally:
-        closures.rows.differentiable = before
+        tapes.rows.differentiable = before
 
 
 # Functions of NumPy's arrays, elementwise or of matrices --------------------------------------------------------------

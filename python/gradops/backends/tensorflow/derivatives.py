@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from ...errors import BackendError, GradientError
 from ..interface import looked_at_a_value
-from . import _private, closures, tapes
+from . import _private, tapes
 from .tapes import carried, gradient, stopped  # noqa: F401
 from .tapes import watch as require  # noqa: F401
 
@@ -19,7 +19,7 @@ def custom(run, inputs: list) -> list:
     """The values of ``run(*inputs) -> (values, pull)`` with ``pull`` as their derivative."""
     inputs = list(map(tf.convert_to_tensor, inputs))  # a tf.Variable is read, and recorded by active tapes
     eager = tf.executing_eagerly()
-    if eager and not closures.may_record():  # inputs that are handed through are constants too, as in a scope
+    if eager and not tapes.may_record():  # inputs that are handed through are constants too, as in a scope
         return [tf.identity(v) if any(v is x for x in inputs) else v for v in run(*inputs)[0]]
     accumulators = tapes.forward_mode()
     with tapes.forward_mode_paused():
@@ -37,7 +37,7 @@ def _transposed(run, inputs: list, tangents: list, results: list) -> list:
     """The tangents of the results: ``d/du <pull(u), tangents>``, at 0 as a gradient function is linear in ``u``."""
     points = [tf.zeros_like(y) for y in results]
     with tf.GradientTape() as tape:
-        tape.watch([u for u in points if closures.differentiable(u)])
+        tape.watch([u for u in points if tapes.differentiable(u)])
         pulled = _again(run, inputs, points)
     pairs = [(tf.convert_to_tensor(g), t) for g, t in zip(pulled, tangents) if g is not None and t is not None]
     with tapes.quietly():
@@ -49,7 +49,7 @@ def _transposed(run, inputs: list, tangents: list, results: list) -> list:
 def _again(run, inputs: list, upstreams) -> list:
     """The gradients from running ``run`` anew, in forward mode: the closure of its gradient function has tangents."""
     drawn: list = []
-    with closures.noting(drawn, {}):
+    with tapes.noting(drawn, {}):
         pull = run(*inputs)[1]
     if drawn:
         raise GradientError(
@@ -65,10 +65,10 @@ def _custom_eagerly(run, inputs: list) -> list:
     # ``run`` is recorded on a tape of its own: tensors that the active tapes then still watch came in another way.
     tape = tf.GradientTape(persistent=True, watch_accessed_variables=False)
     with tape:
-        tape.watch([x for x in inner if closures.differentiable(x)])
+        tape.watch([x for x in inner if tapes.differentiable(x)])
         values, pull = run(*inner)
-    if closures.watched(values):
-        raise closures.error()
+    if tapes.watched(values):
+        raise tapes.error()
 
     def rule(*upstreams):
         if tapes.forward_mode():
@@ -81,7 +81,7 @@ def _custom_eagerly(run, inputs: list) -> list:
 def _attached(values: list, inputs: list, rule) -> list:
     """``values``, to the active tapes a function of ``inputs`` with ``rule`` as its derivative; eager."""
     results = [tf.stop_gradient(v) for v in values]  # to tapes that watch none of the inputs, too
-    if closures.sees_tapes:  # all that tf.custom_gradient does, in a fraction of the time
+    if tapes.sees_tapes:  # all that tf.custom_gradient does, in a fraction of the time
         _private.record_operation("custom_gradient", results, inputs, rule)
         return results
     return list(tf.custom_gradient(lambda *xs: (results, rule))(*inputs))
@@ -89,32 +89,32 @@ def _attached(values: list, inputs: list, rule) -> list:
 
 def _linked(tape, inner: list, outer, compute, upstreams):
     """``compute(upstreams)``, a function of ``outer`` for the active tapes as ``tape`` knows it to be of ``inner``."""
-    if not closures.watched([*outer, *upstreams]):
+    if not tapes.watched([*outer, *upstreams]):
         return compute(list(upstreams))
     cut = [tf.stop_gradient(u) for u in upstreams]
     with tape:
-        tape.watch([u for u in cut if closures.differentiable(u)])
+        tape.watch([u for u in cut if tapes.differentiable(u)])
         results = compute(cut)
     given = [tf.convert_to_tensor(r) for r in results if r is not None]
     if not given:
         return results
     inner, outer = [*inner, *cut], [*outer, *upstreams]
-    sources = [x for x in inner if closures.differentiable(x)]
+    sources = [x for x in inner if tapes.differentiable(x)]
 
     def derive(gradients):
         with tapes.quietly():
             found = iter(tape.gradient(given, sources, output_gradients=gradients))
-        return [next(found) if closures.differentiable(x) else None for x in inner]
+        return [next(found) if tapes.differentiable(x) else None for x in inner]
 
     linked = _attached(given, outer, lambda *ups: _linked(tape, inner, outer, derive, ups))
-    if closures.watched(given):  # tensors that the gradient function closes over
+    if tapes.watched(given):  # tensors that the gradient function closes over
         linked = [x + (r - tf.stop_gradient(r)) for x, r in zip(linked, given)]
     found = iter(linked)
     return [None if r is None else next(found) for r in results]
 
 
 def _custom_in_graph(run, inputs: list) -> list:
-    closures.refuse_rows()
+    tapes.refuse_rows()
 
     @tf.custom_gradient
     def call(*xs):
@@ -122,24 +122,24 @@ def _custom_in_graph(run, inputs: list) -> list:
         own = [tf.identity(x) for x in xs]
         start = len(graph.get_operations())
         values, pull = run(*own)
-        if any(map(closures.may_need_gradient, closures.outside(graph, start, values, own))):
-            raise closures.error()
+        if any(map(tapes.may_need_gradient, tapes.outside(graph, start, values, own))):
+            raise tapes.error()
 
         def rule(*upstreams, variables=None):
             if variables:
-                raise closures.error()
+                raise tapes.error()
             if tapes.forward_mode():
                 return tuple(_again(run, inputs, upstreams))
             return tuple(pull(_dense(upstreams)))
 
-        return [closures.guarded(v) for v in values], rule
+        return [tapes.guarded(v) for v in values], rule
 
     return list(call(*inputs))
 
 
 def records(x) -> bool:
     x = tf.convert_to_tensor(x)  # of a `tf.Variable` the value read is watched
-    return closures.watched([x]) or any(a.jvp(x) is not None for a in tapes.forward_mode())
+    return tapes.watched([x]) or any(a.jvp(x) is not None for a in tapes.forward_mode())
 
 
 def value_and_grad(run, leaves: list) -> tuple:

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from .. import _shared
 from .._shared import is_small_whole
-from . import closures, tapes
+from . import tapes
 from .base import (
     arithmetic,
     counting,
@@ -82,7 +82,7 @@ def _power_of_tensors(x1, x2):
     """The library's derivatives of its derivatives are NaN at base 0."""
     if not tf.executing_eagerly() or tapes.forward_mode():
         return _power_of_steps(x1, x2)
-    if not closures.may_record():
+    if not tapes.may_record():
         return tf.math.pow(x1, x2)
     if x1.shape != x2.shape:
         shape = tf.broadcast_static_shape(x1.shape, x2.shape)

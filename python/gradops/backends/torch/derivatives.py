@@ -16,7 +16,7 @@ from ... import _tree
 from ...errors import GradientError
 from ..interface import looked, looked_at_a_value
 from . import _private, transforms
-from .nesting import Others, reaches_others
+from .transforms import Others, reaches_others
 
 results_of, active, eager = _private.results_of, _private.transforming, _private.eager
 _recording = torch.is_grad_enabled

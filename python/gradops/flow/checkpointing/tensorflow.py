@@ -7,7 +7,7 @@ import contextlib
 import tensorflow as tf
 
 from ... import _tree
-from ...backends.tensorflow import closures, tapes
+from ...backends.tensorflow import tapes
 from ...backends.tensorflow.tapes import active, stopped
 from ...errors import BackendError
 from .policies import NOTHING, Policy
@@ -17,14 +17,14 @@ from .policies import NOTHING, Policy
 def checkpointed():
     """A scope that raises at the first TensorFlow operation that a tape records, or a graph."""
     eager = tf.executing_eagerly()
-    if not closures.sees_operations and (not eager or active()):
+    if not tapes.sees_operations and (not eager or active()):
         raise _refusal(eager)
 
     def refuse(op_type, inputs, attrs, outputs, op_name=None, graph=None):
         if not eager or graph is None and active():
             raise _refusal(eager)
 
-    with closures.seeing(refuse):
+    with tapes.seeing(refuse):
         yield
 
 
@@ -55,21 +55,21 @@ def _checkpoint(run, inputs: list) -> list:
     used: dict = {}
     inputs = [tf.identity(x) for x in inputs]  # one that ``run`` closes over too is another tensor there
     if tf.executing_eagerly():
-        with stopped(), tf.GradientTape() as probe, closures.noting(drawn, used):
+        with stopped(), tf.GradientTape() as probe, tapes.noting(drawn, used):
             values = run(*inputs)
-        if not closures.may_record():
+        if not tapes.may_record():
             return values
         variables = list(probe.watched_variables())
         mine = {id(x) for x in inputs}
-        found = [x for x in used.values() if id(x) not in mine and closures.differentiable(x)]  # no variable's handle
-        others = [x for x in found if closures.watched([x])]
+        found = [x for x in used.values() if id(x) not in mine and tapes.differentiable(x)]  # no variable's handle
+        others = [x for x in found if tapes.watched([x])]
     else:
         graph = tf.compat.v1.get_default_graph()
         start = len(graph.get_operations())
-        with tf.GradientTape() as probe, closures.noting(drawn, used):
+        with tf.GradientTape() as probe, tapes.noting(drawn, used):
             values = run(*inputs)
         variables = list(probe.watched_variables())
-        others = closures.outside(graph, start, values, inputs)
+        others = tapes.outside(graph, start, values, inputs)
     reads = [tf.convert_to_tensor(v) for v in variables]
     count = len(inputs)
 
@@ -79,8 +79,8 @@ def _checkpoint(run, inputs: list) -> list:
             def again(*tensors):
                 xs, ups = list(tensors[:count]), list(tensors[count:])
                 with tf.GradientTape() as tape:
-                    tape.watch([x for x in (*xs, *others) if closures.differentiable(x)])
-                    with closures.replaying(drawn):
+                    tape.watch([x for x in (*xs, *others) if tapes.differentiable(x)])
+                    with tapes.replaying(drawn):
                         results = run(*xs)
                 return tape.gradient(results, [*xs, *others, *variables], output_gradients=ups)
 

@@ -5,36 +5,41 @@ From Python, through rpy2 (``pip install rpy2``): ``r_function`` makes an R func
 
 The R package calls the other names, by theme:
 
-- ``ops``: each op as R writes it;
+- ``calls``: the ops and the other functions of gradops, with R's arguments understood;
 - ``arrays``: the meaning of R's operators and functions on tensors: recycling, filling by column;
-- ``calls``: the other functions of gradops, with R's arguments understood;
 - ``functional``: derivatives of R functions of R's numbers;
+- ``stats``: R's functions of its package stats;
 - ``values``: values from R and for R;
 - ``lazy``: tensors that R's handles make when they are read, of logged assignments and operations on numbers;
 - ``callbacks``: R functions as Python functions;
 - ``errors``: failures, which are returned, not raised;
 - ``likelihoods``: likelihoods of R functions, random effects and fits;
-- ``objects``: tensors as R shows and saves them;
-- ``profiling``: where the time of a call goes;
-- ``session``: warnings and interrupts under R;
-- ``text``: text variables, and the layer on them.
+- ``objects``: tensors and texts as R shows and saves them;
+- ``session``: warnings, interrupts and profilers under R.
 """
 
 from ..._names import namespace
 from .arrays import as_double, crossprod, fill, filled, flat, matmul, operator_form, repeated, tcrossprod
 from .callbacks import callback, set_adopt
 from .calls import (
+    INDEX_RESULTS,
+    TENSORS,
     add_hook,
+    annotation,
     assign,
     attribute,
     check_gradients,
     explain,
+    find,
     function,
     get_item,
     guarded,
+    has_positions,
     host_op,
     invoke,
     made,
+    op,
+    parameters,
     profile_rows,
     put,
     subset,
@@ -50,12 +55,22 @@ from .functions import as_numpy, as_r, call_in_thread, check_extended_op, extend
 from .jit import direct, pair
 from .lazy import assembled, floats_of_scalars, lasts, part, scalar_names, scalars, takes_scalars, write_scalars
 from .likelihoods import free_start, likelihood, transform
-from .objects import corner, fields, graph, is_method, pack, unpack
-from .ops import INDEX_RESULTS, TENSORS, annotation, find, has_positions, op, parameters
-from .profiling import Clock, Functions
+from .objects import (
+    backward_each,
+    corner,
+    fields,
+    graph,
+    invoke_method,
+    is_method,
+    is_text,
+    model_field,
+    named,
+    pack,
+    set_value,
+    unpack,
+)
 from .reticulate import missing
-from .session import choose_backend, hold_interrupts, in_no_scope, set_progress, set_warn
-from .text import backward_each, invoke_method, is_text, model_field, named, set_value
+from .session import Clock, Functions, choose_backend, hold_interrupts, in_no_scope, set_progress, set_warn
 from .threads import set_patience
 from .values import as_axis, as_index, describe, dim, from_r
 

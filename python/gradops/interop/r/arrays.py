@@ -13,9 +13,9 @@ from ... import dtypes, ops
 from ...errors import GradopsError, ShapeError
 from ...ops._compose import NUMBERS, beside, counted, promoted
 from ...ops._compose import floats as as_double
+from .calls import find
 from .errors import Failure
 from .indexing import column_major
-from .ops import find
 from .values import CONTAINERS, from_r
 
 

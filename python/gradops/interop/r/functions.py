@@ -14,8 +14,8 @@ from ...errors import ArgumentTypeError, TypeOf
 from ...ops._dispatch import registry
 from . import rpy2, threads
 from .callbacks import Held, signature, without_defaults
+from .calls import op
 from .host import Outside, host_function
-from .ops import op
 from .values import from_r
 
 
