@@ -80,11 +80,11 @@ class Log:
         # function of more than two is spread over several, whose results nobody refers to; they are counted, as R
         # counts on for each.
         more: list[int] = []
-        elements = self._read(words)
+        elements = self._read(words, block)
         for word, x, y in zip(words[::3], words[1::3], words[2::3]):
             entry, first, second, count = _decoded(word)
             if count == 0:
-                here.append(block.input(next(elements[x])))
+                here.append(next(elements[x]))
                 continue
             x = here[int(x) - start] if first == 1 and x >= start else number(first, x)
             if count == 1:
@@ -104,13 +104,13 @@ class Log:
         self._count += len(here)
         block.close()
 
-    def _read(self, words: list[float]) -> dict[float, Iterator]:
-        """The elements that operations read of each input, in their order; of many by one step for all of them."""
+    def _read(self, words: list[float], block: Scalars) -> dict[float, Iterator[int]]:
+        """The elements that operations read of each input, in their order, as numbers of a block."""
         places: dict[float, list[int]] = {}
         for word, x, place in zip(words[::3], words[1::3], words[2::3]):
             if word < 16:  # times 16 it is the number of the operation that reads an element
                 places.setdefault(x, []).append(int(place))
-        return {x: iter(_elements(self._inputs[int(x)], of_x)) for x, of_x in places.items()}
+        return {x: iter(_elements(self._inputs[int(x)], of_x, block)) for x, of_x in places.items()}
 
     def tensor(self, indices: list[int], shape: tuple[int, ...]):
         """The tensor of several results, by column, none of which is seen alone; recorded in every mode, as they."""
@@ -187,25 +187,19 @@ def log(x) -> Log | None | bool:
     return Log(program, isinstance(x, Variable)) if is_here else False
 
 
-def _elements(x, places: list[int]) -> list:
+def _elements(x, places: list[int], block: Scalars) -> list[int]:
     """The elements after so many others, in R's order; each has a gradient of its own, also where one is read twice."""
     if len(places) < _MANY:
-        return [ops.get_item(x, _position(x.shape, place)) for place in places]
+        return [block.input(ops.get_item(x, _position(x.shape, place))) for place in places]
     # One step of the program and one node of the tape for all reads, where each read alone would be one of both.
     different = list(dict.fromkeys(places))
     key = _position(x.shape, np.array(different))
-    found = dict(zip(different, ops.unstack(ops.get_item(x, key))))
-    return [_again(found[place]) for place in places]
+    found = dict(zip(different, map(block.input, ops.unstack(ops.get_item(x, key)))))
+    return [block.copy(found[place]) for place in places]
 
 
 _MANY = 4
 """Reads of an array in one step: of fewer each is one, which is found again where it is read again later."""
-
-
-def _again(x):
-    """Another result of the same value."""
-    node = x._node if isinstance(x, Variable) else None
-    return x if node is None else attach(x._value, Node(node.rule, node.edges, node.saved, node.shape, node.dtype))
 
 
 def _position(shape: tuple, place):

@@ -152,6 +152,14 @@ class Scalars(Numbers):
             self._operations.extend((what.number, number, x, y, z))
         return number
 
+    def copy(self, number: int) -> int:
+        """Another number of the same value, which has a gradient of its own if it has one."""
+        if not self.active[number]:
+            return number
+        own = self._new(self.places[number], True)
+        self._operations.extend((_COPY.number, own, number, 0, 0))
+        return own
+
     def _new(self, place: int, active: bool) -> int:
         self.places.append(place)
         self.active.append(active)
@@ -246,12 +254,12 @@ class Scalars(Numbers):
         out, rule = made.out, made.rule
         add, number = out.add, made.number
         moved = {i: out.input(t) for i, t in zip(piece.takes, tangents) if t is not None}
-        for what, result, *operands in self._through(piece.start, piece.stop, 1):
-            operands = operands[: what.operands]
-            for at, i in enumerate(operands):
+        for what, result, x, y, z in self._through(piece.start, piece.stop, 1):
+            operands = (x, y) if what.operands == 2 else (x, y, z)[: what.operands]
+            for i, flags in zip(operands, _ALONE[what.operands]):
                 if i in moved:
-                    play, constants = rule(what, tuple([other == at for other in range(what.operands)]), operands[-1])
-                    found = play(add, number, (*operands, result), moved[i], constants)[at]
+                    play, constants = rule(what, flags, y)
+                    found = play(add, number, (*operands, result), moved[i], constants)[flags.index(True)]
                     if found is not None:
                         before = moved.get(result)
                         moved[result] = found if before is None else add(_ADD, before, found)
@@ -366,6 +374,8 @@ class Derivative:
         Args:
             last: the last operand, which of a power may be a number that is the same at each call.
         """
+        if what is _COPY:
+            return _passed_on, []
         exponent = self.of.literals.get(last) if what is _POWER else None
         known = self._rules.get((what, flags, exponent))
         if known is None:
@@ -402,5 +412,13 @@ class Tangents:
         return self._made.tensor(self._numbers.get(number))
 
 
+def _passed_on(add, number, operands, g, constants) -> tuple:
+    return (g,)
+
+
+_ALONE = [[tuple(at == i for at in range(count)) for i in range(count)] for count in range(WIDTH - 1)]
+"""By the number of operands, the flags of each of them alone."""
+
+_COPY = operation("copy", (None,), np.positive)
 _EMPTY = Rule("scalars", vjp=lambda g, saved, node: [])
 _ADD, _MULTIPLY, _POWER = (operation(name, (None, None), kernel_of(name, 2)) for name in ("add", "multiply", "power"))
