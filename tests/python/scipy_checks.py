@@ -150,20 +150,27 @@ def complex_of(re, im):
     return gradops.ops.view_as_complex(gradops.ops.stack([re, im], -1))
 
 
-def in_programs(f: Callable, *arrays, rtol: float = 1e-10) -> None:
-    """Check a scalar function's gradients in ``torch.compile``, ``tf.function`` and ``jax.jit``, and of batches."""
+def in_programs(f: Callable, *arrays, compiled: Callable | None = None, rtol: float = 1e-10) -> None:
+    """Check a scalar function's gradients in ``torch.compile``, ``tf.function`` and ``jax.jit``, and of batches.
+
+    Args:
+        compiled: for ``torch.compile``, which takes a second for each call of a function, a smaller one in place of
+            ``f``; see :func:`each_program`.
+    """
     places = tuple(range(len(arrays)))
     others = [x * 1.1 for x in arrays]  # what the rows of a batch share is not lost
     want, again = gradops.grad(f, argnums=places)(*arrays), gradops.grad(f, argnums=places)(*others)
     torch, tf, jax = (pytest.importorskip(name) for name in ("torch", "tensorflow", "jax"))
     xs = [torch.tensor(x, requires_grad=True) for x in arrays]
-    found = torch.autograd.grad(torch.compile(f, backend="aot_eager", fullgraph=True)(*xs), xs)
+    compiled = f if compiled is None else compiled
+    found = torch.autograd.grad(torch.compile(compiled, backend="aot_eager", fullgraph=True)(*xs), xs)
+    for got, expected in zip(found, gradops.grad(compiled, argnums=places)(*arrays)):
+        np.testing.assert_allclose(got, expected, rtol)
     variables = [tf.Variable(x) for x in arrays]
     with tf.GradientTape() as tape:
         y = tf.function(f)(*variables)
-    for gradients in (found, tape.gradient(y, variables)):
-        for got, expected in zip(gradients, want):
-            np.testing.assert_allclose(got, expected, rtol)
+    for got, expected in zip(tape.gradient(y, variables), want):
+        np.testing.assert_allclose(got, expected, rtol)
     batches = [np.stack(pair) for pair in zip(arrays, others)]
     found = torch.func.vmap(torch.func.grad(f, argnums=places))(*map(torch.tensor, batches))
     of_jax = jax.jit(jax.vmap(jax.grad(f, argnums=places)))(*batches)
@@ -171,6 +178,13 @@ def in_programs(f: Callable, *arrays, rtol: float = 1e-10) -> None:
         for got, *expected in zip(gradients, want, again):
             single = "64" not in str(got.dtype)
             np.testing.assert_allclose(got, np.stack(expected), 1e-3 if single else rtol, 1e-3 if single else 0)
+
+
+def each_program(small: Callable) -> Callable:
+    """A decorator of tests of ``compiled``, as of :func:`in_programs`: ``small``, and in long runs all of it."""
+    return pytest.mark.parametrize(
+        "compiled", [small, pytest.param(None, marks=pytest.mark.long)], ids=["a part", "all of it"]
+    )
 
 
 def parts(results) -> list:

@@ -106,7 +106,8 @@ def _at_places(shape, rows, columns):
 
 @functools.lru_cache(32)
 def _at(shape: tuple[int, int], rows: bytes, columns: bytes) -> tuple[Pattern, np.ndarray]:
-    codes = np.frombuffer(columns, np.int64) * max(shape[0], 1) + np.frombuffer(rows, np.int64)
+    first, second = [np.array(memoryview(x).cast("q"), np.int64) for x in (rows, columns)]  # owned: see `frombuffer`
+    codes = second * max(shape[0], 1) + first
     unique, places = np.unique(codes, return_inverse=True)
     return interned(shape, unique), places.reshape(-1)
 
