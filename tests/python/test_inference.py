@@ -13,7 +13,7 @@ from gradops import functional, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, InferenceError, ShapeError
 from gradops.functional import SparseHessian, sparse
 from gradops.functional.affine_parts import SeparableHessian
-from gradops.inference import laplace, programs
+from gradops.inference import laplace, likelihood, programs
 from gradops.inference.parameters import Layout
 from gradops.inference.programs import Programs, Shared
 
@@ -385,3 +385,19 @@ def test_few_products_are_taken_where_they_are_enough():
     )
     assert type(crossed._programs.hessian) is SeparableHessian
     assert type(chain._programs.hessian) is SparseHessian
+
+
+def test_second_derivatives_of_long_programs_are_differences_of_the_gradient(monkeypatch):
+    def nll(p):
+        return normal(Y, p["a"] + p["b"] * X, ops.exp(p["s"]))
+
+    start = {"a": 0.1, "b": 0.2, "s": -0.1}
+    exact = gradops.inference.fit(nll, start)
+    monkeypatch.setattr(likelihood, "LONG", 0)
+    found = gradops.inference.fit(nll, start)
+    called = []
+    monkeypatch.setattr(found.model, "_second", lambda theta: called.append(theta))
+    by_differences = found.model.hessian(found.theta)
+    assert not called
+    np.testing.assert_allclose(by_differences, exact.model._second(exact.theta), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(*[list(one.bse.values()) for one in (found, exact)], rtol=1e-6)

@@ -17,6 +17,9 @@ from . import validation
 from .marks import reports_of
 from .parameters import Layout, listed, shown
 
+LONG = 20_000
+"""Steps of a gradient, of which the second derivatives are several times as many."""
+
 
 class Likelihood:
     """A negative log-likelihood of the estimated parameters alone.
@@ -82,8 +85,27 @@ class Likelihood:
         return float(value), np.array(ops.convert_to_numpy(gradient))
 
     def hessian(self, theta) -> np.ndarray:
-        """The second derivatives."""
-        return np.array(ops.convert_to_numpy(self._second(self.tensor(self._vector(theta)))))
+        """The second derivatives; of a gradient of more than 20,000 steps by differences of it, as it takes longer to
+        compile those of each step than to run them all.
+        """
+        theta = self._vector(theta)
+        self.value_and_grad(theta)
+        programs = self._first.programs.all() if isinstance(self._first, Compiled) else []
+        if any(getattr(program, "steps", 0) > LONG for program in programs):
+            return self._hessian_by_differences(theta)
+        return np.array(ops.convert_to_numpy(self._second(self.tensor(theta))))
+
+    def _hessian_by_differences(self, theta: np.ndarray) -> np.ndarray:
+        """By central differences of the exact gradient."""
+        # What is left out, by the fourth derivatives, is 1e-7 of likelihoods in logarithms of scales; the gradient has
+        # some 12 digits, also with random effects, as the last of Newton's steps doubles those of the mode.
+        found = np.empty((theta.size, theta.size))
+        for k, x in enumerate(theta):
+            ends = np.stack([theta, theta])
+            ends[:, k] += np.array([3e-4, -3e-4]) * max(abs(x), 1.0)
+            above, below = (self.value_and_grad(end)[1] for end in ends)
+            found[k] = (above - below) / (ends[0, k] - ends[1, k])
+        return (found + found.T) / 2
 
     def parameters(self, theta):
         """All parameters in their form, as NumPy's numbers."""

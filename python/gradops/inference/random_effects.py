@@ -342,15 +342,7 @@ class Laplace(Likelihood):
 
     def hessian(self, theta) -> np.ndarray:
         """The second derivatives, by central differences of the exact gradient."""
-        # What is left out, by the fourth derivatives, is 1e-7 of likelihoods in logarithms of scales; the gradient has
-        # some 12 digits, as the last of Newton's steps doubles those of the mode.
-        theta = self._vector(theta)
-        steps = 3e-4 * np.maximum(np.abs(theta), 1.0)
-        found = np.empty((theta.size, theta.size))
-        for k, h in enumerate(steps):
-            above, below = (self.value_and_grad(_moved(theta, k, by))[1] for by in (h, -h))
-            found[k] = (above - below) / (2 * h)
-        return (found + found.T) / 2
+        return self._hessian_by_differences(self._vector(theta))
 
     def rough_hessian(self, theta, gradient: np.ndarray) -> np.ndarray:
         """The second derivatives to a few digits, by differences from the gradient that is known."""
