@@ -20,6 +20,19 @@ PARAMETERS = {"data_format": '``"channels_last"`` (also None) or ``"channels_fir
 """The meaning of parameters that many ops have."""
 
 
+IMPORTS = {"np": "import numpy as np", "gradops": "import gradops", "ops": "from gradops import ops"}
+
+
+def imports(example: str, others: Mapping[str, str] | None = None) -> list[str]:
+    """The lines that import what an example names and does not import itself.
+
+    Args:
+        others: lines by name, beside those of ``IMPORTS``.
+    """
+    named = set(re.findall(r"(?<![\w.])(?<!from )(\w+)\.", example))
+    return [line for name, line in {**IMPORTS, **(others or {})}.items() if name in named and line not in example]
+
+
 def completed(function: Callable, arguments: Mapping[str, str], **texts: str) -> str:
     """A function's docstring with the sections, and the lines on parameters, that its family has in common."""
     head, *parts = re.split(r"^([A-Z][A-Za-z ]+):\n", inspect.cleandoc(function.__doc__ or ""), flags=re.M)
@@ -62,6 +75,14 @@ def family(arguments: Mapping[str, str] | None = None, *, returns="", raises="",
 
 def of_op(entry, function: Callable) -> str:
     """The docstring of an op, with what follows from its declaration where it does not say it itself."""
+    text, start, example = _with_sections(entry, function).partition(">>> ")
+    example, also, rest = example.partition("See Also:")
+    indent = text[text.rfind("\n") + 1 :]
+    lines = "".join(f">>> {line}\n{indent}" for line in imports(example)) if start else ""
+    return f"{text}{lines}{start}{example}{also}{rest}"
+
+
+def _with_sections(entry, function: Callable) -> str:
     own, annotated = function.__doc__ or "", entry.annotations.values()
     returns, raises = "", []
     if entry.facts.elementwise:

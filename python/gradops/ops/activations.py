@@ -91,8 +91,6 @@ def relu6(x: Tensor) -> Tensor:
         1 between 0 and 6, else 0 (also at both).
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.relu6(0.5), gradops.grad(ops.relu6)(0.5))
         0.5 1.0
 
@@ -113,8 +111,6 @@ def leaky_relu(x: Tensor, negative_slope: float = 0.2) -> Tensor:
         1 where ``x`` is above 0, else ``negative_slope`` (also at 0).
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.leaky_relu(-0.5), gradops.grad(ops.leaky_relu)(-0.5))
         -0.1 0.2
 
@@ -135,8 +131,6 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
         1 where ``x`` is above 0, else ``alpha * exp(x)``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.elu(-0.5).round(4), gradops.grad(ops.elu)(-0.5).round(4))
         -0.3935 0.6065
 
@@ -155,8 +149,6 @@ def selu(x: Tensor) -> Tensor:
         1.0507 where ``x`` is above 0, else ``1.7581 * exp(x)``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.selu(-0.5).round(4), gradops.grad(ops.selu)(-0.5).round(4))
         -0.6918 1.0663
 
@@ -177,8 +169,6 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
         1 where ``x`` is above 0, else ``exp(x / alpha)``: continuous for every ``alpha``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.celu(-0.5).round(4), gradops.grad(ops.celu)(-0.5).round(4))
         -0.3935 0.6065
 
@@ -197,8 +187,6 @@ def silu(x: Tensor) -> Tensor:
         ``s + y * (1 - s)`` with ``s = sigmoid(x)``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.swish(0.5).round(4), gradops.grad(ops.swish)(0.5).round(4))
         0.3112 0.74
 
@@ -223,8 +211,6 @@ def gelu(x: Tensor, approximate: bool = True) -> Tensor:
         ``Phi(x) + x * phi(x)`` with the normal distribution's function and density, or that of the approximation.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.gelu(0.5).round(4), gradops.grad(ops.gelu)(0.5).round(4))
         0.3457 0.8674
 
@@ -261,9 +247,6 @@ def glu(x: Tensor, axis: Axis = -1) -> Tensor:
         ``sigmoid(b)`` to the first half ``a``, ``a * s * (1 - s)`` with ``s = sigmoid(b)`` to the second half ``b``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.glu(x).round(4), gradops.grad(lambda x: ops.sum(ops.glu(x)))(x).round(4))
         [0.9526] [0.9526 0.0452]
@@ -290,8 +273,6 @@ def softplus(x: Tensor) -> Tensor:
         ``sigmoid(x)``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.softplus(1000.0), gradops.grad(ops.softplus)(0.0))
         1000.0 0.5
 
@@ -312,8 +293,6 @@ def squareplus(x: Tensor, b: float = 4) -> Tensor:
         ``(1 + x / sqrt(x**2 + b)) / 2``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.squareplus(0.5).round(4), gradops.grad(ops.squareplus)(0.5).round(4))
         1.2808 0.6213
 
@@ -336,8 +315,6 @@ def hard_silu(x: Tensor) -> Tensor:
         0 up to -3, ``(2 * x + 3) / 6`` between -3 and 3, 1 from 3 on.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.hard_swish(0.5).round(4), gradops.grad(ops.hard_swish)(0.5).round(4))
         0.2917 0.6667
 
@@ -358,8 +335,6 @@ def sparse_plus(x: Tensor) -> Tensor:
         :func:`sparse_sigmoid`.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.sparse_plus(0.5), gradops.grad(ops.sparse_plus)(0.5))
         0.5625 0.75
 
@@ -387,9 +362,6 @@ def sigmoid(x: Tensor) -> Tensor:
         ``y * (1 - y)``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.sigmoid(np.array([-800.0, 0.0, 800.0])))
         [0.  0.5 1. ]
         >>> print(gradops.grad(ops.sigmoid)(0.0))
@@ -409,8 +381,6 @@ def log_sigmoid(x: Tensor) -> Tensor:
         ``sigmoid(-x)``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.log_sigmoid(0.5).round(4), gradops.grad(ops.log_sigmoid)(0.5).round(4))
         -0.4741 0.3775
 
@@ -428,8 +398,6 @@ def softsign(x: Tensor) -> Tensor:
         ``1 / (1 + abs(x))**2``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.softsign(0.5).round(4), gradops.grad(ops.softsign)(0.5).round(4))
         0.3333 0.4444
 
@@ -449,8 +417,6 @@ def hard_sigmoid(x: Tensor) -> Tensor:
         1/6 between -3 and 3, else 0 (also at both).
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.hard_sigmoid(0.5).round(4), gradops.grad(ops.hard_sigmoid)(0.5).round(4))
         0.5833 0.1667
 
@@ -471,8 +437,6 @@ def hard_tanh(x: Tensor) -> Tensor:
         1 between -1 and 1, else 0 (also at both).
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.hard_tanh(0.5), gradops.grad(ops.hard_tanh)(0.5))
         0.5 1.0
 
@@ -490,8 +454,6 @@ def sparse_sigmoid(x: Tensor) -> Tensor:
         1/2 between -1 and 1, else 0 (also at both).
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.sparse_sigmoid(0.5), gradops.grad(ops.sparse_sigmoid)(0.5))
         0.75 0.5
 
@@ -519,8 +481,6 @@ def tanh_shrink(x: Tensor) -> Tensor:
         ``tanh(x)**2``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.tanh_shrink(0.5).round(4), gradops.grad(ops.tanh_shrink)(0.5).round(4))
         0.0379 0.2136
 
@@ -544,8 +504,6 @@ def hard_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
         1 where the magnitude is above ``threshold``, else 0.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.hard_shrink(0.7), gradops.grad(ops.hard_shrink)(0.7))
         0.7 1.0
 
@@ -567,8 +525,6 @@ def soft_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
         1 where the magnitude is above ``threshold``, else 0.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.soft_shrink(0.7).round(4), gradops.grad(ops.soft_shrink)(0.7))
         0.2 1.0
 
@@ -595,9 +551,6 @@ def threshold(x: Tensor, threshold: float, default_value: float) -> Tensor:
         1 where ``x`` is above ``threshold``, else 0.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.threshold(x, 2.0, 0.0), gradops.grad(lambda x: ops.sum(ops.threshold(x, 2.0, 0.0) ** 2))(x))
         [0. 3.] [0. 6.]
@@ -631,9 +584,6 @@ def softmax(x: Tensor, axis: Axes = -1) -> Tensor:
         ``y * (g - sum(g * y))``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> logits = np.array([1.0, 2.0, 3.0])
         >>> print(ops.softmax(logits).round(4))
         [0.09   0.2447 0.6652]
@@ -686,9 +636,6 @@ def sparsemax(x: Tensor, axis: Axis = -1) -> Tensor:
         On the support, the upstream gradient less its mean there; 0 elsewhere.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 1.5, -1.0])
         >>> print(ops.sparsemax(x), gradops.grad(lambda x: ops.sparsemax(x)[0])(x))
         [0.25 0.75 0.  ] [ 0.5 -0.5 -0. ]

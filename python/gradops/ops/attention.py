@@ -100,9 +100,6 @@ def dot_product_attention(
         Of the formula, through the softmax, to ``query``, ``key``, ``value`` and ``bias``; 0 to masked sources.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.arange(4.0).reshape(1, 2, 1, 2) / 4
         >>> print(ops.dot_product_attention(x, x, x).reshape(2, 2).round(4))
         [[0.261  0.511 ]

@@ -74,9 +74,6 @@ def unfold(
         :func:`fold` of the upstream gradient.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[[[1.0, 3.0, 2.0]]]])
         >>> print(ops.unfold(x, (1, 2))[0])
         [[1. 3.]
@@ -119,9 +116,6 @@ def fold(
         :func:`unfold` of the upstream gradient.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.ones((1, 2, 2))
         >>> print(ops.fold(x, (1, 3), (1, 2)).ravel())
         [1. 2. 1.]
@@ -175,9 +169,6 @@ def depth_to_space(x: Tensor, block_size: Integer, data_format: str = "channels_
         :func:`space_to_depth` of the upstream gradient.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[[[1.0, 3.0, 2.0, 4.0]]]])
         >>> print(ops.depth_to_space(x, 2).reshape(2, 2))
         [[1. 3.]
@@ -222,9 +213,6 @@ def space_to_depth(x: Tensor, block_size: Integer, data_format: str = "channels_
         :func:`depth_to_space` of the upstream gradient.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0, 4.0]).reshape(1, 2, 2, 1)
         >>> print(ops.space_to_depth(x, 2).ravel())
         [1. 3. 2. 4.]

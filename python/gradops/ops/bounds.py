@@ -42,8 +42,6 @@ def fabs(x: Tensor) -> Tensor:
         ``sign(x)``, so 0 at 0.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.fabs(-0.5), gradops.grad(ops.fabs)(-0.5))
         0.5 -1.0
 
@@ -64,9 +62,6 @@ def heaviside(x1: Operand, x2: Operand) -> Tensor:
         0 to ``x1``; 1 to ``x2`` where ``x1`` is 0.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([-1.0, 0.0, 2.0])
         >>> print(ops.heaviside(x, 0.5), gradops.grad(lambda x: ops.sum(ops.heaviside(x, 0.5)))(x))
         [0.  0.5 1. ] [0. 0. 0.]
@@ -94,8 +89,6 @@ def fmod(x1: Operand, x2: Operand) -> Tensor:
         1 and ``-trunc(x1 / x2)``, summed over broadcast dimensions.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.fmod(-5.0, 3.0), *gradops.grad(ops.fmod, argnums=(0, 1))(-5.0, 3.0))
         -2.0 1.0 1.0
 
@@ -116,9 +109,6 @@ def divide_no_nan(x1: Operand, x2: Operand) -> Tensor:
         ``1 / x2`` and ``-x1 / x2**2``; 0 to both where ``x2`` is 0.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.divide_no_nan(x, [0.0, 2.0]))
         [0.  1.5]
@@ -144,8 +134,6 @@ def fmax(x1: Operand, x2: Operand) -> Tensor:
         The upstream gradient to the element chosen, half to each at a tie, summed over broadcast dimensions.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.fmax(1.5, 2.0), *gradops.grad(ops.fmax, argnums=(0, 1))(1.5, 2.0))
         2.0 0.0 1.0
 
@@ -164,8 +152,6 @@ def fmin(x1: Operand, x2: Operand) -> Tensor:
         The upstream gradient to the element chosen, half to each at a tie, summed over broadcast dimensions.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.fmin(1.5, 2.0), *gradops.grad(ops.fmin, argnums=(0, 1))(1.5, 2.0))
         1.5 1.0 0.0
 
@@ -234,9 +220,6 @@ def nan_to_num(x: Tensor, nan: Operand = 0.0, posinf: Operand | None = None, neg
         1 where ``x`` is finite, else 0 (there it goes to the number put in place).
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, np.nan])
         >>> print(ops.nan_to_num(x), gradops.grad(lambda x: ops.sum(ops.nan_to_num(x) ** 2))(x))
         [1. 0.] [2. 0.]
@@ -281,9 +264,6 @@ def saturate_cast(x: Tensor, dtype: DType) -> Tensor:
         The upstream gradient where ``x`` is inside the range, cast back; none to or from integers and bools.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.saturate_cast([300, -5], "uint8"))
         [255   0]
@@ -349,9 +329,6 @@ def nextafter(x1: Operand, x2: Operand) -> Tensor:
         0.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0])
         >>> print(ops.nextafter(x, 2.0) > x, gradops.grad(lambda x: ops.sum(ops.nextafter(x, 2.0)))(x))
         [ True] [0.]

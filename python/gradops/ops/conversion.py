@@ -48,9 +48,6 @@ def convert_to_tensor(x: Tensor, dtype: DType | None = None, sparse=None, ragged
         1, cast to ``x``'s dtype.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.convert_to_tensor([1, 2]), gradops.grad(lambda x: ops.sum(ops.convert_to_tensor(x) ** 2))(x))
         [1 2] [2. 6.]
@@ -77,9 +74,6 @@ def array(x: Tensor, dtype: DType | None = None) -> Tensor:
         1, cast to ``x``'s dtype.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.array(x, "float32"), gradops.grad(lambda x: ops.sum(ops.array(x, "float32") ** 2))(x))
         [1. 3.] [2. 6.]
@@ -104,9 +98,6 @@ def cast(x: Tensor, dtype: DType) -> Tensor:
         The upstream gradient cast back; none to or from integers and bools.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.cast(x, "float32").dtype, gradops.grad(lambda x: ops.sum(ops.cast(x, "float32") ** 2))(x))
         float32 [2. 6.]
@@ -138,9 +129,6 @@ def copy(x: Tensor) -> Tensor:
         1.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.copy(x), gradops.grad(lambda x: ops.sum(ops.copy(x) ** 2))(x))
         [1. 3.] [2. 6.]

@@ -196,9 +196,6 @@ def depthwise_conv(
         As of :func:`conv`.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x, k = np.array([[[1.0], [2.0], [4.0]]]), np.ones((2, 1, 1))
         >>> print(ops.depthwise_conv(x, k).ravel())
         [3. 6.]
@@ -240,9 +237,6 @@ def separable_conv(
         As of :func:`conv`.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x, k, p = np.array([[[1.0], [2.0], [4.0]]]), np.ones((2, 1, 1)), np.ones((1, 1, 1))
         >>> print(ops.separable_conv(x, k, p).ravel())
         [3. 6.]
@@ -312,9 +306,6 @@ def conv_transpose(
         A convolution to ``inputs``, a convolution of the upstream gradient with ``inputs`` to ``kernel``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x, k = np.array([[[1.0], [2.0]]]), np.ones((2, 1, 1))
         >>> print(ops.conv_transpose(x, k).ravel())
         [1. 3. 2.]

@@ -67,9 +67,6 @@ def full(shape: Shape, fill_value: Tensor, dtype: DType | None = None) -> Tensor
         The sum of the upstream gradient, to ``fill_value``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array(3.0)
         >>> print(ops.full((2,), x), gradops.grad(lambda x: ops.sum(ops.full((2,), x) ** 2))(x))
         [3. 3.] 12.0
@@ -111,9 +108,6 @@ def full_like(x: Tensor, fill_value: Operand, dtype: DType | None = None) -> Ten
         The sum of the upstream gradient, to ``fill_value``; none to ``x``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array(3.0)
         >>> print(ops.full_like([1.0, 2.0], x))
         [3. 3.]
@@ -234,9 +228,6 @@ def linspace(
         The upstream gradient to ``start`` and ``stop``, weighted by how near each number is to them.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array(3.0)
         >>> print(ops.linspace(0.0, x, 4), gradops.grad(lambda x: ops.sum(ops.linspace(0.0, x, 4)))(x))
         [0. 1. 2. 3.] 2.0
@@ -387,9 +378,6 @@ def vander(x: Tensor, N: Integer | None = None, increasing: bool = False) -> Ten
         ``n * x**(n - 1)`` in the column of ``x**n``, right where elements are 0, as powers are repeated products.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.vander(x, 3))
         [[1. 1. 1.]

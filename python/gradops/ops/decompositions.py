@@ -80,9 +80,6 @@ def eig(x: Tensor) -> tuple:
         et al. 2017). The undefined part, between repeated eigenvalues, counts as 0.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[2.0, 1.0], [0.0, 1.0]])
         >>> print(ops.sort(ops.real(ops.eig(x)[0])))
         [1. 2.]
@@ -116,9 +113,6 @@ def eigh(x: Tensor) -> tuple:
         repeated eigenvalues, counts as 0, which is right for functions that do not tell their vectors apart.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[2.0, 1.0], [1.0, 2.0]])
         >>> print(ops.eigh(x)[0])
         [1. 3.]
@@ -147,9 +141,6 @@ def lu_factor(x: Tensor) -> tuple:
         ``P^T L^-H (tril(L^H g_L) + triu(g_U U^H)) U^-H`` (de Hoog et al. 2011); of non-square matrices by blocks.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[2.0, 1.0], [1.0, 1.0]])
         >>> print(ops.lu_factor(x)[0])
         [[2.  1. ]
@@ -189,9 +180,6 @@ def qr(x: Tensor, mode: str = "reduced") -> tuple:
         mode "complete" of functions that depend on the extra columns of ``q`` through their span only.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[3.0, 1.0], [4.0, 1.0]])
         >>> print(ops.abs(ops.qr(x)[1]).round(4))
         [[5.  1.4]
@@ -228,9 +216,6 @@ def svd(x: Tensor, full_matrices: bool = True, compute_uv: bool = True):
         singular values of 0, count as 0, which is right for functions that do not tell their vectors apart.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[3.0, 0.0], [0.0, 1.0]])
         >>> print(ops.svd(x)[1])
         [3. 1.]
@@ -268,9 +253,6 @@ def det(x: Tensor) -> Tensor:
         The cofactors, also of singular matrices: ``g * adjugate(x)^H``, to second order (Jacobi's formula).
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[2.0, 1.0], [0.0, 1.0]])
         >>> print(ops.det(x))
         2.0
@@ -323,9 +305,6 @@ def slogdet(x: Tensor) -> tuple:
         ``g * inv(x)^H`` of the logarithm; of the sign only for complex matrices. NaN for singular ones.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[2.0, 1.0], [0.0, 1.0]])
         >>> print(ops.slogdet(x)[1].round(4))
         0.6931
@@ -353,9 +332,6 @@ def logdet(x: Tensor) -> Tensor:
         ``g * inv(x)^H``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[2.0, 1.0], [0.0, 1.0]])
         >>> print(ops.logdet(x).round(4))
         0.6931

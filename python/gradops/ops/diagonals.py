@@ -43,9 +43,6 @@ def diagonal(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -
         The upstream gradient on the diagonal, 0 elsewhere.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(gradops.grad(lambda x: ops.sum(ops.diagonal(x)))(np.zeros((2, 2))))
         [[1. 0.]
          [0. 1.]]
@@ -77,9 +74,6 @@ def diagflat(x: Tensor, k: Integer = 0) -> Tensor:
         The upstream gradient on the diagonal.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.diagflat(x))
         [[1. 0.]
@@ -116,9 +110,6 @@ def diag(x: Tensor, k: Integer = 0) -> Tensor:
         The upstream gradient on the diagonal, or placed on it.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.diag(x))
         [[1. 0.]
@@ -150,9 +141,6 @@ def trace(x: Tensor, offset: Integer = 0, axis1: Axis = 0, axis2: Axis = 1) -> T
         The upstream gradient on the diagonal, 0 elsewhere.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[2.0, 1.0], [0.0, 1.0]])
         >>> print(ops.trace(x))
         3.0
@@ -184,9 +172,6 @@ def tril(x: Tensor, k: Integer = 0) -> Tensor:
         The upstream gradient on and below the diagonal, 0 above.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
         >>> print(ops.tril(x))
         [[1. 0.]
@@ -218,9 +203,6 @@ def triu(x: Tensor, k: Integer = 0) -> Tensor:
         The upstream gradient on and above the diagonal, 0 below.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
         >>> print(ops.triu(x))
         [[1. 3.]

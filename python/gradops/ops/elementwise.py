@@ -27,8 +27,6 @@ def add(x1: Operand, x2: Operand) -> Tensor:
         1 and 1, summed over broadcast dimensions.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.add(1.5, 2.0), *gradops.grad(ops.add, argnums=(0, 1))(1.5, 2.0))
         3.5 1.0 1.0
 
@@ -50,8 +48,6 @@ def subtract(x1: Operand, x2: Operand) -> Tensor:
         1 and -1, summed over broadcast dimensions.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.subtract(1.5, 2.0), *gradops.grad(ops.subtract, argnums=(0, 1))(1.5, 2.0))
         -0.5 1.0 -1.0
 
@@ -69,8 +65,6 @@ def multiply(x1: Operand, x2: Operand) -> Tensor:
         ``x2`` and ``x1``, summed over broadcast dimensions.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.multiply(1.5, 2.0), *gradops.grad(ops.multiply, argnums=(0, 1))(1.5, 2.0))
         3.0 2.0 1.5
 
@@ -91,8 +85,6 @@ def divide(x1: Operand, x2: Operand) -> Tensor:
         ``1 / x2`` and ``-x1 / x2**2``, summed over broadcast dimensions.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.true_divide(1.5, 2.0), *gradops.grad(ops.true_divide, argnums=(0, 1))(1.5, 2.0))
         0.75 0.5 -0.375
 
@@ -118,8 +110,6 @@ def floor_divide(x1: Operand, x2: Operand) -> Tensor:
         0, as in PyTorch.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.floor_divide(5.0, 2.0), *gradops.grad(ops.floor_divide, argnums=(0, 1))(5.0, 2.0))
         2.0 0.0 0.0
 
@@ -142,8 +132,6 @@ def mod(x1: Operand, x2: Operand) -> Tensor:
         1 and ``-floor(x1 / x2)``, summed over broadcast dimensions.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.mod(5.0, 2.0), *gradops.grad(ops.mod, argnums=(0, 1))(5.0, 2.0))
         1.0 1.0 -2.0
 
@@ -164,8 +152,6 @@ def negative(x: Tensor) -> Tensor:
         -1.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.negative(0.5), gradops.grad(ops.negative)(0.5))
         -0.5 -1.0
 
@@ -197,8 +183,6 @@ def power(x1: Operand, x2: Operand) -> Tensor:
         dimensions.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.power(1.5, 2.0))
         2.25
         >>> print(*(g.round(4) for g in gradops.grad(ops.power, argnums=(0, 1))(1.5, 2.0)))
@@ -221,8 +205,6 @@ def square(x: Tensor) -> Tensor:
         ``2 * x``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.square(3.0), gradops.grad(ops.square)(3.0))
         9.0 6.0
 
@@ -240,8 +222,6 @@ def sqrt(x: Tensor) -> Tensor:
         ``1 / (2 * sqrt(x))``; infinite at 0, as in the frameworks.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.sqrt(4.0), gradops.grad(ops.sqrt)(4.0))
         2.0 0.25
 
@@ -259,8 +239,6 @@ def reciprocal(x: Tensor) -> Tensor:
         ``-1 / x**2``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.reciprocal(0.5), gradops.grad(ops.reciprocal)(0.5))
         2.0 -4.0
 
@@ -288,8 +266,6 @@ def exp(x: Tensor) -> Tensor:
         ``exp(x)``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(gradops.grad(ops.exp)(0.0), gradops.grad(gradops.grad(ops.exp))(0.0))
         1.0 1.0
 
@@ -307,8 +283,6 @@ def exp2(x: Tensor) -> Tensor:
         ``log(2) * exp2(x)``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.exp2(3.0), gradops.grad(ops.exp2)(3.0).round(4))
         8.0 5.5452
 
@@ -326,8 +300,6 @@ def expm1(x: Tensor) -> Tensor:
         ``exp(x)``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.expm1(0.5).round(4), gradops.grad(ops.expm1)(0.5).round(4))
         0.6487 1.6487
 
@@ -345,8 +317,6 @@ def log(x: Tensor) -> Tensor:
         ``1 / x``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.log(2.0).round(4), gradops.grad(ops.log)(2.0))
         0.6931 0.5
 
@@ -364,8 +334,6 @@ def log2(x: Tensor) -> Tensor:
         ``1 / (x * log(2))``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.log2(8.0), gradops.grad(ops.log2)(8.0).round(4))
         3.0 0.1803
 
@@ -383,8 +351,6 @@ def log10(x: Tensor) -> Tensor:
         ``1 / (x * log(10))``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.log10(100.0), gradops.grad(ops.log10)(100.0).round(4))
         2.0 0.0043
 
@@ -402,8 +368,6 @@ def log1p(x: Tensor) -> Tensor:
         ``1 / (1 + x)``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.log1p(0.5).round(4), gradops.grad(ops.log1p)(0.5).round(4))
         0.4055 0.6667
 
@@ -431,8 +395,6 @@ def sin(x: Tensor) -> Tensor:
         ``cos(x)``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.sin(0.5).round(4), gradops.grad(ops.sin)(0.5).round(4))
         0.4794 0.8776
 
@@ -450,8 +412,6 @@ def cos(x: Tensor) -> Tensor:
         ``-sin(x)``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.cos(0.5).round(4), gradops.grad(ops.cos)(0.5).round(4))
         0.8776 -0.4794
 
@@ -469,8 +429,6 @@ def tan(x: Tensor) -> Tensor:
         ``1 + tan(x)**2``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.tan(0.5).round(4), gradops.grad(ops.tan)(0.5).round(4))
         0.5463 1.2984
 
@@ -488,8 +446,6 @@ def arcsin(x: Tensor) -> Tensor:
         ``1 / sqrt(1 - x**2)``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.arcsin(0.5).round(4), gradops.grad(ops.arcsin)(0.5).round(4))
         0.5236 1.1547
 
@@ -507,8 +463,6 @@ def arccos(x: Tensor) -> Tensor:
         ``-1 / sqrt(1 - x**2)``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.arccos(0.5).round(4), gradops.grad(ops.arccos)(0.5).round(4))
         1.0472 -1.1547
 
@@ -526,8 +480,6 @@ def arctan(x: Tensor) -> Tensor:
         ``1 / (1 + x**2)``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.arctan(0.5).round(4), gradops.grad(ops.arctan)(0.5))
         0.4636 0.8
 
@@ -545,8 +497,6 @@ def arctan2(x1: Operand, x2: Operand) -> Tensor:
         ``x2 / (x1**2 + x2**2)`` and ``-x1 / (x1**2 + x2**2)``, summed over broadcast dimensions.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.arctan2(1.0, 2.0).round(4), *gradops.grad(ops.arctan2, argnums=(0, 1))(1.0, 2.0))
         0.4636 0.4 -0.2
 
@@ -573,8 +523,6 @@ def sinh(x: Tensor) -> Tensor:
         ``cosh(x)``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.sinh(0.5).round(4), gradops.grad(ops.sinh)(0.5).round(4))
         0.5211 1.1276
 
@@ -592,8 +540,6 @@ def cosh(x: Tensor) -> Tensor:
         ``sinh(x)``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.cosh(0.5).round(4), gradops.grad(ops.cosh)(0.5).round(4))
         1.1276 0.5211
 
@@ -611,8 +557,6 @@ def tanh(x: Tensor) -> Tensor:
         ``1 - tanh(x)**2``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.tanh(0.5).round(4), gradops.grad(ops.tanh)(0.5).round(4))
         0.4621 0.7864
 
@@ -630,8 +574,6 @@ def arcsinh(x: Tensor) -> Tensor:
         ``1 / sqrt(x**2 + 1)``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.arcsinh(0.5).round(4), gradops.grad(ops.arcsinh)(0.5).round(4))
         0.4812 0.8944
 
@@ -649,8 +591,6 @@ def arccosh(x: Tensor) -> Tensor:
         ``1 / sqrt(x**2 - 1)``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.arccosh(2.0).round(4), gradops.grad(ops.arccosh)(2.0).round(4))
         1.317 0.5774
 
@@ -668,8 +608,6 @@ def arctanh(x: Tensor) -> Tensor:
         ``1 / (1 - x**2)``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.arctanh(0.5).round(4), gradops.grad(ops.arctanh)(0.5).round(4))
         0.5493 1.3333
 
@@ -696,8 +634,6 @@ def erf(x: Tensor) -> Tensor:
         ``2 / sqrt(pi) * exp(-x**2)``.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.erf(0.5).round(4), gradops.grad(ops.erf)(0.5).round(4))
         0.5205 0.8788
 
@@ -770,9 +706,6 @@ def conj(x: Tensor) -> Tensor:
         The conjugate of the upstream gradient.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> z = np.array([1.0, 2.0])
         >>> print(ops.conjugate(ops.view_as_complex(z)))
         (1-2j)
@@ -799,9 +732,6 @@ def real(x: Tensor) -> Tensor:
         The upstream gradient, as the real part.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> z = np.array([1.0, 2.0])
         >>> print(ops.real(ops.view_as_complex(z)), gradops.grad(lambda z: ops.real(ops.view_as_complex(z)))(z))
         1.0 [1. 0.]
@@ -823,9 +753,6 @@ def imag(x: Tensor) -> Tensor:
         ``1j`` times the upstream gradient.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> z = np.array([1.0, 2.0])
         >>> print(ops.imag(ops.view_as_complex(z)), gradops.grad(lambda z: ops.imag(ops.view_as_complex(z)))(z))
         2.0 [0. 1.]
@@ -847,9 +774,6 @@ def angle(x: Tensor) -> Tensor:
         ``1j * x / abs(x)**2`` for complex ``x``; 0 for real ones.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> z = np.array([1.0, 1.0])
         >>> print(ops.angle(ops.view_as_complex(z)).round(4))
         0.7854
@@ -883,8 +807,6 @@ def floor(x: Tensor) -> Tensor:
         0, as in PyTorch.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.floor(0.5), gradops.grad(ops.floor)(0.5))
         0.0 0.0
 
@@ -905,8 +827,6 @@ def ceil(x: Tensor) -> Tensor:
         0, as in PyTorch.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.ceil(0.5), gradops.grad(ops.ceil)(0.5))
         1.0 0.0
 
@@ -927,8 +847,6 @@ def trunc(x: Tensor) -> Tensor:
         0, as in PyTorch.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.trunc(-1.5), gradops.grad(ops.trunc)(-1.5))
         -1.0 0.0
 
@@ -952,8 +870,6 @@ def round(x: Tensor, decimals: Integer = 0) -> Tensor:
         0, as in PyTorch.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.round(2.4), gradops.grad(ops.round)(2.4))
         2.0 0.0
 
@@ -980,8 +896,6 @@ def maximum(x1: Operand, x2: Operand) -> Tensor:
         The upstream gradient to the larger operand, half to each at a tie, summed over broadcast dimensions.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.maximum(1.5, 2.0), *gradops.grad(ops.maximum, argnums=(0, 1))(1.5, 2.0))
         2.0 0.0 1.0
 
@@ -999,8 +913,6 @@ def minimum(x1: Operand, x2: Operand) -> Tensor:
         The upstream gradient to the smaller operand, half to each at a tie, summed over broadcast dimensions.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.minimum(1.5, 2.0), *gradops.grad(ops.minimum, argnums=(0, 1))(1.5, 2.0))
         1.5 1.0 0.0
 

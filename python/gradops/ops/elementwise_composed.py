@@ -74,9 +74,6 @@ def view_as_complex(x: Tensor) -> Tensor:
         The real and imaginary part of the upstream gradient.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.view_as_complex(x), gradops.grad(lambda x: ops.imag(ops.view_as_complex(x) ** 2))(x))
         (1+3j) [6. 2.]
@@ -101,9 +98,6 @@ def view_as_real(x: Tensor) -> Tensor:
         The complex number of the upstream gradient's pair.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.view_as_real(ops.view_as_complex(x)))
         [1. 3.]
@@ -136,9 +130,6 @@ def polar(abs_: Operand, angle: Operand) -> Tensor:
         Of the real loss: ``Re(g conj(y)) / abs_`` and ``Im(g conj(y))``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> r = np.array(2.0)
         >>> print(ops.polar(r, 0.0), gradops.grad(lambda r: ops.real(ops.polar(r, 1.0)))(r).round(4))
         (2+0j) 0.5403
@@ -169,8 +160,6 @@ def logaddexp(x1: Operand, x2: Operand) -> Tensor:
         broadcast dimensions.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.logaddexp(1.0, 2.0).round(4))
         2.3133
         >>> print(*(g.round(4) for g in gradops.grad(ops.logaddexp, argnums=(0, 1))(1.0, 2.0)))
@@ -199,8 +188,6 @@ def logaddexp2(x1: Operand, x2: Operand) -> Tensor:
         ``2**(x1 - y)`` and ``2**(x2 - y)``, summed over broadcast dimensions.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.logaddexp2(1.0, 2.0).round(4))
         2.585
         >>> print(*(g.round(4) for g in gradops.grad(ops.logaddexp2, argnums=(0, 1))(1.0, 2.0)))
@@ -284,8 +271,6 @@ def sign(x: Tensor) -> Tensor:
         0, as in PyTorch; of complex numbers that of ``x / abs(x)``, 0 where ``x`` is 0.
 
     Examples:
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(ops.sign(-0.5), gradops.grad(ops.sign)(-0.5))
         -1.0 0.0
 

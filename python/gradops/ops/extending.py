@@ -46,9 +46,6 @@ def tile(x: Tensor, repeats: Integers) -> Tensor:
         The upstream gradient, summed over the copies.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.tile(x, 2), gradops.grad(lambda x: ops.sum(ops.tile(x, 2)))(x))
         [1. 3. 1. 3.] [2. 2.]
@@ -93,9 +90,6 @@ def repeat(x: Tensor, repeats: Integers, axis: Axis | None = None) -> Tensor:
         The upstream gradient, summed over each element's copies.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.repeat(x, 2), gradops.grad(lambda x: ops.sum(ops.repeat(x, 2)))(x))
         [1. 1. 3. 3.] [2. 2.]
@@ -166,9 +160,6 @@ def pad(x: Tensor, pad_width: Integers, mode: str = "constant", constant_values:
         The upstream gradient inside, plus that of the copies at the elements they are copied from.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.pad(x, (1, 2)), gradops.grad(lambda x: ops.sum(ops.pad(x, (1, 1), mode="reflect")))(x))
         [0. 1. 3. 0. 0.] [2. 2.]

@@ -153,9 +153,6 @@ def fft(x: Tensors):
         The unnormalised inverse transform of the upstream gradient.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.fft((x, 0 * x))[0], gradops.grad(lambda x: ops.sum(ops.fft((x, 0 * x))[0] ** 2))(x))
         [ 4. -2.] [ 4. 12.]
@@ -192,9 +189,6 @@ def fft2(x: Tensors):
         The unnormalised inverse transform of the upstream gradient.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
         >>> print(ops.fft2((x, 0 * x))[0])
         [[10. -4.]
@@ -221,9 +215,6 @@ def ifft2(x: Tensors):
         The transform of the upstream gradient, divided by the sizes.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
         >>> print(ops.ifft2((x, 0 * x))[0])
         [[ 2.5 -1. ]
@@ -272,9 +263,6 @@ def rfft(x: Tensor, fft_length: Integer | None = None) -> tuple:
         The unnormalised inverse transform of the upstream gradient, its real part.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.rfft(x)[0], gradops.grad(lambda x: ops.sum(ops.rfft(x)[0] ** 2))(x))
         [ 4. -2.] [ 4. 12.]
@@ -312,9 +300,6 @@ def irfft(x: Tensors, fft_length: Integer | None = None) -> Tensor:
         The transform of the upstream gradient divided by the length, inner frequencies doubled.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([4.0, -2.0])
         >>> print(ops.irfft((x, 0 * x)), gradops.grad(lambda x: ops.sum(ops.irfft((x, 0 * x)) ** 2))(x))
         [1. 3.] [ 4. -2.]

@@ -44,9 +44,6 @@ def get_item(x: Tensor, key) -> Tensor:
         The upstream gradient at the chosen positions, added up where one is chosen twice; 0 elsewhere.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.get_item(x, slice(1, None)), gradops.grad(lambda x: ops.sum(ops.get_item(x, [0, 0]) ** 2))(x))
         [3. 2.] [4. 0. 0.]
@@ -111,9 +108,6 @@ def take_along_axis(x: Tensor, indices: Indices, axis: Axis | None = None) -> Te
         The upstream gradient at the chosen positions, added up where one is chosen twice; 0 elsewhere.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.take_along_axis(x, [2, 2], 0))
         [2. 2.]
@@ -285,9 +279,6 @@ def select(condlist: Structure, choicelist: Structure, default: Structure = 0) -
         The upstream gradient to the choice taken, 0 to the others.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([-1.0, 3.0])
         >>> print(ops.select([x > 0], [x**2], 0.0))
         [0. 9.]

@@ -35,9 +35,6 @@ def concatenate(xs: Tensors, axis: Axis = 0) -> Tensor:
         The upstream gradient, split.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> def f(a, b):
         ...     return ops.sum(ops.concatenate([a, b]) * np.array([1.0, 2.0, 3.0]))
         >>> print(*gradops.grad(f, (0, 1))(np.zeros(2), np.zeros(1)))
@@ -63,8 +60,6 @@ def stack(x: Tensors, axis: Axis = 0) -> Tensor:
         The upstream gradient, taken apart.
 
     Examples:
-        >>> import numpy as np
-        >>> from gradops import ops
         >>> from gradops.functional import jacobian
         >>> print(jacobian(lambda x: ops.stack([x[0] * x[1], x[0] + x[1]]), np.array([2.0, 3.0])))
         [[3. 2.]
@@ -90,9 +85,6 @@ def append(x1: Tensor, x2: Tensor, axis: Axis | None = None) -> Tensor:
         The upstream gradient, split.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.append(x, [2.0]), gradops.grad(lambda x: ops.sum(ops.append(x, x) ** 2))(x))
         [1. 3. 2.] [ 4. 12.]
@@ -124,9 +116,6 @@ def hstack(xs: Tensors) -> Tensor:
     """Tensors joined side by side: along the second dimension, vectors and numbers along the first.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.hstack([x, x]), gradops.grad(lambda x: ops.sum(ops.hstack([x, x**2])))(x))
         [1. 3. 1. 3.] [3. 7.]
@@ -144,9 +133,6 @@ def vstack(xs: Tensors) -> Tensor:
     """Tensors joined one below the other: along the first dimension, vectors and numbers as rows.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.vstack([x, x]))
         [[1. 3.]
@@ -166,9 +152,6 @@ def dstack(xs: Tensors) -> Tensor:
     """Tensors joined along the third dimension, which matrices, vectors (as rows) and numbers get.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.dstack([x, x]))
         [[[1. 1.]
@@ -189,9 +172,6 @@ def column_stack(xs: Tensors) -> Tensor:
     """Tensors joined side by side: along the second dimension, vectors and numbers as columns.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.column_stack([x, x]))
         [[1. 1.]
@@ -233,9 +213,6 @@ def split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0):
         The pieces' upstream gradients, joined; zeros for unused ones.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0, 4.0])
         >>> print(ops.split(x, 2)[1], gradops.grad(lambda x: ops.sum(ops.split(x, 2)[1] ** 2))(x))
         [2. 4.] [0. 0. 4. 8.]
@@ -272,9 +249,6 @@ def unstack(x: Tensor, num: Integer | None = None, axis: Axis = 0):
         The parts' upstream gradients, stacked; zeros for unused ones.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
         >>> print(ops.unstack(x)[1])
         [2. 4.]
@@ -301,9 +275,6 @@ def array_split(x: Tensor, indices_or_sections: Integers, axis: Axis = 0) -> lis
         The pieces' upstream gradients, joined; zeros for unused ones.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.array_split(x, 2)[0], gradops.grad(lambda x: ops.sum(ops.array_split(x, 2)[0] ** 2))(x))
         [1. 3.] [2. 6. 0.]
@@ -336,9 +307,6 @@ def hsplit(x: Tensor, indices_or_sections: Integers) -> list:
         ArgumentError: sections that do not divide the dimension.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0, 4.0])
         >>> print(ops.hsplit(x, 2)[1], gradops.grad(lambda x: ops.sum(ops.hsplit(x, 2)[1] ** 2))(x))
         [2. 4.] [0. 0. 4. 8.]
@@ -359,9 +327,6 @@ def vsplit(x: Tensor, indices_or_sections: Integers) -> list:
         ArgumentError: sections that do not divide the dimension.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
         >>> print(ops.vsplit(x, 2)[1])
         [[2. 4.]]
@@ -385,9 +350,6 @@ def dsplit(x: Tensor, indices_or_sections: Integers) -> list:
         ArgumentError: sections that do not divide the dimension.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.arange(4.0).reshape(1, 2, 2)
         >>> print(ops.dsplit(x, 2)[1].ravel(), gradops.grad(lambda x: ops.sum(ops.dsplit(x, 2)[1] ** 2))(x).ravel())
         [1. 3.] [0. 2. 0. 6.]

@@ -97,9 +97,6 @@ def binary_crossentropy(target: Tensor, output: Tensor, from_logits: bool = Fals
         ``p - target``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> p = np.array([0.5, 0.8])
         >>> print(ops.binary_crossentropy([0.0, 1.0], p).round(4))
         [0.6931 0.2231]
@@ -140,9 +137,6 @@ def categorical_crossentropy(target: Tensor, output: Tensor, from_logits: bool =
         With ``from_logits`` and a target of sum 1, ``p - target``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> target, logits = np.array([[0.0, 1.0]]), np.array([[0.0, 0.0]])
         >>> def loss(logits):
         ...     return ops.sum(ops.categorical_crossentropy(target, logits, from_logits=True))
@@ -181,9 +175,6 @@ def sparse_categorical_crossentropy(
         With ``from_logits``, ``p - one_hot(target)``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> p = np.array([[0.5, 0.5], [0.2, 0.8]])
         >>> print(ops.sparse_categorical_crossentropy([0, 1], p).round(4))
         [0.6931 0.2231]
@@ -232,9 +223,6 @@ def psnr(x1: Tensor, x2: Tensor, max_val: float) -> Tensor:
         ``-20 / log(10) * (x1 - x2) / sum((x1 - x2)**2)``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([0.5, 0.8])
         >>> print(ops.psnr(x, [0.5, 1.0], 1.0).round(4))
         16.9897
@@ -300,9 +288,6 @@ def ctc_loss(
         is infinite).
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.zeros((1, 3, 2))
         >>> print(ops.ctc_loss([[1]], x, [1], [3]).round(4))
         [0.2877]

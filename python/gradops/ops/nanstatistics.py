@@ -37,9 +37,6 @@ def nansum(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         1 to the elements that are not NaN, 0 to NaN.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([2.0, np.nan, 3.0])
         >>> print(ops.nansum(x), gradops.grad(lambda x: ops.nansum(x))(x))
         5.0 [1. 0. 1.]
@@ -61,9 +58,6 @@ def nanprod(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         As of :func:`prod`; 0 to NaN.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([2.0, np.nan, 3.0])
         >>> print(ops.nanprod(x), gradops.grad(lambda x: ops.nanprod(x))(x))
         6.0 [3. 0. 2.]
@@ -85,9 +79,6 @@ def nancumsum(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) -
         As of :func:`cumsum`; 0 to NaN.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([2.0, np.nan, 3.0])
         >>> print(ops.nancumsum(x), gradops.grad(lambda x: ops.nancumsum(x)[2])(x))
         [2. 2. 5.] [1. 0. 1.]
@@ -109,9 +100,6 @@ def nancumprod(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) 
         As of :func:`cumprod`; 0 to NaN.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([2.0, np.nan, 3.0])
         >>> print(ops.nancumprod(x), gradops.grad(lambda x: ops.nancumprod(x)[2])(x))
         [2. 2. 6.] [3. 0. 2.]
@@ -137,9 +125,6 @@ def nanmean(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         ``1 / n`` to the ``n`` elements that are not NaN, 0 to NaN.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([2.0, np.nan, 3.0])
         >>> print(ops.nanmean(x), gradops.grad(lambda x: ops.nanmean(x))(x))
         2.5 [0.5 0.  0.5]
@@ -162,9 +147,6 @@ def nanvar(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         As of :func:`var`; 0 to NaN.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([2.0, np.nan, 3.0])
         >>> print(ops.nanvar(x), gradops.grad(lambda x: ops.nanvar(x))(x))
         0.25 [-0.5  0.   0.5]
@@ -189,9 +171,6 @@ def nanstd(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         As of :func:`std`, 0 where the deviation is 0; 0 to NaN.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([2.0, np.nan, 3.0])
         >>> print(ops.nanstd(x), gradops.grad(lambda x: ops.nanstd(x))(x))
         0.5 [-0.5  0.   0.5]
@@ -224,9 +203,6 @@ def nanmax(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         The upstream gradient, shared equally among tied elements; 0 to NaN.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([2.0, np.nan, 3.0])
         >>> print(ops.nanmax(x), gradops.grad(lambda x: ops.nanmax(x))(x))
         3.0 [0. 0. 1.]
@@ -252,9 +228,6 @@ def nanmin(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         The upstream gradient, shared equally among tied elements; 0 to NaN.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([2.0, np.nan, 3.0])
         >>> print(ops.nanmin(x), gradops.grad(lambda x: ops.nanmin(x))(x))
         2.0 [1. 0. 0.]

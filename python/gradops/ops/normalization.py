@@ -53,9 +53,6 @@ def moments(x: Tensor, axes: Axes, keepdims: bool = False, synchronized: bool = 
         ``1 / n`` and ``2 * (x - mean) / n``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.moments(x, 0)[1].round(4), gradops.grad(lambda x: ops.moments(x, 0)[1])(x).round(4))
         0.6667 [-0.6667  0.6667  0.    ]
@@ -101,9 +98,6 @@ def batch_normalization(
         dimensions.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[1.0], [3.0]])
         >>> print(ops.batch_normalization(x, [2.0], [1.0], axis=-1).ravel().round(4))
         [-0.9995  0.9995]
@@ -234,9 +228,6 @@ def rms_normalization(x: Tensor, scale: Tensor | None = None, axis: Axes = -1, e
         root; ``g * z`` to ``scale``, summed over the other dimensions.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([3.0, 4.0])
         >>> print(ops.rms_normalization(x).round(4))
         [0.8485 1.1314]
@@ -272,9 +263,6 @@ def normalize(x: Tensor, axis: Axes = -1, order: Integer = 2, epsilon: float | N
         ``(g - y * sum(g * y)) / norm`` for order 2; finite where ``x`` is 0.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([3.0, 4.0])
         >>> print(ops.normalize(x), gradops.grad(lambda x: ops.normalize(x)[0])(x))
         [0.6 0.8] [ 0.128 -0.096]

@@ -190,9 +190,6 @@ def cdist(x: Tensor, y: Tensor) -> Tensor:
         ``(x_i - y_j) / distance``, summed with the upstream gradient; 0 where two points are equal.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[0.0, 3.0]])
         >>> print(ops.cdist(x, [[4.0, 0.0]]))
         [[5.]]

@@ -137,9 +137,6 @@ def max_pool(
         as all three frameworks do (:func:`max` shares it instead).
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.arange(4.0).reshape(1, 4, 1)
         >>> print(ops.max_pool(x, 2).ravel(), gradops.grad(lambda x: ops.sum(ops.max_pool(x, 2) ** 2))(x).ravel())
         [1. 3.] [0. 2. 0. 6.]
@@ -177,9 +174,6 @@ def average_pool(
         The upstream gradient, divided by the number of elements, to all of the window.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.arange(4.0).reshape(1, 4, 1)
         >>> print(ops.average_pool(x, 2).ravel())
         [0.5 2.5]
@@ -246,9 +240,6 @@ def adaptive_average_pool(inputs: Tensor, output_size: Integers, data_format: st
         The upstream gradient, divided by the number of elements, to all of the part.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.arange(4.0).reshape(1, 4, 1)
         >>> print(ops.adaptive_average_pool(x, 2).ravel())
         [0.5 2.5]
@@ -289,9 +280,6 @@ def adaptive_max_pool(inputs: Tensor, output_size: Integers, data_format: str | 
         The upstream gradient to the largest element of each part; at a tie to the first in row-major order.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.arange(4.0).reshape(1, 4, 1)
         >>> print(ops.adaptive_max_pool(x, 2).ravel())
         [1. 3.]

@@ -34,9 +34,6 @@ def matmul(x1: Tensor, x2: Tensor) -> Tensor:
         ``g @ x2.T`` and ``x1.T @ g``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x, w = np.array([[1.0, 2.0]]), np.array([[0.5], [-1.0]])
         >>> print(ops.matmul(x, w))
         [[-1.5]]
@@ -65,9 +62,6 @@ def dot(x1: Tensor, x2: Tensor) -> Tensor:
         As of :func:`tensordot`.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.dot(x, [2.0, 4.0]), gradops.grad(lambda x: ops.dot(x, [2.0, 4.0]))(x))
         14.0 [2. 4.]
@@ -118,9 +112,6 @@ def tensordot(x1: Tensor, x2: Tensor, axes: Integers = 2) -> Tensor:
         The upstream gradient contracted with the other operand.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
         >>> print(ops.tensordot(x, x, 2))
         30.0
@@ -145,9 +136,6 @@ def outer(x1: Tensor, x2: Tensor) -> Tensor:
         The upstream gradient times the other tensor, summed over its elements.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.outer(x, [1.0, 2.0]))
         [[1. 2.]
@@ -225,9 +213,6 @@ def inner(x1: Tensor, x2: Tensor) -> Tensor:
         As of :func:`tensordot`.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.inner(x, [2.0, 4.0]), gradops.grad(lambda x: ops.inner(x, [2.0, 4.0]))(x))
         14.0 [2. 4.]
@@ -265,9 +250,6 @@ def vdot(x1: Tensor, x2: Tensor) -> Tensor:
         The other tensor, times the upstream gradient; conjugated as the chain rule has it.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.vdot(x, [2.0, 4.0]), gradops.grad(lambda x: ops.vdot(x, [2.0, 4.0]))(x))
         14.0 [2. 4.]
@@ -289,9 +271,6 @@ def kron(x1: Tensor, x2: Tensor) -> Tensor:
         The upstream gradient times the other tensor, summed over its elements.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.kron(x, [1.0, 2.0]), gradops.grad(lambda x: ops.sum(ops.kron(x, [1.0, 2.0])))(x))
         [1. 2. 3. 6.] [3. 3.]
@@ -338,9 +317,6 @@ def cross(
         ``cross(x2, g)`` and ``cross(g, x1)``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 0.0, 0.0])
         >>> print(ops.cross(x, [0.0, 1.0, 0.0]), gradops.grad(lambda x: ops.cross(x, [0.0, 1.0, 0.0])[2])(x))
         [0. 0. 1.] [1. 0. 0.]

@@ -98,9 +98,6 @@ def quantile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear", k
         To the two elements around the quantile, by how near it is; to ``q`` the slope between them.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.quantile(x, 0.25), gradops.grad(lambda x: ops.quantile(x, 0.25))(x))
         1.5 [0.5 0.  0.5]
@@ -129,9 +126,6 @@ def percentile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear",
         As :func:`quantile`.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.percentile(x, 25.0), gradops.grad(lambda x: ops.percentile(x, 25.0))(x))
         1.5 [0.5 0.  0.5]
@@ -157,9 +151,6 @@ def median(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         To the element in the middle, or half to each of the two.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.median(x), gradops.grad(lambda x: ops.median(x))(x))
         2.0 [0. 0. 1.]
@@ -188,9 +179,6 @@ def nanquantile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear"
         As :func:`quantile`; 0 to NaN.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, np.nan, 2.0])
         >>> print(ops.nanquantile(x, 0.25), gradops.grad(lambda x: ops.nanquantile(x, 0.25))(x))
         1.25 [0.75 0.   0.25]
@@ -219,9 +207,6 @@ def nanpercentile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linea
         As :func:`quantile`; 0 to NaN.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, np.nan, 2.0])
         >>> print(ops.nanpercentile(x, 25.0), gradops.grad(lambda x: ops.nanpercentile(x, 25.0))(x))
         1.25 [0.75 0.   0.25]
@@ -247,9 +232,6 @@ def nanmedian(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         To the element in the middle, or half to each of the two; 0 to NaN.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, np.nan, 2.0])
         >>> print(ops.nanmedian(x), gradops.grad(lambda x: ops.nanmedian(x))(x))
         1.5 [0.5 0.  0.5]

@@ -38,9 +38,6 @@ def sum(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         1, broadcast to ``x``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[1.0, 2.0], [3.0, 4.0]])
         >>> print(ops.sum(x, axis=0))
         [4. 6.]
@@ -65,9 +62,6 @@ def prod(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: DType | No
         The product of the other elements, right where elements are 0, to second order.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.prod(x), gradops.grad(lambda x: ops.prod(x))(x))
         6.0 [6. 2. 3.]
@@ -160,9 +154,6 @@ def mean(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         ``1 / n``, broadcast to ``x``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> print(gradops.grad(ops.mean)(np.array([1.0, 2.0, 3.0, 6.0])))
         [0.25 0.25 0.25 0.25]
 
@@ -184,9 +175,6 @@ def var(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         ``2 * (x - mean(x)) / n``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.var(x).round(4), gradops.grad(lambda x: ops.var(x))(x).round(4))
         0.6667 [-0.6667  0.6667  0.    ]
@@ -210,9 +198,6 @@ def std(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         ``(x - mean(x)) / (n * std(x))``; 0 where the deviation is 0.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.std(x).round(4), gradops.grad(lambda x: ops.std(x))(x).round(4))
         0.8165 [-0.4082  0.4082  0.    ]
@@ -280,9 +265,6 @@ def amax(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         ArgumentError: nothing to reduce.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.amax(x), gradops.grad(lambda x: ops.amax(x))(x))
         3.0 [0. 1. 0.]
@@ -306,9 +288,6 @@ def min(x: Tensor, axis: Axes = None, keepdims: bool = False, initial=None) -> T
         ArgumentTypeError: a complex ``x``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.min(x), gradops.grad(lambda x: ops.min(x))(x))
         1.0 [1. 0. 0.]
@@ -328,9 +307,6 @@ def amin(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         ArgumentError: nothing to reduce.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.amin(x), gradops.grad(lambda x: ops.amin(x))(x))
         1.0 [1. 0. 0.]
@@ -356,9 +332,6 @@ def ptp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         1 to the largest and -1 to the smallest element, shared equally among tied ones.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.ptp(x), gradops.grad(lambda x: ops.ptp(x))(x))
         2.0 [-1.  1.  0.]
@@ -456,9 +429,6 @@ def cumsum(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) -> T
         The running sum of the upstream gradient from the end.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.cumsum(x), gradops.grad(lambda x: ops.sum(ops.cumsum(x) ** 2))(x))
         [1. 4. 6.] [22. 20. 12.]
@@ -481,9 +451,6 @@ def cumprod(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) -> 
         and Steele (1986) has no division.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.cumprod(x), gradops.grad(lambda x: ops.sum(ops.cumprod(x)))(x))
         [1. 3. 6.] [10.  3.  3.]
@@ -527,9 +494,6 @@ def diff(a: Tensor, n: Integer = 1, axis: Axis = -1) -> Tensor:
         The upstream gradient of the difference before, minus that of the one after.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.diff(x), gradops.grad(lambda x: ops.sum(ops.diff(x) ** 2))(x))
         [ 2. -1.] [-4.  6. -2.]

@@ -95,9 +95,6 @@ def scatter(indices: Indices, values: Tensor, shape: Shape) -> Tensor:
         The upstream gradient at the positions.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.scatter([[0], [2]], x, (3,)))
         [1. 0. 3.]
@@ -142,9 +139,6 @@ def scatter_update(inputs: Tensor, indices: Indices, updates: Tensor, reduction:
         shared equally at ties; for ``"mul"`` times the product of the others, right with zeros.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.scatter_update(x, [[0]], [9.0]))
         [9. 3.]
@@ -254,9 +248,6 @@ def slice(inputs: Tensor, start_indices: Index, shape: Shape) -> Tensor:
         The upstream gradient in the block, 0 elsewhere.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.slice(x, (1,), (2,)), gradops.grad(lambda x: ops.sum(ops.slice(x, (1,), (2,)) ** 2))(x))
         [3. 2.] [0. 6. 4.]
@@ -303,9 +294,6 @@ def slice_update(inputs: Tensor, start_indices: Index, updates: Tensor) -> Tenso
         The upstream gradient outside the block to ``inputs``, inside to ``updates``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.slice_update(x, (1,), [9.0]))
         [1. 9. 2.]
@@ -443,9 +431,6 @@ def segment_max(
         The upstream gradient of the segment to its largest row, shared equally among tied ones.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.segment_max(x, [0, 0, 1]), gradops.grad(lambda x: ops.sum(ops.segment_max(x, [0, 0, 1])))(x))
         [3. 2.] [0. 1. 1.]
@@ -478,9 +463,6 @@ def segment_min(
         The upstream gradient of the segment to its smallest row, shared equally among tied ones.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.segment_min(x, [0, 0, 1]), gradops.grad(lambda x: ops.sum(ops.segment_min(x, [0, 0, 1])))(x))
         [1. 2.] [1. 0. 1.]
@@ -513,9 +495,6 @@ def segment_prod(
         any order: rows are multiplied in pairs, then pairs of those.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.segment_prod(x, [0, 0, 1]))
         [3. 2.]

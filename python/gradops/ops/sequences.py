@@ -73,9 +73,6 @@ def extract_sequences(x: Tensor, sequence_length: Integer, sequence_stride: Inte
         The upstream gradient, added up where sequences overlap: :func:`overlap_add`.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.extract_sequences(x, 2, 1))
         [[1. 3.]
@@ -214,9 +211,6 @@ def stft(
         Through the sequences' transforms, which are linear; to a window's tensor too.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0, 4.0])
         >>> print(ops.stft(x, 4, 2, 4, center=False)[0])
         [[ 5.5 -2.  -1.5]]
@@ -278,9 +272,6 @@ def istft(
         Through the sequences' transforms, which are linear; to a window's tensor too.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0, 4.0])
         >>> print(ops.istft(ops.stft(x, 4, 2, 4), 4, 2, 4, length=4))
         [1. 3. 2. 4.]
@@ -396,9 +387,6 @@ def kaiser(x: Operand, beta: Operand) -> Tensor:
         To ``beta``, through :func:`i0`, whose derivative is the Bessel function ``i1``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> beta = np.array(2.0)
         >>> print(ops.kaiser(3, beta).round(4))
         [0.4387 1.     0.4387]

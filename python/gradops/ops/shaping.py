@@ -34,9 +34,6 @@ def reshape(x: Tensor, newshape: Shape) -> Tensor:
         The upstream gradient, reshaped back.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0, 4.0])
         >>> print(ops.reshape(x, (2, 2)))
         [[1. 3.]
@@ -61,9 +58,6 @@ def ravel(x: Tensor) -> Tensor:
         The upstream gradient in ``x``'s shape.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
         >>> print(ops.ravel(x))
         [1. 3. 2. 4.]
@@ -93,9 +87,6 @@ def view(x: Tensor, dtype: DType | None = None) -> Tensor:
         The upstream gradient where the dtype stays; none where bits are read otherwise.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.view(x), gradops.grad(lambda x: ops.sum(ops.view(x) ** 2))(x))
         [1. 3.] [2. 6.]
@@ -117,9 +108,6 @@ def expand_dims(x: Tensor, axis: Axes) -> Tensor:
         The upstream gradient in ``x``'s shape.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.expand_dims(x, 0))
         [[1. 3.]]
@@ -146,9 +134,6 @@ def squeeze(x: Tensor, axis: Axes = None) -> Tensor:
         The upstream gradient in ``x``'s shape.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[1.0, 3.0]])
         >>> print(ops.squeeze(x))
         [1. 3.]
@@ -175,9 +160,6 @@ def broadcast_to(x: Tensor, shape: Shape) -> Tensor:
         The upstream gradient summed over the repeated dimensions.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.broadcast_to(x, (2, 2)))
         [[1. 3.]
@@ -217,9 +199,6 @@ def transpose(x: Tensor, axes: Axes = None) -> Tensor:
         The upstream gradient, transposed back.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
         >>> print(ops.transpose(x))
         [[1. 2.]
@@ -245,9 +224,6 @@ def swapaxes(x: Tensor, axis1: Axis, axis2: Axis) -> Tensor:
         The upstream gradient, exchanged back.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
         >>> print(ops.swapaxes(x, 0, 1))
         [[1. 2.]
@@ -285,9 +261,6 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes) -> Tensor:
         The upstream gradient, moved back.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
         >>> print(ops.moveaxis(x, 0, 1))
         [[1. 2.]
@@ -334,9 +307,6 @@ def flip(x: Tensor, axis: Axes = None) -> Tensor:
         The upstream gradient, flipped back.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.flip(x), gradops.grad(lambda x: ops.flip(x)[0])(x))
         [2. 3. 1.] [0. 0. 1.]
@@ -361,9 +331,6 @@ def roll(x: Tensor, shift: Integers, axis: Axes = None) -> Tensor:
         The upstream gradient, rolled back.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.roll(x, 1), gradops.grad(lambda x: ops.roll(x, 1)[0])(x))
         [2. 1. 3.] [0. 0. 1.]
@@ -388,9 +355,6 @@ def fliplr(x: Tensor) -> Tensor:
         The upstream gradient, flipped back.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
         >>> print(ops.fliplr(x))
         [[3. 1.]
@@ -420,9 +384,6 @@ def flipud(x: Tensor) -> Tensor:
         The upstream gradient, flipped back.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
         >>> print(ops.flipud(x))
         [[2. 4.]
@@ -456,9 +417,6 @@ def rot90(array: Tensor, k: Integer = 1, axes: Axes = (0, 1)) -> Tensor:
         The upstream gradient, turned back.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[1.0, 3.0], [2.0, 4.0]])
         >>> print(ops.rot90(x))
         [[3. 4.]

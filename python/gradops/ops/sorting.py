@@ -60,9 +60,6 @@ def sort(x: Tensor, axis: Axis | None = -1) -> Tensor:
         The upstream gradient, back in the order of ``x``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.sort(x), gradops.grad(lambda x: ops.sort(x)[1])(x))
         [1. 2. 3.] [0. 0. 1.]
@@ -151,9 +148,6 @@ def top_k(x: Tensor, k: Integer, sorted: bool = True, is_stable: bool = True) ->
         The upstream gradient at the chosen positions, 0 elsewhere; none from the positions.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([3.0, 9.0, 5.0])
         >>> values, positions = ops.top_k(x, 2)
         >>> print(values, positions)
@@ -330,9 +324,6 @@ def unique(
         The upstream gradient to the element that comes first of each; none from the positions and counts.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([3.0, 1.0, 3.0])
         >>> print(ops.unique(x), gradops.grad(lambda x: ops.sum(ops.unique(x) ** 2))(x))
         [1. 3.] [6. 2. 0.]

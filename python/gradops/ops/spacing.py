@@ -48,9 +48,6 @@ def logspace(
         * y / base`` to ``base``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array(2.0)
         >>> print(ops.logspace(0.0, x, 3), gradops.grad(lambda x: ops.logspace(0.0, x, 3)[1])(x).round(4))
         [  1.  10. 100.] 11.5129
@@ -88,9 +85,6 @@ def geomspace(
         ``(1 - t) * y / start`` and ``t * y / stop`` for ``t`` from 0 to 1.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array(4.0)
         >>> print(ops.geomspace(1.0, x, 3), gradops.grad(lambda x: ops.sum(ops.geomspace(1.0, x, 3)))(x))
         [1. 2. 4.] 1.25

@@ -63,9 +63,6 @@ def average(x: Tensor, axis: Axes = None, weights: Tensor | None = None) -> Tens
         ``weights / sum(weights)`` to ``x``, ``(x - average) / sum(weights)`` to the weights.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0])
         >>> print(ops.average(x, weights=[3.0, 1.0]), gradops.grad(lambda x: ops.average(x, weights=[3.0, 1.0]))(x))
         1.5 [0.75 0.25]
@@ -134,9 +131,6 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: Integer = 0, s
         To the weights: the upstream gradient at ``x``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> w = np.array([0.5, 1.0, 2.0])
         >>> print(ops.bincount([0, 2, 2], weights=w))
         [0.5 0.  3. ]
@@ -256,9 +250,6 @@ def corrcoef(x: Tensor) -> Tensor:
         That of the covariances, each divided by two standard deviations.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[1.0, 3.0, 2.0], [2.0, 3.0, 4.0]])
         >>> print(ops.corrcoef(x)[0, 1].round(4))
         0.5
@@ -330,9 +321,6 @@ def correlate(x1: Tensor, x2: Tensor, mode: str = "valid") -> Tensor:
         The upstream gradient convolved with ``x2``, and correlated with ``x1``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([1.0, 3.0, 2.0])
         >>> print(ops.correlate(x, [1.0, 2.0]), gradops.grad(lambda x: ops.sum(ops.correlate(x, [1.0, 2.0])))(x))
         [7. 7.] [1. 3. 2.]
@@ -386,9 +374,6 @@ def trapezoid(y: Tensor, x: Tensor | None = None, dx: Operand = 1.0, axis: Axis 
         To ``y`` half the widths beside each value, to ``x`` the slopes' shares, to ``dx`` the unscaled integral.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> y = np.array([1.0, 3.0, 2.0])
         >>> print(ops.trapezoid(y), gradops.grad(lambda y: ops.trapezoid(y))(y))
         4.5 [0.5 1.  0.5]

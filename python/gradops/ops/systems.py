@@ -52,9 +52,6 @@ def inv(x: Tensor) -> Tensor:
         ``-y^H g y^H``.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[2.0, 1.0], [0.0, 1.0]])
         >>> print(ops.inv(x))
         [[ 0.5 -0.5]
@@ -84,9 +81,6 @@ def expm(x: Tensor) -> Tensor:
         diagonal blocks and ``g`` in the upper right (Al-Mohy & Higham 2009).
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[0.0, 1.0], [0.0, 0.0]])
         >>> print(ops.expm(x))
         [[1. 1.]
@@ -125,9 +119,6 @@ def matrix_power(x: Tensor, n: Integer) -> Tensor:
         Through the products.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[2.0, 1.0], [0.0, 1.0]])
         >>> print(ops.matrix_power(x, 3))
         [[8. 7.]
@@ -161,9 +152,6 @@ def pinv(x: Tensor, rcond: float | None = None) -> Tensor:
         At constant rank: ``-y^H g y^H + (1 - x y) g^H y y^H + y^H y g^H (1 - y x)`` (Golub & Pereyra 1973).
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[2.0], [1.0]])
         >>> print(ops.pinv(x).round(4))
         [[0.4 0.2]]
@@ -230,9 +218,6 @@ def cholesky_inverse(x: Tensor, upper: bool = False) -> Tensor:
         Through the triangular solve.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[2.0, 0.0], [1.0, 1.0]])
         >>> print(ops.cholesky_inverse(x))
         [[ 0.5 -0.5]
@@ -317,9 +302,6 @@ def solve_triangular(a: Tensor, b: Tensor, lower: bool = False) -> Tensor:
         As of :func:`solve`, in ``a``'s triangle (Giles 2008).
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> b = np.array([3.0, 2.0])
         >>> print(ops.solve_triangular([[2.0, 1.0], [0.0, 1.0]], b))
         [0.5 2. ]
@@ -351,9 +333,6 @@ def lstsq(a: Tensor, b: Tensor, rcond: float | None = None) -> Tensor:
         Through :func:`pinv` (Golub & Pereyra 1973).
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> b = np.array([1.0, 2.0, 4.0])
         >>> print(ops.lstsq([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], b).round(4))
         [0.8333 1.5   ]

@@ -18,7 +18,11 @@ The R package calls the other names, by theme:
 - ``session``: warnings, interrupts and profilers under R.
 """
 
-from ..._names import namespace
+# ruff: noqa: F401
+
+from types import ModuleType as _Module
+
+from ..._names import namespace as _namespace
 from .arrays import as_double, crossprod, fill, filled, flat, matmul, operator_form, repeated, tcrossprod
 from .callbacks import callback, set_adopt
 from .calls import (
@@ -74,103 +78,6 @@ from .session import Clock, Functions, choose_backend, hold_interrupts, in_no_sc
 from .threads import set_patience
 from .values import as_axis, as_index, describe, dim, from_r
 
-__all__ = [
-    "floats_of_scalars",
-    "scalar_names",
-    "scalars",
-    "takes_scalars",
-    "write_scalars",
-    "INDEX_RESULTS",
-    "TENSORS",
-    "CallbackError",
-    "Clock",
-    "Failure",
-    "Functions",
-    "add_hook",
-    "backward_each",
-    "check_extended_op",
-    "check_gradients",
-    "choose_backend",
-    "annotation",
-    "as_axis",
-    "as_double",
-    "as_index",
-    "as_numpy",
-    "as_r",
-    "assembled",
-    "assign",
-    "attribute",
-    "call_in_thread",
-    "callback",
-    "corner",
-    "crossprod",
-    "compiled",
-    "curvature",
-    "decided",
-    "derivative",
-    "describe",
-    "direct",
-    "dim",
-    "explain",
-    "extended_op",
-    "fields",
-    "fill",
-    "filled",
-    "find",
-    "flat",
-    "from_r",
-    "function",
-    "get_item",
-    "gradient",
-    "graph",
-    "guarded",
-    "has_positions",
-    "if_known",
-    "hold_interrupts",
-    "in_no_scope",
-    "host_op",
-    "invoke",
-    "invoke_method",
-    "made",
-    "missing",
-    "is_method",
-    "is_recorded",
-    "keeps",
-    "lasts",
-    "free_start",
-    "likelihood",
-    "transform",
-    "is_text",
-    "matmul",
-    "model_field",
-    "named",
-    "objective",
-    "on_engine",
-    "on_shards",
-    "op",
-    "operator_form",
-    "part",
-    "pack",
-    "pair",
-    "parameters",
-    "placed",
-    "profile_rows",
-    "put",
-    "r_function",
-    "repeated",
-    "set_adopt",
-    "set_patience",
-    "set_progress",
-    "set_value",
-    "set_warn",
-    "sparse",
-    "subset",
-    "tcrossprod",
-    "to_backend",
-    "to_r",
-    "unpack",
-    "variable",
-    "vectorize",
-]
+__all__ = [name for name, value in list(globals().items()) if name[0] != "_" and not isinstance(value, _Module)]
 
-__dir__, __getattr__ = namespace(__name__)
+__dir__, __getattr__ = _namespace(__name__)

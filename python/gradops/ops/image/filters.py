@@ -88,9 +88,6 @@ def gaussian_blur(
         To ``images`` the upstream gradient, blurred likewise; to ``sigma`` by the density's derivative.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([0.0, 1.0, 0.0]).reshape(1, 3, 1)
         >>> print(ops.image.gaussian_blur(x).ravel().round(4))
         [0.1238 0.2042 0.1238]
@@ -139,9 +136,6 @@ def sobel_edges(images: Tensor, data_format: str | None = None) -> Tensor:
         The upstream gradient through the two filters, which are linear.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.arange(9.0).reshape(1, 3, 3, 1)
         >>> print(ops.image.sobel_edges(x)[0, 1, 1].ravel())
         [24.  8.]
@@ -203,9 +197,6 @@ def ssim(
         Of the formula, to both images.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.linspace(0.1, 1, 9).reshape(1, 3, 3, 1)
         >>> print(ops.image.ssim(x, x**2, filter_size=3).round(4))
         [0.9039]
@@ -280,9 +271,6 @@ def rgb_to_grayscale(images: Tensor, data_format: str | None = None) -> Tensor:
         The upstream gradient times the three weights.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[[0.1, 0.5, 0.8]]])
         >>> print(ops.image.rgb_to_grayscale(x).round(4))
         [[[0.4146]]]
@@ -317,9 +305,6 @@ def rgb_to_hsv(images: Tensor, data_format: str | None = None) -> Tensor:
         Of the formula that holds for each pixel; hue and saturation of grey pixels have none.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[[0.1, 0.5, 0.8]]])
         >>> print(ops.image.rgb_to_hsv(x).round(4))
         [[[0.5714 0.875  0.8   ]]]
@@ -371,9 +356,6 @@ def hsv_to_rgb(images: Tensor, data_format: str | None = None) -> Tensor:
         Of the formula that holds for each pixel's sixth of the colour circle.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[[0.1, 0.5, 0.8]]])
         >>> print(ops.image.hsv_to_rgb(x).round(4))
         [[[0.8  0.64 0.4 ]]]

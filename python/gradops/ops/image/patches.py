@@ -59,9 +59,6 @@ def crop_images(
         The upstream gradient, 0 in what was left out.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.arange(4.0).reshape(2, 2, 1)
         >>> print(ops.image.crop_images(x, 1, 0, 0, 1).ravel())
         [2.]
@@ -114,9 +111,6 @@ def pad_images(
         The upstream gradient without the borders.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[[1.0], [3.0]]])
         >>> print(ops.image.pad_images(x, 0, 1, 0, 1).ravel())
         [0. 1. 3. 0.]
@@ -190,9 +184,6 @@ def extract_patches(
         The upstream gradient added up over the patches that a pixel is in.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.arange(4.0).reshape(2, 2, 1)
         >>> print(ops.image.extract_patches(x, 2).ravel())
         [0. 1. 2. 3.]
@@ -236,9 +227,6 @@ def extract_patches_3d(
         The upstream gradient added up over the patches that a voxel is in.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.arange(8.0).reshape(2, 2, 2, 1)
         >>> print(ops.image.extract_patches_3d(x, 2).ravel())
         [0. 1. 2. 3. 4. 5. 6. 7.]
@@ -313,9 +301,6 @@ def reconstruct_patches(
         The patches of the upstream gradient; 0 in borders.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.arange(4.0).reshape(1, 1, 4)
         >>> print(ops.image.reconstruct_patches(x, 2, (2, 2)).ravel())
         [0. 1. 2. 3.]

@@ -162,9 +162,6 @@ def resize(
         The upstream gradient, spread back by the same weights.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.array([[[1.0], [3.0]]])
         >>> print(ops.image.resize(x, (1, 4)).ravel())
         [1.  1.5 2.5 3. ]
@@ -258,9 +255,6 @@ def scale_and_translate(
         through the weights.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x, to = np.array([1.0, 3.0]), ((4,), [2.0], [0.0], (0,), "linear")
         >>> print(ops.image.scale_and_translate(x, *to))
         [1.  1.5 2.5 3. ]

@@ -173,9 +173,6 @@ def affine_transform(
         (none with ``"nearest"``).
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x, t = np.array([1.0, 3.0, 2.0]).reshape(1, 3, 1), [1.0, 0, 0.5, 0, 1.0, 0, 0, 0]
         >>> print(ops.image.affine_transform(x, t).ravel())
         [2.  2.5 1. ]
@@ -236,9 +233,6 @@ def perspective_transform(
         (none with ``"nearest"``).
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x, at = np.arange(4.0).reshape(2, 2, 1), np.array([[0.0, 0], [1, 0], [0, 1], [1, 1]])
         >>> print(ops.image.perspective_transform(x, at, at).ravel())
         [0. 1. 2. 3.]
@@ -318,9 +312,6 @@ def elastic_transform(
         To ``images`` by the weights with which pixels are read.
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> x = np.ones((4, 4, 1))
         >>> print(ops.image.elastic_transform(x, alpha=2.0, seed=1).shape)
         (4, 4, 1)
@@ -376,9 +367,6 @@ def map_coordinates(
         elements (none with order 0).
 
     Examples:
-        >>> import numpy as np
-        >>> import gradops
-        >>> from gradops import ops
         >>> c = np.array([[0.5, 1.5]])
         >>> print(ops.image.map_coordinates([1.0, 3.0, 2.0], c, order=1))
         [2.  2.5]

@@ -27,7 +27,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ...ops._docstrings import completed
+from ...ops._docstrings import completed, imports
 
 INDENT = " " * 4
 NEAR = 5
@@ -121,11 +121,5 @@ def _imports(module: str, example: str) -> str:
     """The lines that import what an example names."""
     home, _, own = module.rpartition(".")
     above, _, package = home.rpartition(".")
-    lines = {
-        "np": "import numpy as np",
-        "gradops": "import gradops",
-        "ops": "from gradops import ops",
-        package: f"from {above} import {package}",
-        own: f"from {home} import {own}",
-    }
-    return "".join(f">>> {line}\n" for name, line in lines.items() if re.search(rf"\b{name}\.", example))
+    others = {package: f"from {above} import {package}", own: f"from {home} import {own}"}
+    return "".join(f">>> {line}\n" for line in imports(example, others))
