@@ -182,6 +182,11 @@ CASES = {
 }  # fmt: skip
 LOOKS = {"insert", "sproot", "LinearNDInterpolator", "NearestNDInterpolator", "griddata"}
 """Whose calls look at values."""
+OF_OTHERS = set(
+    "InterpolatedUnivariateSpline LSQUnivariateSpline UnivariateSpline barycentric_interpolate interpn"
+    " krogh_interpolate make_splrep pchip_interpolate spalde splantider splder splev splint splrep".split()
+)
+"""That are others here, of which short runs have all backends and second derivatives."""
 
 
 def test_each_name_has_a_case():
@@ -189,17 +194,24 @@ def test_each_name_has_a_case():
     assert set(interpolate.scattered.KERNELS) == set(scipy.interpolate._rbfinterp._AVAILABLE)
 
 
-@pytest.mark.parametrize(("name", "number"), [(name, i) for name, cases in CASES.items() for i in range(len(cases))])
-def test_values_and_derivatives(name, number):
+NUMBERED = [(name, i) for name, cases in CASES.items() for i in range(len(cases))]
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "whole"),
+    [(name, i, i == 0 and name not in OF_OTHERS) for name, i in NUMBERED]
+    + [pytest.param(name, 0, True, marks=pytest.mark.long) for name in sorted(OF_OTHERS)],
+)
+def test_values_and_derivatives(name, number, whole):
     function, arrays = CASES[name][number]
     looks = name in LOOKS or "insert_knot" in inspect.getsource(function) or (name, number) == ("RBFInterpolator", 8)
-    first = number == 0 and not looks
+    first = whole and not looks
     agree(
         lambda *xs: function(interpolate, *xs),
         lambda *xs: function(scipy.interpolate, *xs),
         *arrays,
         over=BACKENDS if first else [b for b in ("numpy", "torch") if b in BACKENDS],
-        second=number == 0 and name not in ("make_lsq_spline", "make_smoothing_spline", "LSQUnivariateSpline"),
+        second=whole and name not in ("make_lsq_spline", "make_smoothing_spline", "LSQUnivariateSpline"),
         compiled=not looks,
         rtol=1e-8,
         gradient_rtol=3e-6,
@@ -217,10 +229,15 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_programs(name):
+@pytest.mark.parametrize(
+    ("name", "compiled"),
+    [(name, name in ("KroghInterpolator", "RegularGridInterpolator")) for name in PROGRAMS]
+    + [pytest.param(name, True, marks=pytest.mark.long) for name in ("CubicSpline", "RBFInterpolator")],
+)
+def test_programs(name, compiled):
+    """``torch.compile`` takes ten seconds for a spline."""
     function, arrays = PROGRAMS[name]
-    in_programs(lambda *xs: ops.sum(function(*xs) ** 2), *arrays, rtol=1e-7)
+    in_programs(lambda *xs: ops.sum(function(*xs) ** 2), *arrays, compiled=None if compiled else False, rtol=1e-7)
 
 
 @pytest.mark.parametrize("bc_type", ["not-a-knot", "clamped", "natural", "periodic"])

@@ -36,7 +36,8 @@ def compiled(function, backend):
     return gradops.jit(function)
 
 
-SLOW = [("minimize", "torch")]  # whose steps are recorded one by one
+SLOW = [(name, "torch") for name in ("minimize", "root", "closed over", "root_scalar")]
+"""Whose steps PyTorch reads one by one; short runs have one of them."""
 CASES = [
     pytest.param(name, backend, marks=[pytest.mark.long] if (name, backend) in SLOW else [])
     for name in SOLVERS
@@ -66,7 +67,9 @@ OUTSIDE = SOLVERS | {
 }
 
 
-@pytest.mark.parametrize("name", OUTSIDE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] if name == "closed over" else []) for name in OUTSIDE]
+)
 def test_solvers_run_outside_of_a_graph_of_torch_compile(name, torch):
     function, at = OUTSIDE[name]
     torch._dynamo.reset()
