@@ -87,7 +87,17 @@ logged <- function(value, log) if (log) value else exp(value)
 # log(1 + exp(x)), of numbers too.
 softplus <- function(x) if (is_any_tensor(x)) op_softplus(x) else pmax(x, 0) + log1p(exp(-abs(x)))
 
-logspace_add <- function(logx, logy) logx + softplus(logy - logx)
+# log(exp(logx) + exp(logy)), also where one is -Inf, as of a mixture's part that has the probability 0.
+logspace_add <- function(logx, logy) {
+  if (is_any_tensor(logx) || is_any_tensor(logy)) {
+    count <- max(length(logx), length(logy))
+    if (!length(logx) %in% c(1L, count)) logx <- rep_len(logx, count)
+    if (!length(logy) %in% c(1L, count)) logy <- rep_len(logy, count)
+    return(op_logaddexp(logx, logy))
+  }
+  largest <- pmax(logx, logy)
+  ifelse(is.finite(largest), largest + log1p(exp(-abs(logx - logy))), largest)
+}
 
 logspace_sub <- function(logx, logy) logx + log(-expm1(logy - logx))
 

@@ -46,6 +46,10 @@ of_rtmb <- function() {
       function(p) logspace_add(p[1], p[2]) * logspace_sub(p[1], p[2]), c(2, 1.6),
       c(2.23750602315, 8.15564217755, -4.75225985674)
     ),
+    `parts of probability 0` = list(
+      function(p) sum(logspace_add(c(-Inf, 1, 0) + p[1], c(p[2], -Inf, -Inf))) + p[1] * logspace_add(-Inf, 2), c(2, 1.6),
+      c(1.6 + 3 + 2 + 4, 4, 1)
+    ),
     interpol1Dfun = list(
       function(p) sum(interpol1Dfun(sin(1:10))(p)), c(2.3, 7.9),
       c(0.57966413725 + 0.776787811212, -0.370618856487, -0.142338271478)
