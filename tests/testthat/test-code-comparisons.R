@@ -108,7 +108,7 @@ expect_programs <- function(count) {
   values
 }
 
-test_each("order, places, counts and whole numbers decide as R's, differentiated and compiled", {
+test_some("order, places, counts and whole numbers decide as R's, differentiated and compiled", {
   for (name in names(decisions)) {
     values <- expect_decided(decisions[[name]], uses$of_numbers, name)
     if (backend == "numpy") expect_equal(values, length(at))
@@ -116,7 +116,7 @@ test_each("order, places, counts and whole numbers decide as R's, differentiated
   for (name in names(uses)) expect_decided(decisions$round, uses[[name]], name)
 })
 
-test_each("random programs that decide have R's answers", {
+test_some("random programs that decide have R's answers", {
   withr::local_seed(15)
   expect_programs(25)
 })

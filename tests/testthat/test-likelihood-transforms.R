@@ -95,15 +95,15 @@ test_each("transforms with random effects, reports and residuals", {
   expect_equal(residuals(fit, "gaussian"), residuals(other, "gaussian"), tolerance = 1e-5)
   expect_equal(residuals(fit), residuals(other), tolerance = 1e-4)
   expect_length(simulate(fit, 1, seed = 1)[[1]], 12)
-}, intersect(test_backends(), c("numpy", "torch")))
+}, intersect(test_backends(), "numpy"))
 
-test_some("a sampler's density counts the Jacobian", {
+test_once("a sampler's density counts the Jacobian", {
   skip_if_not_installed("posterior")
   density <- function(p) -sum(dgamma(p$rate, 3, 2, log = TRUE))
   fit <- maximize_likelihood(density, list(rate = 1), transforms = list(rate = transform_positive()))
   set.seed(1)
-  draws <- posterior::as_draws(fit, 4000, method = "nuts", tune = 500)
-  expect_equal(mean(draws), 1.5, tolerance = 0.05) # without it 1
+  draws <- posterior::as_draws(fit, 1000, method = "nuts", tune = 200)
+  expect_equal(mean(draws), 1.5, tolerance = 0.1) # without it 1
 })
 
 test_some("a transform is a function with its inverse and Jacobian", {

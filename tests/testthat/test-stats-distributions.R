@@ -1,4 +1,4 @@
-test_each("densities and their derivatives are those of stats", {
+test_some("densities and their derivatives are those of stats", {
   expect_as_base(
     list(
       norm = function(x, a, b) dnorm(x, a, b),
@@ -308,7 +308,7 @@ test_some("noncentral distributions are R's, with derivatives by the noncentrali
   expect_equal(jit(f)(1.5), pchisq(3, 2, 1.5), tolerance = 1e-12)
 })
 
-test_that("probabilities have their slopes where a parameter is at the end of its domain", {
+test_once("probabilities have their slopes where a parameter is at the end of its domain", {
   expect_equal(gradient(function(l) dpois(1, l), 0), 1)
   expect_equal(c(hessian(function(l) dpois(1, l), 0)), -2)
   expect_equal(gradient(function(p) dbinom(1, 4, p), 0), 4)
