@@ -175,7 +175,7 @@ test_some("profiled parameters and means of reports are RTMB's", {
   expect_warning(sdreport(fixed, fixed$par, diag(9), bias.correct = TRUE), "without random effects")
 })
 
-test_that("arrays of parameters keep their dimensions", {
+test_each("arrays of parameters keep their dimensions", {
   on.exit(detach("gradops:rtmb"))
   attach_rtmb()
   f <- function(p) sum((p$a - 1)^2) + sum(p$a[, , 2] - p$u)^2 + sum(p$u^2)
@@ -197,7 +197,7 @@ test_rtmb_integrals <- function(...) { # a normal model, of which each method is
   summary(sdreport(obj))
 }
 
-test_that("integrate = has TMB's methods for independent random effects", {
+test_some("integrate = has TMB's methods for independent random effects", {
   attach_rtmb()
   on.exit(detach("gradops:rtmb"))
   by_laplace <- test_rtmb_integrals()
@@ -227,7 +227,7 @@ test_that("integrate = has TMB's methods for independent random effects", {
   expect_error(walk$fn(walk$par), "depend on each other", class = "gradops_error_argument")
 })
 
-test_that("scripts put tensors into Matrix' matrices, have parameters without elements, and look at a tape's graph", {
+test_some("scripts put tensors into Matrix' matrices, have parameters without elements, and look at a tape's graph", {
   on.exit(detach("gradops:rtmb"))
   attach_rtmb()
   x <- c(0.1, 0.5, 0.2, -0.3, 0.4)
@@ -268,7 +268,7 @@ test_that("scripts put tensors into Matrix' matrices, have parameters without el
   }
 })
 
-test_that("an error after `%~%` is an error; elements of a matrix of Matrix have densities and standard errors", {
+test_some("an error after `%~%` is an error; elements of a matrix of Matrix have densities and standard errors", {
   on.exit(detach("gradops:rtmb"))
   attach_rtmb()
   failing <- function(p) {
