@@ -323,7 +323,9 @@ def test_onto_rows_that_share_memory():
     x, w = (torch.tensor(random.normal(size=size), requires_grad=True) for size in ((3, 6), (6,)))
 
     def values_and_gradients(f):
-        found = [f(x, w)[k] for k in range(len(ONTO_EXPANDED))]  # anew for each: compiled code keeps nothing for another
+        found = [
+            f(x, w)[k] for k in range(len(ONTO_EXPANDED))
+        ]  # anew for each: compiled code keeps nothing for another
         return [[y, *torch.autograd.grad(y.sum(), (x, w))] for y in found]
 
     def together(x, w):
