@@ -214,7 +214,8 @@ tape_methods <- function(tape) {
     jacfun = function(sparse = FALSE) {
       tape_of(function(x) if (sparse) as_sparse(jacobian_at(x)) else jacobian_at(x), domain)
     },
-    atomic = function() tape, simplify = function(...) invisible(tape), force.update = function() invisible(),
+    atomic = function() tape, simplify = function(...) invisible(tape), reorder = function(...) invisible(tape),
+    force.update = function() invisible(),
     par = function() attr(tape, "at"), graph = function() adjacency(autodiff_graph(f(parameter(attr(tape, "at"))))),
     newton = function(random, ...) {
       tape_of(function(outer) inner_mode(f, domain, random, outer), domain - length(random))

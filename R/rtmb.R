@@ -27,7 +27,7 @@
 #' `sdreport(bias.correct = TRUE)` has no standard errors of what it corrects. `oneStepPredict()` has two methods:
 #' `"fullGaussian"`, which the `"oneStepGaussian"` ones also are, TMB's default among them, and `"cdf"`, which
 #' `"oneStepGeneric"` also is. Tapes are functions that are differentiated as they run:
-#' `simplify()` and `atomic()` give them as they are, `print()` and `graph()` have nothing to show.
+#' `simplify()`, `reorder()` and `atomic()` give them as they are, `print()` and `graph()` have nothing to show.
 #' @returns The name of what is attached, invisibly.
 #' @section Errors:
 #' - `gradops_error_argument`: what `MakeADFun()`, `sdreport()` or `oneStepPredict()` do not know, which it names.

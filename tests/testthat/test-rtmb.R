@@ -260,6 +260,7 @@ test_some("scripts put tensors into Matrix' matrices, have parameters without el
   tape <- MakeTape(function(x) x[1]^2 + sqrt(x[2]), c(2, 3))
   graph <- as.matrix(tape$graph())
   expect_identical(tape$par(), c(2, 3))
+  expect_equal(tape$reorder()(c(1, 4)), tape$simplify()(c(1, 4)))
   expect_false(any(graph[lower.tri(graph, diag = TRUE)]))
   expect_gt(sum(graph), 4)
   if (config_backend() != "torch") { # whose own graph it is
