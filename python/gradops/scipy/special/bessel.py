@@ -278,7 +278,7 @@ def _whole(name: str) -> Callable:
 
 @ufunc(_whole("yn"))
 def yn(n: Operand, x: Operand) -> Tensor:
-    """Bessel function of the second kind of whole order.
+    """Bessel function of the second kind of whole order, to which others are cut off.
 
     Gradient:
         By ``x`` ``(yn(n - 1, x) - yn(n + 1, x)) / 2``; an error by ``n``, see :func:`yv`.
@@ -288,7 +288,7 @@ def yn(n: Operand, x: Operand) -> Tensor:
 
 @ufunc(_whole("kn"))
 def kn(n: Operand, x: Operand) -> Tensor:
-    """Modified Bessel function of the second kind of whole order.
+    """Modified Bessel function of the second kind of whole order, to which others are cut off.
 
     Gradient:
         By ``x`` ``-(kn(n - 1, x) + kn(n + 1, x)) / 2``; an error by ``n``, see :func:`kv`.
@@ -299,12 +299,12 @@ def kn(n: Operand, x: Operand) -> Tensor:
 derivative(
     yn,
     n=refused("yn", "n", "of whole orders; `yv` has one"),
-    x=promoting(lambda g, n, x: g * (yn(n - 1, x) - yn(n + 1, x)) / 2),
+    x=promoting(lambda g, n, x: g * (yn(ops.trunc(n) - 1, x) - yn(ops.trunc(n) + 1, x)) / 2),
 )
 derivative(
     kn,
     n=refused("kn", "n", "of whole orders; `kv` has one"),
-    x=promoting(lambda g, n, x: -g * (kn(ops.abs(n - 1), x) + kn(n + 1, x)) / 2),
+    x=promoting(lambda g, n, x: -g * (kn(ops.abs(ops.trunc(n) - 1), x) + kn(ops.trunc(n) + 1, x)) / 2),
 )
 
 
