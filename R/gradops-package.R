@@ -2,6 +2,7 @@
 "_PACKAGE"
 
 #' @importFrom rlang abort caller_env
+#' @useDynLib gradops, .registration = TRUE, .fixes = "C_"
 #' @importFrom stats nobs simulate
 NULL
 
@@ -17,6 +18,7 @@ np_array <- tuple <- `%as%` <- reticulate_call <- reticulate_to_r <- function(..
     eval(bquote(delayedAssign(.(name), getExportedValue("reticulate", .(theirs[[name]])), assign.env = namespace)))
   }
   delayedAssign("reticulate_call", reticulate_caller(), assign.env = namespace)
+  start_logs(namespace)
   register_namesakes()
   if (isNamespaceLoaded("Matrix")) register_matrix_methods()
   setHook(packageEvent("Matrix", "onLoad"), register_matrix_methods)

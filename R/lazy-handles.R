@@ -17,16 +17,13 @@
 # in which they were done (`enter_surroundings()`), and a tensor made of assignments in a trace or under `no_grad` is
 # good there alone, so it is made again elsewhere (`gradops_good`).
 
-# The environment of this call is the handle. `gradops_is`: its number, or its numbers, in a log of operations; how many
-# of a log's assignments are its own. `gradops_dim`: dimensions, NULL of a single number.
-lazy_handle <- function(gradops_log, gradops_is, gradops_dim = NULL) {
-  gradops_is # read here, as by `force()`, which would be a call of its own
-  gradops_dim
-  convert <- gradops_log$convert
-  this <- environment()
-  makeActiveBinding(quote(pyobj), function() .subset2(lazy_whole(this), "pyobj"), this)
-  attr(this, "class") <- gradops_log$classes
-  this
+# A handle is an environment. `gradops_is`: its number, or its numbers, in a log of operations; how many of a log's
+# assignments are its own. `gradops_dim`: dimensions, NULL of a single number.
+lazy_handle <- function(log, is, dim = NULL) .Call(C_lazy_handle, log, is, dim)
+
+start_logs <- function(namespace) {
+  getter <- quote(function() .subset2(lazy_whole(parent.env(environment())), "pyobj"))
+  .Call(C_start_logs, namespace, getter)
 }
 
 is_lazy <- function(x) {

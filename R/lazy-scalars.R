@@ -6,39 +6,19 @@
 # where nothing is compiled. A function `*_in_log()` gives NULL where Python must do what it is asked for.
 
 # The result of an operation on two numbers, or of a function of one. Nearly all operands are numbers of this log or R's
-# own. These are looked at here: a call for each makes the compilation of a loop 6% slower.
-operation_in_log <- function(op, x, y) { # nolint: cyclocomp_linter.
+# own, which C takes: a loop has thousands.
+operation_in_log <- function(op, x, y) {
+  result <- .Call(C_operation_on_numbers, state, op, x, if (missing(y)) 0 else y)
+  if (!is.null(result)) {
+    return(result)
+  }
   log <- state$scalars
   if (!is.environment(log)) {
     log <- if (has_log(x)) begin_scalars(x) else if (!missing(y) && has_log(y)) begin_scalars(y)
   }
   code <- if (!is.null(log)) log$codes[[op]]
   marked <- !is.null(state$missing) && (is_marked(x) || !missing(y) && is_marked(y))
-  if (is.null(code) || marked || !is.null(state$in_time)) {
-    return(NULL)
-  }
-  first <- second <- names <- NULL
-  if (is.environment(x)) {
-    number <- .subset2(x, "gradops_is")
-    if (!is.null(number) && is.null(.subset2(x, "gradops_dim")) && number >= log$begun) first <- number - log$begun
-    names <- attr(x, "gradops_names", TRUE)
-  } else if (is_literal(x)) {
-    first <- x
-  }
-  if (missing(y)) {
-    second <- 0
-  } else if (is.environment(y)) {
-    number <- .subset2(y, "gradops_is")
-    if (!is.null(number) && is.null(.subset2(y, "gradops_dim")) && number >= log$begun) second <- number - log$begun
-    if (is.null(names)) names <- attr(y, "gradops_names", TRUE)
-  } else if (is_literal(y)) {
-    second <- y
-  }
-  if (is.null(first) || is.null(second)) {
-    return(operation_on_elements(log, code, x, y))
-  }
-  result <- log$add(code + 4 * is.environment(x) + (!missing(y) && is.environment(y)), first, second)
-  if (is.null(names)) result else keep_names(result, x, if (!missing(y)) y)
+  if (!is.null(code) && !marked && is.null(state$in_time)) operation_on_elements(log, code, x, y)
 }
 
 has_log <- function(x) {
@@ -145,15 +125,7 @@ scalar_log <- function(python, classes) {
   count <- begun <- state$scalar_count %||% 0
   log <- environment()
 
-  add <- function(code, first, second) {
-    if (used == length(words)) make_room(3)
-    words[used + 1] <<- code
-    words[used + 2] <<- first
-    words[used + 3] <<- second
-    used <<- used + 3
-    count <<- count + 1
-    lazy_handle(log, count - 1)
-  }
+  add <- function(code, first, second) .Call(C_add_to_log, log, code, first, second)
 
   # The same of several, without handles: the numbers.
   add_rows <- function(code, first, second) {
