@@ -118,6 +118,7 @@ def test_what_is_no_part_of_the_r_package_is_left_out():
         "README.md",
         "inst",
         "man",
+        "src",
         "tests",
         "vignettes",
     }
