@@ -60,13 +60,17 @@ crossprod <- function(x, y = NULL, ...) {
 }
 
 crossprod_tensor <- function(x, y = NULL, ...) {
+  crossed(x, y, "interop.r.crossprod", 2L, crossprod_sparse, base::crossprod, crossprod_tensor)
+}
+
+crossed <- function(x, y, path, side, of_sparse, of_base, again) {
   if (isS4(x) || isS4(y)) {
-    return(crossprod_sparse(x, y))
+    return(of_sparse(x, y))
   }
   if (is_missing_somewhere(x) || is_missing_somewhere(y)) {
-    return(multiply_past_missing(x, y, base::crossprod, crossprod_tensor))
+    return(multiply_past_missing(x, y, of_base, again))
   }
-  named_product(call_core("interop.r.crossprod", operand(x), operand(y)), x, y %||% x, 2L, 2L)
+  named_product(call_core(path, operand(x), operand(y)), x, y %||% x, side, side)
 }
 
 #' @rdname tensor_matrices
@@ -76,13 +80,7 @@ tcrossprod <- function(x, y = NULL, ...) {
 }
 
 tcrossprod_tensor <- function(x, y = NULL, ...) {
-  if (isS4(x) || isS4(y)) {
-    return(tcrossprod_sparse(x, y))
-  }
-  if (is_missing_somewhere(x) || is_missing_somewhere(y)) {
-    return(multiply_past_missing(x, y, base::tcrossprod, tcrossprod_tensor))
-  }
-  named_product(call_core("interop.r.tcrossprod", operand(x), operand(y)), x, y %||% x, 1L, 1L)
+  crossed(x, y, "interop.r.tcrossprod", 1L, tcrossprod_sparse, base::tcrossprod, tcrossprod_tensor)
 }
 
 # Of R's values with a function that gives tensors: base R looks after all else, but cannot give them dimnames.

@@ -612,21 +612,39 @@ def _log_beta_density_over(a, b, x, log_p):
     )(a, b, x)
 
 
-_lower_a, _lower_b = _log_beta_slope(0, True), _log_beta_slope(1, True)
-_upper_a, _upper_b = _log_beta_slope(0, False), _log_beta_slope(1, False)
+def _of_log_tail(other: Callable, lower: bool) -> dict[str, Any]:
+    """Rules of a tail's logarithm, by that of the other tail."""
+    by_a, by_b = _SLOPES[lower]
 
-derivative(
-    log_betainc,
-    a=lambda g, a, b, x, y: g * _lower_a(a, b, x, y, log_betaincc(a, b, x)),
-    b=lambda g, a, b, x, y: g * _lower_b(a, b, x, y, log_betaincc(a, b, x)),
-    x=lambda g, a, b, x, y: g * _log_beta_density_over(a, b, x, y),
-)
-derivative(
-    log_betaincc,
-    a=lambda g, a, b, x, y: g * _upper_a(a, b, x, y, log_betainc(a, b, x)),
-    b=lambda g, a, b, x, y: g * _upper_b(a, b, x, y, log_betainc(a, b, x)),
-    x=lambda g, a, b, x, y: -g * _log_beta_density_over(a, b, x, y),
-)
+    def by_place(g, a, b, x, y):
+        slope = g * _log_beta_density_over(a, b, x, y)
+        return slope if lower else -slope
+
+    return {
+        "a": lambda g, a, b, x, y: g * by_a(a, b, x, y, other(a, b, x)),
+        "b": lambda g, a, b, x, y: g * by_b(a, b, x, y, other(a, b, x)),
+        "x": by_place,
+    }
+
+
+def _of_log_inverse(other: Callable, lower: bool) -> dict[str, Any]:
+    """Rules of its inverse."""
+    tail = _of_log_tail(other, lower)
+
+    def over(g, a, b, p, y):
+        return _quotient(g, tail["x"](1, a, b, y, p))
+
+    return {
+        "a": lambda g, a, b, p, y: over(-tail["a"](g, a, b, y, p), a, b, p, y),
+        "b": lambda g, a, b, p, y: over(-tail["b"](g, a, b, y, p), a, b, p, y),
+        "p": lambda g, a, b, p, y: g / tail["x"](1, a, b, y, p),
+    }
+
+
+_SLOPES = {lower: (_log_beta_slope(0, lower), _log_beta_slope(1, lower)) for lower in (True, False)}
+
+for _tail, _other, _lower in ((log_betainc, log_betaincc, True), (log_betaincc, log_betainc, False)):
+    derivative(_tail, **_of_log_tail(_other, _lower))
 
 
 def _log_far_below_of_beta(a, b, p):
@@ -651,54 +669,17 @@ def log_betainccinv(a: Operand, b: Operand, p: Operand) -> Tensor:
     ...
 
 
-derivative(
-    log_betaincinv,
-    a=lambda g, a, b, p, y: (
-        -g * _quotient(_lower_a(a, b, y, p, log_betaincc(a, b, y)), _log_beta_density_over(a, b, y, p))
-    ),
-    b=lambda g, a, b, p, y: (
-        -g * _quotient(_lower_b(a, b, y, p, log_betaincc(a, b, y)), _log_beta_density_over(a, b, y, p))
-    ),
-    p=lambda g, a, b, p, y: g / _log_beta_density_over(a, b, y, p),
-)
-derivative(
-    log_betainccinv,
-    a=lambda g, a, b, p, y: (
-        g * _quotient(_upper_a(a, b, y, p, log_betainc(a, b, y)), _log_beta_density_over(a, b, y, p))
-    ),
-    b=lambda g, a, b, p, y: (
-        g * _quotient(_upper_b(a, b, y, p, log_betainc(a, b, y)), _log_beta_density_over(a, b, y, p))
-    ),
-    p=lambda g, a, b, p, y: -g / _log_beta_density_over(a, b, y, p),
-)
+for _inverse, _other, _lower in ((log_betaincinv, log_betaincc, True), (log_betainccinv, log_betainc, False)):
+    derivative(_inverse, **_of_log_inverse(_other, _lower))
 
 
 # By whether they are lower ones, and logarithms ----------------------------------------------------------------------
 
-GAMMA = {
-    (True, False): gammainc,
-    (False, False): gammaincc,
-    (True, True): log_gammainc,
-    (False, True): log_gammaincc,
-}
-GAMMA_INVERSE = {
-    (True, False): gammaincinv,
-    (False, False): gammainccinv,
-    (True, True): log_gammaincinv,
-    (False, True): log_gammainccinv,
-}
-BETA = {
-    (True, False): betainc,
-    (False, False): betaincc,
-    (True, True): log_betainc,
-    (False, True): log_betaincc,
-}
-BETA_INVERSE = {
-    (True, False): betaincinv,
-    (False, False): betainccinv,
-    (True, True): log_betaincinv,
-    (False, True): log_betainccinv,
-}
+_KINDS = (True, False), (False, False), (True, True), (False, True)
+GAMMA = dict(zip(_KINDS, (gammainc, gammaincc, log_gammainc, log_gammaincc)))
+GAMMA_INVERSE = dict(zip(_KINDS, (gammaincinv, gammainccinv, log_gammaincinv, log_gammainccinv)))
+BETA = dict(zip(_KINDS, (betainc, betaincc, log_betainc, log_betaincc)))
+BETA_INVERSE = dict(zip(_KINDS, (betaincinv, betainccinv, log_betaincinv, log_betainccinv)))
 
 
 def beta_tail(a, b, x, y, lower: bool, as_log: bool):
