@@ -13,7 +13,7 @@ from . import backends
 from ._names import namespace
 from ._scopes import Ends, EndsOfThread, Scope
 from .backends import tracing
-from .defaults import epsilon, floatx, set_epsilon, set_floatx
+from .dtypes import epsilon, floatx, set_epsilon, set_floatx
 from .errors import ArgumentError, Given, meant
 
 __all__ = [

@@ -19,7 +19,7 @@ import gradops
 from gradops import grad, ops, value_and_grad
 from gradops.errors import GradopsError, JitError
 from gradops.functional import hessian
-from gradops.jit import guarded_programs, jit
+from gradops.jit import guards, jit
 from gradops.jit.guards import Looks
 
 X = np.array([1.0, 2.0, 3.0])
@@ -231,11 +231,11 @@ def test_more_ways_than_are_compiled_run_as_they_would_without():
     with pytest.warns(RuntimeWarning, match="ways, and now another") as seen:
         for x in points:
             check_at(x)
-    assert ways(both) == guarded_programs.FEW  # as none came again
+    assert ways(both) == guards.FEW  # as none came again
     for x in points:
         for factor in (1.0, 2.0, 3.0):
             check_at(x * factor)
-    assert ways(both) == guarded_programs.MOST
+    assert ways(both) == guards.MOST
     assert len([w for w in seen if "now another" in str(w.message)]) == 1
 
 
@@ -396,10 +396,10 @@ def test_errors_structures_and_closures_of_other_libraries(backend):
 def test_more_ways_of_other_libraries_than_are_compiled(backend):
     compiled = jit(lambda x: x * int(x[0]))
     with pytest.warns(RuntimeWarning, match="ways, and now another"):
-        for n in range(guarded_programs.FEW + 3):
+        for n in range(guards.FEW + 3):
             x = tensors(np.array([n + 0.5, 2.0]), backend)
             np.testing.assert_array_equal(numpy(compiled(x)), numpy(x) * n)
-    assert ways(compiled) == guarded_programs.FEW
+    assert ways(compiled) == guards.FEW
 
 
 @pytest.mark.parametrize("backend", OTHERS)

@@ -1,7 +1,7 @@
 """``jit``: a function traced once for each signature, then run without calling it again.
 
 ``compiled`` finds or makes the program of a call, ``dependencies`` sees the things that the function reads from
-outside, ``guards`` the values that it branches on (``guarded_programs`` are those of its ways). On NumPy a ``backend``
+outside, ``guards`` the values that it branches on, with a program for each way. On NumPy a ``backend``
 of traced arrays writes down a ``program`` of ``steps``, of which ``emission`` makes a Python function, with runs of
 ``native`` code in it; ``control`` writes down ``loops`` and ``branches``, and ``subprograms`` traces the functions that
 they call.

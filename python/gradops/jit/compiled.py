@@ -22,8 +22,7 @@ from . import emission
 from .backend import Traced, register
 from .control import Recorder
 from .dependencies import Captured, lost_gradient
-from .guarded_programs import Branching, Guarded, OfLibrary
-from .guards import Guards
+from .guards import Branching, Guarded, Guards, OfLibrary
 from .program import Program
 
 _NUMBERS = (bool, int, float, complex)

@@ -1,4 +1,4 @@
-"""The values that a compiled function branches on, while it is traced.
+"""The values that a compiled function branches on, while it is traced, and its programs: one for each way it went.
 
 While a function is traced its values are known for the arguments at hand. Where it looks at one, as ``if x > 0`` does,
 the program that is written holds for arguments with which it would have seen the same; it says so with its results.
@@ -8,10 +8,17 @@ fails: https://doi.org/10.1145/1565824.1565827.)
 
 from __future__ import annotations
 
+import functools
+import warnings
+from collections.abc import Callable
 from typing import Any
 
-from .. import backends, ops
-from ..backends.interface import looked_at_a_value
+import numpy as np
+
+from .. import _tree, backends, ops
+from .._scopes import changed
+from ..autodiff.variable import data_of, wrap
+from ..backends.interface import asked, looked_at_a_value, looks
 from ..errors import JitError
 from ..ops.conversion import dtype
 from .array import Place, Traced
@@ -113,3 +120,201 @@ def made_by(x: Traced) -> tuple[str, tuple]:
         if isinstance(step, Step) and place in step.places:
             return step.name, step.given(at)
     return "", ()
+
+
+# Programs of a function that branches on values -----------------------------------------------------------------------
+
+
+MOST = 32
+"""The number of ways of a function's branches to compile; in others it runs as it would without ``jit``."""
+FEW = 4
+"""The number of ways to compile before any has come again. Where each call goes another way compiling only costs."""
+
+
+class Guarded:
+    """A program that holds for the way that the branches of its function went.
+
+    Args:
+        function: the result of :func:`.emission.function` for it.
+        count: the number of values that the function looks at.
+    """
+
+    def __init__(self, function: Any, count: int):
+        self._function = function
+        self.source, self.steps, self.native, self.count = function.source, function.steps, function.native, count
+
+    def __call__(self, *values) -> list | None:
+        """The outputs; None where the branches go another way.
+
+        Errors and warnings are then not the function's own: they come from steps that it would not have reached.
+        """
+        # The program runs to its end before it is known whether it holds, so it may divide by zero in a branch that
+        # the function would not have entered for these arguments. What NumPy would have warned of is only noted; if
+        # the program holds, and something was noted, it runs once more for the caller to hear it, or to get the error
+        # that his `errstate` asks for. Programs have no effects, so that to run one twice, or in vain, is safe.
+        warned = _Warned()
+        handled: Any = {name: "call" for name, how in np.geterr().items() if how != "ignore"}
+        try:
+            with np.errstate(call=warned, **handled):
+                found = self._function(*values)
+        except Exception:
+            return None  # an error in the way that they go is raised by the function itself
+        return self._function(*values) if warned.was and found is not None else found
+
+
+class _Warned:
+    was = False
+
+    def __call__(self, what: str, flag: int) -> None:
+        self.was = True
+
+
+class Branching:
+    """The programs of one signature, one for each way that branches went, called with the list of tensors.
+
+    Args:
+        program: the first, as :func:`.compiled.trace` gives it.
+        trace: gives that of other tensors.
+        function: the function being compiled, of the tensors.
+    """
+
+    def __init__(self, program: Any, trace: Callable, function: Callable):
+        self._ways: tuple[Any, ...] = (program,)
+        self._trace, self._function = trace, function
+        self._used = 0  # how many calls went a way that was there
+        self._warned = False
+
+    def __call__(self, tensors):
+        form, found = self.found(tensors)
+        return _tree.unflatten(form, found)
+
+    def found(self, tensors) -> tuple[Any, list]:
+        """The structure of the result and its leaves.
+
+        Warns:
+            RuntimeWarning: this way is not compiled; once.
+        """
+        for program in self._ways:
+            found = program.flat(*tensors)
+            if found is not None:
+                self._used += 1
+                if program is not self._ways[0]:  # the next call often goes the same way
+                    self._ways = (program, *[p for p in self._ways if p is not program])
+                return program.form, found
+        count = len(self._ways)
+        # Each program that does not hold costs a run in vain, beside the time to compile it. So a function gets new
+        # ones as long as the old ones are used: at least as many calls found theirs as there are ways.
+        if count < FEW or count < MOST and self._used >= count:
+            program = self._trace(tensors)
+            self._ways = (program, *self._ways)
+            found = program.flat(*tensors)
+            if found is not None:
+                return program.form, found
+        elif not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"the branches of a compiled function went {count} ways, and now another, for which it is not "
+                "compiled. Use `ops.where()` (R: `ifelse()`), `ops.cond()` or `ops.while_loop()`, and no Python "
+                "numbers or texts (`x.item()`, `str(x)`) of its values.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        leaves, form = _tree.flatten(self._function(tensors))
+        return form, [x.copy() if isinstance(x, np.ndarray) else x for x in map(data_of, leaves)]
+
+    def explained(self) -> str:
+        return "\n".join(program.explained() for program in self._ways)
+
+
+class OfLibrary:
+    """The program that another library's compiler makes of a function, or one for each way that its branches go.
+
+    Args:
+        backend: the library's.
+        function: the function being compiled, of a list of tensors.
+        traced: gives the result of a call that is traced, after a look at its effects.
+    """
+
+    def __init__(self, backend: Any, function: Callable, traced: Callable):
+        self._backend, self._function, self._traced = backend, function, traced
+        self._whole = backend.derivatives.compile(lambda *tensors: traced(functools.partial(function, tensors)))
+        self._ways: Branching | None = None
+
+    def __call__(self, tensors):
+        if self._ways is None:
+            questions: list = []
+            try:
+                with changed(asked, questions):
+                    return self._whole(*tensors)
+            except Exception:
+                if not questions:
+                    raise
+            self._ways = Branching(self._way(tensors), self._way, self._function)
+        return self._ways(tensors)
+
+    def explained(self) -> str:
+        return f"compiled by {self._backend.name}" if self._ways is None else self._ways.explained()
+
+    def _way(self, tensors) -> Any:
+        """The program of the way that these tensors go, in the form of :func:`.compiled.trace`."""
+        # JAX's and TensorFlow's tensors have no values while they are traced, and no hook for those who ask. So the
+        # function runs once as it is, with variables for its arguments, which tell what they are asked for; in the
+        # trace the answers are given again in their order. They need not be right: a program says itself whether each
+        # tensor that it was asked for has the value with which it went on.
+        known = None if self._backend.derivatives.knows_values else self._answers(tensors)
+        way = _Way()
+
+        def f(*tensors):
+            look = Looks(known)
+
+            def call():  # may be called twice
+                nonlocal look
+                look = Looks(known)
+                with changed(looks, look):
+                    return self._function(self._asked(tensors))
+
+            leaves, way.form = _tree.flatten(self._traced(call))
+            way.count = len(look.found)
+            return [data_of(x) for x in leaves], True if look.hold is None else look.hold
+
+        way.compiled = self._backend.derivatives.compile(f)
+        way.compiled(*tensors)  # traced now, for its errors
+        way.name = self._backend.name
+        return way
+
+    def _asked(self, tensors) -> list:
+        """Tensors that tell ``looks`` what they are asked for."""
+        return list(tensors) if self._backend.derivatives.knows_values else [wrap(x) for x in tensors]
+
+    def _answers(self, tensors) -> list:
+        """The values that the function looks at, in order."""
+        seen = Looks()
+        try:
+            with changed(looks, seen):
+                self._function(self._asked(tensors))
+        except JitError:
+            raise
+        except Exception as error:  # its own, or of the library's function that takes no variables
+            self._function(tensors)
+            raise looked_at_a_value() from error
+        return seen.found
+
+
+class _Way:
+    """A library's program of one way that branches went."""
+
+    count: int
+    form: Any
+    compiled: Callable
+    name: str
+
+    def flat(self, *tensors) -> list | None:
+        """The outputs; None where the branches go another way. Errors are then not the function's own."""
+        try:
+            leaves, holds = self.compiled(*tensors)
+        except Exception:
+            return None
+        return leaves if bool(holds) else None
+
+    def explained(self) -> str:
+        return f"one way of its branches, {self.count} values looked at: compiled by {self.name}"

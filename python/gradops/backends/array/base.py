@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import reduce
 from types import SimpleNamespace
 
-from ... import defaults, dtypes
+from ... import dtypes
 
 NUMBERS = frozenset((bool, int, float, complex))
 
@@ -60,10 +60,10 @@ def dtype_rule(name_of, native_dtype, cast, number) -> tuple:
     def promoted(x1, x2):
         """Both operands as tensors in their promoted dtype."""
         if type(x1) in NUMBERS:
-            dtype = native_dtype(dtypes.promote_number(name_of(x2.dtype), type(x1), defaults.floatx()))
+            dtype = native_dtype(dtypes.promote_number(name_of(x2.dtype), type(x1), dtypes.floatx()))
             return number(x1, dtype, x2), cast(x2, dtype)
         if type(x2) in NUMBERS:
-            dtype = native_dtype(dtypes.promote_number(name_of(x1.dtype), type(x2), defaults.floatx()))
+            dtype = native_dtype(dtypes.promote_number(name_of(x1.dtype), type(x2), dtypes.floatx()))
             return cast(x1, dtype), number(x2, dtype, x1)
         if x1.dtype == x2.dtype:
             return x1, x2
@@ -97,7 +97,7 @@ def with_defaults(xp, base) -> SimpleNamespace:
 
     def floats(x):
         """``x`` if floating or complex, else cast to ``floatx``."""
-        return x if made.is_floating(x) else made.cast(x, defaults.floatx())
+        return x if made.is_floating(x) else made.cast(x, dtypes.floatx())
 
     def floating(function):
         """A unary function whose result is floating: integers and bools count as ``floatx``."""

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ... import defaults, dtypes
+from ... import dtypes
 from .._keys import cuts, expanded, inserted, is_array, last_of_each, parts_of, turns
 from .base import NUMBERS, find, public
 
@@ -20,10 +20,10 @@ def constants(xp, base) -> dict:
     _sized, _dtype = base.sized, base.native_dtype
 
     def zeros(shape, dtype=None):
-        return xp.zeros(_sized(shape), dtype=_dtype(dtype or defaults.floatx()))
+        return xp.zeros(_sized(shape), dtype=_dtype(dtype or dtypes.floatx()))
 
     def ones(shape, dtype=None):
-        return xp.ones(_sized(shape), dtype=_dtype(dtype or defaults.floatx()))
+        return xp.ones(_sized(shape), dtype=_dtype(dtype or dtypes.floatx()))
 
     def zeros_like(x, dtype=None):
         return xp.zeros_like(x, dtype=x.dtype if dtype is None else _dtype(dtype))
@@ -70,12 +70,12 @@ def kernels(xp, base) -> dict:
         step = 1 if step is None else step
         values = [v if type(v) in NUMBERS else base.to_numpy(v).item() for v in (start, stop, step)]
         if dtype is None:
-            dtype = "int64" if all(isinstance(v, int) for v in values) else defaults.floatx()
+            dtype = "int64" if all(isinstance(v, int) for v in values) else dtypes.floatx()
         return base.convert(np.arange(*values), dtype)
 
     def eye(N, M=None, k=0, dtype=None):
         _sized((N, N if M is None else M))
-        return xp.eye(N, M, k=k, dtype=_dtype(dtype or defaults.floatx()))
+        return xp.eye(N, M, k=k, dtype=_dtype(dtype or dtypes.floatx()))
 
     def tril(x, k=0):
         return xp.tril(x, k=k)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ... import defaults, dtypes
+from ... import dtypes
 from ...errors import BackendError, JitError
 from ..array.base import dtype_rule, holds
 from ..interface import divided_by_0, looked_at_a_value
@@ -153,7 +153,7 @@ def is_real(x) -> bool:
 
 def floats(x):
     """``x`` if floating or complex, else cast to ``floatx``."""
-    return x if is_floating(x) else x.astype(native_dtype(defaults.floatx()))
+    return x if is_floating(x) else x.astype(native_dtype(dtypes.floatx()))
 
 
 def floating(function):

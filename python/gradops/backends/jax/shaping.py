@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ... import defaults
+from ... import dtypes
 from .._keys import cuts, dimensions, distinct, expanded, is_array, is_mask, last_of_each, parts_of
 from ..array.base import axes_of
 from ..array.shaping import extreme
@@ -42,7 +42,7 @@ def arange(start, stop=None, step=None, dtype=None):
     step = 1 if step is None else step
     values = [v.item() if hasattr(v, "item") else v for v in (start, stop, step)]
     if dtype is None:
-        dtype = "int64" if all(isinstance(v, int) for v in values) else defaults.floatx()
+        dtype = "int64" if all(isinstance(v, int) for v in values) else dtypes.floatx()
     made = native_dtype(dtype)
     return jnp.arange(*values).astype(made) if made.kind in "bc" else jnp.arange(*values, dtype=made)
 

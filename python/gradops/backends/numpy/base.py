@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from ... import _scipy, defaults, dtypes
+from ... import _scipy, dtypes
 from ..array.base import axes_of as axes_of
 from ..array.base import holds
 from ..interface import divided_by_0
@@ -64,7 +64,7 @@ def convert(value, dtype: str | None = None, like=None) -> np.ndarray:
         arrays = holds(value, (np.ndarray, np.generic))
         array = np.array(_plain_parts(value) if arrays else value)
         if dtype is None and array.dtype.kind in "fc" and not arrays:
-            name = defaults.floatx()
+            name = dtypes.floatx()
             dtype = dtypes.complex_of(name) if array.dtype.kind == "c" else name
     if array.dtype.kind not in "biufc":
         raise TypeError(f"an array of dtype {array.dtype} is not numeric")
@@ -164,10 +164,10 @@ def promoted(x1, x2):
     """Both operands in their promoted dtype; numbers become 0-d arrays of it."""
     d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
     if d1 is None:
-        d1 = _of_number(d2, type(x1), defaults.floatx())
+        d1 = _of_number(d2, type(x1), dtypes.floatx())
         check_held(x1, d1)
     elif d2 is None:
-        d2 = _of_number(d1, type(x2), defaults.floatx())
+        d2 = _of_number(d1, type(x2), dtypes.floatx())
         check_held(x2, d2)
     elif d1 is d2 and x1.__class__ is x2.__class__ is np.ndarray and d1 in NUMBERS:
         return x1, x2
@@ -193,7 +193,7 @@ def floats(x):
         return x
     if x.dtype.kind not in "biuf":
         raise TypeError(f"an array of dtype {x.dtype} is not numeric")
-    return x.astype(defaults.floatx())
+    return x.astype(dtypes.floatx())
 
 
 WEAK_NUMBERS = np.result_type(np.float32(1), 1.0) == np.float32

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ... import defaults, dtypes
+from ... import dtypes
 from .._keys import distinct, plain, turns
 from ..array.shaping import extreme
 from .base import axes_of, dtype_name, native_dtype
@@ -73,7 +73,7 @@ def view(x, dtype=None):
 
 
 def _dtype(name):
-    return native_dtype(name or defaults.floatx())
+    return native_dtype(name or dtypes.floatx())
 
 
 def full(shape, fill_value, dtype=None):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import tensorflow as tf
 
-from ... import defaults, dtypes
+from ... import dtypes
 from ...errors import BackendError
 from ..array.base import dtype_rule, holds
 from ..interface import looked, looked_at_a_value
@@ -125,7 +125,7 @@ def is_floating(x) -> bool:
 
 def floats(x):
     """``x`` if floating or complex, else cast to ``floatx``."""
-    return x if is_floating(x) else tf.cast(x, defaults.floatx())
+    return x if is_floating(x) else tf.cast(x, dtypes.floatx())
 
 
 def floating(function):

@@ -8,7 +8,7 @@ dimensions go where the arrays stood if those were side by side, and to the fron
 import numpy as np
 import tensorflow as tf
 
-from ... import defaults
+from ... import dtypes
 from .._keys import cuts, distinct, expanded, inserted, is_array, is_mask, last_of_each, parts_of, separated, turns
 from .base import axes_of, counted, existing, in_single, native_dtype, of_order, promoted, sizes, together
 
@@ -82,12 +82,12 @@ def arange(start, stop=None, step=None, dtype=None):
     if any(v is None for v in values):  # a size that the graph does not know
         start, stop, step = map(tf.convert_to_tensor, (start, stop, step))
         whole = start.dtype.is_integer and stop.dtype.is_integer and step.dtype.is_integer
-        promoted = tf.int64 if whole else native_dtype(defaults.floatx())
+        promoted = tf.int64 if whole else native_dtype(dtypes.floatx())
         numbers = tf.range(*[tf.cast(v, promoted) for v in (start, stop, step)])
         return numbers if dtype is None else tf.cast(numbers, native_dtype(dtype))
     values = [v.item() if isinstance(v, np.generic | np.ndarray) else v for v in values]
     if dtype is None:
-        dtype = "int64" if all(isinstance(v, int) for v in values) else defaults.floatx()
+        dtype = "int64" if all(isinstance(v, int) for v in values) else dtypes.floatx()
     return tf.cast(tf.convert_to_tensor(np.arange(*values)), native_dtype(dtype))
 
 
@@ -95,7 +95,7 @@ def eye(N, M=None, k=0, dtype=None):
     if min(N, N if M is None else M) < 0:
         raise ValueError("negative dimensions are not allowed")
     rows, columns = np.arange(N)[:, None], np.arange(N if M is None else M)[None]
-    return tf.cast(columns - rows == k, native_dtype(dtype or defaults.floatx()))
+    return tf.cast(columns - rows == k, native_dtype(dtype or dtypes.floatx()))
 
 
 def concatenate(xs, axis=0):

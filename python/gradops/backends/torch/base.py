@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from ... import defaults, dtypes
+from ... import dtypes
 from ...errors import BackendError
 from ..array.base import NUMBERS as NUMBERS
 from ..array.base import holds
@@ -59,7 +59,7 @@ def _in_trace(value, dtype, device) -> torch.Tensor:
 def _dtype_of_number(kind: type) -> str:
     if kind in (bool, int):
         return "bool" if kind is bool else "int64"
-    return defaults.floatx() if kind is float else dtypes.complex_of(defaults.floatx())
+    return dtypes.floatx() if kind is float else dtypes.complex_of(dtypes.floatx())
 
 
 @constant
@@ -137,7 +137,7 @@ _promoted_number = {
     (dtype, number, floatx): DTYPES[dtypes.promote_number(NAMES[dtype], number, floatx)]
     for dtype in NAMES
     for number in (bool, int, float, complex)
-    for floatx in defaults.FLOATS
+    for floatx in dtypes.FLOATS
 }
 """Tables, as ``torch.compile`` looks into no cache: the promoted dtype of two tensors, or of one and a number."""
 
@@ -146,10 +146,10 @@ def promoted(x1, x2):
     """Both operands as tensors in their promoted dtype."""
     d1, d2 = None if type(x1) in NUMBERS else x1.dtype, None if type(x2) in NUMBERS else x2.dtype
     if d1 is None:
-        promoted = _promoted_number[d2, type(x1), defaults.floatx()]
+        promoted = _promoted_number[d2, type(x1), dtypes.floatx()]
         return torch.tensor(_as_held(x1, promoted), dtype=promoted, device=x2.device), x2.to(promoted)
     if d2 is None:
-        promoted = _promoted_number[d1, type(x2), defaults.floatx()]
+        promoted = _promoted_number[d1, type(x2), dtypes.floatx()]
         return x1.to(promoted), torch.tensor(_as_held(x2, promoted), dtype=promoted, device=x1.device)
     promoted = _promoted[d1, d2]
     return x1.to(promoted), x2.to(promoted)
@@ -165,14 +165,14 @@ def together(xs):
 
 def floats(x):
     """``x`` if floating or complex, else cast to ``floatx``."""
-    return x if x.is_floating_point() or x.is_complex() else x.to(DTYPES[defaults.floatx()])
+    return x if x.is_floating_point() or x.is_complex() else x.to(DTYPES[dtypes.floatx()])
 
 
 def floating(function):
     """A unary function whose result is floating: integers and bools count as ``floatx``."""
 
     def kernel(x):
-        return function(x if x.is_floating_point() or x.is_complex() else x.to(DTYPES[defaults.floatx()]))
+        return function(x if x.is_floating_point() or x.is_complex() else x.to(DTYPES[dtypes.floatx()]))
 
     return kernel
 
@@ -189,9 +189,9 @@ def arithmetic(function, numbers: bool = False):
             if d1 is d2:
                 return function(x1, x2)
             if numbers:
-                if d2 is None and _promoted_number[d1, type(x2), defaults.floatx()] is d1:
+                if d2 is None and _promoted_number[d1, type(x2), dtypes.floatx()] is d1:
                     return function(x1, _as_held(x2, d1))
-                if d1 is None and _promoted_number[d2, type(x1), defaults.floatx()] is d2:
+                if d1 is None and _promoted_number[d2, type(x1), dtypes.floatx()] is d2:
                     return function(_as_held(x1, d2), x2)
             return function(*promoted(x1, x2))
         except NotImplementedError:

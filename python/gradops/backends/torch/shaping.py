@@ -7,7 +7,7 @@ from types import EllipsisType
 import numpy as np
 import torch
 
-from ... import defaults
+from ... import dtypes
 from .._keys import cuts, dimensions, distinct, inserted, is_array, parts_of, separated, turns
 from ..array.shaping import extreme
 from . import _private
@@ -61,7 +61,7 @@ def _number(value):
     """A whole number, whose value torch.compile need not know, as it is."""
     if isinstance(value, int):
         return value
-    return value.item() if isinstance(value, torch.Tensor) else _rounded(value, defaults.floatx())
+    return value.item() if isinstance(value, torch.Tensor) else _rounded(value, dtypes.floatx())
 
 
 def arange(start, stop=None, step=None, dtype=None):
@@ -70,7 +70,7 @@ def arange(start, stop=None, step=None, dtype=None):
     step = 1 if step is None else step
     values = list(map(_number, (start, stop, step)))
     if dtype is None:
-        dtype = "int64" if all(isinstance(v, int) for v in values) else defaults.floatx()
+        dtype = "int64" if all(isinstance(v, int) for v in values) else dtypes.floatx()
     start, stop, step = values
     if step and (stop - start) / step <= 0:
         stop = start  # torch takes no range that runs the wrong way
@@ -85,7 +85,7 @@ arange.of_numbers = True  # they go to it as they are: a tensor's value is unkno
 
 def eye(N, M=None, k=0, dtype=None):
     rows, columns = torch.arange(N)[:, None], torch.arange(N if M is None else M)[None]
-    return (columns - rows == k).to(native_dtype(dtype or defaults.floatx()))
+    return (columns - rows == k).to(native_dtype(dtype or dtypes.floatx()))
 
 
 def concatenate(xs, axis=0):
