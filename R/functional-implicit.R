@@ -50,6 +50,7 @@ argmin <- function(f, x0, ..., tol = 1e-8, max_iterations = 200) {
 
 solution <- function(.name, f, x0, parameters, tol, max_iterations, call = parent.frame()) {
   check_function(f, "f", call)
+  write_closed_over(f)
   here <- new.env()
   here$names <- c(list(names_within(x0)), lapply(parameters, names_within))
   named <- function(x, ...) do.call(tensor_aware(f), c(list(x), stats::setNames(list(...), names(parameters))))
@@ -59,4 +60,17 @@ solution <- function(.name, f, x0, parameters, tol, max_iterations, call = paren
     tol = tol, max_iterations = as.integer(max_iterations), .call = call
   )))
   if (gives_numbers(c(list(x0), parameters))) like(in_numbers(result), x0) else result
+}
+
+# Numbers that wait in a log, in the environments of a function, become tensors: written down first where the function
+# is solved, which takes no derivatives, they would be constants.
+write_closed_over <- function(f) {
+  home <- environment(f)
+  while (!is.null(home) && !isNamespace(home) && !identical(home, globalenv()) && !identical(home, emptyenv())) {
+    for (name in names(home)) {
+      value <- if (!bindingIsActive(name, home)) tryCatch(get(name, home), error = identity)
+      if (is.environment(value) && inherits(value, "gradops_tensor")) lazy_whole(value)
+    }
+    home <- parent.env(home)
+  }
 }
