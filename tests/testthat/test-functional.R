@@ -303,3 +303,9 @@ test_each("argmin() and root() of R's functions, of named lists, and by what the
   expect_equal(gradient(moving, 1.5), 1 + 4 * 1.5, tolerance = 1e-6)
   expect_equal(gradient(function(a) root(function(x) x^3 - a, 1), 8), 1 / 12, tolerance = 1e-6)
 })
+
+test_each("what a solved function closes over may be numbers that were computed just before", {
+  mode <- function(q) argmin(function(u) sum((u - q)^2), numeric(2))
+  expect_equal(as.numeric(value_and_grad(function(p) sum(mode(p * 2) * c(1, 3)))(c(0.5, 1))[[2]]), c(2, 6))
+  expect_equal(as.numeric(value_and_grad(function(p) sum(mode(c(p[1], p[2]))))(c(0.5, 1))[[2]]), c(1, 1))
+})
