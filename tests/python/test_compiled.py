@@ -323,9 +323,8 @@ def test_onto_rows_that_share_memory():
     x, w = (torch.tensor(random.normal(size=size), requires_grad=True) for size in ((3, 6), (6,)))
 
     def values_and_gradients(f):
-        found = [
-            f(x, w)[k] for k in range(len(ONTO_EXPANDED))
-        ]  # anew for each: compiled code keeps nothing for another
+        # Anew for each, as compiled code keeps nothing for a second gradient.
+        found = [f(x, w)[k] for k in range(len(ONTO_EXPANDED))]
         return [[y, *torch.autograd.grad(y.sum(), (x, w))] for y in found]
 
     def together(x, w):
