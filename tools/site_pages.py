@@ -40,23 +40,21 @@ R_GROUPS = {
     "R functions on tensors": ["methods-*", "stats-*", "random-tensors"],
     "Settings, files and R itself": [
         "config",
-        "options",
         "serialization",
         "python*",
         "extend",
-        "reexports",
         "gradops-package",
     ],
 } | {
     f"Ops: {title}": [f"generated-ops-{name}" for name in names.split()]
     for title, names in {
-        "arithmetic and elementary functions": "elementwise bitwise bounds",
-        "making and converting": "creation conversion encoding windows",
+        "arithmetic and elementary functions": "elementwise* bounds",
+        "making and converting": "creation conversion encoding",
         "shapes and parts": "shaping properties extending joining indexing scattering blocks diagonals",
-        "sums, statistics and order": "reductions statistics nanstatistics quantiles sorting sets sequences",
+        "sums, statistics and order": "reductions statistics nanstatistics quantiles sorting sequences",
         "linear algebra": "products decompositions systems norms",
         "Fourier transforms": "fourier",
-        "neural networks": "activations normalization losses convolution pooling attention ctc",
+        "neural networks": "activations normalization losses convolution pooling attention",
         "images": "image-*",
         "control flow and functions": "control mapping",
     }.items()
