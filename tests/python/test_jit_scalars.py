@@ -221,6 +221,32 @@ def test_gradients_and_tangents_that_begin_at_a_number_between_others():
     np.testing.assert_allclose(found, expected, rtol=1e-13)
 
 
+@pytest.mark.parametrize("through", ["leaves", "inputs"])
+def test_a_number_between_others_that_a_hook_asks_for_while_a_gradient_comes(through):
+    """All of its gradient goes through its hook, or it is an error: not a part."""
+
+    def f(s, p):
+        c = s.op("multiply", s.read(0), s.read(1))
+        d = s.op("exp", c)
+        inner, result = s.tensor(c), s.tensor(s.op("multiply", s.op("add", d, c), d))
+        y = ops.sin(result)
+        y.register_hook(lambda g: inner.register_hook(lambda g: g * 3.0) and None)
+        if through == "leaves":
+            y.backward()
+            return p.grad.data
+        return autodiff.grad([y], [p], materialize_grads=True)[0].data
+
+    def run(one):
+        return jit(lambda p: f(Logged(v := autodiff.Variable(p, requires_grad=True), one), v))(x)
+
+    x = np.array([0.4, -0.7])
+    if through == "leaves":
+        np.testing.assert_allclose(run(False), run(True), rtol=1e-14)
+    else:
+        with pytest.raises(gradops.errors.JitError, match="while a gradient went through"):
+            run(False)
+
+
 def test_a_stopped_number_beside_itself():
     def f(s, p):
         a = s.op("exp", s.read(0))

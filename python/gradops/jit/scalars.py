@@ -19,7 +19,7 @@ import numpy as np
 
 from ..autodiff.graph import PICK, Cotangents, Node, Rule
 from ..autodiff.modes import recording
-from ..autodiff.state import clock, read
+from ..autodiff.state import clock, read, wanted
 from ..autodiff.variable import attach, data_of, is_active, wrap
 from ..errors import JitError
 from ..ops._dispatch import registry
@@ -244,7 +244,7 @@ class Scalars(Numbers):
                     before = cotangents.get(i)
                     cotangents[i] = found if before is None else add(_ADD, before, found)
         if cotangents.keys() - set(piece.takes):
-            raise JitError("the gradient of a number was asked for while a gradient went through its operations.")
+            raise JitError(_TOO_LATE)
         out.close()
         return [made.tensor(cotangents.get(i)) for i in piece.takes]
 
@@ -288,7 +288,7 @@ class Scalars(Numbers):
         from there.
 
         Raises:
-            JitError: the node is a copy.
+            JitError: the node is a copy; a pass with inputs is about to go through the piece.
         """
         # A piece is one node of the tape, and gradients between its operations never leave its rule. Who asks for the
         # gradient of a result in the middle, puts a hook on it, or begins there, would see the gradient from outside of
@@ -304,6 +304,9 @@ class Scalars(Numbers):
         middle = bisect_right(range(self._count()), number, key=self._result_of)
         if middle == piece.stop or self._uses[1][number] < middle:
             return
+        ways = wanted.get()
+        if ways is not None and piece.node.seq in ways[1]:  # which has none to a new node
+            raise JitError(_TOO_LATE)
         # A half takes what it may use and no more: a function of many results is split as often, and each piece goes
         # through all that it takes.
         taken, edges = np.array(piece.takes, np.intp), piece.node.edges
@@ -415,6 +418,8 @@ class Tangents:
 def _passed_on(add, number, operands, g, constants) -> tuple:
     return (g,)
 
+
+_TOO_LATE = "the gradient of a number was asked for while a gradient went through its operations."
 
 _ALONE = [[tuple(at == i for at in range(count)) for i in range(count)] for count in range(WIDTH - 1)]
 """By the number of operands, the flags of each of them alone."""
