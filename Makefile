@@ -69,7 +69,8 @@ docs: setup
 	$(python) tools/stubs
 	$(python) tools/ops_table.py
 	$(python) tools/engines_table.py
-	Rscript -e 'roxygen2::roxygenise()'
+	tools/setup # the wrappers made above; roxygen2 reads them installed, as it would need pkgbuild to compile src/
+	Rscript -e 'roxygen2::roxygenise(load_code = "installed")'
 	$(python) -m pytest -q -p no:benchmark -m "not long" $(page_tests:%=tests/python/test_%.py)
 
 # The web site, in .build/site; `make test-long` looks at it in a browser.

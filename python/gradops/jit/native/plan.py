@@ -18,13 +18,13 @@ from .code import BOOL, FLOATS
 from .instructions import FUNCTIONS, WHOLES
 from .registry import LIMITS, LOOPS, MOVES, limits_of, meaning_of, rule_of
 
-LARGEST = 8192
+LARGEST = 4096
 """Elements of an array from which on NumPy's own loops are taken, which write over their operands."""
 
 LARGEST_CALL = 512
 """The same for functions of the C library, as NumPy computes several elements at once."""
 
-LARGEST_TAKEN = 8192
+LARGEST_TAKEN = 4096
 """Elements of an array that is copied for the sake of a few of them."""
 
 LARGEST_CONSTANT = 1_000_000
