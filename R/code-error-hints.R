@@ -3,13 +3,13 @@
 # A message that R has for other mistakes too gets its hint with an "if".
 
 growing <- paste(
-  "Functions of yours and of packages take it while they are differentiated; here is one that R does not find by name.",
-  "Start from a tensor, as `h <- 0 * p[1] + numeric(n)` or `h <- op_zeros(n)`; or collect in a list, and join by",
-  "`do.call(c, h)`."
+  "Your functions and those of packages may assign tensors so while they are differentiated; R did not find this one",
+  "by name. Start from a tensor, as `h <- 0 * p[1] + numeric(n)` or `h <- op_zeros(n)`; or collect in a list and join",
+  "with `do.call(c, h)`."
 )
 numbers_alone <- paste(
-  "See `?r_function` for functions of R's numbers with a gradient of yours; `?tensor_distributions`, `?root` and the",
-  "`op_*()` for what takes tensors; `op_stop_gradient(x)`, then `as.numeric()`, for the values alone."
+  "`?r_function` gives such a function a gradient; `?tensor_distributions`, `?root` and the `op_*()` take tensors;",
+  "`as.numeric(op_stop_gradient(x))` takes the values, without a gradient."
 )
 
 # `assigns`: the hint is for `h[i] <- v` alone, or for all but that.
@@ -17,20 +17,20 @@ hints <- list(
   list(
     pattern = "incompatible types .*environment.* in subassignment|environment/0|environments cannot be coerced",
     assigns = TRUE,
-    says = "`%s`: R has no place for a tensor in a vector of its own.", instead = growing
+    says = "`%s`: an R vector cannot hold a tensor.", instead = growing
   ),
   list(
     pattern = "^number of items to replace|^long vectors not supported yet: subassign|^more elements supplied",
-    assigns = TRUE, says = "`%s`: if the value is a tensor, R has no place for it in a vector of its own.",
+    assigns = TRUE, says = "`%s`: if the value is a tensor, an R vector cannot hold it.",
     instead = growing
   ),
   list(
     pattern = "type 'environment'\\) cannot be handled by 'cat'",
-    says = "`%s`: `cat()` does not know tensors.", instead = "Use `print(p)`, or `cat(format(p))`."
+    says = "`%s`: `cat()` does not take tensors.", instead = "Use `print(p)`, or `cat(format(p))`."
   ),
   list(
     pattern = "cannot be coerced to (type|vector of type) '?(double|integer|logical|any)|^environments cannot be",
-    assigns = FALSE, says = "`%s`: R's own function takes R's numbers alone, and was given a tensor.",
+    assigns = FALSE, says = "`%s`: this R function takes ordinary R vectors only; it was given a tensor.",
     instead = numbers_alone
   ),
   list(
@@ -38,7 +38,7 @@ hints <- list(
       "^could not find function \"(getAll|ADREPORT|REPORT|OBS|ADoverload|AD|advector|dmvnorm|dgmrf|dautoreg|%~%|",
       "unstructured|dseparable|DataEval|MakeADFun|sdreport|MakeTape)\""
     ),
-    says = "`%s`: a function of RTMB's, which is not attached.",
+    says = "`%s`: this is a function of RTMB, which is not attached.",
     instead = paste(
       "`attach_rtmb()` has them, `library(RTMB)` too: see \"Coming from RTMB and TMB\" in `vignette(\"r-code\")`."
     )
@@ -54,32 +54,32 @@ hints <- list(
   ),
   list(
     pattern = "^[Nn]on-numeric argument to mathematical function", assigns = FALSE,
-    says = "`%s`: an argument is no number; if it is a tensor, this function does not know it.",
-    instead = paste("NULL is what a name that is not there gives, as `p$sgima` of a list with `sigma`.", numbers_alone)
+    says = "`%s`: an argument is not a number; if it is a tensor, this function does not take tensors.",
+    instead = paste("A misspelt name gives NULL, as `p$sgima` of a list with `sigma`.", numbers_alone)
   ),
   list(
     pattern = "has unsupported class \"gradops_|^\"kind\" not yet defined for objects of type \"environment\"",
-    says = "`%s`: a matrix of the package Matrix holds R's numbers alone.",
+    says = "`%s`: a matrix of the package Matrix holds ordinary R numbers only.",
     instead = "Use `diag(p)` or `matrix()`; a product with a constant sparse matrix keeps its gradient: `M %*% p`."
   ),
   list(
     pattern = "^at least one vector element is required",
-    says = "`%s`: if an element is a tensor, R does not take it for a vector.",
-    instead = "Join them by `do.call(c, parts)`."
+    says = "`%s`: if an element is a tensor, R does not treat it as a vector.",
+    instead = "Join them with `do.call(c, parts)`."
   ),
   list(
     pattern = "^invalid subscript type 'environment'",
-    says = "`%s`: a vector of R's is indexed by a tensor.",
-    instead = "`as.integer()` of it are its values, where they are known; or make the vector a tensor."
+    says = "`%s`: an ordinary R vector is indexed by a tensor.",
+    instead = "Use `as.integer()` of the index where its values are known; or make the vector a tensor."
   ),
   list(
     pattern = "^invalid '[xy]' type in|^argument is not interpretable as logical|^invalid for\\(\\) loop sequence",
-    says = "`%s`: if it is a tensor, it decides in code that R does not find by name.",
-    instead = "Write `as.logical(x)`, and `as.list(x)` in `for`, where values are known."
+    says = "`%s`: if this is a tensor, it is a condition in code that gradops has not adapted.",
+    instead = "Write `as.logical(x)`, or `as.list(x)` in `for`, where values are known."
   ),
   list(
     pattern = "^length of 'dimnames' \\[2\\] not equal to array|^dims \\[product .*\\] do not match the length",
-    says = "`%s`: of a data frame with tensors for columns R makes no matrix.",
+    says = "`%s`: R makes no matrix from a data frame whose columns are tensors.",
     instead = "Write `as.matrix(d)` before, or `sapply(d, f)` for its columns."
   ),
   list(
@@ -88,21 +88,23 @@ hints <- list(
   ),
   list(
     pattern = "assignment of an object of class .* is not valid for (@|slot)|invalid object for slot .* class",
-    says = "`%s`: a slot of R's numbers has no place for a tensor.",
+    says = "`%s`: a slot for numbers cannot hold a tensor.",
     instead = "Declare the slot as \"ANY\", or keep the tensor beside the object."
   ),
   list(
     pattern = "^object is not a matrix$|^invalid type \\(environment\\) for variable",
-    says = "`%s`: a variable of the formula may be a tensor; what R makes of formulas holds R's numbers alone.",
-    instead = "`model.matrix()` of R's data, and then `X %*% b`; `tapply(x, g, FUN)` or `aggregate(x, list(g), FUN)`."
+    says = "`%s`: a variable of the formula may be a tensor; model frames hold ordinary R vectors only.",
+    instead = paste(
+      "Use `lm.fit(X, y)` or `X %*% b` with `X <- model.matrix(...)` of ordinary data; `tapply(x, g, FUN)` for groups."
+    )
   ),
   list(
     pattern = paste(
       sep = "|", "^non-numeric argument to binary operator", "^comparison .* is possible only for atomic",
       "^operations are possible only for numeric"
     ),
-    says = "`%s`: if one side is a tensor, the other has operators of its own, as a series or keras3's tensors have.",
-    instead = "Take its values by `as.numeric()` before; of a tensor make gradops' own by `op_convert_to_tensor()`."
+    says = "`%s`: if one side is a tensor, the other has its own operators, as time series and keras3's tensors have.",
+    instead = "Take the values of a series by `as.numeric()`; convert another tensor by `op_convert_to_tensor()`."
   )
 )
 
@@ -110,8 +112,8 @@ hints <- list(
 hints_of_own_code <- list(
   list(
     pattern = "^invalid 'type' \\((environment|list)\\) of argument",
-    says = "`%s`: R goes by the first argument alone, which is no tensor.",
-    instead = "Put the tensor first, as `max(p[1], 0)`; join a list by `do.call(c, parts)`."
+    says = "`%s`: R looks at the first argument only, which is not a tensor.",
+    instead = "Put the tensor first, as `max(p[1], 0)`; join a list with `do.call(c, parts)`."
   )
 )
 
@@ -155,7 +157,7 @@ explain_own <- function(condition, class) {
   if (given) {
     abort(
       c(
-        sprintf("`%s`: R's own function failed on a tensor, which it may not know.", deparse(written, nlines = 1)[1]),
+        sprintf("`%s`: this R function failed on a tensor; it may not take tensors.", deparse(written, nlines = 1)[1]),
         i = numbers_alone
       ),
       class = c(class, "gradops_error"), parent = condition, call = NULL

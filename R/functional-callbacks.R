@@ -84,7 +84,7 @@ explain_stopifnot <- function(condition, class) {
   if (length(calls) > 0 && is_tensor(get0("r", sys.frame(max(calls)), inherits = FALSE))) {
     abort(
       c(
-        "`stopifnot()` takes R's TRUE and FALSE alone; it was given a tensor, and has not looked at its values.",
+        "`stopifnot()` takes TRUE and FALSE only; it was given a tensor, whose values it did not check.",
         i = "Write `stopifnot(as.logical(all(p > 0)))`, where values are known."
       ),
       class = c(class, "gradops_error"), parent = condition, call = NULL

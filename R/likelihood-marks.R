@@ -168,7 +168,7 @@ scope_of_marks <- function(density) {
   scope$known <- list() # numbers by name
   scope$numbers <- function(name) scope$known[[name]]
   scope$observe <- function(x, name) {
-    if (!is.numeric(x)) refuse_observed(name, "must be R's numbers")
+    if (!is.numeric(x)) refuse_observed(name, "must be ordinary R numbers")
     x <- as_plain(x)
     if (is.null(scope$known[[name]])) {
       scope$known[[name]] <- x
@@ -206,7 +206,7 @@ simulated <- function(run) {
   seed <- sample.int(2e9L, 1L)
   drawn <- list()
   scope <- scope_of_marks(function(x, name, places, family, given, before) {
-    if (any(scope$seen[places], na.rm = TRUE)) refuse_observed(name, "is in two densities: none draws it alone")
+    if (any(scope$seen[places], na.rm = TRUE)) refuse_observed(name, "is in two densities: neither draws it by itself")
     scope$seen[places] <- TRUE
     scope$draws <- scope$draws + 1L
     set.seed(seed + scope$draws)

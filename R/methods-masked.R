@@ -60,7 +60,7 @@ masking <- function() {
       names = c("integrate", "nlm", "nlminb", "optim", "optimise", "optimize", "uniroot")
     ),
     list(
-      title = "Functions that are, or return, functions of R's numbers",
+      title = "Functions that are, or return, functions of numbers",
       reason = "The function that is returned, or the model, takes tensors too.",
       names = c(
         "approxfun", "deriv", "deriv3", "splinefun", "SSasymp", "SSasympOff", "SSasympOrig", "SSbiexp", "SSfol",

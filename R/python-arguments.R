@@ -91,7 +91,7 @@ of_r_torch <- function(name, call) {
   if (!is.character(name)) name <- deparse1(name)
   abort(
     c(
-      sprintf("`%s` is a tensor of R's torch, whose memory is not Python's.", name),
+      sprintf("`%s` is a tensor of the R package torch, whose memory Python cannot read.", name),
       i = "Use `as.array(x)`; its gradients end there. See `vignette(\"with-keras3\")` on carrying code over."
     ),
     class = c("gradops_error_type", "gradops_error"), argument = name, call = call

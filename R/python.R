@@ -60,7 +60,7 @@ start_python <- function() {
       abort(
         c(
           "gradops needs Python (>= 3.10) with NumPy and SciPy, and could not start it.",
-          i = "To use a Python of yours, set the environment variable `RETICULATE_PYTHON` to it before R starts.",
+          i = "To use your own Python, set the environment variable `RETICULATE_PYTHON` to it before R starts.",
           i = "Without one, `reticulate::install_python()` installs it."
         ),
         class = c("gradops_error_python", "gradops_error"), parent = error, call = NULL

@@ -82,5 +82,5 @@ refuse_tensor <- function(frame, why, call = parent.frame()) {
   is_given <- function(name) !eval(base::call("missing", as.name(name)), frame) && is_any_tensor(frame[[name]])
   name <- Find(is_given, names(formals(sys.function(-1L))))
   instead <- sprintf("Its numbers are `as.vector(%s)`.", name)
-  unsupported(name, sprintf("must be R's numbers: %s.", why), instead, call = call)
+  unsupported(name, sprintf("must be ordinary R numbers: %s.", why), instead, call = call)
 }

@@ -103,7 +103,7 @@ class Code(Field):
 
 
 def meant(given, options: Iterable) -> str | None:
-    """The hint for a text that is none of the ``options``: the one that is like it, if there is one."""
+    """The hint for a text that is not among the ``options``: the closest one, if one is close."""
     found = closest(given, [one for one in options if isinstance(one, str)]) if isinstance(given, str) else None
     return None if found is None else f'did you mean "{found}"?'
 

@@ -22,7 +22,7 @@ test_each("R's errors about tensors that it cannot take say what to write instea
   expect_hint(function(p) sum(zapsmall(p)), "?r_function", "`zapsmall(p)`")
   expect_hint(function(p) lapply(list(p), rcond), "?r_function", "rcond")
   own <- expect_error(gradient(function(p) sapply(p, function(v) stop("mine")), 1))
-  expect_no_match(conditionMessage(own), "R's own function")
+  expect_no_match(conditionMessage(own), "this R function")
   methods::setClass("OfNumbers", methods::representation(x = "numeric"), where = globalenv())
   withr::defer(methods::removeClass("OfNumbers", where = globalenv()))
   expect_hint(function(p) methods::new("OfNumbers", x = p), "\"ANY\"", "slot")

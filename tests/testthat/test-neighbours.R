@@ -116,10 +116,10 @@ test_each("operators of a tensor and an object with operators of its own", {
 test_once("tensors of R's own torch are told from Python's", {
   skip_without()
   x <- structure(methods::new("externalptr"), class = c("torch_tensor", "R7")) # as that package has them
-  expect_error(op_exp(x), "R's torch.*as\\.array", class = "gradops_error_type")
-  expect_error(op_add(variable(1), x), "R's torch", class = "gradops_error_type")
-  expect_error(variable(x), "R's torch", class = "gradops_error_type")
-  expect_error(gradient(sum, x), "R's torch", class = "gradops_error_type")
+  expect_error(op_exp(x), "the R package torch.*as\\.array", class = "gradops_error_type")
+  expect_error(op_add(variable(1), x), "the R package torch", class = "gradops_error_type")
+  expect_error(variable(x), "the R package torch", class = "gradops_error_type")
+  expect_error(gradient(sum, x), "the R package torch", class = "gradops_error_type")
 })
 
 test_once("an R function is none for another thread", {

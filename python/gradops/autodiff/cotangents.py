@@ -122,7 +122,7 @@ def _summed(have: tuple, shape: tuple) -> tuple | None:
 
 
 _summed_before = functools.lru_cache(maxsize=1024)(_summed)
-"""The same, known from before; for eager passes alone, as a cache is not read."""
+"""The same, known from before; for eager passes only, as a trace reads no cache."""
 
 
 def materialize(g: Cotangents, node: Node):

@@ -159,7 +159,7 @@ class Function:
         if variables and owner is not None and owner.derivatives.own_tape:
             raise MixedBackendsError(
                 f"`{cls.__name__}`: torch tensors and variables cannot be in one graph; got both.",
-                hint="use torch tensors alone, or variables on their values: `Variable(tensor.numpy())`",
+                hint="use torch tensors only, or variables on their values: `Variable(tensor.numpy())`",
             )
         if owner is not None and not variables:
             if owner.derivatives.own_tape:

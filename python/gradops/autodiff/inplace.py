@@ -444,7 +444,7 @@ def taking(made) -> Any:
 
 
 _ALONE = 3
-"""References to an array that its variable and a write to it alone hold: no view, and no operation that read it."""
+"""References to an array that only its variable and a write to it hold: no view, and no operation that read it."""
 
 
 def _root(variable: Variable) -> Variable:

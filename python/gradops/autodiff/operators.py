@@ -77,7 +77,7 @@ def _to_array(self, dtype=None, copy=None):
             hint=scipy_functions.hint()
             or "what keeps it: `ops.stack([x, ...])`, or `np.array([x, ...])` of `import gradops.numpy as np`; `np.dot("
             "table, x)` for `table @ x`, functions of gradops or NumPy for those of others (docs/recipes.md has an "
-            "ODE's solver in the place of `solve_ivp`); `variable.detach().numpy()` is the value alone",
+            "ODE's solver in the place of `solve_ivp`); `variable.detach().numpy()` is the value without its record",
         )
     array = np.asarray(self.numpy(), dtype)
     return array.copy() if copy else array

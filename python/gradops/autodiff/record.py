@@ -258,7 +258,7 @@ def _of_one(op, rules, holomorphic):
 
 
 def _of_two(op, rules, holomorphic, variables):
-    """An op of two tensors alone, of which one may be a constant."""
+    """An op whose arguments are two tensors, of which one may be a constant."""
     kernels = op.kernels
     first, second = variables
     vjps = [_vjp(op, rules, name) for name in op.tensors]

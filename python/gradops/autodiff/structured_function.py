@@ -1,4 +1,4 @@
-"""A ``Function`` of variables inside lists and dicts, and of arguments by name, as one of the variables alone."""
+"""A ``Function`` of variables inside lists and dicts, and of arguments by name, as one of the variables."""
 
 from __future__ import annotations
 

@@ -332,7 +332,7 @@ class Variable(Methods):
         return known(self.data, operator.index)
 
     def __hash__(self) -> int:
-        """A hash by identity, of a leaf alone: a result or an argument in a lookup by value would never be found.
+        """A hash by identity, which only leaves have: a lookup by value would never find a result or an argument.
 
         Raises:
             ArgumentTypeError: it is a result, or stands for an argument of a function that is differentiated.
@@ -637,7 +637,7 @@ _FLOAT64 = np.dtype("float64")
 
 
 def _shown(data):
-    """The values of a tensor as NumPy's, for Python or a reader; the compiled function then holds for these alone."""
+    """The values of a tensor as NumPy's, for Python or a reader; the compiled function is then specialised to these."""
     owner = _owner(data)
     return known(data, owner.kernel("shown") or owner.to_numpy)
 

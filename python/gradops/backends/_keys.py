@@ -35,7 +35,7 @@ _BASIC = frozenset(_SCALARS)
 
 
 def is_basic(key) -> bool:
-    """True if a key is known at a glance to choose no position twice: of ints, slices, ``None`` and ``...`` alone."""
+    """True if a key clearly chooses no position twice: it holds only ints, slices, ``None`` and ``...``."""
     kind = key.__class__
     return kind in _BASIC or kind is tuple and _BASIC.issuperset(map(type, key))
 

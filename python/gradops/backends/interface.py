@@ -97,7 +97,7 @@ it gives the value, and the program then holds where that is the same (:mod:`gra
 
 @tracing.read_as(lambda *_: NotImplemented)
 def looked(x, read: Callable):
-    """``read(x)``, with which alone the program being traced holds; NotImplemented where there are no ``looks``."""
+    """``read(x)``, to which the program being traced is specialised; NotImplemented where there are no ``looks``."""
     look = looks.get()
     return NotImplemented if look is None else look(x, read)
 
@@ -213,7 +213,7 @@ class Backend(_Contract):
             BackendError: a device that the library does not have; an error of the library's own.
         """
         if device not in ("cpu", "cpu:0"):
-            raise BackendError(f"`to_backend`: {self.name} has tensors on the device 'cpu' alone.", argument="device")
+            raise BackendError(f"`to_backend`: {self.name} has tensors on the device 'cpu' only.", argument="device")
         return x
 
     def sizes(self, x) -> tuple:

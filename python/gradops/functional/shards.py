@@ -114,7 +114,7 @@ class Objective:
 
     def _about(self) -> str:
         if self._reduced is alone:
-            return "of the parameters alone"
+            return "of the parameters only"
         return f"a sum over {len(self.places)} shards {self._reduced.__name__.replace('_', ' ')}"
 
     def _repr_html_(self) -> str:

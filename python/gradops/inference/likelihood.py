@@ -22,7 +22,7 @@ LONG = 20_000
 
 
 class Likelihood:
-    """A negative log-likelihood of the estimated parameters alone.
+    """A negative log-likelihood of only the estimated parameters.
 
     Args:
         f: of the estimated parameters and the random effects, as vectors.

@@ -42,7 +42,7 @@ class _Drawing(Places):
         places = x.places.reshape(-1)
         name = self.names[places[0]]
         if not self.seen.keys().isdisjoint(places.tolist()):
-            raise refused(name, "is in two densities: none draws it alone")
+            raise refused(name, "is in two densities: neither draws it by itself")
         self.seen.update(dict.fromkeys(places.tolist(), False))
         self.densities += 1
         seed = int(self.seeds.generate_state(self.densities)[-1])

@@ -103,7 +103,7 @@ class Traced:
         return self._text("format", spec)
 
     def _text(self, form: str, spec: str = "") -> str:
-        """The text of the value, with which alone the program holds; a description where nothing is traced any more."""
+        """The text of the value, to which the program is specialised; a description once tracing has ended."""
         if recorder.get() is None:
             return f"<traced array of shape {self.shape} and dtype {self.dtype}>"
         self._says(form, spec)
@@ -119,12 +119,12 @@ class Traced:
             self.program.look(self.program.call("says", says, arguments, (self.value, form, spec, text)))
 
     def _read(self):
-        """The value, with which alone the program holds."""
+        """The value, to which the program is specialised."""
         self._says("value")
         return self.value
 
     def item(self, *args):
-        """A number, with which alone the program holds; ``float()`` is refused, as NumPy asks it to fill an array."""
+        """A number, to which the program is specialised; ``float()`` is refused, as NumPy asks it to fill an array."""
         return self._read().item(*args)
 
     def tolist(self):
@@ -162,7 +162,7 @@ class Traced:
         )
 
     def __int__(self) -> int:
-        """A whole number, with which alone the program holds."""
+        """A whole number, to which the program is specialised."""
         if self.dtype.kind == "c" or self.size != 1:
             return int(self.value)  # NumPy's error
         return int(self._looked(ops.trunc))

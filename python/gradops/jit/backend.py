@@ -91,7 +91,7 @@ def convert(value, dtype=None, like=None):
 
 
 def shown(x: Traced):
-    """The values for a text, with which alone the program holds."""
+    """The values for a text, to which the program is specialised."""
     return x._read()
 
 

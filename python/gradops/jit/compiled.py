@@ -232,7 +232,7 @@ class Compiled(Generic[P, R]):
 
 
 def _of_arrays(args: Sequence) -> tuple[list, tuple] | None:
-    """The arrays, and the signature, of arguments of NumPy's arrays alone and of structures of them; else None.
+    """The arrays, and the signature, where all arguments are NumPy arrays and structures of them; else None.
 
     It is what :class:`Signature` finds, in a tenth of the time.
     """

@@ -43,7 +43,7 @@ class Guards:
         return len(self._known)
 
     def look(self, x: Traced):
-        """The value of truth values or whole numbers, with which alone the program holds from here on."""
+        """The value of truth values or whole numbers, to which the program is specialised from here on."""
         if x.stale:
             x.refuse_stale()
         if x.place in x.program.constants or x.place in self._known:

@@ -157,7 +157,7 @@ class Program:
 
     @contextlib.contextmanager
     def inside(self, inner: Program):
-        """A scope in which calls are written down to ``inner``, also those on this program's arrays alone."""
+        """A scope in which calls are written to ``inner``, also those whose only arrays are this program's."""
         programs = []
         at: Program | None = self
         while at is not None:
@@ -172,7 +172,7 @@ class Program:
             inner.current = None
 
     def look(self, x):
-        """The values of an array, truth values or whole numbers, with which alone the program holds from here on.
+        """The values of an array of truth values or whole numbers, to which the program is specialised from here on.
 
         Raises:
             JitError: in a function that a loop or branch calls, or one that is compiled to be analysed.
@@ -183,7 +183,7 @@ class Program:
 
     @property
     def may_look(self) -> bool:
-        """True if a function may look at values, as its steps are written down here for these values alone."""
+        """True if a function may look at values, as its steps are written down here for these values only."""
         return self.guards is not None and self.current is self
 
     def constant(self, array: np.ndarray):
@@ -353,7 +353,7 @@ class Program:
         return self
 
     def finish(self) -> None:
-        """Let go of everything that tracing alone needs."""
+        """Let go of everything that only tracing needs."""
         self._close()
         self.operations.finish()
         for table in (self._known, self.memories, self._taken, self._written, self._literals):

@@ -113,7 +113,7 @@ class Log:
         return {x: iter(_elements(self._inputs[int(x)], of_x, block)) for x, of_x in places.items()}
 
     def tensor(self, indices: list[int], shape: tuple[int, ...]):
-        """The tensor of several results, by column, none of which is seen alone; recorded in every mode, as they."""
+        """The tensor of several results, by column, seen only as a whole; recorded in every mode, as they are."""
         self._check()
         parts = []
         for at in np.arange(len(indices)).reshape(shape, order="F").ravel().tolist():
@@ -263,7 +263,7 @@ class Function:
         self.function, self.operands = function, operands
 
     def written(self, block: Scalars, operands: list[int]) -> int:
-        """Its result in a block; what numbers alone decide is computed here."""
+        """Its result in a block; what depends on numbers only is computed here."""
         literals = block.literals
 
         def add(what: Operation, *given: int) -> int:

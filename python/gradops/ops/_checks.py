@@ -527,7 +527,7 @@ def plain_hint(value) -> str | None:
     if isinstance(value, (Fraction, Decimal)):
         return "`float(x)` is a number here"
     if has_own_arithmetic(value) or combines_arrays(type(value)):
-        return f"{type(value).__name__} has an arithmetic of its own: give the numbers alone, `np.asarray(x)`"
+        return f"{type(value).__name__} has its own arithmetic: pass the numbers, `np.asarray(x)`"
     return None
 
 

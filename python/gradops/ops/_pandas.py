@@ -84,7 +84,7 @@ def _common(op: str, found: list[tuple | None]) -> tuple | None:
                 raise ArgumentError(
                     f"`{op}`: two pandas objects, or results of such, have different labels. pandas would align them; "
                     "arrays have no labels.",
-                    hint="align them before (`a, b = a.align(b)`), or give the values alone, `x.to_numpy()`",
+                    hint="align them before (`a, b = a.align(b)`), or pass the values, `x.to_numpy()`",
                 )
             result = max(result, labels, key=len)
     return result or None

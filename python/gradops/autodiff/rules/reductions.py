@@ -199,7 +199,7 @@ def _einsum(g, subscripts, operands, shapes):
 
 
 def _einsum_hard(g, output, names, others, letters, shape, present):
-    """Letters that are summed alone, or repeated (a diagonal): spread over them."""
+    """Letters that are summed in one operand, or repeated (a diagonal): spread over them."""
     distinct = "".join(dict.fromkeys(letters))
     known = "".join(c for c in distinct if c in present)
     part = einsum(",".join([output, *names]) + "->" + known, g, *others)

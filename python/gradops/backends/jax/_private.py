@@ -1,4 +1,4 @@
-"""JAX: every name of its that is not public and that gradops uses, in this file alone."""
+"""JAX: every private name of it that gradops uses; no other file has one."""
 
 from __future__ import annotations
 

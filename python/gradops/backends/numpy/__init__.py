@@ -1,4 +1,4 @@
-"""The NumPy backend: every op's kernel with NumPy and SciPy alone."""
+"""The NumPy backend: every op's kernel, which needs NumPy and SciPy only."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""TensorFlow: every name of its that is not public and that gradops uses, in this file alone.
+"""TensorFlow: every private name of it that gradops uses; no other file has one.
 
 Which tapes and forward accumulators record in a thread TensorFlow keeps to itself: Python cannot have its own list of
 them. So the scopes of ``tf.GradientTape`` and ``tf.autodiff.ForwardAccumulator`` are observed: entering one puts

@@ -92,7 +92,7 @@ def without_defaults(names: list[str], arguments: tuple, keywords: dict) -> tupl
 
 
 class Held:
-    """Holds a function that holds an R object, which R's thread alone may let go of."""
+    """Holds a function that holds an R object, which only R's thread may release."""
 
     __slots__ = ("function",)
 

@@ -200,7 +200,7 @@ def _positions(index, size: int) -> Any:
 
 
 def _looked_at(index, size: int) -> np.ndarray:
-    """The truth values of a traced array, with which alone the program holds then."""
+    """The truth values of a traced array, to which the program is then specialised."""
     found = decided(index, "[")
     if found is None:
         raise JitError(

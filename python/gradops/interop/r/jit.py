@@ -1,4 +1,4 @@
-"""Compiled functions called with R's doubles alone, without the checks that other calls do first."""
+"""Compiled functions called with R doubles only, without the checks that other calls do first."""
 
 from __future__ import annotations
 

@@ -236,7 +236,7 @@ FUSED: dict[str, Operation] = {
     for is_left in (True, False)
     if is_left or second in ("subtract", "divide")
 }
-"""Pairs of operations on numbers as one instruction, where the result of the first is read by the second alone."""
+"""Pairs of operations on numbers as one instruction, where only the second reads the result of the first."""
 
 OPERATIONS: dict[str, Operation] = {
     "add": Operation(np.add, "{r} = fadd double {x}, {y}"),

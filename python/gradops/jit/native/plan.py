@@ -39,7 +39,7 @@ _CALLS = ("logaddexp", "softplus", "lgamma", "polygamma")  # besides those that 
 
 
 class Plan:
-    """The steps that can be native, judged by ops, dtypes and sizes alone."""
+    """The steps that can be native, judged by ops, dtypes and sizes only."""
 
     def __init__(self, program: Program, reads: Groups):
         self.value = program.values.__getitem__

@@ -191,7 +191,7 @@ def _insert(arr, obj, values, axis=None):
 def _trim_zeros(filt, trim="fb", axis=None):
     known = np.asarray(constant(filt))
     if known.ndim != 1 or axis not in (None, 0, -1):
-        raise ArgumentTypeError("`trim_zeros` of a vector alone is recorded.", argument="filt")
+        raise ArgumentTypeError("`trim_zeros` is recorded for vectors only.", argument="filt")
     first, last = 0, known.size
     for end, step in (("f", 1), ("b", -1)):
         while end in trim.lower() and first < last and known[first if step == 1 else last - 1] == 0:

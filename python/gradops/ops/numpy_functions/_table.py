@@ -195,7 +195,7 @@ def write(target, result, name: str) -> None:
 
 
 def moved(function: Callable, *arrays) -> Any:
-    """The elements of arrays in other places: the places are what the function gives for arrays of places."""
+    """The elements of arrays in other places: the function, applied to arrays of positions, says which."""
     shapes = [shape_of(x) for x in arrays]
     ends = np.cumsum([int(np.prod(s)) for s in shapes], dtype=np.int64)
     places = [np.arange(e - int(np.prod(s)), e).reshape(s) for s, e in zip(shapes, ends)]
