@@ -163,8 +163,7 @@ COARSE = {
 }
 """Where SciPy's own value has lost digits, of large shapes; ours is held against mpmath below."""
 COMPOSED = {n for n in (*probabilities.__all__, *noncentral.__all__) if not hasattr(getattr(special, n), "op")} | {
-    "betaln",
-    "stdtr",
+    *("betaln", "fdtr", "fdtrc", "fdtri", "stdtr")
 }
 
 

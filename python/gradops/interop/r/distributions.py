@@ -37,7 +37,7 @@ from ...scipy._formulas import (
 )
 from ...scipy.special import bessel
 from ...scipy.special._tails import log_poisson
-from ...scipy.special.incomplete import beta_tail
+from ...scipy.special.probabilities import F
 from ...scipy.stats._arguments import alike, both
 from ...scipy.stats._discrete import Discrete
 from ...scipy.stats.noncentral import ncbeta
@@ -306,7 +306,7 @@ class _NegativeBinomialByMean(Discrete):
         return power(mean, x) * exp(log_rising(size, x, mean) - scaled_log1p(size, mean) - lgamma(x + 1))
 
     def _tail(self, k, lower, log, size, mean):
-        return beta_tail(size, k + 1, size / (size + mean), mean / (size + mean), lower, log)
+        return F[not lower, log](2 * (k + 1), 2 * size, mean / (k + 1))
 
     def _stats(self, size, mu):
         return mu, mu + mu * (mu / size), math.nan, math.nan

@@ -20,6 +20,7 @@ from ...ops._compose import NUMBERS
 from .._define import ufunc
 from .._formulas import (
     all_so,
+    binomial_size,
     choose,
     deviance_part,
     digamma,
@@ -29,8 +30,12 @@ from .._formulas import (
     log,
     log1p,
     log_beta,
+    log_binomial_large,
+    log_rising,
     minimum,
+    negated,
     refined,
+    scaled_log1p,
     stirling,
     times_log,
     where,
@@ -81,13 +86,18 @@ def _scale_from(start, e, slope):
 # Polygamma functions --------------------------------------------------------------------------------------------------
 
 
+def psi_series(a):
+    """``log(a) - 1 / (2 * a) - digamma(a)``, of ``a`` of 10 and more."""
+    w = 1 / (a * a)
+    return w * (1 / 12 - w * (1 / 120 - w * (1 / 252 - w * (1 / 240 - w / 132))))
+
+
 def psi_rest(a):
     """``digamma(a) - log(a)``."""
 
     def large(of):
         high = of(a, 20.0)
-        w = 1 / (high * high)
-        return -1 / (2 * high) - w * (1 / 12 - w * (1 / 120 - w * (1 / 252 - w * (1 / 240 - w / 132))))
+        return -1 / (2 * high) - psi_series(high)
 
     def small(of):
         low = of(a, 1.0)
@@ -105,12 +115,7 @@ def psi_rise(a, d, start=0):
     steps = beside(_STEPS[start:], a) + _column(a)
     high = a + 10
     rise = ops.sum(_column(d) / (steps * (steps + _column(d))), -1)
-
-    def rest(x):
-        w = 1 / (x * x)
-        return w * (1 / 12 - w * (1 / 120 - w * (1 / 252 - w * (1 / 240 - w / 132))))
-
-    return rise + log1p(d / high) + d / (2 * high * (high + d)) + rest(high) - rest(high + d)
+    return rise + log1p(d / high) + d / (2 * high * (high + d)) + psi_series(high) - psi_series(high + d)
 
 
 # Gamma ----------------------------------------------------------------------------------------------------------------
@@ -353,19 +358,8 @@ def beta_rates(a, b, x, y):
         return own, _log_of(rest, place) + psi_rise(second, first) + rise
 
     def small(of):
-        """The rate by parts, over nodes on the scale 1: means of s are about 1 / m, and s matters near 0."""
-        first, second, place, rest = of(m, 0.05), of(n, 1.0), of(p, 0.01), of(q, 0.99)
-        integral = _beta_integral(first, second, place, rest)
-        near = integral.on_scale(1.0)
-        size = integral.total * integral.scale
-
-        def part(s, first, power, odds):
-            return s * power * odds * exp(-s) / (1 - odds * expm1(-s))
-
-        own = psi_rise(first, second, 1) - 1 / (first + second) - near.sum(part) / (first * size)
-        column = _column(place + 0 * first + 0 * second)
-        rise = near.sum(lambda s, *_: log1p(-column * exp(-s))) / size
-        return _log_of(place, rest) + own, psi_rise(second, first) + rise
+        shapes = of(m, 0.05), of(n, 1.0), of(p, 0.01), of(q, 0.99)
+        return _rates_of_small(*shapes, _beta_integral(*shapes))
 
     is_small = m + 0 * p < 0.1
     known = all_so(is_small)
@@ -377,3 +371,156 @@ def beta_rates(a, b, x, y):
     else:
         own, other = (small if known else usual)(lambda x, instead: x)
     return where(below, own, other), where(below, other, own)
+
+
+def _rates_of_small(first, second, place, rest, integral):
+    """The rates by parts, over nodes on the scale 1: means of s are about 1 / first, and s matters near 0."""
+    near = integral.on_scale(1.0)
+    size = integral.total * integral.scale
+
+    def part(s, first, power, odds):
+        return s * power * odds * exp(-s) / (1 - odds * expm1(-s))
+
+    own = psi_rise(first, second, 1) - 1 / (first + second) - near.sum(part) / (first * size)
+    column = _column(place + 0 * first + 0 * second)
+    rise = near.sum(lambda s, *_: log1p(-column * exp(-s))) / size
+    return _log_of(place, rest) + own, psi_rise(second, first) + rise
+
+
+# F --------------------------------------------------------------------------------------------------------------------
+
+
+def f_parts(m, n, x):
+    """``m * x / (n + m * x)`` and ``n / (n + m * x)``."""
+    ratio = x * (m / n)
+    rest = 1 / (1 + ratio)
+    return where(ratio > 1, 1 - rest, ratio * rest), rest
+
+
+@ufunc("")
+def log_f_density(m: Operand, n: Operand, x: Operand) -> Tensor:
+    """The logarithm of the density of F, of ``2 * m`` and ``2 * n`` degrees of freedom, in R's form.
+
+    At ``1 / x`` the degrees of freedom change places: the first is the smaller one.
+    """
+
+    def ordered(m, n, x):
+        def large(of):
+            k, last, place = of(m, 251.0) - 1, of(n, 250.0), of(x, 1.0)
+            whole = last + place * (k + 1)
+            p, q = place * (k + 1) / whole, last / whole
+            size = log_binomial_large(k, last, p, q, last * (place * (k + 1) - k) / whole)
+            return log(q) + log(k + 1) + size
+
+        def small(of):
+            k, last, place = of(m, 1.0), of(n, 1.0), of(x, 1.0)
+            start = log_rising(last, k) - lgamma(k) + times_log(k, k)
+            return start + times_log(k - 1, place) - scaled_log1p(last, k * place) - k * log1p(k * place / last)
+
+        size = minimum(binomial_size(m - 1, n), 1e15 - n)
+        return refined((size >= 20) & (x > 0), large, small)
+
+    def turned(of):
+        place = of(x, 1.0)
+        return ordered(of(n, 1.0), of(m, 1.0), 1 / place) - 2 * log(place)
+
+    return refined((m > n) & (x > 0), turned, lambda of: ordered(of(m, 1.0), of(n, 1.0), of(x, 1.0)))
+
+
+def _gap(m, n, x):
+    """How the relative density falls with ``n`` at the mean of ``x``: ``m * (1 - x) / (n + m * x)``, and 1 more."""
+    part, rest = f_parts(m, n, x)
+    return (1 - x) * (m / n) * rest, (1 + m / n) * rest
+
+
+def log_f_density_slope(m, n, x):
+    """The derivative of :func:`log_f_density` by ``n``, a sum of terms that all fall with its square."""
+
+    def large(of):
+        a, d = of(n, 20.0), of(m, 1.0)
+        return d / (2 * a * (a + d)) + psi_series(a) - psi_series(a + d)
+
+    def small(of):
+        a, d = of(n, 1.0), of(m, 1.0)
+        return psi_rise(a, d) - log1p(d / a)
+
+    gap, whole = _gap(m, n, x)
+    return choose(n + 0 * m >= 20, large, small) - deviance_part(1.0, whole, gap)
+
+
+@ufunc("")
+def log_t_density(df: Operand, t: Operand) -> Tensor:
+    """The logarithm of the density of Student's t."""
+    square = t * t
+    start = log_rising(df / 2, 0.5) - math.log(2 * math.pi) / 2
+    return start - scaled_log1p(df / 2, square / 2) - log1p(square / df) / 2
+
+
+derivative(
+    log_t_density,
+    df=lambda g, df, t: g * log_f_density_slope(0.5, df / 2, t * t) / 2,
+    t=lambda g, df, t: g * (-(df + 1) * t / (df + t * t)),
+)
+
+
+def f_slope(m, n, x, which: int):
+    """The derivative of F's distribution function by ``m``, or ``n``, over that by ``log(x)``, of positive arguments.
+
+    At the same ``x``: where ``n`` is large it falls with ``1 / n**2``, where those of :func:`beta_rates` and of the
+    place on the beta distribution's scale fall with ``1 / n``.
+    """
+    part, rest = f_parts(m, n, x)
+    below = x <= 1
+    m_, n_, p_, q_ = where(below, m, n), where(below, n, m), where(below, part, rest), where(below, rest, part)
+    shapes = (m, n, x) if which else (n, m, 1 / x)
+    start, (gap, _) = log_f_density_slope(*shapes), _gap(*shapes)
+    own = below if which == 0 else negated(below)  # the shape is the first one of the tail without the mode
+    is_small = m_ + 0 * p_ < 0.1
+
+    def usual(of):
+        first, second, place, other = of(m_, 1.0), of(n_, 1.0), of(p_, 0.25), of(q_, 0.75)
+        integral = _beta_integral(first, second, place, other)
+        fall = integral.mean(lambda s, *_: expm1(-s))
+        odds = place / other
+
+        def of_first(_):
+            return -integral.mean(lambda s, *_: _beyond_linear(s)) - of(gap, 0.0) * fall
+
+        def of_second(_):
+            rise = integral.mean(lambda s, first, power, odds: _log1p_rest(-odds * expm1(-s)))
+            return -rise + of(gap, 0.0) * odds * fall
+
+        return of(start, 0.0) + choose(own, of_first, of_second), integral.total * integral.scale
+
+    def small(of):
+        """Over nodes on the scale 1, as in :func:`beta_rates`."""
+        first, second, place, other = of(m_, 0.05), of(n_, 1.0), of(p_, 0.01), of(q_, 0.99)
+        integral = _beta_integral(first, second, place, other)
+        near, size, odds = integral.on_scale(1.0), integral.total * integral.scale, place / other
+        by_first, _ = _rates_of_small(first, second, place, other, integral)
+        left = near.sum(lambda s, *_: exp(-s)) / size
+        column = _column(place + 0 * first + 0 * second)
+        rise = near.sum(lambda s, *_: _log1p_rest(-column * exp(-s))) / size
+        rise = _log1p_rest(odds) - odds * place * left + rise
+        by_second = of(start, 0.0) - rise - of(gap, 0.0) * odds * (1 - left)
+        return where(own, by_first + other / (first * size), by_second), size
+
+    known = all_so(is_small)
+    if known is None:
+        pairs = zip(
+            small(lambda x, instead: where(is_small, x, instead)), usual(lambda x, instead: where(is_small, instead, x))
+        )
+        rate, size = [where(is_small, one, two) for one, two in pairs]
+    else:
+        rate, size = (small if known else usual)(lambda x, instead: x)
+    return where(below, rate, -rate) * size / q_
+
+
+def _log1p_rest(d):
+    """``d - log1p(d)``."""
+    return deviance_part(1.0, 1 + d, d)
+
+
+def _beyond_linear(s):
+    """``s + expm1(-s)``."""
+    return choose(s < 0.1, lambda of: _log1p_rest(expm1(-of(s, 0.05))), lambda of: of(s, 1.0) + expm1(-of(s, 1.0)))

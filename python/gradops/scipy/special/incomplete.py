@@ -39,7 +39,7 @@ def _gamma_inside(a, x):
     return (a > 0) & (a < math.inf) & (x > 0) & (x < math.inf)
 
 
-def _constant(valid, x):
+def constant(valid, x):
     """A derivative where a function is constant, in the dtype of ``x``; NaN where it is none."""
     return _like(where(valid, 0.0, math.nan), x)
 
@@ -57,7 +57,7 @@ def gamma_density(a, x):
         shape, place = of(a, 1.0), of(x, 0.0)
         first = _like(where(shape > 1, 0.0, math.inf), place)
         first = where(shape == 1, exp(-place), where(shape == 2, place, first))  # with their slopes
-        return where(place == 0, first, _constant((shape >= 0) & (place >= 0), place)) + 0 * of(a * 0 + x * 0, 0.0)
+        return where(place == 0, first, constant((shape >= 0) & (place >= 0), place)) + 0 * of(a * 0 + x * 0, 0.0)
 
     return usually(_gamma_inside(a, x), lambda of: exp(_tails.log_gamma_density(of(a, 1.0), of(x, 1.0))), edge)
 
@@ -84,7 +84,7 @@ def _gamma_slope(a: Operand, x: Operand):
 
         return choose(shape + 0 * place < 0.1, small, usual)
 
-    return choose(_gamma_inside(a, x), inside, lambda of: _constant((of(a, 0.0) >= 0) & (of(x, 0.0) >= 0), x))
+    return choose(_gamma_inside(a, x), inside, lambda of: constant((of(a, 0.0) >= 0) & (of(x, 0.0) >= 0), x))
 
 
 gamma_slope = in_groups(_gamma_slope, _gamma_group)
@@ -251,7 +251,7 @@ def _log_slope(a, x, log_lower, log_upper, lower: bool):
             below, difference = ops.logical_not(below), -difference
         return rate * where(below, 1.0, -exp(-where(below, 0.0, difference)))
 
-    return choose(_gamma_inside(a, x), inside, lambda of: _constant((of(a, 0.0) >= 0) & (of(x, 0.0) >= 0), x))
+    return choose(_gamma_inside(a, x), inside, lambda of: constant((of(a, 0.0) >= 0) & (of(x, 0.0) >= 0), x))
 
 
 derivative(
@@ -367,7 +367,7 @@ def _at_ends(a, b, x):
     at_end = where(power == 2, other * (other + 1) * far, at_end)  # with their slopes
     at_end = where(power == 1, other - other * (other - 1) * far, at_end)
     valid = (a >= 0) & (b >= 0) & (x >= 0) & (x <= 1)
-    return where(((x == 0) | (x == 1)) & valid, at_end, _constant(valid, x))
+    return where(((x == 0) | (x == 1)) & valid, at_end, constant(valid, x))
 
 
 beta_density = _of_beta(lambda a, b, x: exp(_tails.log_beta_density(a, b, x, 1 - x)), _at_ends)
@@ -375,7 +375,7 @@ beta_density = _of_beta(lambda a, b, x: exp(_tails.log_beta_density(a, b, x, 1 -
 
 
 def _beta_constant(a, b, x):
-    return _constant((a >= 0) & (b >= 0) & (x >= 0) & (x <= 1), x)
+    return constant((a >= 0) & (b >= 0) & (x >= 0) & (x <= 1), x)
 
 
 def _beta_slope(which: int):
@@ -675,11 +675,11 @@ for _inverse, _other, _lower in ((log_betaincinv, log_betaincc, True), (log_beta
 
 # By whether they are lower ones, and logarithms ----------------------------------------------------------------------
 
-_KINDS = (True, False), (False, False), (True, True), (False, True)
-GAMMA = dict(zip(_KINDS, (gammainc, gammaincc, log_gammainc, log_gammaincc)))
-GAMMA_INVERSE = dict(zip(_KINDS, (gammaincinv, gammainccinv, log_gammaincinv, log_gammainccinv)))
-BETA = dict(zip(_KINDS, (betainc, betaincc, log_betainc, log_betaincc)))
-BETA_INVERSE = dict(zip(_KINDS, (betaincinv, betainccinv, log_betaincinv, log_betainccinv)))
+KINDS = (True, False), (False, False), (True, True), (False, True)
+GAMMA = dict(zip(KINDS, (gammainc, gammaincc, log_gammainc, log_gammaincc)))
+GAMMA_INVERSE = dict(zip(KINDS, (gammaincinv, gammainccinv, log_gammaincinv, log_gammainccinv)))
+BETA = dict(zip(KINDS, (betainc, betaincc, log_betainc, log_betaincc)))
+BETA_INVERSE = dict(zip(KINDS, (betaincinv, betainccinv, log_betaincinv, log_betainccinv)))
 
 
 def beta_tail(a, b, x, y, lower: bool, as_log: bool):

@@ -16,7 +16,8 @@ from .._hosted import hosted
 from .._tensors import floating
 from . import _noncentral
 from ._noncentral import BETA_SUMS, CHI2, T, value
-from .probabilities import _f_parts, _probability
+from ._tails import f_parts
+from .probabilities import _probability
 
 __all__ = [
     "chndtr",
@@ -76,7 +77,8 @@ def ncfdtr(dfn: Operand, dfd: Operand, nc: Operand, f: Operand) -> Tensor:
     valid = (dfn > 0) & (dfd > 0) & (nc >= 0) & _finite(dfn, dfd, nc)
 
     def inside(dfn, dfd, nc, f):
-        m, n, part, rest = _f_parts(dfn, dfd, f)
+        m, n = dfn / 2, dfd / 2
+        part, rest = f_parts(m, n, f)
         return _noncentral.beta_tail(part, rest, m, n, nc, True, False)
 
     return _within(
@@ -115,7 +117,8 @@ def _chi2_slope(i: int, x, df, nc):
 
 
 def _f_slope(i: int, dfn, dfd, nc, f):
-    m, n, part, rest = _f_parts(dfn, dfd, f)
+    m, n = dfn / 2, dfd / 2
+    part, rest = f_parts(m, n, f)
     density = exp(value(BETA_SUMS["density"], part, rest, m, n, nc)) * part * rest
     if i == 3:
         return density / f

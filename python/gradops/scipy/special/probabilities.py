@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ... import _scipy, ops
 from ...annotations import Operand, Tensor
 from ...extend import derivative
-from .._define import composed, family, in_part, ufunc
-from .._formulas import choose, exp, log, usually, where
+from .._define import composed, family, in_groups, in_part, ufunc
+from .._formulas import exp, usually, where
 from .._tensors import floating
 from . import _tails, incomplete
 from .gammas import betaln
@@ -295,45 +297,144 @@ derivative(
 # F --------------------------------------------------------------------------------------------------------------------
 
 
-def _f_parts(dfn, dfd, x):
-    """The arguments of the beta distribution function, and the complement of the last."""
-    odds = dfn * x
-    return dfn / 2, dfd / 2, odds / (dfd + odds), dfd / (dfd + odds)
+def _of_f(inside: Callable, edge: Callable):
+    """A function of degrees of freedom and of ``x`` within their domain, and what it is elsewhere."""
+
+    def function(dfn, dfd, x, log_p=0.0):
+        dfn, dfd, x, log_p = floating(dfn, dfd, x, log_p)
+        return usually(
+            (dfn > 0) & (dfn < math.inf) & (dfd > 0) & (dfd < math.inf) & (x > 0) & (x < math.inf),
+            lambda of: inside(of(dfn, 1.0) / 2, of(dfd, 1.0) / 2, of(x, 1.0), of(log_p, 0.0)),
+            lambda of: edge(of(dfn, 1.0) / 2, of(dfd, 1.0) / 2, of(x, 0.0), of(log_p, -math.inf)),
+        )
+
+    return function
 
 
-def _of_smaller(parts, lower):
-    """The beta probability up to ``part``, or beyond, by ``rest`` = 1 - part where that is the smaller one."""
-    m, n, part, rest = parts
-    small = part < 0.5
-    turned = where(small, m, n), where(small, n, m), where(small, part, rest)
-    same = small == lower
-    return choose(same, lambda of: betainc(*_at(of, turned)), lambda of: betaincc(*_at(of, turned)))
+def _f_at_0(m, n, x, log_p):
+    """The density where there is none but at 0; infinite over a probability that is 0."""
+    part, rest = _tails.f_parts(m, n, where(x < math.inf, x, 0.0))
+    density = beta_density(m, n, part) * (m / n) * rest * rest
+    return where(x < math.inf, density, 0.0 * m)
 
 
-def _at(of, arguments):
-    return [of(x, 0.5) for x in arguments]
+def _f_constant(m, n, x, _):
+    return incomplete.constant((m >= 0) & (n >= 0) & (x >= 0), x)
 
 
-@_of_beta
+_f_density_over = _of_f(lambda m, n, x, log_p: exp(_tails.log_f_density(m, n, x) - log_p), _f_at_0)
+"""The density, over a probability of a logarithm."""
+
+
+def _f_group(dfn, dfd, x):
+    below = x <= 1
+    inside = np.isfinite(dfn + dfd + x) & (dfn > 0) & (dfd > 0) & (x > 0)
+    return np.where(inside, 1 + below + 2 * (np.where(below, dfn, dfd) < 0.2), 0)
+
+
+def _f_slope_n(dfn: Operand, dfd: Operand, x: Operand):
+    """The derivative of :func:`fdtr` by ``dfn`` over that by ``log(x)``."""
+    return _of_f(lambda m, n, x, _: _tails.f_slope(m, n, x, 0) / 2, _f_constant)(dfn, dfd, x)
+
+
+def _f_slope_d(dfn: Operand, dfd: Operand, x: Operand):
+    """The derivative of :func:`fdtr` by ``dfd`` over that by ``log(x)``."""
+    return _of_f(lambda m, n, x, _: _tails.f_slope(m, n, x, 1) / 2, _f_constant)(dfn, dfd, x)
+
+
+f_slope_n, f_slope_d = in_groups(_f_slope_n, _f_group), in_groups(_f_slope_d, _f_group)
+
+
+def _f_tail(lower: bool, as_log: bool, dfn, dfd, x):
+    dfn, dfd, x = floating(dfn, dfd, x)
+    m, n = dfn / 2, dfd / 2
+    x = where((x >= 0) & (m > 0) & (n > 0) & (m < math.inf) & (n < math.inf), x, math.nan)
+    part, rest = _tails.f_parts(m, n, x)
+    return incomplete.beta_tail(m, n, part, rest, lower, as_log)
+
+
+def _f_quantile(lower: bool, as_log: bool, dfn, dfd, p):
+    dfn, dfd, p = floating(dfn, dfd, p)
+    part, rest = incomplete.BETA_INVERSE[lower, as_log], incomplete.BETA_INVERSE[not lower, as_log]
+    return dfd / dfn * part(dfn / 2, dfd / 2, p) / rest(dfd / 2, dfn / 2, p)
+
+
+_that_of_betainc = family(gradient="That of :func:`betainc`, without cancellation.", within=ufunc(""))
+_that_of_betaincinv = family(gradient="Of the implicit function.", within=ufunc(""))
+
+
+@_that_of_betainc
 def fdtr(dfn: Operand, dfd: Operand, x: Operand) -> Tensor:
     """F distribution function of ``dfn`` and ``dfd`` degrees of freedom."""
-    dfn, dfd, x = floating(dfn, dfd, x)
-    return _of_smaller(_f_parts(dfn, dfd, ops.where(x < 0, math.nan, x)), True)
+    return _f_tail(True, False, dfn, dfd, x)
 
 
-@_of_beta
+@_that_of_betainc
 def fdtrc(dfn: Operand, dfd: Operand, x: Operand) -> Tensor:
     """Upper probability of the F distribution of ``dfn`` and ``dfd`` degrees of freedom."""
-    dfn, dfd, x = floating(dfn, dfd, x)
-    return _of_smaller(_f_parts(dfn, dfd, ops.where(x < 0, math.nan, x)), False)
+    return _f_tail(False, False, dfn, dfd, x)
 
 
-@_of_beta_inverse
+@_that_of_betainc
+def log_fdtr(dfn: Operand, dfd: Operand, x: Operand) -> Tensor:
+    """``log(fdtr(dfn, dfd, x))``, with its digits where that is 0 or 1."""
+    return _f_tail(True, True, dfn, dfd, x)
+
+
+@_that_of_betainc
+def log_fdtrc(dfn: Operand, dfd: Operand, x: Operand) -> Tensor:
+    """``log(fdtrc(dfn, dfd, x))``, with its digits where that is 0 or 1."""
+    return _f_tail(False, True, dfn, dfd, x)
+
+
+@_that_of_betaincinv
 def fdtri(dfn: Operand, dfd: Operand, p: Operand) -> Tensor:
     """Quantile of the F distribution of ``dfn`` and ``dfd`` degrees of freedom."""
-    dfn, dfd, p = floating(dfn, dfd, p)
-    part, rest = betaincinv(dfn / 2, dfd / 2, p), betainccinv(dfd / 2, dfn / 2, p)
-    return dfd / dfn * part / rest
+    return _f_quantile(True, False, dfn, dfd, p)
+
+
+@_that_of_betaincinv
+def fdtrci(dfn: Operand, dfd: Operand, p: Operand) -> Tensor:
+    """Quantile of an upper probability of the F distribution."""
+    return _f_quantile(False, False, dfn, dfd, p)
+
+
+@_that_of_betaincinv
+def log_fdtri(dfn: Operand, dfd: Operand, p: Operand) -> Tensor:
+    """The quantile of the logarithm ``p`` of a lower probability of the F distribution."""
+    return _f_quantile(True, True, dfn, dfd, p)
+
+
+@_that_of_betaincinv
+def log_fdtrci(dfn: Operand, dfd: Operand, p: Operand) -> Tensor:
+    """The quantile of the logarithm ``p`` of an upper probability of the F distribution."""
+    return _f_quantile(False, True, dfn, dfd, p)
+
+
+def _f_rules(lower: bool, as_log: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Rules of a tail and of its inverse; by degrees of freedom by way of the place."""
+
+    def density(dfn, dfd, x, y):
+        found = _f_density_over(dfn, dfd, x, y if as_log else 0.0)
+        return found if lower else -found
+
+    return {
+        "dfn": lambda g, dfn, dfd, x, y: g * density(dfn, dfd, x, y) * x * f_slope_n(dfn, dfd, x),
+        "dfd": lambda g, dfn, dfd, x, y: g * density(dfn, dfd, x, y) * x * f_slope_d(dfn, dfd, x),
+        "x": lambda g, dfn, dfd, x, y: g * density(dfn, dfd, x, y),
+    }, {
+        "dfn": lambda g, dfn, dfd, y: -g * y * f_slope_n(dfn, dfd, y),
+        "dfd": lambda g, dfn, dfd, y: -g * y * f_slope_d(dfn, dfd, y),
+        "p": lambda g, dfn, dfd, p, y: g / density(dfn, dfd, y, p),
+    }
+
+
+F = dict(zip(incomplete.KINDS, (fdtr, fdtrc, log_fdtr, log_fdtrc)))
+F_INVERSE = dict(zip(incomplete.KINDS, (fdtri, fdtrci, log_fdtri, log_fdtrci)))
+for _kind in incomplete.KINDS:
+    _rules, _of_inverse = _f_rules(*_kind)
+    derivative(F[_kind], **_rules)
+    derivative(F_INVERSE[_kind], **_of_inverse)
 
 
 def _fdtridfd(dfn, p, x):
@@ -341,7 +442,7 @@ def _fdtridfd(dfn, p, x):
     dfd = _scipy.special.fdtridfd(dfn, p, x)
 
     def better(dfd, dfn, p, x):
-        return dfd - (fdtr(dfn, dfd, x) - p) / _fdtr_slopes(dfn, dfd, x)[1]
+        return dfd - (fdtr(dfn, dfd, x) - p) / (_f_density_over(dfn, dfd, x) * x * f_slope_d(dfn, dfd, x))
 
     return in_part(dfd, (dfd > 1e-3) & (dfd < 1e6), better, dfd, dfn, p, x)
 
@@ -352,28 +453,11 @@ def fdtridfd(dfn: Operand, p: Operand, x: Operand) -> Tensor:
     ...
 
 
-def _fdtr_slopes(dfn, dfd, x):
-    """The derivatives of :func:`fdtr`."""
-    m, n, part, rest = _f_parts(dfn, dfd, x)
-    density = beta_density(m, n, part)
-    by_part = density * part * rest
-    return (
-        beta_slope_a(m, n, part) / 2 + by_part / dfn,
-        beta_slope_b(m, n, part) / 2 - by_part / dfd,
-        by_part / x,
-    )
-
-
-def _fdtridfd_rule(g, dfn, x, y, which):
-    slopes = _fdtr_slopes(dfn, y, x)
-    return g / slopes[1] if which is None else -g * slopes[which] / slopes[1]
-
-
 derivative(
     fdtridfd,
-    dfn=lambda g, dfn, x, y: _fdtridfd_rule(g, dfn, x, y, 0),
-    p=lambda g, dfn, x, y: _fdtridfd_rule(g, dfn, x, y, None),
-    x=lambda g, dfn, x, y: _fdtridfd_rule(g, dfn, x, y, 2),
+    dfn=lambda g, dfn, x, y: -g * f_slope_n(dfn, y, x) / f_slope_d(dfn, y, x),
+    p=lambda g, dfn, x, y: g / (_f_density_over(dfn, y, x) * x * f_slope_d(dfn, y, x)),
+    x=lambda g, dfn, x, y: -g / (x * f_slope_d(dfn, y, x)),
 )
 
 # Student's t ----------------------------------------------------------------------------------------------------------
@@ -407,58 +491,30 @@ def stdtr(df: Operand, t: Operand) -> Tensor:
     ...
 
 
-def _log_t_density(df, t):
-    return -betaln(df / 2, 0.5) - ops.log(df) / 2 - (df + 1) / 2 * ops.log1p(ops.square(t) / df)
-
-
 def t_density(df, t):
     """The derivative of :func:`stdtr` by ``t``."""
-    return exp(_log_t_density(*floating(df, t)))
+    return exp(_tails.log_t_density(*floating(df, t)))
 
 
-def t_slope(df, t, over_density: bool = False):
-    """The derivative of :func:`stdtr` by ``df``; over that by ``t``, as far in the tails both are too small for
-    numbers."""
+def t_slope_over(df, t):
+    """The derivative of :func:`stdtr` by ``df`` over that by ``t``: that of F, whose place is ``t**2``."""
     df, t = floating(df, t)
-    square = ops.square(t)
-    return usually(
-        (df > 1e5) & (square * square < df / 1000) & (df < math.inf),
-        lambda of: _slope_of_many(of(df, 1e6), of(t, 1.0), over_density),
-        lambda of: _slope_of_some(of(df, 1.0), of(t, 1.0), over_density),
-    )
+    square = t * t
+    inside = (df > 0) & (df < math.inf) & (square > 0) & (square < math.inf)
+
+    def at_0(of):
+        """0, with a derivative."""
+        half, place = of(df, 1.0) / 2, of(t, 0.0)
+        known = (half > 0) & (half < math.inf)
+        rate = _tails.log_f_density_slope(0.5, where(known, half, 1.0), 0.0 * half) / 2
+        return where(known, where(place * place == 0, place, 0.0) * rate, 0.0)
+
+    return usually(inside, lambda of: f_slope_d(1.0, of(df, 1.0), of(square, 1.0)) * of(t, 1.0) / 2, at_0)
 
 
-def _slope_of_many(df, t, over_density: bool):
-    """By Fisher's series (1925) about the normal distribution, whose terms fall with ``t**4 / df``."""
-    w = ops.square(t)
-    third = ((((w - 11) * w + 14) * w + 6) * w - 3) * w - 15
-    total = (w + 1) / 4 + (((3 * w - 7) * w - 5) * w - 3) / (48 * df) + third / (128 * df * df)
-    log_density = -w / 2 - math.log(2 * math.pi) / 2
-    return t / df * total / df * exp(log_density - (_log_t_density(df, t) if over_density else 0.0))
-
-
-def _slope_of_some(df, t, over_density: bool):
-    positive, zero = (df > 0) & (df < math.inf), where(t == 0, t, 0.0)
-    inside = positive & (t != 0) & (ops.abs(t) < math.inf)
-    df, t = where(positive, df, 1.0), where(inside, t, 1.0)
-    square = ops.square(t)
-    half, part, rest = df / 2, square / (df + square), df / (df + square)
-    far = square > 1
-    # of the tail, and of the middle, which is an odd function: as each is small where the other is 1/2
-    first, second = where(far, half, 0.5), where(far, 0.5, half)
-    place, other = where(far, rest, part), where(far, part, rest)
-    own, beside = _tails.beta_rates(first, second, place, other)
-    below = _tails.beta_is_below(first, second, place, other)
-    size = _of_smaller((first, second, place, other), below)
-    unit = _log_t_density(df, t) if over_density else 0.0
-    size = exp(log(size) - unit) if over_density else size
-    by_shape = where(below, size, -size) * where(far, own, beside) / 2
-    by_place = exp(_tails.log_beta_density(first, second, place, other) - unit) * part * rest / df
-    slope = (by_shape + where(far, by_place, -by_place)) / 2
-    at_0 = (
-        zero * (1.0 if over_density else t_density(df, 0.0 * df)) * (_tails.psi_rise(half, 0.5) - 1 / df) / 2
-    )  # 0, with a derivative
-    return where(inside, where(far, -ops.sign(t), ops.sign(t)) * slope, where(positive, at_0, 0.0))
+def t_slope(df, t):
+    """The derivative of :func:`stdtr` by ``df``."""
+    return t_density(df, t) * t_slope_over(df, t)
 
 
 derivative(stdtr, df=lambda g, df, t: g * t_slope(df, t), t=lambda g, df, t: g * t_density(df, t))
@@ -549,7 +605,7 @@ def _over_t_density(y, df, t):
 
 derivative(
     stdtrit,
-    df=lambda g, df, y: -g * t_slope(df, y, over_density=True),
+    df=lambda g, df, y: -g * t_slope_over(df, y),
     p=lambda g, df, y: _over_t_density(g, df, y),
 )
 
@@ -562,7 +618,7 @@ def log_stdtrit(df: Operand, p: Operand) -> Tensor:
 
 derivative(
     log_stdtrit,
-    df=lambda g, df, y: -g * t_slope(df, y, over_density=True),
+    df=lambda g, df, y: -g * t_slope_over(df, y),
     p=lambda g, df, p, y: g * exp(p) / t_density(df, y),
 )
 derivative(

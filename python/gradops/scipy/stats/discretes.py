@@ -7,7 +7,10 @@ import math
 import numpy as np
 
 from ... import ops
+from ...annotations import Operand, Tensor
+from ...extend import derivative
 from .. import special
+from .._define import ufunc
 from .._formulas import (
     absolute,
     by_smaller,
@@ -31,7 +34,7 @@ from .._formulas import (
     where,
 )
 from .._hosted import hosted, in_chunks, rule, with_derivatives
-from ..special._tails import log_poisson
+from ..special._tails import log_poisson, psi_rise
 from ..special.incomplete import BETA, GAMMA
 from ._arguments import both
 from ._discrete import Discrete, floor, is_whole
@@ -103,6 +106,13 @@ class _Bernoulli(Discrete):
         if as_log:
             return times_log1m(1 - k, p) if lower else times_log(1 - k, p)
         return (1 - p if lower else p) + 0 * k
+
+    def _quantile(self, q, lower, log, *shapes):
+        if log:
+            return super()._quantile(q, lower, log, *shapes)
+        (p,) = shapes
+        none = (q <= 1 - p) & (q < 1) if lower else (q >= p) & (q > 0)
+        return where(q == (0.0 if lower else 1.0), -1.0, where(none, 0.0, 1.0)) + 0 * (q + p)
 
     def _stats(self, p):
         return binom._stats(1, p)
@@ -209,11 +219,8 @@ class _Geom(Discrete):
 
 def _log_binomial(k, m, p, q):
     """:func:`log_binomial` by the smaller one of both probabilities."""
-    return choose(
-        p <= q,
-        lambda of: log_binomial(of(k, 1.0), of(m, 1.0), of(p, 0.5), of(q, 0.5)),
-        lambda of: log_binomial(of(m, 1.0), of(k, 1.0), of(q, 0.5), of(p, 0.5)),
-    )
+    low = p <= q
+    return log_binomial(where(low, k, m), where(low, m, k), where(low, p, q), where(low, q, p))
 
 
 def _rise(order, k, n, a, b):
@@ -295,12 +302,22 @@ class _Hypergeom(Discrete):
         )
 
 
-def _log_betabinom(k, n, a, b):
+@ufunc("")
+def _log_betabinom(k: Operand, n: Operand, a: Operand, b: Operand) -> Tensor:
     """The logarithm by a quotient of negative binomial probabilities, near the modes of all three."""
     m, both_ = n - k, a + b
     p, q = n / (both_ + n), both_ / (both_ + n)
     counts = _log_binomial(k, a, p, q) + _log_binomial(m, b, p, q) - _log_binomial(n, both_, p, q)
     return counts - log1p(k / a) - log1p(m / b) + log1p(n / both_)
+
+
+derivative(
+    _log_betabinom,
+    k=lambda g: ops.zeros_like(g),
+    n=lambda g: ops.zeros_like(g),
+    a=lambda g, k, n, a, b: g * (psi_rise(a, k) - psi_rise(a + b, n)),
+    b=lambda g, k, n, a, b: g * (psi_rise(b, n - k) - psi_rise(a + b, n)),
+)
 
 
 class _Betabinom(Discrete):

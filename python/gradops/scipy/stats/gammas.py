@@ -7,7 +7,6 @@ import math
 from ... import ops
 from .. import special
 from .._formulas import (
-    binomial_size,
     choose,
     digamma,
     exp,
@@ -15,21 +14,17 @@ from .._formulas import (
     log,
     log1p,
     log_beta,
-    log_binomial_large,
-    log_rising,
-    minimum,
     power,
-    refined,
-    scaled_log1p,
     sqrt,
     stirling,
     times_log,
     times_log1m,
+    usually,
     where,
 )
-from ..special import probabilities
-from ..special._tails import log_beta_density, log_gamma_density, psi_rest, psi_rise
-from ..special.incomplete import BETA, BETA_INVERSE, GAMMA, GAMMA_INVERSE, beta_tail
+from ..special._tails import log_beta_density, log_f_density, log_gamma_density, log_t_density, psi_rest, psi_rise
+from ..special.incomplete import BETA, BETA_INVERSE, GAMMA, GAMMA_INVERSE
+from ..special.probabilities import F_INVERSE, F, log_stdtrit
 from ._family import POSITIVE, Continuous
 from ._tails import LOG_2
 from .hazards import finite
@@ -204,7 +199,7 @@ class _Beta(Continuous):
             x = of(z, 0.5)
             return log_beta_density(of(a, 1.0), of(b, 1.0), x, 1 - x)
 
-        return choose((z > 0) & (z < 1), inside, edge)
+        return usually((z > 0) & (z < 1), inside, edge)
 
     inside = (0.5, 1.0, 1.0)
 
@@ -239,20 +234,12 @@ class _T(Continuous):
     """Student's t distribution of ``df`` degrees of freedom, the normal one where these are infinite."""
 
     def _logpdf(self, z, df):
-        square = z * z
-        return log_rising(df / 2, 0.5) - LOG_ROOT - scaled_log1p(df / 2, square / 2) - log1p(square / df) / 2
+        return log_t_density(df, z)
 
     def _tail(self, z, lower, as_log, df):
         q = z if lower else -z
-        return self._log_tail(q, df) if as_log else special.stdtr(df, q)
-
-    @staticmethod
-    def _log_tail(q, df):
-        def lower(of):
-            place, shape = of(q, -2.0), of(df, 1.0)
-            ratio = place * place / shape
-            rest = 1 / (1 + ratio)
-            return beta_tail(shape / 2, 0.5, rest, where(ratio > 1, 1 - rest, ratio * rest), True, True) - LOG_2
+        if not as_log:
+            return special.stdtr(df, q)
 
         def other(of):
             return choose(
@@ -261,10 +248,10 @@ class _T(Continuous):
                 lambda inner: log(special.stdtr(of(df, 1.0), inner(of(q, 0.0), 0.0))),
             )
 
-        return choose(q < -1, lower, other)
+        return choose(q < -1, lambda of: F[False, True](1.0, of(df, 1.0), of(q, -2.0) ** 2) - LOG_2, other)
 
     def _quantile(self, p, lower, as_log, df):
-        z = probabilities.log_stdtrit(df, p) if as_log else special.stdtrit(df, p)
+        z = log_stdtrit(df, p) if as_log else special.stdtrit(df, p)
         return z if lower else -z
 
     def _stats(self, df):
@@ -296,13 +283,7 @@ class _F(Continuous):
         return 1.0
 
     def _logpdf(self, z, dfn, dfd):
-        """The log density; at 1 / z the degrees of freedom change places: the first is the smaller one."""
-
-        def turned(of):
-            place = of(z, 1.0)
-            return _log_f(1 / place, of(dfd, 1.0), of(dfn, 1.0)) - 2 * log(place)
-
-        return refined((dfn > dfd) & (z > 0), turned, lambda of: _log_f(of(z, 1.0), of(dfn, 1.0), of(dfd, 1.0)))
+        return log_f_density(dfn / 2, dfd / 2, z)
 
     inside = (1.0, 2.0, 2.0)
 
@@ -317,19 +298,11 @@ class _F(Continuous):
     def _steep(self, dfn, dfd):
         return dfn < 2, True
 
-    @staticmethod
-    def _parts(z, dfn, dfd):
-        ratio = z * (dfn / dfd)
-        rest = 1 / (1 + ratio)
-        return where(ratio > 1, 1 - rest, ratio * rest), rest
-
     def _tail(self, z, lower, log, dfn, dfd):
-        part, rest = self._parts(z, dfn, dfd)
-        return beta_tail(dfn / 2, dfd / 2, part, rest, lower, log)
+        return F[lower, log](dfn, dfd, z)
 
     def _quantile(self, p, lower, log, dfn, dfd):
-        part, rest = BETA_INVERSE[lower, log], BETA_INVERSE[not lower, log]
-        return dfd / dfn * part(dfn / 2, dfd / 2, p) / rest(dfd / 2, dfn / 2, p)
+        return F_INVERSE[lower, log](dfn, dfd, p)
 
     def _stats(self, dfn, dfd):
         def var(m, n):
@@ -354,25 +327,6 @@ class _F(Continuous):
     def _entropy(self, dfn, dfd):
         a, b = dfn / 2, dfd / 2
         return log(dfd / dfn) + log_beta(a, b) + (a - 1) * psi_rise(a, b) + (b + 1) * psi_rise(b, a)
-
-
-def _log_f(x, df1, df2):
-    """R's form, of ``df1`` at most ``df2`` or ``x`` 0."""
-    a, b = df1 / 2, df2 / 2
-
-    def large(of):
-        k, m, place = of(a, 251.0) - 1, of(b, 250.0), of(x, 1.0)
-        whole = m + place * (k + 1)
-        p, q = place * (k + 1) / whole, m / whole
-        return log(q) + log(k + 1) + log_binomial_large(k, m, p, q, m * (place * (k + 1) - k) / whole)
-
-    def small(of):
-        k, m, place = of(a, 1.0), of(b, 1.0), of(x, 1.0)
-        start = log_rising(m, k) - lgamma(k) + times_log(k, k)
-        return start + times_log(k - 1, place) - scaled_log1p(m, k * place) - k * log1p(k * place / m)
-
-    size = minimum(binomial_size(a - 1, b), 1e15 - b)
-    return refined((size >= 20) & (x > 0), large, small)
 
 
 gamma = _Gamma("gamma", "a")

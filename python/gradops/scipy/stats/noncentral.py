@@ -10,6 +10,7 @@ from ... import _scipy
 from .._formulas import choose, exp, log, log1p, log_rising, sqrt, times_log1m, where
 from .._tensors import floating
 from ..special import _noncentral
+from ..special._tails import f_parts
 from ._arguments import both
 from ._family import INFINITE, POSITIVE, Continuous
 from ._quadrature import quantile_of
@@ -115,7 +116,7 @@ class _Ncf(_Noncentral):
 
         def inside(of):
             place, m, n = of(z, 1.0), of(dfn, 1.0), of(dfd, 1.0)
-            part, rest = f._parts(place, m, n)
+            part, rest = f_parts(m / 2, n / 2, place)
             return _log_beta(part, rest, m / 2, n / 2, of(nc, 0.0)) + log(part) + log(rest) - log(place)
 
         def edge(of):
@@ -127,7 +128,7 @@ class _Ncf(_Noncentral):
     @staticmethod
     def _excess(z, dfn, dfd, nc):
         """The logarithm of the density over that of F, about 0."""
-        a, b, t = (dfn + dfd) / 2, dfn / 2, f._parts(z, dfn, dfd)[0] * nc / 2
+        a, b, t = (dfn + dfd) / 2, dfn / 2, f_parts(dfn / 2, dfd / 2, z)[0] * nc / 2
         return a / b * t * (1 + t / 2 * ((a + 1) / (b + 1) - a / b)) - nc / 2
 
     inside = (1.0, 2.0, 2.0, 0.0)
@@ -139,7 +140,7 @@ class _Ncf(_Noncentral):
         return f._by_powers(z, dfn, dfd) * exp(self._excess(z, dfn, dfd, nc))
 
     def _tail(self, z, lower, log, dfn, dfd, nc):
-        part, rest = f._parts(z, dfn, dfd)
+        part, rest = f_parts(dfn / 2, dfd / 2, z)
         return _noncentral.beta_tail(part, rest, dfn / 2, dfd / 2, nc, lower, log)
 
     def _stats(self, dfn, dfd, nc):
