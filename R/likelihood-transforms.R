@@ -44,7 +44,7 @@ NULL
 
 new_transform <- function(kind, lower = NULL, upper = NULL) {
   of <- function(which) {
-    function(x) call_core("interop.r.transform", kind, lower, upper, which, operand(x))
+    function(x) call_core("interop.r.likelihoods.transform", kind, lower, upper, which, operand(x))
   }
   structure(
     list(forward = of("forward"), inverse = of("inverse"), log_jacobian = of("log_jacobian")),
@@ -128,7 +128,7 @@ free_pieces <- function(pieces, tops, names, transforms, random, call) {
     spec <- attr(transform, "spec")
     x <- if (grepl("cholesky", spec[[1L]])) piece else as.double(piece)
     x <- if (is.null(dim(x))) array(x) else x
-    values <- as.vector(py_to_r(call_core("interop.r.free_start", spec[[1L]], spec[[2L]], spec[[3L]], top, x)))
+    values <- as.vector(py_to_r(call_core("interop.r.likelihoods.free_start", spec[[1L]], spec[[2L]], spec[[3L]], top, x)))
     number <- if (length(values) > 1L) seq_along(values) else ""
     list(
       values = values, names = paste0(top, number, " (free)", recycle0 = TRUE),

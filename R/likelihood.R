@@ -197,7 +197,7 @@ likelihood_of <- function(
   vector <- of_parameters(f, parameters$layout, parameters$is_list, data)
   run <- compiled_calls(vector, function(f, here, compiled) {
     call_core(
-      "interop.r.likelihood", callback(differentiated(f, here), owner = here), parameters$values,
+      "interop.r.likelihoods.likelihood", callback(differentiated(f, here), owner = here), parameters$values,
       as.list(parameters$names), as.double(kinds), as.double(parameters$labels), parameters$parts, integrate
     )
   })

@@ -14,7 +14,7 @@ from gradops import functional, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, ShapeError
 from gradops.jit.native.machine import machine
 from gradops.scipy import sparse
-from gradops.scipy.sparse import _columns, _ops
+from gradops.scipy.sparse import _columns, _factor, _ops
 
 RNG = np.random.default_rng(38)
 ROWS, COLUMNS = np.array([2, 0, 1, 3, 1, 2, 0, 3, 2]), np.array([0, 0, 1, 3, 3, 2, 2, 0, 3])
@@ -129,6 +129,34 @@ DEFINITE = {
     "second": chain(300) @ chain(300),
     "tree": tree(500),
 }
+
+
+def filled(A) -> tuple[np.ndarray, list[set[int]] | None, np.ndarray]:
+    """An order of elimination, what it says each row reaches then, and what is found by eliminating a dense matrix."""
+    order, _, reached = _factor.ordered(A.pattern)
+    there = dense_of(A) != 0
+    there = there[np.ix_(np.argsort(order), np.argsort(order))]
+    for k in range(len(there)):
+        below = k + 1 + np.flatnonzero(there[k + 1 :, k])
+        there[np.ix_(below, below)] = True
+    return order, reached, np.tril(there, -1)
+
+
+@pytest.mark.parametrize("name", DEFINITE)
+def test_orders_of_elimination(name, monkeypatch):
+    A = sparse.csc_array(DEFINITE[name])
+    order, reached, below = filled(A)
+    np.testing.assert_array_equal(np.sort(order), np.arange(len(order)))
+    assert [sorted(order[list(rows)]) for rows in reached] == [np.flatnonzero(column).tolist() for column in below.T]
+    monkeypatch.setattr(_factor, "MANY", 0)
+    of_superlu, nothing, less = filled(A)
+    np.testing.assert_array_equal(np.sort(of_superlu), np.arange(len(order)))
+    assert nothing is None or name != "lattice"
+    assert below.sum() <= 1.2 * less.sum()
+    A.pattern.__dict__.pop("symbolic", None)
+    A.pattern.last = None
+    np.testing.assert_allclose(sparse.linalg.logdet(A), np.linalg.slogdet(dense_of(A))[1], 1e-12)
+    A.pattern.__dict__.pop("symbolic", None)
 
 
 @pytest.mark.parametrize("native", [True, False])

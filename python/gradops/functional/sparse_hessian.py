@@ -169,6 +169,8 @@ class SparseHessian:
         if not self.count:
             return ops.reshape(xs[0], (-1,))
         seeds = self._seeds(xs)
+        if not recorded:
+            seeds = [_like(seed, x) for seed, x in zip(seeds, xs)]
         if self.count > AT_ONCE and recorded:
             products = ops.transpose(ops.map(lambda row: push(*row), tuple(seeds)))
         elif self.count > AT_ONCE:
@@ -177,12 +179,12 @@ class SparseHessian:
             products = ops.stack([push(*(x[k] for x in seeds)) for k in range(self.count)], 1)
         return ops.take(ops.reshape(products, (-1,)), self._places, 0)
 
-    def _seeds(self, xs) -> list:
+    def _seeds(self, xs) -> list[np.ndarray]:
         """For each colour the sum of its unit vectors, in the form of the arguments, one upon the other."""
         shapes = [tuple(np.shape(data_of(x))) for x in xs]
         cuts = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
         parts = np.split(self.colors == np.arange(self.count)[:, None], cuts, 1)
-        return [_like(part.reshape(self.count, *shape), x) for part, shape, x in zip(parts, shapes, xs)]
+        return [part.reshape(self.count, *shape).astype(float) for part, shape in zip(parts, shapes)]
 
     def __call__(self, *inputs):
         """The Hessian as a SciPy CSC matrix of NumPy's numbers; see :meth:`values` for its derivatives."""
@@ -203,4 +205,4 @@ class SparseHessian:
 
 def _like(seeds: np.ndarray, x):
     data = data_of(x)
-    return (backends.of(data) or backends.of(seeds)).convert(seeds.astype(float), like=data)
+    return (backends.of(data) or backends.of(seeds)).convert(seeds, like=data)

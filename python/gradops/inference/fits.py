@@ -21,6 +21,8 @@ from .random_effects import Laplace
 from .samples import Draws
 
 POLISHING = 10
+NEAR = 4e-10
+"""The square of a step in standard errors that changes these by less than 1e-5 of theirs."""
 SINGULAR = {True: 1e-5, False: 1e-9}
 """The eigenvalue of a scaled Hessian below which a direction is not identified: by differences, and exact."""
 
@@ -148,12 +150,8 @@ def minimum(
 
 
 def polished(model: Any, theta: np.ndarray, lower, upper) -> tuple[np.ndarray, np.ndarray]:
-    """Newton's steps from near a minimum, as long as they bring the gradient down; and the Hessian.
-
-    Where the Hessian is by differences of the gradient, the steps take a rough one.
-    """
-    gradient = model.value_and_grad(theta)[1]
-    hessian = model.rough_hessian(theta, gradient) if model.by_differences else model.hessian(theta)
+    """Newton's steps from near a minimum, as long as they bring the gradient down; and the Hessian."""
+    gradient, hessian = model.value_and_grad(theta)[1], model.hessian(theta)
     least = 1e-14 if model.by_differences else 1e-22
     for _ in range(POLISHING):
         inside = free(theta, gradient, lower, upper)
@@ -165,11 +163,9 @@ def polished(model: Any, theta: np.ndarray, lower, upper) -> tuple[np.ndarray, n
         if not newton(hessian, new, inside)[1] < size:
             break
         theta, gradient = moved, new
-        if not model.by_differences:
+        if size > NEAR or not model.by_differences:
             hessian = model.hessian(theta)
-        elif size > 1e-4:
-            hessian = model.rough_hessian(theta, gradient)
-    return theta, model.hessian(theta) if model.by_differences else hessian
+    return theta, hessian
 
 
 def free(theta: np.ndarray, gradient: np.ndarray, lower, upper) -> np.ndarray:
@@ -211,13 +207,7 @@ class Held:
         return value, np.delete(gradient, self.k)
 
     def hessian(self, others):
-        return self._without(self.model.hessian(self._whole(others)))
-
-    def rough_hessian(self, others, gradient):
-        return self._without(self.model.rough_hessian(self._whole(others), np.insert(gradient, self.k, 0.0)))
-
-    def _without(self, hessian: np.ndarray) -> np.ndarray:
-        return np.delete(np.delete(hessian, self.k, 0), self.k, 1)
+        return np.delete(np.delete(self.model.hessian(self._whole(others)), self.k, 0), self.k, 1)
 
 
 class Printed(str):

@@ -344,12 +344,6 @@ class Laplace(Likelihood):
         """The second derivatives, by central differences of the exact gradient."""
         return self._hessian_by_differences(self._vector(theta))
 
-    def rough_hessian(self, theta, gradient: np.ndarray) -> np.ndarray:
-        """The second derivatives to a few digits, by differences from the gradient that is known."""
-        steps = 1e-5 * np.maximum(np.abs(theta), 1.0)
-        found = [(self.value_and_grad(_moved(theta, k, h))[1] - gradient) / h for k, h in enumerate(steps)]
-        return (np.array(found) + np.array(found).T) / 2
-
     # What is found at an estimate -------------------------------------------------------------------------------------
 
     def mode(self, theta) -> np.ndarray:
@@ -463,12 +457,6 @@ def _solved(factor: Factor, seen: list[tuple], gradient: np.ndarray) -> np.ndarr
     for (step, change, product), part in zip(seen, reversed(parts)):
         found = found + (part - float(change @ found) / product) * step
     return found
-
-
-def _moved(theta: np.ndarray, k: int, by: float) -> np.ndarray:
-    moved = theta.copy()
-    moved[k] += by
-    return moved
 
 
 Likelihood.with_effects = Laplace

@@ -8,7 +8,6 @@ import numpy as np
 
 from .. import _scipy, ops
 from ..scipy._tensors import beside
-from ..scipy.stats._family import Distribution
 from .marks import Observed, Places, Replaced, check_marked, marked_by, refused
 from .parameters import Layout
 
@@ -47,7 +46,7 @@ class _Drawing(Places):
         self.densities += 1
         seed = int(self.seeds.generate_state(self.densities)[-1])
         shape = x.places.shape
-        vectors = not isinstance(family, Distribution)
+        vectors = not hasattr(family, "logsf")
         new = family.rvs(*args, size=(shape[:-1] or 1) if vectors else shape, random_state=seed)
         numbers = np.array(ops.convert_to_numpy(new), float).reshape(-1)
         numbers[np.isnan(np.asarray(ops.convert_to_numpy(x.value), float)).reshape(-1)] = np.nan
@@ -91,8 +90,7 @@ class _Weighing(Places):
         places = x.places.reshape(-1)
         counts = hasattr(family, "logpmf")
         density = (family.logpmf if counts else family.logpdf)(x.value, *args)
-        univariate = isinstance(family, Distribution)
-        if not univariate:
+        if not hasattr(family, "logsf"):
             raise refused(self.names[places[0]], f"has no `cdf` residuals of `{family.name}`: ask for `gaussian` ones")
         self.seen.update(dict.fromkeys(places.tolist(), counts))
         if self.weights is None:

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import gc
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, overload
 
@@ -24,6 +25,7 @@ from .control import Recorder
 from .dependencies import Captured, lost_gradient
 from .guards import Branching, Guarded, Guards, OfLibrary
 from .program import Program
+from .scalar_blocks import count
 
 _NUMBERS = (bool, int, float, complex)
 MOST = 256
@@ -425,6 +427,10 @@ def _trace(f: Callable, tensors: list, analyse: Callable | None, split: bool, ad
     return run
 
 
+FIRST, SHORT = 3, 2_000
+"""The calls of a part before it is compiled, and the steps of a program that is not compiled at once."""
+
+
 class _Parts:
     """A program for each item of a function's results, of functions of a list of arrays.
 
@@ -437,26 +443,40 @@ class _Parts:
     def __init__(self, program: Program, outputs: list, form: _tree.Structure, takes: str):
         self._program: Program | None = program
         self._made: dict[int, Any] = {}
+        self._in_turn: dict[int, Any] = {}
+        self._calls: Counter[int] = Counter()
         self._takes, self._parts, start = takes, [], 0
         for part in form.parts if outputs else ():
             self._parts.append((part, outputs[start : start + part.leaves]))
             start += part.leaves
 
     def part(self, k: int) -> Callable:
-        """The function of an item, made when it is first asked for; the program is held until all are."""
+        """The function of an item, of which the first calls take its steps in turn: many are not called more often.
+
+        It is compiled for the next; the program is held until all are.
+        """
         found = self._made.get(k)
-        if found is None:
-            form, outputs = self._parts[k]
-            with _uncollected():
-                function = emission.function(self._program, outputs)  # type: ignore[arg-type]
-            found = self._made[k] = functools.partial(_unflattened, form, function)
-            if len(self._made) == len(self._parts):
-                self._program.forget()  # type: ignore[union-attr]
-                self._program = None
+        if found is not None:
+            return found
+        form, outputs = self._parts[k]
+        self._calls[k] += 1
+        if self._calls[k] == 1 and count(self._program.steps) <= SHORT:  # type: ignore[union-attr]
+            self._in_turn[k] = functools.partial(_unflattened, form, emission.in_turn(self._program, outputs))  # type: ignore[arg-type]
+        if k in self._in_turn and self._calls[k] <= FIRST:
+            return self._in_turn[k]
+        with _uncollected():
+            function = emission.function(self._program, outputs)  # type: ignore[arg-type]
+        self._in_turn.pop(k, None)
+        found = self._made[k] = functools.partial(_unflattened, form, function)
+        if len(self._made) == len(self._parts):
+            self._program.forget()  # type: ignore[union-attr]
+            self._program = None
         return found
 
     def explained(self) -> str:
-        return "\n".join(f"({self._takes}), part {k}: {self._made[k].args[1].native}" for k in sorted(self._made))
+        found = dict.fromkeys(self._in_turn, "not compiled yet")
+        found.update((k, made.args[1].native) for k, made in self._made.items())
+        return "\n".join(f"({self._takes}), part {k}: {found[k]}" for k in sorted(found))
 
 
 def _unflattened(form: _tree.Structure, function: Callable, values: list):

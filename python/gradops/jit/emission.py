@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import numpy as np
 
 from .. import _functions
+from .._tree import map_items
 from ..backends.numpy import shaping
 from ..backends.numpy.base import owned
 from . import native
@@ -40,6 +41,31 @@ def function(program: Program, outputs: list, holds: Place | None = None) -> Any
     made: Any = _functions.function(source, "program", f"program {next(_numbers)}", scope)
     made.source, made.steps, made.native = source, count(needed), explained
     return made
+
+
+def in_turn(program: Program, outputs: list) -> Callable[..., list]:
+    """The same function as one that calls each step's kernel: slower, but made in a tenth of the time."""
+    wanted = {o.index for o in outputs if isinstance(o, Place)}
+    steps = expanded(needed_steps(program, wanted))
+    last = last_uses(steps)
+    done = [[p for p in step.uses if last[p] == i and p not in wanted] for i, step in enumerate(steps)]
+    constants, inputs = program.constants, list(program.inputs)
+
+    def function(*arrays):
+        values = dict(zip(inputs, arrays))
+
+        def value(x):
+            return x if x.__class__ is not Place else values[x.index] if x.index in values else constants[x.index]
+
+        for step, rest in zip(steps, done):
+            result = step.function(*map_items(value, step.arguments))
+            values.update(zip(step.places, result if step.several else [result]))
+            for place in rest:
+                values.pop(place, None)  # as `del` in source
+        taken = {id(x) for x in (*arrays, *constants.values(), *outputs) if isinstance(x, np.ndarray)}
+        return owned([value(o) for o in outputs], taken)
+
+    return function
 
 
 # Liveness.

@@ -58,7 +58,6 @@ from .functional import compiled, curvature, derivative, gradient, objective, on
 from .functions import as_numpy, as_r, call_in_thread, check_extended_op, extended_op, r_function
 from .jit import direct, pair
 from .lazy import assembled, floats_of_scalars, lasts, part, scalar_names, scalars, takes_scalars, write_scalars
-from .likelihoods import free_start, likelihood, transform
 from .objects import (
     backward_each,
     corner,

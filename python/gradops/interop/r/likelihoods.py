@@ -11,7 +11,7 @@ import numpy as np
 from ... import config, functional, ops
 from ...backends._shared import NOT_POSITIVE_DEFINITE
 from ...inference import transforms
-from ...inference.fits import Fit, free, polished
+from ...inference.fits import Fit, polished
 from ...inference.likelihood import Likelihood
 from ...inference.parameters import Layout, free_numbers, in_double
 from ...inference.quadrature import domain
@@ -131,7 +131,7 @@ def _finished(model: Any, theta, more):
         "covariance": fit.cov_params(),
         "parameters": np.array(fit.params),
         "errors": np.array(fit.bse),
-        "free": free(theta, model.value_and_grad(theta)[1], lower, upper).astype(float),
+        "free": fit._free.astype(float),
         "problems": fit.problems,
     }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,55 +20,76 @@ LONG, MOST = 100, 20_000_000
 
 def symbolic_of(pattern: Pattern) -> Columns | Symbolic:
     """The columns of a symmetric pattern's factor; its fronts without native code, or where columns are long."""
-    order, in_rounds = ordered(pattern)
-    return _columns_of(pattern, order, in_rounds) or Symbolic(pattern, order, in_rounds)
-
-
-def _columns_of(pattern: Pattern, order: np.ndarray, in_rounds: bool) -> Columns | None:
+    order, in_rounds, reached = ordered(pattern)
     native = machine()
-    if native is None:
+    if native is not None:
+        found = _filled(pattern, order) if reached is None else _numbered(reached, order)
+        if found is not None:
+            return Columns(pattern, order, in_rounds, *found, native)
+    return Symbolic(pattern, order, in_rounds)
+
+
+def _numbered(reached: Sequence[Collection[int]], order: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """The columns and rows of a factor's elements below its diagonal, of the rows that each column reaches.
+
+    None where there are too many, or columns are long.
+    """
+    sizes = np.fromiter(map(len, reached), np.int64, len(reached))
+    products = int(sizes @ sizes)
+    if products > MOST or products > LONG * sizes.sum():
         return None
+    rows = np.fromiter(itertools.chain.from_iterable(reached), np.int64, int(sizes.sum()))
+    return np.repeat(np.arange(len(reached)), sizes), order[rows]
+
+
+def _filled(pattern: Pattern, order: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """The same, of a pattern and the order of its rows."""
     rows, columns = order[pattern.rows], order[pattern.columns]
     lower = rows > columns
     rows, columns = rows[lower], columns[lower]
     below = rows[np.argsort(columns, kind="stable")].tolist()
     starts = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=len(order)))]).tolist()
-    waiting: dict[int, list[list[int]]] = {}  # by the first row, which is the parent's column in the elimination tree
+    waiting: dict[int, list[set[int]]] = {}  # by the first row, which is the parent's column in the elimination tree
     found: list[list[int]] = []
     products = 0
     for column in range(len(order)):
         reached = set(below[starts[column] : starts[column + 1]]).union(*waiting.pop(column, []))
         reached.discard(column)
-        found.append(sorted(reached))
+        found.append(list(reached))
         products += len(reached) ** 2
         if products > MOST:
             return None
         if reached:
-            waiting.setdefault(found[-1][0], []).append(found[-1])
-    return None if products > LONG * sum(map(len, found)) else Columns(pattern, order, in_rounds, found, native)
+            waiting.setdefault(min(reached), []).append(reached)
+    return _numbered(found, np.arange(len(order)))
 
 
 class Columns:
     """The columns of a symmetric pattern's factor, and the order in which they are eliminated.
+
+    Args:
+        columns, rows: of the factor's elements below the diagonal, in any order.
 
     Attributes:
         starts, rows: of the factor's elements; each column begins with its diagonal.
         places: of each element of the pattern among those of the factor.
     """
 
-    def __init__(self, pattern: Pattern, order: np.ndarray, in_rounds: bool, reached: list[list[int]], native: Any):
+    def __init__(
+        self, pattern: Pattern, order: np.ndarray, in_rounds: bool, columns: np.ndarray, rows: np.ndarray, native: Any
+    ):
         self.order, self.size = order, pattern.shape[0]
         self._of_fronts = pattern, order, in_rounds
-        sizes = np.fromiter(map(len, reached), np.int64, self.size) + 1
-        self.starts = np.concatenate([[0], np.cumsum(sizes)])
-        columns = np.repeat(np.arange(self.size), sizes)
-        self.rows = np.fromiter((row for k, rows in enumerate(reached) for row in (k, *rows)), np.int64, len(columns))
+        diagonal = np.arange(self.size) * (self.size + 1)
+        all_codes = np.sort(np.concatenate([diagonal, columns * self.size + rows]))
+        columns, self.rows = np.divmod(all_codes, max(self.size, 1))
+        self.starts = np.searchsorted(all_codes, np.append(diagonal, self.size**2))
         below = np.delete(np.arange(len(columns)), self.starts[:-1])
         lefts = below[np.argsort(self.rows[below], kind="stable")]
         before = np.concatenate([[0], np.cumsum(np.bincount(self.rows[below], minlength=self.size))])
         into, out_of = order[pattern.rows], order[pattern.columns]
         codes = np.minimum(into, out_of) * self.size + np.maximum(into, out_of)
-        self.places = np.searchsorted(columns * self.size + self.rows, codes)
+        self.places = np.searchsorted(all_codes, codes)
         lower = np.flatnonzero(into >= out_of)
         lower = lower[np.argsort(out_of[lower], kind="stable")]
         given = np.searchsorted(out_of[lower], np.arange(self.size + 1))

@@ -1,11 +1,11 @@
 """The Cholesky factor of sparse symmetric positive definite matrices of one pattern, by fronts; see ``_columns``, too.
 
-A multifrontal method (Duff & Reid 1983; Liu 1992). Once for a pattern: an ordering (SuperLU's minimum degree one, or by
-rounds where fronts stay small), the elimination tree, and fronts: columns that are eliminated together, in one dense
-matrix of theirs and the rows that they reach; a front takes in a child where the zeros that come with it cost less than
-another call (Ashcraft & Grimes 1989). For numbers, a large front is LAPACK's and BLAS'; small ones of one size and
-height in the tree are computed at once, in a stack. The inverse on the pattern goes the same way from the root to the
-leaves (Takahashi, Fagan & Chen 1973; Erisman & Tinney 1975), of its directional derivatives, too.
+A multifrontal method (Duff & Reid 1983; Liu 1992). Once for a pattern: an ordering (minimum degree, of many rows by
+SuperLU, or by rounds where fronts stay small), the elimination tree, and fronts: columns that are eliminated together,
+in one dense matrix of theirs and the rows that they reach; a front takes in a child where the zeros that come with it
+cost less than another call (Ashcraft & Grimes 1989). For numbers, a large front is LAPACK's and BLAS'; small ones of
+one size and height in the tree are computed at once, in a stack. The inverse on the pattern goes the same way from the
+root to the leaves (Takahashi, Fagan & Chen 1973; Erisman & Tinney 1975), of its directional derivatives, too.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ... import _scipy
 from ._pattern import Pattern
 
 SMALL = 6  # columns and rows of a front that goes into a stack
+MANY = 3_000  # rows that SuperLU puts in order faster, the import of SciPy's module counted
 
 
 class Front:
@@ -220,10 +221,18 @@ def _stacks(fronts: list[Front]) -> list[Stack]:
     return [Stack(members) for members in [*[alike[key] for key in sorted(alike)], *alone]]
 
 
-def ordered(pattern: Pattern) -> tuple[np.ndarray, bool]:
-    """Each row's place in an order of elimination that fills little, and whether it is by rounds."""
-    rounds = _in_rounds(pattern)
-    return (_by_degree(pattern), False) if rounds is None else (rounds, True)
+def ordered(pattern: Pattern) -> tuple[np.ndarray, bool, list[set[int]] | None]:
+    """Each row's place in an order of elimination that fills little.
+
+    Returns:
+        The places; whether the order is by rounds throughout, so that its tree is low; and, where they are known, the
+        rows that are reached when a row is eliminated, in that order.
+    """
+    found = _eliminated(pattern)
+    if found is None:
+        return _by_degree(pattern), False, None
+    order, reached, in_rounds = found
+    return np.argsort(order), in_rounds, [reached[k] for k in order]
 
 
 def _by_degree(pattern: Pattern) -> np.ndarray:
@@ -235,32 +244,48 @@ def _by_degree(pattern: Pattern) -> np.ndarray:
     return incomplete.perm_c.astype(np.int64)
 
 
-def _in_rounds(pattern: Pattern) -> np.ndarray | None:
-    """An order with a low tree (odd-even reduction), each round of rows that do not meet; None where fronts are large.
+def _eliminated(pattern: Pattern) -> tuple[list[int], list[set[int]], bool] | None:
+    """Rows as they are eliminated, those that each row reaches then, and whether it was by rounds of short ones.
 
-    Minimum degree takes a chain from its ends, one row after another.
+    While many rows are short, a round is of those that do not meet, which gives a low tree (odd-even reduction; minimum
+    degree takes a chain from its ends, one row after another). Then a round is of rows of about the least length, each
+    with its twins, which reach the same (multiple minimum degree: Liu 1985); None where there are ``MANY`` rows.
     """
     starts, rows = pattern.starts.tolist(), pattern.rows.tolist()
     reached = [set(rows[start:end]) - {k} for k, (start, end) in enumerate(zip(starts, starts[1:]))]
     order: list[int] = []
     left = list(range(len(reached)))
+    in_rounds = True
     while left:
+        longest = SMALL - 1 if in_rounds else 1 + min([len(reached[k]) for k in left])
         met: set[int] = set()
         chosen = []
         for k in left:
-            if len(reached[k]) < SMALL and k not in met:
+            if len(reached[k]) <= longest and k not in met:
                 chosen.append(k)
                 met |= reached[k]
-        if 8 * len(chosen) < len(left):
-            return None
+        if in_rounds and 8 * len(chosen) < len(left):
+            if len(reached) > MANY:
+                return None
+            in_rounds = False
+            continue
         for k in chosen:
-            for other in reached[k]:
-                reached[other] |= reached[k]
+            mine = reached[k]
+            for other in mine:
+                reached[other] |= mine
                 reached[other] -= {k, other}
-        order += chosen
-        taken = set(chosen)
+            order.append(k)
+            if not in_rounds:
+                twins = [other for other in mine if len(reached[other]) < len(mine)]
+                others = mine.difference(twins)
+                for other in others if twins else ():
+                    reached[other].difference_update(twins)
+                for i, twin in enumerate(twins):
+                    reached[twin] = others.union(twins[i + 1 :])
+                order += twins
+        taken = set(order)
         left = [k for k in left if k not in taken]
-    return np.argsort(order)
+    return order, reached, in_rounds
 
 
 def _fronts(size: int, rows: np.ndarray, columns: np.ndarray, stacked: bool) -> list[Front]:
