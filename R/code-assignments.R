@@ -84,6 +84,16 @@ fill_places <- function(x, places, value, call = parent.frame(2)) {
   if (!is.null(pending)) {
     return(pending)
   }
+  if (is.environment(x) && !is.null(attr(x, "gradops_made", TRUE))) {
+    all_of <- lapply(places, function(place) if (is.null(place)) TRUE else place)
+    x <- without_replaced(x, function(cells) do.call(`[`, c(list(cells), all_of)))
+    refill <- function(x) made_by(fill_at_once(x, places, value, call), refill, list(x))
+    return(refill(x))
+  }
+  fill_at_once(x, places, value, call)
+}
+
+fill_at_once <- function(x, places, value, call) {
   own <- own_names(x)
   if (is_step(x, places)) {
     put <- call_core("interop.r.put", x, places[[1]], replacement(value, call), .call = call)
@@ -161,4 +171,59 @@ grown <- function(x, place, call) {
 
 named_place <- function(place, names, call) {
   if (is.character(place)) position_of(place, names %||% character(), call) else place
+}
+
+# Elements that are computed and then replaced ------------------------------------------------------------------------
+
+# After `C <- d^nu * besselK(d, nu); diag(C) <- 1` nothing reads the diagonal of what was computed, which is NaN where `d`
+# is 0, and so are its slopes. Its gradient is 0, and 0 * NaN is NaN in every library. So a tensor that was made element
+# by element while a function is differentiated knows how, and before elements of it are replaced it is made again, of
+# numbers that are the first kept one's in their places, as `ifelse()` does. TMB leaves out what nothing reads.
+
+# So many functions of each other: each keeps its arguments.
+deepest <- 32L
+
+# `result`, made by an elementwise `f` of `arguments`, or with the same elements in R's order.
+made_by <- function(result, f, arguments) {
+  if (is.environment(result) && inside() > 0 && !is_logged_number(result)) {
+    depth <- 1L
+    for (x in arguments) if (is.environment(x)) depth <- max(depth, attr(x, "gradops_made", TRUE)$depth + 1L)
+    if (depth <= deepest) attr(result, "gradops_made") <- list(f = f, arguments = arguments, depth = depth)
+  }
+  result
+}
+
+is_logged_number <- function(x) {
+  is_lazy(x) && is.null(.subset2(x, "gradops_dim"))
+}
+
+# `x` with elements that are computed of others' numbers where `of_cells` of an array of their numbers has them.
+without_replaced <- function(x, of_cells) {
+  if (is.null(attr(x, "gradops_made", TRUE)) || inside() == 0) {
+    return(x)
+  }
+  size <- length(x)
+  cells <- base::array(seq_len(size), dim(x) %||% size)
+  replaced <- tryCatch(as.integer(of_cells(cells)), error = function(e) NULL) # which the assignment says in its words
+  kept <- !(seq_len(size) %in% replaced)
+  if (all(kept)) {
+    return(x)
+  }
+  if (!any(kept)) {
+    return(op_stop_gradient(x))
+  }
+  made <- list() # a value that is read twice is made once
+  again <- function(x) {
+    if (!isTRUE(length(x) == size)) {
+      return(x)
+    }
+    making <- if (is.environment(x)) attr(x, "gradops_made", TRUE)
+    if (is.null(making)) {
+      return(among_chosen(x, kept))
+    }
+    key <- rlang::obj_address(x)
+    if (is.null(made[[key]])) made[[key]] <<- do.call(making$f, lapply(making$arguments, again), quote = TRUE)
+    made[[key]]
+  }
+  again(x)
 }

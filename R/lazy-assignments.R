@@ -128,9 +128,10 @@ assigned_whole <- function(handle, log, made) {
     return(made)
   }
   entries <- log$entries[seq_len(.subset2(handle, "gradops_is"))]
+  cells <- base::unlist(lapply(entries, `[[`, "cells"))
   whole <- call_core(
-    "interop.r.assembled", log$base, as.list(.subset2(handle, "gradops_dim")),
-    as.list(base::unlist(lapply(entries, `[[`, "cells"))), scalars_together(lapply(entries, `[[`, "part"))
+    "interop.r.assembled", without_replaced(log$base, function(all) cells), as.list(.subset2(handle, "gradops_dim")),
+    as.list(cells), scalars_together(lapply(entries, `[[`, "part"))
   )
   assign("gradops_whole", whole, handle)
   assign("gradops_good", here, handle)

@@ -15,7 +15,7 @@ Ops_tensor <- function(e1, e2) {
   }
   logged <- if (!is.null(state$scalars) && !missing(e2)) operation_in_log(.Generic, e1, e2)
   if (!is.null(logged)) {
-    logged
+    if (is_logged_number(logged)) logged else made_by_operator(logged, .Generic, e1, e2)
   } else if (is_sparse_tensor(e1) || !missing(e2) && is_sparse_tensor(e2)) {
     ops_sparse(.Generic, e1, e2)
   } else {
@@ -27,8 +27,12 @@ operate <- function(operator, e1, e2, call) {
   if (!missing(e2) && (has_time(e1) || has_time(e2))) {
     operate_in_time(operator, e1, e2, call, parent.frame(2L))
   } else {
-    operate_by_position(operator, e1, e2, call)
+    made_by_operator(operate_by_position(operator, e1, e2, call), operator, e1, e2)
   }
+}
+
+made_by_operator <- function(result, operator, e1, e2) {
+  made_by(result, get(operator, baseenv()), if (missing(e2)) list(e1) else list(e1, e2))
 }
 
 operate_by_position <- function(operator, e1, e2, call) {
@@ -178,12 +182,12 @@ Math_tensor <- function(x, ...) {
     return(do.call(f, lapply(written, eval, parent.frame())))
   }
   result <- if (is.character(f)) {
-    function_in_log(f, x) %||% keep_names(call_op(f, x), x)
+    made_by(function_in_log(f, x) %||% keep_names(call_op(f, x), x), get(.Generic, baseenv()), list(x))
   } else if (is.function(f)) {
     if (startsWith(.Generic, "cum")) {
       with_names(f(x, ...), names_tensor(x))
     } else {
-      keep_names(f(x, ...), x)
+      made_by(keep_names(f(x, ...), x), get(.Generic, baseenv()), list(x, ...))
     }
   } else {
     no_method(.Generic, environment())

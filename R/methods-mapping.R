@@ -207,18 +207,20 @@ computed_where <- function(chosen, code, frame, x) {
   if (!is.call(code) || anyNA(chosen) || all(all.names(code, unique = TRUE) %in% c(everywhere, all.vars(code)))) {
     return(x)
   }
-  first <- which(chosen)[1L]
-  among_chosen <- function(x) {
-    if (length(x) != length(chosen)) {
-      x
-    } else if (is_any_tensor(x)) {
-      choose_by(array_of(chosen, shape_of(x)), x, x[first])
-    } else {
-      if (is.atomic(x) && !is.object(x)) replace(x, !chosen, x[first]) else x
-    }
-  }
   by_element <- elementwise_functions()
-  eval(with_values(code, frame, by_element, among_chosen), frame)
+  eval(with_values(code, frame, by_element, function(x) among_chosen(x, chosen)), frame)
+}
+
+# `x`, if it has an element for each of `chosen`, with that of the first that is in place of those that are not.
+among_chosen <- function(x, chosen) {
+  first <- which(chosen)[1L]
+  if (length(x) != length(chosen)) {
+    x
+  } else if (is_any_tensor(x)) {
+    choose_by(array_of(chosen, shape_of(x)), x, x[first])
+  } else {
+    if (is.atomic(x) && !is.object(x)) replace(x, !chosen, x[first]) else x
+  }
 }
 
 # `code` with the values of what its elementwise functions are called with.

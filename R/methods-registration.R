@@ -197,7 +197,10 @@ flat <- function(x) {
 }
 
 fill <- function(x, dim) {
-  if (is_any_tensor(x)) call_core("interop.r.fill", x, as.list(as.integer(dim))) else array_of(r_vector(x), dim)
+  if (!is_any_tensor(x)) {
+    return(array_of(r_vector(x), dim))
+  }
+  made_by(call_core("interop.r.fill", x, as.list(as.integer(dim))), function(x) fill(x, dim), list(x))
 }
 
 recycled <- function(x, count) {

@@ -47,7 +47,8 @@ matrix_tensor <- function(data = NA, nrow = 1, ncol = 1, byrow = FALSE, dimnames
   logged <- if (!is.null(state$scalars) && length(data) == prod(dim)) {
     rearranged(data, function(cells) base::matrix(cells, dim[1L], dim[2L], byrow))
   }
-  with_dimnames(logged %||% call_core("interop.r.filled", data, as.list(dim), byrow), dimnames)
+  value <- with_dimnames(logged %||% call_core("interop.r.filled", data, as.list(dim), byrow), dimnames)
+  if (byrow) value else made_by(value, function(data) matrix_tensor(data, nrow, ncol), list(data))
 }
 
 #' @rdname tensor_shapes
@@ -62,6 +63,7 @@ array_tensor <- function(data = NA, dim = length(data), dimnames = NULL) {
     return(base::array(data, dim, dimnames))
   }
   filled <- call_core("interop.r.filled", data, as.list(as.integer(dim)))
+  filled <- made_by(filled, function(data) array_tensor(data, dim), list(data))
   if (length(dim) == 1L) as_one_dimensional(filled, dimnames[[1L]]) else with_dimnames(filled, dimnames)
 }
 

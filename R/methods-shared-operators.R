@@ -38,7 +38,7 @@ shared_operator <- function(operator) { # nolint: cyclocomp_linter. The function
   function(e1, e2) {
     logged <- if (!is.null(state$scalars) && !missing(e2)) operation_in_log(operator, e1, e2)
     if (!is.null(logged)) {
-      logged
+      if (is_logged_number(logged)) logged else made_by_operator(logged, operator, e1, e2)
     } else if (is_sparse_tensor(e1) || !missing(e2) && is_sparse_tensor(e2)) {
       ops_sparse(operator, e1, e2)
     } else if (is_tensor(e1) || !missing(e2) && is_tensor(e2)) {

@@ -69,7 +69,8 @@ distribution <- function(kind, family, settings, ..., call = parent.frame()) {
       value <- elementwise(in_form, arguments)
     }
   }
-  keep_names(value, arguments[[1]], if (length(arguments) > 1L) arguments[[2]])
+  value <- keep_names(value, arguments[[1]], if (length(arguments) > 1L) arguments[[2]])
+  made_by(value, function(...) distribution(kind, family, settings, ...), arguments)
 }
 
 # Of the first letters, generics of families in the core.

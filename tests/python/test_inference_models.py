@@ -16,7 +16,7 @@ from parity import tensors
 
 from gradops import ops
 from gradops.inference import fit, transforms
-from gradops.scipy import stats
+from gradops.scipy import sparse, stats
 
 RNG = np.random.default_rng(11)
 N = 60
@@ -24,6 +24,7 @@ X = RNG.normal(size=N)
 G, H = np.repeat(np.arange(10), 6), np.tile(np.arange(6), 10)
 NORMAL = 1 + 0.5 * X + RNG.normal(size=10)[G] + 0.7 * RNG.normal(size=6)[H] + 0.6 * RNG.normal(size=N)
 BINARY = (RNG.random(N) < scipy.special.expit(0.3 + X)).astype(float)
+CLUSTERED = (np.random.default_rng(3).random(N) < scipy.special.expit(X + np.linspace(-2, 2, 10)[G])).astype(float)
 COUNT = RNG.poisson(np.exp(1 + 0.4 * X) * RNG.gamma(2, 0.5, N)).astype(float)
 POSITIVE = RNG.gamma(3, np.exp(0.5 + 0.3 * X) / 3)
 WEIBULL = np.exp(1 + 0.5 * X) * RNG.weibull(1.5, N)
@@ -179,6 +180,21 @@ def of_crossed(t):
     return marginal(t[0] + t[1] * X, covariance, NORMAL)
 
 
+def logistic_intercepts(p, x, y):
+    return logistic({**p, "a": p["a"] + ops.take(p["u"], G, 0)}, x, y) - normal_prior(p["u"], p["t"])
+
+
+def of_logistic_intercepts(t):
+    """The Laplace approximation, of effects that are independent of each other."""
+    u, precision = np.zeros(10), np.exp(-2 * t[2])
+    for _ in range(30):
+        p = scipy.special.expit(eta(t) + u[G])
+        curvature = np.bincount(G, p * (1 - p)) + precision
+        u = u + (np.bincount(G, CLUSTERED - p) - u * precision) / curvature
+    seen = np.sum(np.logaddexp(0, eta(t) + u[G]) - CLUSTERED * (eta(t) + u[G]))
+    return seen + np.sum(u * u * precision + np.log(curvature) + 2 * t[2]) / 2
+
+
 def autoregression(p, x, y):
     phi, h, sd = ops.tanh(p["phi"]), p["h"], ops.exp(p["q"])
     prior = stats.norm.logpdf(h[0], 0.0, sd / ops.sqrt(1 - phi * phi))
@@ -199,10 +215,8 @@ def kalman(t):
 
 
 def field(p, x, y):
-    edges = np.transpose(np.nonzero(np.triu(NEAR)))
-    logs = ops.log(1 + ops.multiply(ops.exp(p["k"]), np.linalg.eigvalsh(LAPLACIAN)))  # of the precision's eigenvalues
-    rough = ops.sum((ops.take(p["u"], edges[:, 0], 0) - ops.take(p["u"], edges[:, 1], 0)) ** 2)
-    prior = (ops.exp(p["k"]) * rough + ops.sum(p["u"] ** 2)) / 2 - ops.sum(logs) / 2 + 25 * np.log(2 * np.pi) / 2
+    precision = ops.exp(p["k"]) * sparse.csc_array(LAPLACIAN) + sparse.eye_array(25)
+    prior = (p["u"] @ (precision @ p["u"]) - sparse.linalg.logdet(precision) + 25 * np.log(2 * np.pi)) / 2
     return prior - ops.sum(stats.norm.logpdf(y, p["m"] + p["u"], ops.exp(p["s"])))
 
 
@@ -247,6 +261,12 @@ MODELS = {
         {**LINE, "s": 0.0, "t": 0.0, "r": 0.0, "u": np.zeros(10), "v": np.zeros(6)},
         NORMAL,
         of_crossed,
+    ),
+    "logistic intercepts": (
+        logistic_intercepts,
+        {**LINE, "t": 0.0, "u": np.zeros(10)},
+        CLUSTERED,
+        of_logistic_intercepts,
     ),
     "AR(1)": (autoregression, {"phi": 1.0, "q": -0.5, "r": -0.5, "h": np.zeros(200)}, SERIES, kalman),
     "field": (field, {"m": 0.0, "k": 0.0, "s": 0.0, "u": np.zeros(25)}, FIELD, of_field),

@@ -65,3 +65,54 @@ test_each("arguments given by name, in any order", {
     expect_equal(gradient(function(x) sum(f(x, k = 3)), x), c(3, 3, 3))
   }
 })
+
+# Where `d` is 0 all of these are NaN or infinite, or their slopes are. What is kept is the same without the rest.
+test_each("elements that are replaced have no derivative, whatever was there", {
+  d <- as.matrix(stats::dist(c(1, 2, 4, 7)))
+  w <- matrix(1:16, 4) / 10
+  off <- row(d) != col(d)
+  x <- c(0.5, 0.7)
+  kernels <- list(
+    function(d, x) (d * x[1])^x[2] * besselK(d * x[1], x[2]), function(d, x) sqrt(x[1] * d) * log(d * x[2]),
+    function(d, x) if (is.matrix(d)) matrix(1 / (x[1] * as.vector(d)), 4) else 1 / (x[1] * d)
+  )
+  compiles_fast <- backend %in% c("numpy", "torch")
+  for (kernel in if (compiles_fast) kernels else kernels[2]) {
+    of_kept <- function(x) sum(w[off] * kernel(d[off], x)^2) + sum(diag(w)) * x[2]^2
+    replaced <- list(
+      function(x) {
+        k <- kernel(d, x)
+        diag(k) <- x[2]
+        sum(w * k^2)
+      },
+      function(x) {
+        k <- kernel(d, x)
+        for (i in 1:4) k[i, i] <- 1
+        sum(w * k^2) + sum(diag(w)) * (x[2]^2 - 1)
+      },
+      function(x) {
+        k <- kernel(d, x)
+        k[d == 0] <- x[2]
+        sum(w * k^2)
+      }
+    )
+    for (f in replaced) {
+      expect_equal(gradient(f, x), numeric_gradient(of_kept, x), tolerance = 1e-7)
+      if (backend == "numpy") expect_equal(objective(f, jit = TRUE)$gr(x), gradient(of_kept, x))
+    }
+    if (compiles_fast) expect_equal(hessian(replaced[[1]], x), hessian(of_kept, x))
+  }
+  # of what is read elsewhere the derivative stays what it is
+  both <- function(x) {
+    k <- x * 0:3
+    whole <- sum(k^2)
+    k[1:2] <- 5
+    whole + sum(k)
+  }
+  expect_equal(gradient(both, 2), 2 * 2 * 14 + 5)
+  expect_equal(gradient(function(x) {
+    k <- log(x * 0:1)
+    k[] <- x
+    sum(k)
+  }, 3), 2)
+})
