@@ -209,9 +209,6 @@ without_replaced <- function(x, of_cells) {
   if (all(kept)) {
     return(x)
   }
-  if (!any(kept)) {
-    return(op_stop_gradient(x))
-  }
   made <- list() # a value that is read twice is made once
   again <- function(x) {
     if (!isTRUE(length(x) == size)) {
@@ -225,5 +222,7 @@ without_replaced <- function(x, of_cells) {
     if (is.null(made[[key]])) made[[key]] <<- do.call(making$f, lapply(making$arguments, again), quote = TRUE)
     made[[key]]
   }
-  again(x)
+  made_again <- if (any(kept)) again(x) else op_stop_gradient(x)
+  for (name in c("gradops_dimnames", "gradops_names")) attr(made_again, name) <- attr(x, name, TRUE)
+  made_again
 }
