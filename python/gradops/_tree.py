@@ -33,8 +33,11 @@ class Structure:
         self.keys = keys
         self.order = order
         self.parts = parts
-        self.leaves = 1 if kind == "leaf" else sum([part.leaves for part in parts])
-        self.flat = kind == "sequence" and all(part.kind == "leaf" for part in parts)
+        leaves, flat = int(kind == "leaf"), kind == "sequence"
+        for part in parts:
+            leaves += part.leaves
+            flat = flat and part.kind == "leaf"
+        self.leaves, self.flat = leaves, flat
 
     def __eq__(self, other) -> bool:
         return (

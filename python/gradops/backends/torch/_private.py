@@ -136,11 +136,31 @@ def keeps_an_input(x) -> bool:
     return type(x.grad_fn).__name__ == "_NoopSaveInputsBackward"
 
 
+has_accelerator = at("torch.accelerator.is_available") or (lambda: True)
+"""True if there is a device beside the CPU; taken for granted before PyTorch 2.6."""
 exclude_keys = private.find(CHECKPOINT, "torch._C._SetExcludeDispatchKeyGuard")
 dispatch_keys = private.find(CHECKPOINT, "torch._C.DispatchKey", ())
 """A scope in which the dispatcher leaves a layer out, and the layers."""
-DispatchMode = private.find(CHECKPOINT, "torch.utils._python_dispatch.TorchDispatchMode", object)
-"""The class of scopes that see every operation below autograd."""
+_Mode = private.find(CHECKPOINT, "torch.utils._python_dispatch.TorchDispatchMode", object)
+_frames = at("torch._C._dynamo.eval_frame")
+
+
+class DispatchMode(_Mode):  # type: ignore[valid-type]
+    """The class of scopes that see every operation below autograd."""
+
+    # `torch.compile` must not trace what a scope does. PyTorch sees to that by a function around `__torch_dispatch__`,
+    # a third of what a scope costs at each operation; the code can be marked once instead, with all that it calls.
+    if hasattr(_Mode, "_should_skip_dynamo") and hasattr(_frames, "set_code_exec_strategy"):
+
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            return False
+
+        def __init_subclass__(cls, **kwargs):
+            super().__init_subclass__(**kwargs)
+            skipped = _frames._FrameExecStrategy(_frames._FrameAction.SKIP, _frames._FrameAction.SKIP)
+            _frames.set_code_exec_strategy(cls.__torch_dispatch__.__code__, skipped)
+
 
 ANOMALY = "the R call that an operation was made by, in anomaly mode"
 _own_stack = private.find(ANOMALY, "torch.fx.traceback.format_stack", list)

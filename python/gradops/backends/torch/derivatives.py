@@ -148,10 +148,13 @@ def custom(run, inputs: list) -> list:
     return attach(values, pull, inputs)
 
 
-@torch.compiler.disable
 def _custom_outside_of_the_graph(run, inputs: list) -> list:
     """The same in a break of ``torch.compile``'s graph; with ``fullgraph=True`` PyTorch names this function."""
     return custom(run, inputs)
+
+
+if not _private.traces_custom_gradients:  # else it would import PyTorch's compiler, which takes a second, for nothing
+    _custom_outside_of_the_graph = torch.compiler.disable(_custom_outside_of_the_graph)
 
 
 def attach(values: list, pull, inputs) -> list:
@@ -181,13 +184,7 @@ def attach_one(value, pull, residuals, x):
         return _custom_of_one(((pull, residuals), None), without_dead(x))
     if _base(value) is not None:
         return attach([value], lambda upstreams: (pull(*upstreams, residuals),), (x,))[0]
-    node, mine = value.grad_fn, x.grad_fn
-    for before, _ in () if node is None else node.next_functions:  # most often one operation of `x` alone
-        if before is None or before is mine or type(before) is _Leaf and before.variable is x:
-            continue
-        node = None
-        break
-    if node is None and reaches_others((value,), (x,)):
+    if not _is_of(value, (x,)) and reaches_others((value,), (x,)):
         raise transforms.closure_error()
     try:
         return _custom_of_one(((pull, residuals), value), without_dead(x))
@@ -199,15 +196,33 @@ def attach_one(value, pull, residuals, x):
 def attach_to(value, pull, residuals, inputs):
     if not _recording() or _base(value) is not None or any(value is x for x in inputs):
         return attach([value], lambda upstreams: pull(*upstreams, residuals), inputs)[0]
-    if reaches_others((value,), inputs):
-        raise transforms.closure_error()
-    if not any(x.requires_grad for x in inputs):
-        return value
+    if not _is_of(value, inputs):
+        if reaches_others((value,), inputs):
+            raise transforms.closure_error()
+        if not any(x.requires_grad for x in inputs):
+            return value
     try:
         return _custom_of_some(((pull, residuals), value), *map(without_dead, inputs))
     except RuntimeError:  # see `attach_one`
         _check_kept("custom and scaled gradients")
         raise
+
+
+def _is_of(value, inputs) -> bool:
+    """True if ``value`` is the result of one operation on ``inputs`` that require a gradient, and on no others."""
+    node = value.grad_fn
+    if node is None:
+        return False
+    for before, _ in node.next_functions:
+        if before is None:
+            continue
+        leaf = before.variable if type(before) is _Leaf else None
+        for x in inputs:
+            if leaf is x if leaf is not None else before is x.grad_fn:
+                break
+        else:
+            return False
+    return True
 
 
 _base, without_dead = _private.base, _private.without_dead

@@ -24,6 +24,7 @@ from ...backends.policy import checkpoint_policy
 from ...errors import ArgumentTypeError, TypeOf
 from ..custom import _read
 from ..elementary import _Scope
+from ..gradient_functions import is_tensor
 from . import policies, tape
 from .plan import Drawn
 from .policies import save_anything_except_these_names, save_only_these_names
@@ -168,22 +169,28 @@ def checkpoint(f: Callable[P, R], policy: policies.Policy | str | None = None) -
     in_scope = functools.partial(_in_scope, policy=chosen)
 
     def checkpointed(*args, **kwargs):
-        leaves, form = _tree.flatten((args, kwargs))
-        leaves = [_read(leaf) for leaf in leaves]
-        places = [i for i, x in enumerate(leaves) if isinstance(x, Variable) or backends.of(x) is not None]
-        kinds = {type(data_of(leaves[i])) for i in places}
-        backend = backends.beside_text(kinds, "checkpoint")
-        inputs = [leaves[i] for i in places]
+        whole, inputs = f, [] if kwargs else [_read(x) for x in args]
+        if kwargs or not all(map(is_tensor, inputs)):
+            whole, inputs = _of_tensors(f, args, kwargs)
+        backend = backends.beside_text({type(data_of(x)) for x in inputs}, "checkpoint")
         derivatives = interface.tape if backend is None else derivatives_of(backend, inputs)
-
-        def whole(*xs):
-            a, k = _tree.unflatten(form, _tree.filled(leaves, places, xs))
-            return f(*a, **k)
-
         run = _drawing_again(whole) if derivatives.native else whole
         return derivatives.checkpoint(run, inputs, chosen, in_scope)
 
     return Transformed(checkpointed, checkpoint, f, chosen)
+
+
+def _of_tensors(f: Callable, args: tuple, kwargs: dict) -> tuple[Callable, list]:
+    """A call of ``f`` as a function of the tensors among its arguments alone, and these."""
+    leaves, form = _tree.flatten((args, kwargs))
+    leaves = [_read(leaf) for leaf in leaves]
+    places = [i for i, x in enumerate(leaves) if is_tensor(x)]
+
+    def whole(*xs):
+        a, k = _tree.unflatten(form, _tree.filled(leaves, places, xs))
+        return f(*a, **k)
+
+    return whole, [leaves[i] for i in places]
 
 
 def checkpoint_name(x: X, name: str) -> X:
@@ -235,8 +242,8 @@ def _drawing_again(run: Callable) -> Callable:
 
     def repeated(*xs):
         if drawn:
-            with drawn[0].again(), changed(_part_of_a_scope, within):
-                return run(*xs)
+            with changed(_part_of_a_scope, within):
+                return drawn[0].again(run, xs)
         drawn.append(Drawn(generators))
         return run(*xs)
 

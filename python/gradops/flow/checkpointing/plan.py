@@ -214,8 +214,8 @@ class Step(Call):
         arguments = self.given(lambda source: source.value(results))
         # Dropout must drop the same elements again, or the gradient is that of another function. The generator goes
         # back to where the user's code has left it by now: recomputing draws nothing that anybody could notice.
-        with self.drawn.again() if self.drawn is not None else contextlib.nullcontext():
-            return list(items(self.function(*arguments)))
+        found = self.function(*arguments) if self.drawn is None else self.drawn.again(self.function, arguments)
+        return list(items(found))
 
 
 class Result(Source):
@@ -320,7 +320,7 @@ class Handle(state.Recomputed):
 
 
 class Drawn:
-    """The state of generators before something drew from them; ``again`` is a scope that starts from it.
+    """The state of generators before something drew from them; :meth:`again` starts from it.
 
     Args:
         generators: pairs of functions that get and set a generator's state.
@@ -332,12 +332,12 @@ class Drawn:
         self.generators = tuple(generators)
         self.states = [get() for get, _ in self.generators]
 
-    @contextlib.contextmanager
-    def again(self):
+    def again(self, function: Callable, arguments: Sequence) -> Any:
+        """``function(*arguments)``, which draws the same numbers and leaves the generators as they are."""
         now = Drawn(self.generators)
         self._put(now.states)
         try:
-            yield
+            return function(*arguments)
         finally:
             now._put(Drawn(self.generators).states)
 

@@ -206,17 +206,22 @@ def _generator(args, kwargs) -> tuple:
 
 
 def watched(run):
-    """``run``, whose later calls check that nothing was written to that the first one used."""
+    """``run``, whose later calls draw the same numbers as the first one, and check that nothing it used was written to.
+
+    The numbers are those of PyTorch's generator on the CPU.
+    """
     if not torch.is_grad_enabled():
         return run
-    used: list[Watched] = []
+    drawn, used = Drawn([(torch.default_generator.get_state, torch.default_generator.set_state)]), Watched()
+    called = False
 
     def watching(*xs):
-        if used:
-            used[0].check()
-            return run(*xs)
-        used.append(Watched())
-        with used[0]:
+        nonlocal called
+        if called:
+            used.check()
+            return drawn.again(run, xs)
+        called = True
+        with used:
             return run(*xs)
 
     return watching
@@ -326,7 +331,8 @@ def checkpoint(run, inputs: list, policy: policies.Policy, in_scope):
     if transforms.transforming() or any(map(transforms.is_dual, inputs)):
         return _tree.by_leaves(_in_transform, run, inputs)
     if policy == policies.NOTHING:
-        return torch_checkpoint(watched(run), *inputs, use_reentrant=False)
+        preserved = _private.has_accelerator() or not all(x.is_cpu for x in inputs)  # beside the CPU's
+        return torch_checkpoint(watched(run), *inputs, use_reentrant=False, preserve_rng_state=preserved)
     result = in_scope(run, inputs)
     for x in _tree.flatten(result)[0]:
         if isinstance(x, torch.Tensor) and (made := storages.get(key_of(x))) is not None:
@@ -393,8 +399,10 @@ def _again(run, xs, upstreams) -> list:
 class checkpointed:
     """The outermost checkpoint scope of a thread."""
 
-    @tracing.untraced
     def __enter__(self):
+        return tracing.outside(self._enter)
+
+    def _enter(self):
         _private.private.need(_private.CHECKPOINT, hint="use `gradops.checkpoint(f)`")
         if not _private.takes_saved_hooks():
             raise GradientError(
