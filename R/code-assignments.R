@@ -59,8 +59,8 @@ is_held <- function(x, value) {
 
 # The indices, NULL for one that is left out.
 places_of <- function(...) {
-  if (...length() == 2L && !missing(..1) && !missing(..2) && !is.null(..1) && !is.null(..2)) {
-    return(list(..1, ..2)) # as most are
+  if (...length() == 2L) { # as most are
+    return(list(if (!missing(..1)) ..1 %||% integer(), if (!missing(..2)) ..2 %||% integer()))
   }
   written <- as.list(substitute(list(...)))[-1L]
   lapply(seq_along(written), function(i) {

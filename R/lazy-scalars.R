@@ -5,20 +5,30 @@
 # `state$scalars` is the log of the code that runs now; FALSE where none has begun, NA where there is none, and NULL
 # where nothing is compiled. A function `*_in_log()` gives NULL where Python must do what it is asked for.
 
-# The result of an operation on two numbers, or of a function of one. Nearly all operands are numbers of this log or R's
-# own, which C takes: a loop has thousands.
-operation_in_log <- function(op, x, y) {
-  result <- .Call(C_operation_on_numbers, state, op, x, if (missing(y)) 0 else y)
-  if (!is.null(result)) {
-    return(result)
+# The result of an operation on numbers or short vectors. Nearly all operands are numbers of this log or R's own, which C
+# takes at once: a loop has thousands.
+operation_in_log <- function(op, x, y = 0) {
+  .Call(C_operation_in_log, state, op, x, y, TRUE) %||% in_log(list(x, y), function() {
+    result <- .Call(C_operation_in_log, state, op, x, y, FALSE)
+    if (!is.null(result)) keep_names(result, x, y)
+  })
+}
+
+# What `add` gives once the log goes on, or has begun with one of the arguments, and knows their elements; NULL where they
+# are for Python.
+in_log <- function(arguments, add) {
+  if (is.null(state$scalars) || !is.null(state$in_time)) {
+    return(NULL)
   }
+  if (!is.null(state$missing) && any(vapply(arguments, is_marked, NA))) {
+    return(NULL)
+  }
+  for (x in arguments) if (!is.environment(state$scalars) && has_log(x)) begin_scalars(x)
   log <- state$scalars
-  if (!is.environment(log)) {
-    log <- if (has_log(x)) begin_scalars(x) else if (!missing(y) && has_log(y)) begin_scalars(y)
+  if (is.environment(log)) {
+    for (x in arguments) if (is.environment(x)) know_elements(log, x)
+    add()
   }
-  code <- if (!is.null(log)) log$codes[[op]]
-  marked <- !is.null(state$missing) && (is_marked(x) || !missing(y) && is_marked(y))
-  if (!is.null(code) && !marked && is.null(state$in_time)) operation_on_elements(log, code, x, y)
 }
 
 has_log <- function(x) {
@@ -31,23 +41,25 @@ function_in_log <- function(op, x) {
   if (!is.null(state$scalars) && has_log(x)) operation_in_log(op, x)
 }
 
-# `x[place]` of one position in a vector.
+# `x[place]` of one position.
 element_in_log <- function(x, place) {
   force(place)
-  if (is.null(state$scalars) || is.object(place) || !is_position(place)) {
-    return(NULL)
+  if (!is.null(state$scalars) && is_position(place)) part_in_log(x, list(place))
+}
+
+# `x[...]` of a few elements, in a function that is compiled. `places`: NULL of an index that is left out.
+part_in_log <- function(x, places) {
+  part <- .Call(C_part_in_log, state, x, places, FALSE)
+  if (is.logical(part) && (length(places) > 1L || length(places[[1L]]) > 1L)) {
+    known_dim(x) # a log begins only where it is used
+    part <- .Call(C_part_in_log, state, x, places, FALSE)
   }
-  log <- if (is.environment(state$scalars)) state$scalars else begin_scalars(x)
-  before <- trunc(place) - 1
-  if (is.null(log)) {
-    NULL
-  } else if (identical(.subset2(x, "gradops_log"), log) && !is.null(.subset2(x, "gradops_dim"))) {
-    numbers <- .subset2(x, "gradops_is")
-    if (before < length(numbers)) lazy_handle(log, numbers[place])
-  } else {
-    input <- input_in(log, x)
-    if (before < input[2L]) log$add(0, input[1L], before)
+  if (is.logical(part)) {
+    log <- if (is.environment(state$scalars)) state$scalars else begin_scalars(x)
+    if (!is.null(log)) input_in(log, x)
+    part <- if (!is.null(log)) .Call(C_part_in_log, state, x, places, FALSE)
   }
+  if (!is.logical(part)) part
 }
 
 # TRUE for one or several logged numbers, as many as `count`, that may stand among the assignments of a log until it is
@@ -125,18 +137,6 @@ scalar_log <- function(python, classes) {
   count <- begun <- state$scalar_count %||% 0
   log <- environment()
 
-  add <- function(code, first, second) .Call(C_add_to_log, log, code, first, second)
-
-  # The same of several, without handles: the numbers.
-  add_rows <- function(code, first, second) {
-    several <- length(code)
-    if (used + 3 * several > length(words)) make_room(3 * several)
-    words[used + seq_len(3 * several)] <<- rbind(code, first, second)
-    used <<- used + 3 * several
-    count <<- count + several
-    count - several:1
-  }
-
   make_room <- function(needed) {
     size <- length(words)
     if (size < 3 * most_logged) {
@@ -184,11 +184,6 @@ input_in <- function(log, x) {
     assign("gradops_input", known, envir = x)
   }
   known$is
-}
-
-# An ordinary R number.
-is_literal <- function(x) {
-  is.numeric(x) && length(x) == 1L && is.null(attributes(x)) && !is.na(x)
 }
 
 # The numbers of operations, times 16, by the names of ops and of R's operators.

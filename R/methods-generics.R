@@ -100,12 +100,16 @@ load_operator <- function(name) {
 #' @usage NULL
 #' @rawNamespace if (getRversion() < "4.3.0") export("%*%")
 `%*%` <- function(...) { # in these terms, since as a superset of base R's primitive conflicted knows no other
-  known <- function(x) is_any_tensor(x) || is_sparse_tensor(x)
-  if (is.object(..1) && known(..1) || is.object(..2) && known(..2)) {
-    matmul_tensor(..1, ..2, sys.call())
-  } else {
-    base_matmul(..1, ..2)
+  if (is.object(..1) || is.object(..2)) {
+    logged <- .Call(C_product_in_log, state, ..1, ..2, TRUE)
+    if (!is.null(logged)) {
+      return(logged)
+    }
+    if (is_any_tensor(..1) || is_any_tensor(..2) || is_sparse_tensor(..1) || is_sparse_tensor(..2)) {
+      return(matmul_tensor(..1, ..2, sys.call()))
+    }
   }
+  base_matmul(..1, ..2)
 }
 
 base_matmul <- base::`%*%`
@@ -169,6 +173,13 @@ math <- list(
 
 Math_tensor <- function(x, ...) {
   f <- math[[.Generic]]
+  if (!is.null(state$scalars) && is.null(state$heard) && ...length() == 0L) {
+    op <- if (is.character(f)) f else if (.Generic == "log" && nargs() == 1L) "log"
+    logged <- if (!is.null(op)) .Call(C_operation_in_log, state, op, x, 0, TRUE)
+    if (!is.null(logged)) {
+      return(logged)
+    }
+  }
   if (!is.null(state$missing) && !startsWith(.Generic, "cum") && is_marked(x)) {
     generic <- get(.Generic, baseenv())
     instead <- if (.Generic == "acosh") 2 else 0.5

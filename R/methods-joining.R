@@ -41,7 +41,12 @@ c <- function(...) {
 base_c <- base::c # which `::` would look for at each call
 
 c_tensor <- function(..., recursive = FALSE, use.names = TRUE) {
-  parts <- lapply(Filter(Negate(is.null), list(...)), adopted)
+  parts <- list(...)
+  logged <- if (!is.null(state$scalars) && is.null(names(parts))) .Call(C_joined_in_log, state, parts, TRUE)
+  if (!is.null(logged)) {
+    return(logged)
+  }
+  parts <- lapply(Filter(Negate(is.null), parts), adopted)
   joined <- joined_in_log(parts)
   if (is.null(joined)) {
     as_list <- !recursive && any(vapply(parts, is.list, NA))

@@ -42,6 +42,12 @@ op_subset <- function(x, ..., drop = TRUE) {
 op_subset_set <- `op_subset<-`
 
 subset_tensor <- function(x, ..., drop = TRUE) { # nolint: cyclocomp_linter. The quick ways stand before the others.
+  if (!is.null(state$scalars) && isTRUE(drop)) {
+    part <- .Call(C_part_in_log, state, x, places_of(...), TRUE)
+    if (is.environment(part)) {
+      return(part)
+    }
+  }
   if (has_time(x)) {
     part <- subset_tensor(without_time(x), ..., drop = drop)
     return(if (...length() == 0L || missing(..1)) with_time(part, time_of(x)) else part) # columns are series
@@ -59,8 +65,8 @@ subset_tensor <- function(x, ..., drop = TRUE) { # nolint: cyclocomp_linter. The
     }
   }
   names <- own_names(x)
-  if (is.null(names) && !is.null(state$scalars)) {
-    part <- single_element(x, ..., drop = drop) %||% several_elements(x, ..., drop = drop)
+  if (is.null(names) && !is.null(state$scalars) && isTRUE(drop)) {
+    part <- part_in_log(x, places_of(...))
     if (!is.null(part)) {
       return(part)
     }
@@ -90,33 +96,6 @@ marked_part <- function(x, ..., drop) {
 take_rows <- function(x, rows) {
   others <- length(dim(x)) - 1L
   if (others < 1L) x[rows] else do.call(`[`, c(list(x, rows), rep(list(rlang::missing_arg()), others), drop = FALSE))
-}
-
-# `x[i]` and `x[i, j]` of one position for each dimension, in a function that is compiled; NULL where Python must find
-# it.
-single_element <- function(x, ..., drop = TRUE) {
-  if (...length() == 1L) {
-    if (!missing(..1)) element_in_log(x, ..1)
-  } else if (isTRUE(drop) && ...length() > 1L && !missing(..1) && !missing(..2) && is.null(dimnames_tensor(x))) {
-    place <- place_in(places_of(...), known_dim(x))
-    if (!is.null(place)) element_in_log(x, place)
-  }
-}
-
-# The position in R's order, by column, of the element at a place for each dimension; NULL where it is not one element.
-place_in <- function(places, dim) {
-  if (length(places) != length(dim)) {
-    return(NULL)
-  }
-  before <- 0
-  for (k in length(dim):1) {
-    place <- places[[k]]
-    if (!is_position(place) || is.object(place) || place >= dim[k] + 1) {
-      return(NULL)
-    }
-    before <- before * dim[k] + trunc(place) - 1
-  }
-  before + 1
 }
 
 # Dimensions, asked for once.
@@ -152,7 +131,10 @@ element_tensor <- function(x, ...) {
     return(call_core("interop.r.subset", x, places_in(x, places_of(...)), TRUE))
   }
   part <- if (is_pending(x)) read_pending(x, single(places_of(...)))
-  if (is.null(part) && !is.null(state$scalars)) part <- single_element(x, ...)
+  if (is.null(part) && !is.null(state$scalars)) {
+    places <- places_of(...)
+    if (all(lengths(places) == 1L)) part <- part_in_log(x, places)
+  }
   part %||% call_core("interop.r.subset", x, single(indices(...)), TRUE)
 }
 

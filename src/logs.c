@@ -1,5 +1,6 @@
 /* Logs of operations (R/lazy-scalars.R): what happens once for each operation of a loop. */
 
+#include <string.h>
 #include <R.h>
 #include <Rinternals.h>
 #include <R_ext/Rdynload.h>
@@ -7,7 +8,8 @@
 #include <Rversion.h>
 
 static SEXP s_scalars, s_missing, s_in_time, s_codes, s_begun, s_words, s_used, s_count, s_make_room, s_classes;
-static SEXP s_is, s_dim, s_log, s_names, s_convert, s_pyobj;
+static SEXP s_is, s_dim, s_log, s_names, s_dimnames, s_convert, s_pyobj, s_elements, s_input, s_extent;
+static SEXP s_no_vectors, s_more, s_plus, s_times;
 static SEXP home, getter;
 
 static SEXP value_in(SEXP frame, SEXP name)
@@ -45,13 +47,130 @@ static SEXP lazy_handle(SEXP log, SEXP is, SEXP dim)
     return handle;
 }
 
-/* The handle of the result of an operation that is appended to the log. */
-static SEXP add(SEXP log, double code, double first, double second)
+/* Operands ---------------------------------------------------------------------------------------------------------- */
+
+#define MOST 9          /* elements of the largest vector that is made or taken: of more, arrays cost less */
+#define ROOM (3 * MOST) /* those of the largest product */
+
+/* Numbers of R's own (kind 0), results in the log (1), or a tensor of one number, which is an input of the log (2). */
+typedef struct {
+    int kind, size, rank, dim[2];
+    double is[ROOM];
+} Operand;
+
+static double at(const Operand *x, int i)
+{
+    return x->is[x->size == 1 ? 0 : i];
+}
+
+/* The log that goes on; NULL where there is none, or there is more to an operation than the log knows. */
+static SEXP open_log(SEXP state)
+{
+    SEXP log = value_in(state, s_scalars);
+    return TYPEOF(log) == ENVSXP && value_in(state, s_in_time) == R_NilValue ? log : R_NilValue;
+}
+
+static int takes_vectors(SEXP state)
+{
+    return value_in(state, s_no_vectors) == R_NilValue || !Rf_asLogical(value_in(state, s_no_vectors));
+}
+
+static int set_dim(Operand *x, SEXP dim)
+{
+    if (dim == R_NilValue) {
+        x->rank = 0;
+        return x->size == 1;
+    }
+    x->rank = (int) XLENGTH(dim);
+    if (x->rank < 1 || x->rank > 2) return 0;
+    for (int k = 0; k < x->rank; k++) x->dim[k] = TYPEOF(dim) == INTSXP ? INTEGER(dim)[k] : (int) REAL(dim)[k];
+    return 1;
+}
+
+static int set_values(Operand *x, SEXP values, double less, int most)
+{
+    R_xlen_t size = XLENGTH(values);
+    if (size < 1 || size > most) return 0;
+    x->size = (int) size;
+    for (int i = 0; i < size; i++) {
+        double value = TYPEOF(values) == REALSXP ? REAL(values)[i]
+            : INTEGER(values)[i] == NA_INTEGER ? NA_REAL : (double) INTEGER(values)[i];
+        if (ISNAN(value)) return 0;
+        x->is[i] = value - less;
+    }
+    return 1;
+}
+
+/* TRUE for names that a result would have to keep. */
+static int has_names(SEXP x)
+{
+    if (TYPEOF(x) == ENVSXP) {
+        return Rf_getAttrib(x, s_names) != R_NilValue || Rf_getAttrib(x, s_dimnames) != R_NilValue;
+    }
+    return has_attributes(x) && (Rf_getAttrib(x, R_DimSymbol) == R_NilValue ||
+                                 XLENGTH(Rf_getAttrib(x, R_DimSymbol)) != 2 ||
+                                 Rf_getAttrib(x, R_DimNamesSymbol) != R_NilValue);
+}
+
+/* `know_elements()` (R) finds those of a tensor first. */
+static int operand_of(Operand *found, SEXP log, SEXP x)
+{
+    if (TYPEOF(x) == ENVSXP) {
+        if (value_in(x, s_missing) != R_NilValue) return 0;
+        if (value_in(x, s_log) == log) {
+            SEXP is = value_in(x, s_is);
+            found->kind = 1;
+            return TYPEOF(is) == REALSXP && set_values(found, is, Rf_asReal(value_in(log, s_begun)), ROOM) &&
+                set_dim(found, value_in(x, s_dim));
+        }
+        SEXP known = value_in(x, s_elements); /* the log, the kind, the numbers, the dimensions */
+        if (TYPEOF(known) != VECSXP || VECTOR_ELT(known, 0) != log) return 0;
+        found->kind = Rf_asInteger(VECTOR_ELT(known, 1));
+        return found->kind > 0 && set_values(found, VECTOR_ELT(known, 2), 0, ROOM) &&
+            set_dim(found, VECTOR_ELT(known, 3));
+    }
+    if ((TYPEOF(x) != REALSXP && TYPEOF(x) != INTSXP) || Rf_isObject(x)) return 0;
+    found->kind = 0;
+    if (!set_values(found, x, 0, MOST)) return 0;
+    SEXP dim = has_attributes(x) ? Rf_getAttrib(x, R_DimSymbol) : R_NilValue;
+    if (dim == R_NilValue && found->size > 1) {
+        found->rank = 1;
+        found->dim[0] = found->size;
+        return 1;
+    }
+    return set_dim(found, dim);
+}
+
+/* What the elements of an operand are, for R's code: kind, numbers, dimensions. */
+static SEXP elements_in_log(SEXP state, SEXP x)
+{
+    Operand found;
+    SEXP log = open_log(state);
+    if (log == R_NilValue || !operand_of(&found, log, x) || (found.rank > 0 && !takes_vectors(state))) return R_NilValue;
+    SEXP result = PROTECT(Rf_allocVector(VECSXP, 3)), names = PROTECT(Rf_allocVector(STRSXP, 3));
+    SET_VECTOR_ELT(result, 0, Rf_ScalarInteger(found.kind));
+    SEXP is = SET_VECTOR_ELT(result, 1, Rf_allocVector(REALSXP, found.size));
+    memcpy(REAL(is), found.is, found.size * sizeof(double));
+    if (found.rank > 0) {
+        SEXP dim = SET_VECTOR_ELT(result, 2, Rf_allocVector(INTSXP, found.rank));
+        memcpy(INTEGER(dim), found.dim, found.rank * sizeof(int));
+    }
+    const char *called[] = {"kind", "is", "dim"};
+    for (int k = 0; k < 3; k++) SET_STRING_ELT(names, k, Rf_mkChar(called[k]));
+    Rf_setAttrib(result, R_NamesSymbol, names);
+    UNPROTECT(2);
+    return result;
+}
+
+/* Operations -------------------------------------------------------------------------------------------------------- */
+
+/* Room for operations at the end of the log, which are to be written there at once, and the number of the first. */
+static double *append(SEXP log, int several, double *number)
 {
     SEXP words = value_in(log, s_words);
     R_xlen_t used = (R_xlen_t) Rf_asReal(value_in(log, s_used));
-    if (used == XLENGTH(words)) {
-        SEXP call = PROTECT(Rf_lang2(s_make_room, PROTECT(Rf_ScalarReal(3))));
+    if (used + 3 * several > XLENGTH(words)) {
+        SEXP call = PROTECT(Rf_lang2(s_make_room, PROTECT(Rf_ScalarReal(3 * several))));
         Rf_eval(call, log);
         UNPROTECT(2);
         words = value_in(log, s_words);
@@ -62,50 +181,320 @@ static SEXP add(SEXP log, double code, double first, double second)
         Rf_defineVar(s_words, words, log);
         UNPROTECT(1);
     }
-    double *at = REAL(words) + used;
-    at[0] = code;
-    at[1] = first;
-    at[2] = second;
-    SEXP is = PROTECT(Rf_duplicate(value_in(log, s_count)));
-    Rf_defineVar(s_used, PROTECT(Rf_ScalarReal((double) used + 3)), log);
-    Rf_defineVar(s_count, PROTECT(Rf_ScalarReal(Rf_asReal(is) + 1)), log);
-    SEXP handle = lazy_handle(log, is, R_NilValue);
-    UNPROTECT(3);
+    *number = Rf_asReal(value_in(log, s_count));
+    /* Both are made before one is set, as an error in between would leave half of a record. */
+    SEXP filled = PROTECT(Rf_ScalarReal((double) used + 3 * several));
+    SEXP count = PROTECT(Rf_ScalarReal(*number + several));
+    Rf_defineVar(s_used, filled, log);
+    Rf_defineVar(s_count, count, log);
+    UNPROTECT(2);
+    return REAL(words) + used;
+}
+
+static double *note(double *row, double code, double first, double second)
+{
+    row[0] = code;
+    row[1] = first;
+    row[2] = second;
+    return row + 3;
+}
+
+/* The handle of results whose numbers are those of the log. */
+static SEXP handle_of(SEXP log, const double *numbers, int size, int rank, const int *dim)
+{
+    SEXP is = PROTECT(Rf_allocVector(REALSXP, size)), dims = PROTECT(rank ? Rf_allocVector(INTSXP, rank) : R_NilValue);
+    memcpy(REAL(is), numbers, size * sizeof(double));
+    if (rank) memcpy(INTEGER(dims), dim, rank * sizeof(int));
+    SEXP handle = lazy_handle(log, is, dims);
+    UNPROTECT(2);
     return handle;
 }
 
-static SEXP add_to_log(SEXP log, SEXP code, SEXP first, SEXP second)
+/* The numbers of operations that follow one another. */
+static SEXP handle_from(SEXP log, double first, int size, int rank, const int *dim)
 {
-    return add(log, Rf_asReal(code), Rf_asReal(first), Rf_asReal(second));
+    double numbers[ROOM];
+    for (int i = 0; i < size; i++) numbers[i] = first + i;
+    return handle_of(log, numbers, size, rank, dim);
 }
 
-/* The kind of an operand, 1 of a number of the log and 0 of R's own; -1 of what is neither, or has names. */
-static int kind_of(SEXP x, double begun, double *value)
+static double code_of(SEXP log, SEXP name)
 {
-    if (TYPEOF(x) == ENVSXP) {
-        SEXP is = value_in(x, s_is);
-        if (TYPEOF(is) != REALSXP || XLENGTH(is) != 1 || value_in(x, s_dim) != R_NilValue) return -1;
-        if (REAL(is)[0] < begun || Rf_getAttrib(x, s_names) != R_NilValue) return -1;
-        *value = REAL(is)[0] - begun;
-        return 1;
+    SEXP code = value_in(value_in(log, s_codes), name);
+    return code == R_NilValue ? -1 : Rf_asReal(code);
+}
+
+/* The numbers of operations of one code on operands that are recycled. */
+static SEXP rows_in_log(SEXP log, SEXP code, SEXP first, SEXP second)
+{
+    R_xlen_t codes = XLENGTH(code), firsts = XLENGTH(first), seconds = XLENGTH(second);
+    R_xlen_t size = codes > firsts ? codes : firsts;
+    if (seconds > size) size = seconds;
+    code = PROTECT(Rf_coerceVector(code, REALSXP));
+    first = PROTECT(Rf_coerceVector(first, REALSXP));
+    second = PROTECT(Rf_coerceVector(second, REALSXP));
+    SEXP numbers = PROTECT(Rf_allocVector(REALSXP, size));
+    double number, *row = append(log, (int) size, &number);
+    for (R_xlen_t i = 0; i < size; i++) {
+        row = note(row, REAL(code)[i % codes], REAL(first)[i % firsts], REAL(second)[i % seconds]);
+        REAL(numbers)[i] = number + (double) i;
     }
-    if ((TYPEOF(x) != REALSXP && TYPEOF(x) != INTSXP) || XLENGTH(x) != 1 || has_attributes(x)) return -1;
-    *value = Rf_asReal(x);
-    return ISNAN(*value) ? -1 : 0;
+    UNPROTECT(4);
+    return numbers;
 }
 
-/* The result of an operation on numbers of the log that goes on and R's own; NULL where there is more to it. */
-static SEXP operation_on_numbers(SEXP state, SEXP op, SEXP x, SEXP y)
+/* An operation, element by element. `unnamed`: where an operand has names R's code keeps them, and NULL is returned. */
+static SEXP operation_in_log(SEXP state, SEXP op, SEXP x, SEXP y, SEXP unnamed)
+{
+    SEXP log = open_log(state);
+    Operand one, other;
+    if (log == R_NilValue || !operand_of(&one, log, x) || !operand_of(&other, log, y)) return R_NilValue;
+    if (one.kind + other.kind == 0 || (Rf_asLogical(unnamed) && (has_names(x) || has_names(y)))) return R_NilValue;
+    const Operand *large = one.rank ? &one : &other;
+    if (one.rank && other.rank &&
+        (one.rank != other.rank || memcmp(one.dim, other.dim, one.rank * sizeof(int)))) return R_NilValue;
+    if (large->rank && !takes_vectors(state)) return R_NilValue;
+    double code = code_of(log, Rf_installTrChar(STRING_ELT(op, 0))), number;
+    if (code < 0) return R_NilValue;
+    int size = large->size;
+    double *row = append(log, size, &number);
+    for (int i = 0; i < size; i++) row = note(row, code + 4 * one.kind + other.kind, at(&one, i), at(&other, i));
+    return handle_from(log, number, size, large->rank, large->dim);
+}
+
+/* A function of any number of operands, element by element.
+ *
+ * Three numbers are an operation: of five operands the first four stand in two operations "more", and the last with a 0
+ * in the operation itself. "more" has no result, but is counted: Python counts along, and the numbers must be the same.
+ */
+static SEXP function_in_log(SEXP state, SEXP code, SEXP arguments)
+{
+    SEXP log = open_log(state);
+    int given = (int) XLENGTH(arguments), pairs = (given + 1) / 2;
+    if (log == R_NilValue || given < 1 || given > MOST) return R_NilValue;
+    Operand operands[MOST + 1];
+    const Operand *large = operands;
+    for (int k = 0; k < given; k++) {
+        if (!operand_of(operands + k, log, VECTOR_ELT(arguments, k))) return R_NilValue;
+        if (operands[k].rank == 0) continue;
+        if (large->rank && (large->rank != operands[k].rank ||
+                            memcmp(large->dim, operands[k].dim, large->rank * sizeof(int)))) return R_NilValue;
+        large = operands + k;
+    }
+    if (large->rank && !takes_vectors(state)) return R_NilValue;
+    Operand *last = operands + given;
+    last->kind = 0, last->size = 1, last->is[0] = 0;
+    double more = code_of(log, s_more), number, numbers[ROOM];
+    double *row = append(log, pairs * large->size, &number);
+    for (int i = 0; i < large->size; i++) {
+        for (int k = 0; k < pairs; k++) {
+            Operand *x = operands + 2 * k, *y = x + 1;
+            double what = k == pairs - 1 ? Rf_asReal(code) : more;
+            row = note(row, what + 4 * x->kind + y->kind, at(x, i), at(y, i));
+        }
+        numbers[i] = number + (i + 1) * pairs - 1;
+    }
+    return handle_of(log, numbers, large->size, large->rank, large->dim);
+}
+
+/* The sum of several numbers. */
+static SEXP sum_in_log(SEXP state, SEXP x)
+{
+    SEXP log = open_log(state);
+    Operand of;
+    if (log == R_NilValue || TYPEOF(x) != ENVSXP || value_in(x, s_log) == R_NilValue) return R_NilValue;
+    if (!operand_of(&of, log, x) || !of.rank) return R_NilValue;
+    double total = of.is[0], begun = Rf_asReal(value_in(log, s_begun));
+    if (of.size > 1) {
+        double code = code_of(log, s_plus) + 5, number, *row = append(log, of.size - 1, &number);
+        for (int i = 1; i < of.size; i++) {
+            row = note(row, code, total, of.is[i]);
+            total = number + i - 1 - begun;
+        }
+    }
+    total += begun;
+    return handle_of(log, &total, 1, 0, NULL);
+}
+
+/* The elements of operands, of which one is of the log, as one vector. */
+static SEXP joined_in_log(SEXP state, SEXP parts, SEXP unnamed)
+{
+    SEXP log = open_log(state);
+    int count = (int) XLENGTH(parts), size = 0, logged = 0, outside = 0;
+    if (log == R_NilValue || count < 1 || count > MOST || !takes_vectors(state)) return R_NilValue;
+    Operand of[MOST];
+    for (int k = 0; k < count; k++) {
+        SEXP part = VECTOR_ELT(parts, k);
+        if (!operand_of(of + k, log, part)) return R_NilValue;
+        if (Rf_asLogical(unnamed) && has_names(part)) return R_NilValue;
+        size += of[k].size;
+        if (of[k].kind != 1) outside += of[k].size;
+        if (TYPEOF(part) == ENVSXP && value_in(part, s_log) != R_NilValue) logged = 1;
+    }
+    if (!logged || size < 2 || size > MOST) return R_NilValue;
+    /* Two vectors may be a pair, which R's code marks. */
+    if (Rf_asLogical(unnamed) && count == 2 && of[0].size > 1 && of[0].size == of[1].size) return R_NilValue;
+    double begun = Rf_asReal(value_in(log, s_begun)), code = code_of(log, s_times), number = 0, numbers[MOST];
+    double *row = outside ? append(log, outside, &number) : NULL;
+    int to = 0;
+    for (int k = 0; k < count; k++) {
+        for (int i = 0; i < of[k].size; i++) {
+            if (of[k].kind == 1) {
+                numbers[to++] = of[k].is[i] + begun;
+            } else { /* each element is a result */
+                row = note(row, code + 4 * of[k].kind, of[k].is[i], 1);
+                numbers[to++] = number++;
+            }
+        }
+    }
+    return handle_of(log, numbers, size, 1, &size);
+}
+
+/* Rows and columns that vectors are in a product: whichever fits. */
+static void as_matrices(Operand *x, Operand *y)
+{
+    if (x->rank == 1) {
+        int row = x->dim[0] == y->dim[0];
+        x->dim[1] = row ? x->dim[0] : 1;
+        if (row) x->dim[0] = 1;
+    }
+    if (y->rank == 1) {
+        int row = y->dim[0] != x->dim[1];
+        y->dim[1] = row ? y->dim[0] : 1;
+        if (row) y->dim[0] = 1;
+    }
+}
+
+/* `x %*% y` by R's rules. */
+static SEXP product_in_log(SEXP state, SEXP x, SEXP y, SEXP unnamed)
+{
+    SEXP log = open_log(state);
+    Operand one, other;
+    if (log == R_NilValue || !takes_vectors(state) || !operand_of(&one, log, x) || !operand_of(&other, log, y)) {
+        return R_NilValue;
+    }
+    if (!one.rank || !other.rank || one.kind + other.kind == 0) return R_NilValue;
+    if (Rf_asLogical(unnamed) && (has_names(x) || has_names(y))) return R_NilValue;
+    if (one.rank + other.rank == 2 && one.size != other.size && one.size > 1 && other.size > 1) return R_NilValue;
+    as_matrices(&one, &other);
+    int rows = one.dim[0], inner = one.dim[1], columns = other.dim[1], size = rows * columns;
+    if (inner != other.dim[0] || size * inner > ROOM) return R_NilValue;
+    double times = code_of(log, s_times) + 4 * one.kind + other.kind, plus = code_of(log, s_plus) + 5;
+    double begun = Rf_asReal(value_in(log, s_begun)), number;
+    double *row = append(log, size * (2 * inner - 1), &number);
+    for (int k = 0; k < inner; k++) {
+        for (int j = 0; j < columns; j++) {
+            for (int i = 0; i < rows; i++) row = note(row, times, one.is[i + k * rows], other.is[k + j * inner]);
+        }
+        if (k > 0) { /* the sums so far, which come before the products, and these */
+            double before = number - begun - size;
+            for (int i = 0; i < size; i++) row = note(row, plus, before + i, number - begun + i);
+            number += size;
+        }
+        number += size;
+    }
+    int dim[] = {rows, columns};
+    return handle_from(log, number - size, size, 2, dim);
+}
+
+/* The positions that an index means among `size`; 0 where it is for Python to find or to refuse. NULL is all. */
+static int positions_of(SEXP place, double size, double *found)
+{
+    if (place == R_NilValue) {
+        if (size > MOST) return 0;
+        for (int i = 0; i < size; i++) found[i] = i;
+        return (int) size;
+    }
+    if (Rf_isObject(place)) return 0;
+    if (has_attributes(place) && Rf_getAttrib(place, R_DimSymbol) != R_NilValue) return 0;
+    R_xlen_t given = XLENGTH(place);
+    double least = R_PosInf, most = R_NegInf, at[2 * MOST];
+    if (given < 1 || given > 2 * MOST) return 0;
+    for (int i = 0; i < given; i++) {
+        if (TYPEOF(place) == INTSXP && INTEGER(place)[i] == NA_INTEGER) return 0;
+        at[i] = TYPEOF(place) == REALSXP ? REAL(place)[i] : (double) INTEGER(place)[i];
+        if (ISNAN(at[i])) return 0;
+        if (at[i] < least) least = at[i];
+        if (at[i] > most) most = at[i];
+    }
+    if (least >= 1 && most < size + 1 && given <= MOST) {
+        for (int i = 0; i < given; i++) found[i] = (double) (long long) at[i] - 1;
+        return (int) given;
+    }
+    if (most > -1 || size > 2 * MOST) return 0;
+    int left = 0;
+    for (int i = 0; i < size; i++) {
+        int out = 0;
+        for (int k = 0; k < given; k++) out = out || (long long) at[k] == -(i + 1);
+        if (out) continue;
+        if (left == MOST) return 0;
+        found[left++] = i;
+    }
+    return left;
+}
+
+/* `x[...]` of a few elements, as a number or a vector; NA where R's code must find the dimensions of `x` first, begin the
+ * log, or make `x` its input. `places`: an index for each dimension, or one, NULL for all. */
+static SEXP part_in_log(SEXP state, SEXP x, SEXP places, SEXP unnamed)
 {
     SEXP log = value_in(state, s_scalars);
-    if (TYPEOF(log) != ENVSXP) return R_NilValue;
-    if (value_in(state, s_missing) != R_NilValue || value_in(state, s_in_time) != R_NilValue) return R_NilValue;
-    double begun = Rf_asReal(value_in(log, s_begun)), first, second;
-    int one = kind_of(x, begun, &first), other = one < 0 ? -1 : kind_of(y, begun, &second);
-    if (other < 0 || one + other == 0) return R_NilValue;
-    SEXP code = value_in(value_in(log, s_codes), Rf_installTrChar(STRING_ELT(op, 0)));
-    if (code == R_NilValue) return R_NilValue;
-    return add(log, Rf_asReal(code) + 4 * one + other, first, second);
+    int count = (int) XLENGTH(places), begun = TYPEOF(log) == ENVSXP;
+    if (begun ? open_log(state) == R_NilValue : TYPEOF(log) != LGLSXP || LOGICAL(log)[0] == NA_LOGICAL) return R_NilValue;
+    if (TYPEOF(x) != ENVSXP || count < 1 || value_in(x, s_missing) != R_NilValue) return R_NilValue;
+    if (Rf_asLogical(unnamed) && Rf_getAttrib(x, s_names) != R_NilValue) return R_NilValue;
+    if (count == 1 ? VECTOR_ELT(places, 0) == R_NilValue : Rf_getAttrib(x, s_dimnames) != R_NilValue) return R_NilValue;
+    for (int k = 0; k < count; k++) {
+        int type = TYPEOF(VECTOR_ELT(places, k));
+        if (type != NILSXP && type != INTSXP && type != REALSXP) return R_NilValue;
+    }
+    int own = begun && value_in(x, s_log) == log;
+    SEXP is = value_in(x, own ? s_is : s_input), dim = value_in(x, own ? s_dim : s_extent);
+    if (own && (TYPEOF(is) != REALSXP || dim == R_NilValue)) return R_NilValue;
+    /* of a tensor the log of which it is an input, its number there and its size */
+    int known = own || (begun && TYPEOF(is) == VECSXP && VECTOR_ELT(is, 0) == log);
+    if (known && !own) is = VECTOR_ELT(is, 1);
+    double limit = own ? (double) XLENGTH(is) : known ? REAL(is)[1] : R_PosInf;
+    if (dim == R_NilValue && !(count == 1 && (known || XLENGTH(VECTOR_ELT(places, 0)) == 1))) {
+        return Rf_ScalarLogical(NA_LOGICAL);
+    }
+    double lengths[MOST], all = 1;
+    if (dim != R_NilValue) {
+        int rank = (int) XLENGTH(dim);
+        if ((TYPEOF(dim) != INTSXP && TYPEOF(dim) != REALSXP) || rank > MOST || (count > 1 && rank != count)) {
+            return R_NilValue;
+        }
+        for (int k = 0; k < rank; k++) {
+            lengths[k] = TYPEOF(dim) == INTSXP ? INTEGER(dim)[k] : REAL(dim)[k];
+            all *= lengths[k];
+        }
+        if (all < limit) limit = all;
+    }
+    if (count == 1) lengths[0] = limit;
+    double cells[MOST] = {0}, here[MOST], stride = 1;
+    int size = 1, sizes[2], rank = 0;
+    for (int k = 0; k < count; k++) {
+        int several = positions_of(VECTOR_ELT(places, k), lengths[k], here);
+        if (several == 0 || several * size > MOST || (several > 1 && rank == 2)) return R_NilValue;
+        for (int j = several - 1; j >= 0; j--) {
+            for (int i = 0; i < size; i++) cells[j * size + i] = cells[i] + here[j] * stride;
+        }
+        size *= several;
+        if (several > 1) sizes[rank++] = several;
+        stride *= lengths[k];
+    }
+    if (rank && !takes_vectors(state)) return R_NilValue;
+    if (!known) return Rf_ScalarLogical(NA_LOGICAL);
+    double numbers[MOST], number;
+    if (own) {
+        for (int i = 0; i < size; i++) numbers[i] = REAL(is)[(int) cells[i]];
+    } else {
+        double input = REAL(is)[0], *row = append(log, size, &number);
+        for (int i = 0; i < size; i++) {
+            row = note(row, 0, input, cells[i]);
+            numbers[i] = number + i;
+        }
+    }
+    return handle_of(log, numbers, size, rank, sizes);
 }
 
 /* Called when the package is loaded: the parent of handles, and the call that makes the function of one. */
@@ -119,15 +508,21 @@ static SEXP start_logs(SEXP namespace, SEXP call)
 static const R_CallMethodDef methods[] = {
     {"start_logs", (DL_FUNC) &start_logs, 2},
     {"lazy_handle", (DL_FUNC) &lazy_handle, 3},
-    {"add_to_log", (DL_FUNC) &add_to_log, 4},
-    {"operation_on_numbers", (DL_FUNC) &operation_on_numbers, 4},
+    {"rows_in_log", (DL_FUNC) &rows_in_log, 4},
+    {"elements_in_log", (DL_FUNC) &elements_in_log, 2},
+    {"operation_in_log", (DL_FUNC) &operation_in_log, 5},
+    {"function_in_log", (DL_FUNC) &function_in_log, 3},
+    {"sum_in_log", (DL_FUNC) &sum_in_log, 2},
+    {"joined_in_log", (DL_FUNC) &joined_in_log, 3},
+    {"product_in_log", (DL_FUNC) &product_in_log, 4},
+    {"part_in_log", (DL_FUNC) &part_in_log, 4},
     {NULL, NULL, 0},
 };
 
 void attribute_visible R_init_gradops(DllInfo *library)
 {
     s_scalars = Rf_install("scalars");
-    s_missing = Rf_install("missing");
+    s_missing = Rf_install("gradops_missing");
     s_in_time = Rf_install("in_time");
     s_codes = Rf_install("codes");
     s_begun = Rf_install("begun");
@@ -140,6 +535,14 @@ void attribute_visible R_init_gradops(DllInfo *library)
     s_dim = Rf_install("gradops_dim");
     s_log = Rf_install("gradops_log");
     s_names = Rf_install("gradops_names");
+    s_dimnames = Rf_install("gradops_dimnames");
+    s_elements = Rf_install("gradops_elements");
+    s_input = Rf_install("gradops_input");
+    s_extent = Rf_install("gradops_extent");
+    s_no_vectors = Rf_install("no_vectors");
+    s_more = Rf_install("more");
+    s_plus = Rf_install("+");
+    s_times = Rf_install("*");
     s_convert = Rf_install("convert");
     s_pyobj = Rf_install("pyobj");
     R_registerRoutines(library, NULL, methods, NULL, NULL);

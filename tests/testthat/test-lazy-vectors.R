@@ -271,3 +271,38 @@ test_each("systems and determinants of one and two rows, by their own formulas",
   expect_error(gradient(function(p) sum(solve(matrix(p[c(1, 2, 2, 3)], 2))), c(1, 1, 1)), "singular")
   expect_equal(gradient(function(p) tryCatch(1 / det(solve(diag(2) * p)), error = function(e) p * 7), 0), 7)
 })
+
+test_each("parts, joins and products that a log leaves to others", {
+  f <- function(p) {
+    v <- p[1:2] * 2
+    m <- matrix(p, 2) * v[1]
+    sum(v[]) + sum(m[] * 2) + sum(v[c(TRUE, FALSE)]) + sum(m[cbind(1, 2)]) + v[[2]] * m[[2, 1]] + m[3] + sum(c(v, NULL))
+  }
+  x <- c(0.3, -0.4, 0.2, 0.9)
+  expect_same_compiled(f, x)
+  seen <- NULL
+  jit(function(p) {
+    v <- p[1:2] * 2
+    m <- matrix(p, 2) * v[1]
+    seen <<- list(dim(m[]), length(v[]), dim(v %*% m[, 1, drop = FALSE]), length(v[-1]))
+    v[op_convert_to_tensor(2L)]
+  })(x)
+  expect_equal(seen, list(c(2L, 2L), 2L, c(1L, 1L), 1L), ignore_attr = TRUE)
+})
+
+test_once("an error in a loop over short vectors is R's own, and what was logged before it is whole", {
+  skip_without("numpy")
+  local_backend("numpy")
+  fails <- TRUE
+  f <- function(p) {
+    v <- c(p[1], p[2] * 2)
+    for (i in 1:3) v <- v * v[2:1] + 1
+    if (fails) rlang::abort("no more", class = "mine")
+    sum(v)
+  }
+  compiled <- jit(value_and_grad(f))
+  expect_error(compiled(c(0.2, 0.1)), class = "mine")
+  expect_error(jit(function(p) (c(p[1], 1) * 2)[3])(c(1, 2)), "2 elements", class = "gradops_error_axis")
+  fails <- FALSE
+  expect_equal(compiled(c(0.2, 0.1)), value_and_grad(f)(c(0.2, 0.1)))
+})
