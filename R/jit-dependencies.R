@@ -334,8 +334,17 @@ holder <- function(name, env, attached) {
 # The names that a function reads before it assigns them or assigns outside (with `<<-`), or that its texts may be
 # (`get("k")`): `all`; `assigned` outside; those of `.GlobalEnv$k`, `global`; and of functions whose environment it
 # asks for, `opened`. (To codetools a name that is assigned
-# anywhere is local, also the `k` of `k <- k + 1`.)
+# anywhere is local, also the `k` of `k <- k + 1`.) A function that is compiled is asked twice, and again by each
+# objective that is made of it.
 names_of <- function(f) {
+  recently(
+    state$names_of_code %||% (state$names_of_code <- new.env(parent = emptyenv())),
+    function(known) identical(known$body, body(f)) && identical(known$formals, formals(f)),
+    function() base::c(list(body = body(f), formals = formals(f)), names_in_code(f))
+  )
+}
+
+names_in_code <- function(f) {
   free <- outside <- enclosing <- global <- opened <- character()
   with_meaning <- base::c("<-", "=", "<<-", "for", "if", "function", "$", "[[", "@", "::", ":::", "environment")
   is_missing <- rlang::is_missing
