@@ -100,7 +100,12 @@ class Shared:
             return self.hessian.elements(parts)
         if self.hessian is None:
             self.hessian = SparseHessian(f, self._like, 1, _dependence(data_of(by_u), data_of(u)))
-        return self.hessian.elements(lambda v: forward.push([by_u], [u], [v], True)[0], (u,), True)
+
+        def product(v):
+            (found,) = forward.push([by_u], [u], [v], True)
+            return ops.zeros_like(u) if found is None else found
+
+        return self.hessian.elements(product, (u,), True)
 
     def _all(self, f, theta, u, of_u, of_theta):
         inputs = fresh(theta), fresh(u)

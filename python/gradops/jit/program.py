@@ -33,6 +33,7 @@ class Program:
         inputs: the places of the arguments.
         constants: arrays that the function closed over, read anew at each call, and results that are the same for
             all arguments, by place.
+        ones: the places of single numbers that are 1 at each call.
         values: the value at each place for the arguments that the function was traced with.
         root: the program of the function that is compiled.
         bodies: of that one all the functions that were traced within it.
@@ -61,6 +62,7 @@ class Program:
         self.inputs: list[int] = []
         self.steps: list[Any] = []
         self.constants: dict[int, Any] = {}
+        self.ones: set[int] = set()
         self._folded: set[int] = set()
         self._known: dict[int, Step] = {}
         self.values = Values()
@@ -194,15 +196,20 @@ class Program:
         traced = self._place(array) if known is None else self._traced(array, known)
         self._written[bits] = traced.place
         self.memories.note_given(traced)
-        self.constants[traced.place] = array
+        self._keep(traced.place, array)
         return traced
+
+    def _keep(self, place: int, value) -> None:
+        self.constants[place] = value
+        if not np.ndim(value) and value == 1.0:
+            self.ones.add(place)
 
     def literal(self, number, bits: bytes) -> int:
         """The place of a single number that is the same at each call, known by its bits."""
         place = self._literals.get(bits)
         if place is None:
             place = self._literals[bits] = self.new(number)
-            self.constants[place] = number
+            self._keep(place, number)
         return place
 
     def fold(self, result, arguments=()):
@@ -212,7 +219,7 @@ class Program:
         if isinstance(result, (list, tuple)):
             return type(result)(self.fold(part, arguments) for part in result)
         traced = self._place(result, arguments)
-        self.constants[traced.place] = result
+        self._keep(traced.place, result)
         self._folded.add(traced.place)
         return traced
 
@@ -299,16 +306,11 @@ class Program:
     def operate(self, what: Operation, x: int, y: int = 0, z: int = 0) -> int:
         """The place of the result of an operation, from the places of single numbers."""
         if what.name == "multiply":
-            if self.is_one(x) and self.values.is_number(y):
+            if x in self.ones and self.values.is_number(y):
                 return y
-            if self.is_one(y) and self.values.is_number(x):
+            if y in self.ones and self.values.is_number(x):
                 return x
         return self.operations.place(what, x, y, z)
-
-    def is_one(self, place: int) -> bool:
-        """True of a number that is 1 at each call."""
-        constant = self.constants.get(place)
-        return constant is not None and constant == 1.0
 
     def _close(self) -> None:
         """End the block of operations on single numbers: steps that are written from here on come after it."""

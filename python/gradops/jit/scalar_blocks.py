@@ -192,9 +192,11 @@ class Block:
     @functools.cached_property
     def uses(self) -> tuple[Place, ...]:
         """The places of the values that it takes from outside."""
-        operands = np.unique(self.rows[:, 2:])
-        _, is_own = among(operands, self.places)
-        return tuple(map(Place, operands[(operands > 0) & ~is_own].tolist()))
+        operands, own = self.rows[:, 2:], self.places
+        taken = np.zeros(max(operands.max(), own[-1]) + 1, bool)
+        taken[operands] = True
+        taken[own] = taken[0] = False  # 0 stands for an operand that there is none of
+        return tuple(map(Place, np.flatnonzero(taken).tolist()))
 
     @property
     def kinds(self) -> list[Operation]:
@@ -216,10 +218,9 @@ class Block:
             is_needed: by place, True if later steps need it; the places that the operations need are added.
         """
         rows = self.rows
-        _, places, *operands = rows.T.tolist()
         # From the last to the first, as operands are results of earlier operations. Place 0, which stands for an
         # operand that an operation does not have, is no value's, so that it may be marked like the others.
-        for place, x, y, z in zip(places[::-1], *[column[::-1] for column in operands]):
+        for place, x, y, z in zip(*rows[::-1, 1:].T.tolist()):
             if is_needed[place]:
                 is_needed[x] = is_needed[y] = is_needed[z] = 1
         rows = rows[np.frombuffer(is_needed, bool)[rows[:, 1]]]

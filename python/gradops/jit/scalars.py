@@ -35,6 +35,7 @@ class Numbers:
 
     def __init__(self, program: Program):
         self.program = program
+        self._place, self._ones = program.operations.place, program.ones
 
     def literal(self, value) -> int:
         """A number that is the same at each call."""
@@ -50,7 +51,9 @@ class Numbers:
 
     def add(self, what: Operation, x: int, y: int = 0, z: int = 0) -> int:
         """The result of an operation on numbers; those that it does not take are 0."""
-        return self.program.operate(what, x, y, z)
+        if what is _MULTIPLY and (x in self._ones or y in self._ones):
+            return self.program.operate(what, x, y)
+        return self._place(what, x, y, z)
 
     def close(self) -> None:
         """End the record: nothing more is written down."""
@@ -100,7 +103,6 @@ class Scalars(Numbers):
 
     def __init__(self, program: Program):
         super().__init__(program)
-        self._place, self._is_one = program.operations.place, program.is_one
         self.places = array("i")
         self.active = bytearray()
         self.literals: dict[int, Any] = {}
@@ -134,9 +136,9 @@ class Scalars(Numbers):
         if count == 2:
             at, other, on = places[x], places[y], active[x] or active[y]
             if what is _MULTIPLY:
-                if self._is_one(at):
+                if at in self._ones:
                     return y
-                if self._is_one(other):
+                if other in self._ones:
                     return x
             place = self._place(what, at, other)
         elif count == 1:
@@ -226,7 +228,7 @@ class Scalars(Numbers):
         """The gradients of the numbers that a piece takes from outside."""
         made = Derivative(self, g.values())
         out, active, rule = made.out, self.active, made.rule
-        add, number = out.add, made.number
+        add, number, rules = out.add, made.number, made.rules
         cotangents = {i: out.input(ct) for i, ct in g.items()}
         for what, result, x, y, z in self._through(piece.start, piece.stop, -1):
             ct = cotangents.pop(result, None)
@@ -234,7 +236,8 @@ class Scalars(Numbers):
                 continue
             if what.operands == 2:
                 operands: tuple[int, ...] = x, y, result
-                play, constants = rule(what, (active[x], active[y]), y)
+                known = rules.get((what, active[x], active[y]))
+                play, constants = rule(what, (active[x], active[y]), y) if known is None else known
             else:
                 operands = (x, y, z)[: what.operands]
                 play, constants = rule(what, tuple([active[i] for i in operands]), 0)
@@ -253,7 +256,8 @@ class Scalars(Numbers):
         made = Derivative(self, tangents)
         out, rule = made.out, made.rule
         add, number = out.add, made.number
-        moved = {i: out.input(t) for i, t in zip(piece.takes, tangents) if t is not None}
+        # Most tangents of a direction that goes along one variable, or along those that share a colour, are zeros.
+        moved = {i: out.input(t) for i, t in zip(piece.takes, tangents) if t is not None and not self._is_none(t)}
         for what, result, x, y, z in self._through(piece.start, piece.stop, 1):
             operands = (x, y) if what.operands == 2 else (x, y, z)[: what.operands]
             for i, flags in zip(operands, _ALONE[what.operands]):
@@ -265,6 +269,14 @@ class Scalars(Numbers):
                         moved[result] = found if before is None else add(_ADD, before, found)
         out.close()
         return Tangents(made, moved)
+
+    def _is_none(self, tangent) -> bool:
+        """True for a tangent that is 0 at each call."""
+        if is_active(tangent):
+            return False
+        data = data_of(tangent)
+        known = self.program.constants.get(data.place) if isinstance(data, Traced) else data
+        return isinstance(known, (np.generic, np.ndarray)) and not known.ndim and not known
 
     # Gradients of results that are asked for.
 
@@ -369,7 +381,7 @@ class Derivative:
             self.out = Scalars(of.program) if self._recorded else Numbers(of.program)
         self.number = of.places.__getitem__ if type(self.out) is Numbers else self._taken
         self._here: dict[int, int] = {}
-        self._rules: dict[tuple, tuple[Callable, list[int]]] = {}
+        self.rules: dict[tuple, tuple[Callable, list[int]]] = {}  # but of powers, of which exponents make others
 
     def rule(self, what: Operation, flags: tuple, last: int) -> tuple[Callable, list[int]]:
         """An operation's rule for the operands that have a flag, as a :class:`.Template` plays it, with its constants.
@@ -380,10 +392,11 @@ class Derivative:
         if what is _COPY:
             return _passed_on, []
         exponent = self.of.literals.get(last) if what is _POWER else None
-        known = self._rules.get((what, flags, exponent))
+        key = (what, *flags) if what is not _POWER else (what, *flags, exponent)
+        known = self.rules.get(key)
         if known is None:
             found = template(what, tuple(map(bool, flags)), exponent)
-            known = self._rules[what, flags, exponent] = found.play, list(map(self.out.literal, found.constants))
+            known = self.rules[key] = found.play, list(map(self.out.literal, found.constants))
         return known
 
     def tensor(self, number: int | None):
