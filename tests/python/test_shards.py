@@ -221,6 +221,8 @@ def test_dask_names_what_fails():
             functional.objective(fails, of_bags())(1.0)
         empty = of_bags().filter(lambda shard: shard[0] != SHARDS[0][0]).repartition(6)
         np.testing.assert_allclose(functional.objective(lambda x, s: x * ops.sum(s), empty)(2.0), 2 * DATA[5:].sum())
+        with pytest.raises(ArgumentError, match="`data` must hold at least one shard"):
+            functional.objective(loss, of_bags().filter(lambda shard: False))(1.0)
 
 
 def test_shards_of_two_engines():

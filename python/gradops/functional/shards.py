@@ -50,6 +50,7 @@ class Objective:
         self.f, self.progress, self.reload = f, progress, reload
         self._reduced = _engine(data)
         self.data: list = [None] if data is None else list(data.to_delayed() if _is_bag(data) else data)
+        self._held = data  # a bag that was persisted, whose values Dask frees with it
         self.places: Any = range(len(self.data))
         self.scale = 1.0
 
@@ -312,14 +313,18 @@ def _on_dask(whole: Objective, part: Part, arguments: tuple, one: Callable):
     from dask import bag
 
     sent = dask.delayed((part, arguments), traverse=False)
-    at = dask.delayed(one, traverse=False)
+    at, add = dask.delayed(one, traverse=False), dask.delayed(_added, traverse=False)
+    scheduler = (
+        dask.base.get_scheduler(cls=bag.Bag) if one is _at_partition else None
+    )  # bags go to processes by default
     for attempt in range(_ATTEMPTS + 1):
         run = uuid.uuid4()  # tasks of one name are one task to Dask
-        parts = [at(sent, i, whole.data[i], dask_key_name=f"data[{i}]-{run}") for i in whole.places]
-        total = bag.from_delayed(parts).fold(added)
-        ordered = total if one is _at_partition else total.to_delayed()  # for the scheduler of bags, or delayed values
+        sums = [at(sent, i, whole.data[i], dask_key_name=f"data[{i}]-{run}") for i in whole.places]
+        while len(sums) > 1:
+            sums = [add(*sums[i : i + _TOGETHER]) for i in range(0, len(sums), _TOGETHER)]
         try:
-            return ordered.compute()
+            found = sums[0].compute(scheduler=scheduler)
+            break
         except Exception as error:
             lost = [i for i in whole.places if _is_lost(whole.data[i])]
             if not lost:
@@ -328,7 +333,13 @@ def _on_dask(whole: Objective, part: Part, arguments: tuple, one: Callable):
                 raise _lost("Dask", lost[0], error) from error
             for i in lost:
                 whole.data[i] = whole.data[i].client.scatter(whole.reload(i))
+    if not found:
+        raise ArgumentError("`data` must hold at least one shard.", argument="data")
+    return found[0]
 
+
+_TOGETHER = 8
+"""How many results are added in one task."""
 
 _ATTEMPTS = 3
 """How often lost shards are made again in an evaluation: how often Dask's scheduler tries a task whose worker died."""
@@ -349,6 +360,12 @@ def _at_partition(sent, place: int, shards) -> list:
     return part.at_partition(place, shards, arguments)
 
 
+def _added(*parts: list) -> list:
+    """The sum of results, each in a list, or nothing where there are none."""
+    found = [x for some in parts for x in some]
+    return [added(*found)] if found else []
+
+
 def on_ray(whole: Objective, part: Part, arguments: tuple):
     import ray
 
@@ -357,7 +374,7 @@ def on_ray(whole: Objective, part: Part, arguments: tuple):
     one = [at.options(name=f"data[{i}]").remote(sent, i, whole.data[i], arguments) for i in whole.places]
     sums = one
     while len(sums) > 1:
-        sums = [add.remote(*sums[i : i + 8]) for i in range(0, len(sums), 8)]
+        sums = [add.remote(*sums[i : i + _TOGETHER]) for i in range(0, len(sums), _TOGETHER)]
     try:
         return ray.get(sums[0])
     except ray.exceptions.RayError:
