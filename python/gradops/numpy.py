@@ -30,6 +30,7 @@ import builtins
 import functools
 import sys
 from collections.abc import Callable
+from itertools import zip_longest
 from typing import Any
 
 import numpy as _numpy
@@ -40,11 +41,11 @@ from ._tree import items
 from .autodiff import inplace
 from .autodiff.variable import Variable
 from .errors import ArgumentTypeError
-from .ops.numpy_functions import ROWS, is_ours, typed
+from .ops.numpy_functions import LISTS, ROWS, is_ours, typed
 
 __all__ = """
-array asanyarray asarray ascontiguousarray c_ copy empty empty_like eye full full_like identity linalg ones ones_like
-r_ vectorize zeros zeros_like
+array asanyarray asarray ascontiguousarray c_ copy empty empty_like eye fft full full_like identity linalg ones
+ones_like r_ vectorize zeros zeros_like
 """.split()
 
 
@@ -98,7 +99,7 @@ def _filled(function: Callable) -> Callable:
     def make(*arguments, **keywords):
         if takes_value and any(map(_holds_ours, (*arguments, *keywords.values()))):
             return _full(*arguments, **keywords)
-        return _taking(function(*arguments, **keywords))
+        return _taking(function(*map(_as_array, arguments), **keywords))
 
     return make
 
@@ -187,6 +188,7 @@ class _Part:
         return here
 
 
+fft: Any = _Part("fft", lambda found: _as_here(found))
 linalg: Any = _Part("linalg", lambda found: _as_here(found))
 
 __path__: list[str] = []  # not NumPy's, in which Python would find its modules once more, with other functions
@@ -236,14 +238,12 @@ def _of_lists(function: Callable) -> Callable:
                     if len(arguments) <= row.leading:
                         return row.call(*arguments)
                 return function(*arguments)
-        return function(*map(_of_numbers, arguments), **{name: _of_numbers(x) for name, x in keywords.items()})
+        joined = [x if several else _as_array(x) for x, several in zip_longest(arguments, row.lists[: len(arguments)])]
+        return function(*joined, **{name: x if name in LISTS else _as_array(x) for name, x in keywords.items()})
 
     return call
 
 
-def _of_numbers(value):
-    if not isinstance(value, (list, tuple)) or not any(map(is_ours, items(value))):
-        return value
-    return (
-        _joined(value) if all(len(getattr(x, "shape", None) or _numpy.shape(x)) == 0 for x in items(value)) else value
-    )
+def _as_array(value):
+    """A list with variables in it, or of such lists, as one array; anything else as it is."""
+    return _joined(value) if isinstance(value, (list, tuple)) and _holds_ours(value) else value

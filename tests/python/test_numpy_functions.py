@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from operator import attrgetter
 
 import numpy as np
 import pytest
 
+import gradops.numpy as gnp
 from gradops import Variable, autodiff, grad, jit, ops, value_and_grad
 from gradops.autodiff import gradcheck
-from gradops.errors import ArgumentError, ArgumentTypeError, GradientError, GradopsError, JitError
+from gradops.errors import ArgumentError, ArgumentTypeError, GradientError, GradopsError, JitError, ShapeError
+from gradops.ops.numpy_functions import LISTS as LISTS_OF_ARRAYS
 from gradops.ops.numpy_functions import ROWS
 
 DISPATCHER = type(np.reshape)
@@ -700,3 +703,50 @@ def test_extremes_of_complex_numbers():
             assert found.shape == wanted.shape
     slope = grad(lambda z: np.real(np.max(z) * (2 - 1j)))(z[:, 1:])
     np.testing.assert_array_equal(slope, [[2 + 1j, 0], [0, 0]])
+
+
+def _of_one_argument() -> list[str]:
+    """The functions that take a matrix and need nothing else, and give numbers."""
+    found = []
+    for row in dict.fromkeys(ROWS.values()):
+        try:
+            result = row.function(list(SYMMETRIC))
+        except Exception:  # needs more arguments
+            continue
+        numbers = all(isinstance(part, np.ndarray | np.number | float) for part in _parts(result))
+        if numbers and row.defaults and next(iter(row.defaults)) not in LISTS_OF_ARRAYS and "empty" not in row.path:
+            found.append(row.path)
+    return found
+
+
+def _parts(result):
+    return result if isinstance(result, (list, tuple)) else [result]
+
+
+@pytest.mark.parametrize("path", _of_one_argument())
+def test_a_list_of_rows_is_an_array(path):
+    """Of ``gradops.numpy``: the value and the gradient are those of the array."""
+    own, numpys = attrgetter(path)(gnp), attrgetter(path)(np)
+    seen = []
+
+    def total(result):
+        seen.append(parts := [np.asarray(getattr(part, "data", part)) for part in _parts(result)])
+        return sum(
+            np.sum(np.abs(part) * (i + 2)) for i, part in enumerate(_parts(result)) if parts[i].dtype.kind in "fc"
+        )
+
+    of_rows = grad(lambda x: total(own(list(x))) + np.sum(x))(SYMMETRIC)
+    of_whole = grad(lambda x: total(numpys(ops.copy(x))) + np.sum(x))(SYMMETRIC)
+    for of_list, of_array, plain in zip(seen[0], seen[1], _parts(numpys(list(SYMMETRIC)))):
+        np.testing.assert_array_equal(of_list, of_array)
+        np.testing.assert_allclose(of_list, plain, atol=1e-14)
+    np.testing.assert_array_equal(of_rows, of_whole)
+
+
+def test_a_list_of_arrays_stays_one_where_numpy_takes_arrays():
+    def joined(x):
+        return np.sum(gnp.concatenate([x[:1], x]) * np.arange(4.0)) + gnp.mean([x[:2], x[1:]], axis=0)[1]
+
+    np.testing.assert_allclose(grad(joined)(VECTOR), [1.0, 2.5, 3.5])
+    with pytest.raises(ShapeError):
+        grad(lambda x: gnp.mean([x[:2], x], axis=0)[0])(VECTOR)

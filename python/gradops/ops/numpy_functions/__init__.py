@@ -18,10 +18,10 @@ from .._checks import combines_arrays
 from . import _elements, _products, _reductions, _shapes, _table, _ufuncs
 from ._reductions import typed
 from ._shapes import ravel
-from ._table import ROWS, is_ours
+from ._table import LISTS, ROWS, is_ours
 from ._ufuncs import CALLS
 
-__all__ = ["CALLS", "ROWS", "give", "is_ours", "ravel", "typed"]
+__all__ = ["CALLS", "LISTS", "ROWS", "give", "is_ours", "ravel", "typed"]
 _THEMES = (_elements, _products, _products, _reductions, _shapes)
 
 

@@ -17,6 +17,9 @@ from .._checks import OTHER_NAMES
 
 ROWS: dict[Any, Row] = {}
 
+LISTS = frozenset(("arrays", "tup", "condlist", "choicelist", "choices"))
+"""NumPy's names of parameters that are lists of arrays; a list for any other parameter is one array."""
+
 
 class Row:
     """A function of NumPy's, as a function of arrays of ours.
@@ -63,6 +66,11 @@ class Row:
         """True for a function of any number of arguments, and of arguments of any name."""
         kinds = {p.kind for p in inspect.signature(self.call).parameters.values()}
         return inspect.Parameter.VAR_POSITIONAL in kinds, inspect.Parameter.VAR_KEYWORD in kinds
+
+    @cached_property
+    def lists(self) -> list[bool]:
+        """For each of NumPy's parameters, in their order, True for a list of arrays, False for one array."""
+        return [name in LISTS for name in self.defaults]
 
     @property
     def refused(self) -> list[str]:
