@@ -7,7 +7,6 @@ operations are those of the machine to the bit, and where it would end or NumPy 
 
 from __future__ import annotations
 
-import ctypes
 import functools
 from collections.abc import Callable
 from typing import NamedTuple
@@ -62,49 +61,46 @@ def compiled(words: np.ndarray, template: np.ndarray, machine: Machine) -> Calla
         return None
     # All parts work on one memory, one after the other. Each clears the processor's flags when it begins, so the
     # exceptions of the whole are those of all parts together.
-    parts: list[Callable[[int], int]] = []
+    parts: list[tuple[int, int]] = []
+    held: list = []
+
+    def by_machine(words: np.ndarray) -> None:
+        held.append(np.append(words, END).astype(np.intc))
+        parts.append((machine.address("run"), held[-1].ctypes.data))
+
     before = 0
     for loop in found:
         text = _text(loop, _extents(loop, code, template))
         if text is None:
             return None
         if loop.start > before:
-            parts.append(_by_machine(words[before : loop.start], machine))
-        parts.append(_by_llvm(text, machine))
+            by_machine(words[before : loop.start])
+        engine, address = _by_llvm(text, machine)
+        held.append(engine)
+        parts.append((address, 0))
         before = loop.end
     if words[before] != END:
-        parts.append(_by_machine(words[before:-1], machine))
-
-    def run(memory: int) -> int:
-        raised = 0
-        for part in parts:
-            raised |= part(memory)
-            if raised & FAILED:
-                return FAILED
-        return raised
-
-    return run
+        by_machine(words[before:-1])
+    held.append(table := np.array(parts, np.uint64))
+    return _Parts(machine, table, held)
 
 
-def _by_machine(words: np.ndarray, machine: Machine) -> Callable[[int], int]:
-    code = np.append(words, END).astype(np.intc)
+class _Parts:
+    """The parts of a code as a function of the memory's address."""
 
-    def run(memory: int) -> int:
-        return machine.run(code.ctypes.data, memory, machine.functions)
+    def __init__(self, machine: Machine, table: np.ndarray, held: list):
+        self._held = held  # whose addresses are in the table
+        self._run = functools.partial(machine.parts, table.ctypes.data, len(table), machine.functions)
 
-    return run
+    def __call__(self, memory: int) -> int:
+        return self._run(memory)
 
 
 # By its text: programs of the same shape, as of a function that is compiled again for other data, share code.
 @functools.lru_cache(maxsize=256)
-def _by_llvm(text: str, machine: Machine) -> Callable[[int], int]:
-    engine, address = machine.compiled(text, "loop")
-    function = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 2)(address)
-
-    def run(memory: int, owner=engine) -> int:
-        return function(memory, machine.functions)
-
-    return run
+def _by_llvm(text: str, machine: Machine) -> tuple[object, int]:
+    """The owner of a loop's code, and its address."""
+    return machine.compiled(text, "loop")
 
 
 # Code.
@@ -168,7 +164,7 @@ def _row(x: Instruction) -> tuple[str, int, int, int, int, int]:
 
 _TEXT = """
 {functions}
-define i32 @loop(ptr %memory, ptr %functions) {{
+define i32 @loop(ptr %code, ptr %memory, ptr %functions) {{
 entry:
   %clear = load ptr, ptr %functions
   call i32 %clear(i32 {exceptions})

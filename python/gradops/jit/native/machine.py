@@ -114,6 +114,8 @@ class Machine:
 
     Attributes:
         run: ``run(code, memory, functions)`` of addresses; returns the floating-point exceptions raised.
+        parts: ``parts(table, count, functions, memory)`` of addresses and the number of functions like ``run`` that are
+            in the table, each with its code; returns the exceptions of all, or FAILED.
         tiles: ``tiles(plan, operands, room, next, functions)`` of addresses, of :mod:`.tiles`; returns the same.
     """
 
@@ -131,6 +133,7 @@ class Machine:
         # ctypes lets Python's other threads run during a call. So the machine keeps nothing of its own between calls:
         # code, memory and the table of functions come as addresses, of which the last is only added to.
         self.run = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 3)(address)
+        self.parts = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 4)(self.address("parts"))
         self.tiles = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 5)(self.address("tiles"))
         _check(self)
 

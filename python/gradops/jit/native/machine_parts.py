@@ -776,3 +776,32 @@ def _summation() -> dict[str, str]:
         "partial": partial,
         "added": added,
     }
+
+
+# The parts of a code whose loops are compiled, one after the other: a function like `run` each, and its code.
+PARTS = """
+define i32 @parts(ptr %table, i64 %parts, ptr %functions, ptr %memory) {{
+entry:
+  br label %part
+part:
+  %i = phi i64 [0, %entry], [%i1, %next]
+  %before = phi i32 [0, %entry], [%raised, %next]
+  %at = mul i64 %i, 2
+  %pair = getelementptr i64, ptr %table, i64 %at
+  %function = load ptr, ptr %pair
+  %code = ptr %pair[1]
+  %new = call i32 %function(ptr %code, ptr %memory, ptr %functions)
+  %raised = or i32 %before, %new
+  %failure = and i32 %new, {failed}
+  %failed = icmp ne i32 %failure, 0
+  br i1 %failed, label %end, label %next
+next:
+  %i1 = add i64 %i, 1
+  %more = icmp slt i64 %i1, %parts
+  br i1 %more, label %part, label %done
+done:
+  ret i32 %raised
+end:
+  ret i32 {failed}
+}}
+"""

@@ -111,7 +111,7 @@ def source(exceptions: int) -> str:
         reduced=", ".join(f"[%{name}.s, %{_last_block(name)}]" for name in (*REDUCTIONS, "dot")),
         metadata=loops.metadata(),
     )
-    return machine_parts.text(exceptions) + main
+    return machine_parts.text(exceptions) + main + machine_parts.PARTS.format(failed=FAILED)
 
 
 def _row_block(name: str) -> str:
