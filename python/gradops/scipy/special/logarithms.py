@@ -45,13 +45,35 @@ __all__ = [
 
 cbrt = ops.cbrt
 exp2 = ops.exp2
-expit = ops.sigmoid
-expm1 = ops.expm1
 log1p = ops.log1p
 log_expit = ops.log_sigmoid
 softplus = ops.softplus
 
 _DEGREE = math.pi / 180
+
+
+@ufunc("")
+def expit(x: Tensor) -> Tensor:
+    """Logistic function ``1 / (1 + exp(-x))``: :func:`gradops.ops.sigmoid`, but for the derivative.
+
+    Gradient:
+        ``expit(x) * expit(-x)``, with its digits where the value is near 1.
+    """
+    return ops.sigmoid(x)
+
+
+@ufunc("")
+def expm1(x: Tensor) -> Tensor:
+    """``exp(x) - 1``, with its digits near 0: :func:`gradops.ops.expm1`, but for the derivative.
+
+    Gradient:
+        ``exp(x)``, with its digits where the value is near -1.
+    """
+    return ops.expm1(x)
+
+
+derivative(expit, x=lambda g, x, y: g * y * expit(-x))
+derivative(expm1, x=lambda g, x: g * ops.exp(x))
 
 
 @ufunc()
