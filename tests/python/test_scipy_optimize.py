@@ -184,6 +184,23 @@ def test_methods(method):
     np.testing.assert_allclose(found, functional.grad(one)(A), 1e-8)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_operators_between_the_unknown_and_what_is_closed_over(backend):
+    """The unknown is of the library of what a function, or one that it calls, closes over."""
+    a = tensors(np.array(2.0), backend)
+
+    def total(a):
+        def far(x):
+            return x - a
+
+        root = optimize.brentq(lambda x: x**3 + a * x - 5, 0.0, 4.0, xtol=1e-14)
+        least = optimize.minimize(lambda x: ops.sum(far(x) ** 2), np.ones(2)).x
+        return root + ops.sum(least) + optimize.minimize_scalar(lambda x: far(x) ** 2).x
+
+    x = scipy.optimize.brentq(lambda x: x**3 + 2 * x - 5, 0.0, 4.0)
+    np.testing.assert_allclose(numpy(gradops.grad(total)(a)), 3 - x / (3 * x**2 + 2), 1e-9)
+
+
 def test_fit_of_a_linear_model():
     """The parameters and their covariance in closed form, with standard deviations and with a covariance matrix."""
     design = np.stack([X, np.ones_like(X)], 1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -112,6 +113,8 @@ class Problem:
         except ValueError:  # a function of C
             pass
         self.like = of_tensors(x, self.args, beside)
+        if self.like is None:  # torch's tensors with a gradient cannot stand beside NumPy's arrays
+            self.like = of_tensors(_closed_over(function))
         self.dtype = None if self.like is None else ops.dtype(inexact(self.like))
         self.known = _tree.map_leaves(_held, self.args)
 
@@ -164,6 +167,14 @@ class Problem:
 
     def _of_numbers(self, y) -> np.ndarray:
         return np.asarray(numbers(self.name, y, self.argument), float)
+
+
+def _closed_over(function: Callable, within: tuple = ()) -> list:
+    """What the cells of a function hold, and of functions among it."""
+    cells = getattr(inspect.unwrap(function), "__closure__", None) or ()
+    values = [cell.cell_contents for cell in cells if cell != types.CellType()]
+    inner = [x for x in values if isinstance(x, types.FunctionType) and x not in within]
+    return values + [y for x in inner for y in _closed_over(x, (*within, function))]
 
 
 def marked(function: Callable) -> Callable:
