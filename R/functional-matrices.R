@@ -53,9 +53,8 @@ jacobian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Ri
     check_function(func)
     return(function(x, ...) jacobian(func, x, ..., strict = strict, strategy = strategy, sparse = sparse))
   }
-  known <- if (is.null(strategy) && !flag(strict) && !flag(sparse)) {
-    matrix_again("jacobian", func, x, numderiv_extra(...))
-  }
+  again <- is.null(strategy) && !flag(strict) && !flag(sparse)
+  known <- if (again) matrix_again("jacobian", func, x, numderiv_extra(...))
   if (!is.null(known)) {
     return(known)
   }
@@ -88,9 +87,8 @@ hessian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Ric
     check_function(func)
     return(function(x, ...) hessian(func, x, ..., strict = strict, strategy = strategy, sparse = sparse))
   }
-  known <- if (is.null(strategy) && !flag(strict) && !flag(sparse)) {
-    matrix_again("hessian", func, x, numderiv_extra(...))
-  }
+  again <- is.null(strategy) && !flag(strict) && !flag(sparse)
+  known <- if (again) matrix_again("hessian", func, x, numderiv_extra(...))
   if (!is.null(known)) {
     return(known)
   }

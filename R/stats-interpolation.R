@@ -23,11 +23,8 @@ NULL
 approx_tensor <- function(x, y = NULL, xout, method = "linear", n = 50, yleft, yright, rule = 1, f = 0, ties = mean,
                           na.rm = TRUE) {
   if (missing(xout)) {
-    if (is.null(y)) {
-      y <- x
-      x <- seq_along(y)
-    }
-    xout <- places_between(min(x), max(x), n)
+    at <- if (is.null(y)) seq_along(x) else x
+    xout <- places_between(min(at), max(at), n)
   }
   interpolate <- approxfun_tensor(x, y, method, yleft, yright, rule, f, ties, na.rm)
   list(x = xout, y = interpolate(xout))

@@ -122,29 +122,25 @@ sd_tensor <- function(x, na.rm = FALSE) {
   call_core("interop.r.stats.deviation", operand(x), na.rm)
 }
 
-over <- function(op, nan_op, rows) {
-  force(op)
-  force(nan_op)
-  force(rows)
-  function(x, na.rm = FALSE, dims = 1L) {
-    rank <- length(dim(x))
-    if (rank < 2L || dims < 1L || dims >= rank) {
-      unsupported("x", sprintf("must have more than `dims` = %d dimensions, and 2 at least; got %d.", dims, rank))
-    }
-    axes <- if (rows) seq.int(dims + 1L, rank) else seq_len(dims)
-    if (na.rm) nan_op(x, axes) else op(x, axes)
+# `op` over the rows, or the columns, of which `dims` dimensions count as rows.
+over <- function(x, op, nan_op, rows, na.rm = FALSE, dims = 1L) {
+  rank <- length(dim(x))
+  if (rank < 2L || dims < 1L || dims >= rank) {
+    unsupported("x", sprintf("must have more than `dims` = %d dimensions, and 2 at least; got %d.", dims, rank))
   }
+  axes <- if (rows) seq.int(dims + 1L, rank) else seq_len(dims)
+  if (na.rm) nan_op(x, axes) else op(x, axes)
 }
 
-row_sums_tensor <- function(x, ...) named_sums(over(op_sum, op_nansum, TRUE)(x, ...), x, 1L)
-col_sums_tensor <- function(x, ...) named_sums(over(op_sum, op_nansum, FALSE)(x, ...), x, 2L)
+row_sums_tensor <- function(x, ...) named_sums(over(x, op_sum, op_nansum, TRUE, ...), x, 1L)
+col_sums_tensor <- function(x, ...) named_sums(over(x, op_sum, op_nansum, FALSE, ...), x, 2L)
+row_means_tensor <- function(x, ...) over(x, op_mean, op_nanmean, TRUE, ...)
+col_means_tensor <- function(x, ...) over(x, op_mean, op_nanmean, FALSE, ...)
 
 named_sums <- function(sums, x, axis) {
   names <- if (is.environment(x)) dimnames_tensor(x)
   if (length(names) == 2L && !is.null(names[[axis]])) with_names(sums, names[[axis]]) else sums
 }
-row_means_tensor <- function(x, ...) over(op_mean, op_nanmean, TRUE)(x, ...)
-col_means_tensor <- function(x, ...) over(op_mean, op_nanmean, FALSE)(x, ...)
 
 pmax_tensor <- function(..., na.rm = FALSE) {
   extremes(list(...), if (na.rm) "fmax" else "maximum", na.rm)

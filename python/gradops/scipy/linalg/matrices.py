@@ -101,10 +101,15 @@ def companion(a: Tensor) -> Tensor:
     n = int(a.shape[-1])
     if n < 2:
         raise wrong("a", "have at least 2 coefficients", n, ShapeError)
+    return _with_first_row(-_monic(a)[..., 1:], 1.0)
+
+
+def _monic(a):
+    """Coefficients over the first one."""
     values = _checks.known(a)
     if values is not None and (values[..., 0] == 0).any():
         raise ArgumentError("`linalg`: the first coefficient of `a` must not be 0.", argument="a")
-    return _with_first_row(-a[..., 1:] / a[..., :1], 1.0)
+    return a / a[..., :1]
 
 
 def _with_first_row(row, below):
@@ -169,10 +174,7 @@ def fiedler_companion(a: Tensor) -> Tensor:
     n = int(a.shape[-1]) - 1
     if n < 1:
         return ops.zeros_like(a[..., :0])
-    values = _checks.known(a)
-    if values is not None and (values[..., 0] == 0).any():
-        raise ArgumentError("`linalg`: the first coefficient of `a` must not be 0.", argument="a")
-    a = a / a[..., :1]
+    a = _monic(a)
     if n == 1:
         return ops.expand_dims(-a[..., 1:], -1)
     ones = np.zeros((n, n), bool)

@@ -361,16 +361,17 @@ def beta_rates(a, b, x, y):
         shapes = of(m, 0.05), of(n, 1.0), of(p, 0.01), of(q, 0.99)
         return _rates_of_small(*shapes, _beta_integral(*shapes))
 
-    is_small = m + 0 * p < 0.1
-    known = all_so(is_small)
-    if known is None:
-        pairs = zip(
-            small(lambda x, instead: where(is_small, x, instead)), usual(lambda x, instead: where(is_small, instead, x))
-        )
-        own, other = [where(is_small, one, two) for one, two in pairs]
-    else:
-        own, other = (small if known else usual)(lambda x, instead: x)
+    own, other = _both(m + 0 * p < 0.1, small, usual)
     return where(below, own, other), where(below, other, own)
+
+
+def _both(test, first, second):
+    """:func:`choose` of functions that give two results."""
+    known = all_so(test)
+    if known is not None:
+        return (first if known else second)(lambda x, instead: x)
+    one = first(lambda x, instead: where(test, x, instead))
+    return [where(test, x, y) for x, y in zip(one, second(lambda x, instead: where(test, instead, x)))]
 
 
 def _rates_of_small(first, second, place, rest, integral):
@@ -475,7 +476,6 @@ def f_slope(m, n, x, which: int):
     shapes = (m, n, x) if which else (n, m, 1 / x)
     start, (gap, _) = log_f_density_slope(*shapes), _gap(*shapes)
     own = below if which == 0 else negated(below)  # the shape is the first one of the tail without the mode
-    is_small = m_ + 0 * p_ < 0.1
 
     def usual(of):
         first, second, place, other = of(m_, 1.0), of(n_, 1.0), of(p_, 0.25), of(q_, 0.75)
@@ -505,14 +505,7 @@ def f_slope(m, n, x, which: int):
         by_second = of(start, 0.0) - rise - of(gap, 0.0) * odds * (1 - left)
         return where(own, by_first + other / (first * size), by_second), size
 
-    known = all_so(is_small)
-    if known is None:
-        pairs = zip(
-            small(lambda x, instead: where(is_small, x, instead)), usual(lambda x, instead: where(is_small, instead, x))
-        )
-        rate, size = [where(is_small, one, two) for one, two in pairs]
-    else:
-        rate, size = (small if known else usual)(lambda x, instead: x)
+    rate, size = _both(m_ + 0 * p_ < 0.1, small, usual)
     return where(below, rate, -rate) * size / q_
 
 

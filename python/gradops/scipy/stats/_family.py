@@ -314,7 +314,7 @@ Gradient:
         outside = False if self.everywhere and is_single(z) else below | above
         if all_so(outside) is False:
             return marked(valid, self._tail(z, lower, as_log, *shapes))
-        beyond, z = z, self._within(outside, x, z, shapes, rest)
+        beyond, z = z, self._within(outside, x, shapes, rest)
         value = self._tail(z, lower, as_log, *self._sloping(outside, z, shapes))
         none, all_of_it = (-math.inf, 0.0) if as_log else (0.0, 1.0)
         first, last = (none, all_of_it) if lower else (all_of_it, none)
@@ -325,12 +325,9 @@ Gradient:
         """Tails with the slopes at the ends of the support that their formulas lack."""
         return value
 
-    def _within(self, outside, x, z, shapes, rest):
-        """``z``, or a place in the support; in place of ``x``, as where that is infinite ``z`` has no slopes."""
-        inner = self._inner(*shapes)
-        if is_single(z):
-            return ops.where(outside, inner, z)
-        return self._standard(ops.where(outside, moved(inner, *rest), x), rest)
+    def _within(self, outside, x, shapes, rest):
+        """Numbers of the standard form, or a place in the support; in place of ``x``, as where that is infinite they have no slopes."""
+        return self._standard(ops.where(outside, moved(self._inner(*shapes), *rest), x), rest)
 
     def _sloping(self, outside, z, shapes):
         """The shapes; others outside of the support, as slopes may be infinite at their ends: 0 of them is NaN."""
@@ -465,7 +462,7 @@ class Continuous(Distribution):
         if all_so(outside) is False:
             outside = False
         else:
-            z = self._within(outside, x, z, shapes, (loc, scale))
+            z = self._within(outside, x, shapes, (loc, scale))
         moves = type(scale) is not int or scale != 1
         value = self._logpdf(z, *shapes) if as_log else self._of_log(self._logpdf, z, shapes)
         value = value if outside is False else ops.where(outside, -math.inf if as_log else 0.0, value)
