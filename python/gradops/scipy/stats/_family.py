@@ -326,7 +326,8 @@ Gradient:
         return value
 
     def _within(self, outside, x, shapes, rest):
-        """Numbers of the standard form, or a place in the support; in place of ``x``, as where that is infinite they have no slopes."""
+        """``x`` on the standard form's scale, where it is outside a place in the support: chosen before, as an infinite
+        ``x`` has no slopes."""
         return self._standard(ops.where(outside, moved(self._inner(*shapes), *rest), x), rest)
 
     def _sloping(self, outside, z, shapes):
