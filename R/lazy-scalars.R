@@ -8,9 +8,13 @@
 # The result of an operation on numbers or short vectors. Nearly all operands are numbers of this log or R's own, which C
 # takes at once: a loop has thousands.
 operation_in_log <- function(op, x, y = 0) {
-  .Call(C_operation_in_log, state, op, x, y, TRUE) %||% in_log(list(x, y), function() {
+  result <- .Call(C_operation_in_log, state, op, x, y, TRUE)
+  if (!is.logical(result)) {
+    return(result)
+  }
+  in_log(list(x, y), function() {
     result <- .Call(C_operation_in_log, state, op, x, y, FALSE)
-    if (!is.null(result)) keep_names(result, x, y)
+    if (is.environment(result)) keep_names(result, x, y)
   })
 }
 

@@ -13,7 +13,8 @@ Ops_tensor <- function(e1, e2) {
     operator <- get(.Generic, baseenv())
     return(if (missing(e2)) operator(as_plain(e1)) else operator(as_plain(e1), as_plain(e2)))
   }
-  logged <- if (!is.null(state$scalars) && !missing(e2)) operation_in_log(.Generic, e1, e2)
+  logged <- if (!is.null(state$scalars) && !missing(e2)) .Call(C_operation_in_log, state, .Generic, e1, e2, TRUE)
+  if (is.logical(logged)) logged <- operation_in_log(.Generic, e1, e2)
   if (!is.null(logged)) {
     if (is_logged_number(logged)) logged else made_by_operator(logged, .Generic, e1, e2)
   } else if (is_sparse_tensor(e1) || !missing(e2) && is_sparse_tensor(e2)) {
@@ -176,7 +177,7 @@ Math_tensor <- function(x, ...) {
   if (!is.null(state$scalars) && is.null(state$heard) && ...length() == 0L) {
     op <- if (is.character(f)) f else if (.Generic == "log" && nargs() == 1L) "log"
     logged <- if (!is.null(op)) .Call(C_operation_in_log, state, op, x, 0, TRUE)
-    if (!is.null(logged)) {
+    if (is.environment(logged)) {
       return(logged)
     }
   }

@@ -112,7 +112,9 @@ static int has_names(SEXP x)
                                  Rf_getAttrib(x, R_DimNamesSymbol) != R_NilValue);
 }
 
-/* `know_elements()` (R) finds those of a tensor first. */
+#define UNKNOWN (-1) /* a tensor whose elements `know_elements()` (R) has not found yet */
+
+/* 0 for what takes part in no log. */
 static int operand_of(Operand *found, SEXP log, SEXP x)
 {
     if (TYPEOF(x) == ENVSXP) {
@@ -124,7 +126,7 @@ static int operand_of(Operand *found, SEXP log, SEXP x)
                 set_dim(found, value_in(x, s_dim));
         }
         SEXP known = value_in(x, s_elements); /* the log, the kind, the numbers, the dimensions */
-        if (TYPEOF(known) != VECSXP || VECTOR_ELT(known, 0) != log) return 0;
+        if (TYPEOF(known) != VECSXP || VECTOR_ELT(known, 0) != log) return UNKNOWN;
         found->kind = Rf_asInteger(VECTOR_ELT(known, 1));
         return found->kind > 0 && set_values(found, VECTOR_ELT(known, 2), 0, ROOM) &&
             set_dim(found, VECTOR_ELT(known, 3));
@@ -146,7 +148,7 @@ static SEXP elements_in_log(SEXP state, SEXP x)
 {
     Operand found;
     SEXP log = open_log(state);
-    if (log == R_NilValue || !operand_of(&found, log, x) || (found.rank > 0 && !takes_vectors(state))) return R_NilValue;
+    if (log == R_NilValue || operand_of(&found, log, x) != 1 || (found.rank > 0 && !takes_vectors(state))) return R_NilValue;
     SEXP result = PROTECT(Rf_allocVector(VECSXP, 3)), names = PROTECT(Rf_allocVector(STRSXP, 3));
     SET_VECTOR_ELT(result, 0, Rf_ScalarInteger(found.kind));
     SEXP is = SET_VECTOR_ELT(result, 1, Rf_allocVector(REALSXP, found.size));
@@ -243,13 +245,26 @@ static SEXP rows_in_log(SEXP log, SEXP code, SEXP first, SEXP second)
     return numbers;
 }
 
-/* An operation, element by element. `unnamed`: where an operand has names R's code keeps them, and NULL is returned. */
+static int is_logged(SEXP x)
+{
+    return TYPEOF(x) == ENVSXP && value_in(x, s_log) != R_NilValue;
+}
+
+/* An operation, element by element; NULL where it is for Python, NA where R's code must begin the log first, find the
+ * elements of an operand, or, if `unnamed`, keep the names of one. */
 static SEXP operation_in_log(SEXP state, SEXP op, SEXP x, SEXP y, SEXP unnamed)
 {
     SEXP log = open_log(state);
     Operand one, other;
-    if (log == R_NilValue || !operand_of(&one, log, x) || !operand_of(&other, log, y)) return R_NilValue;
-    if (one.kind + other.kind == 0 || (Rf_asLogical(unnamed) && (has_names(x) || has_names(y)))) return R_NilValue;
+    if (log == R_NilValue) {
+        return is_logged(x) || is_logged(y) ? Rf_ScalarLogical(NA_LOGICAL) : R_NilValue;
+    }
+    int first = operand_of(&one, log, x), second = first ? operand_of(&other, log, y) : 0;
+    if (!first || !second) return R_NilValue;
+    if (first == UNKNOWN || second == UNKNOWN || (Rf_asLogical(unnamed) && (has_names(x) || has_names(y)))) {
+        return Rf_ScalarLogical(NA_LOGICAL);
+    }
+    if (one.kind + other.kind == 0) return R_NilValue;
     const Operand *large = one.rank ? &one : &other;
     if (one.rank && other.rank &&
         (one.rank != other.rank || memcmp(one.dim, other.dim, one.rank * sizeof(int)))) return R_NilValue;
@@ -275,7 +290,7 @@ static SEXP function_in_log(SEXP state, SEXP code, SEXP arguments)
     Operand operands[MOST + 1];
     const Operand *large = operands;
     for (int k = 0; k < given; k++) {
-        if (!operand_of(operands + k, log, VECTOR_ELT(arguments, k))) return R_NilValue;
+        if (operand_of(operands + k, log, VECTOR_ELT(arguments, k)) != 1) return R_NilValue;
         if (operands[k].rank == 0) continue;
         if (large->rank && (large->rank != operands[k].rank ||
                             memcmp(large->dim, operands[k].dim, large->rank * sizeof(int)))) return R_NilValue;
@@ -302,8 +317,7 @@ static SEXP sum_in_log(SEXP state, SEXP x)
 {
     SEXP log = open_log(state);
     Operand of;
-    if (log == R_NilValue || TYPEOF(x) != ENVSXP || value_in(x, s_log) == R_NilValue) return R_NilValue;
-    if (!operand_of(&of, log, x) || !of.rank) return R_NilValue;
+    if (log == R_NilValue || !is_logged(x) || operand_of(&of, log, x) != 1 || !of.rank) return R_NilValue;
     double total = of.is[0], begun = Rf_asReal(value_in(log, s_begun));
     if (of.size > 1) {
         double code = code_of(log, s_plus) + 5, number, *row = append(log, of.size - 1, &number);
@@ -325,11 +339,11 @@ static SEXP joined_in_log(SEXP state, SEXP parts, SEXP unnamed)
     Operand of[MOST];
     for (int k = 0; k < count; k++) {
         SEXP part = VECTOR_ELT(parts, k);
-        if (!operand_of(of + k, log, part)) return R_NilValue;
+        if (operand_of(of + k, log, part) != 1) return R_NilValue;
         if (Rf_asLogical(unnamed) && has_names(part)) return R_NilValue;
         size += of[k].size;
         if (of[k].kind != 1) outside += of[k].size;
-        if (TYPEOF(part) == ENVSXP && value_in(part, s_log) != R_NilValue) logged = 1;
+        if (is_logged(part)) logged = 1;
     }
     if (!logged || size < 2 || size > MOST) return R_NilValue;
     /* Two vectors may be a pair, which R's code marks. */
@@ -370,9 +384,8 @@ static SEXP product_in_log(SEXP state, SEXP x, SEXP y, SEXP unnamed)
 {
     SEXP log = open_log(state);
     Operand one, other;
-    if (log == R_NilValue || !takes_vectors(state) || !operand_of(&one, log, x) || !operand_of(&other, log, y)) {
-        return R_NilValue;
-    }
+    if (log == R_NilValue || !takes_vectors(state)) return R_NilValue;
+    if (operand_of(&one, log, x) != 1 || operand_of(&other, log, y) != 1) return R_NilValue;
     if (!one.rank || !other.rank || one.kind + other.kind == 0) return R_NilValue;
     if (Rf_asLogical(unnamed) && (has_names(x) || has_names(y))) return R_NilValue;
     if (one.rank + other.rank == 2 && one.size != other.size && one.size > 1 && other.size > 1) return R_NilValue;
