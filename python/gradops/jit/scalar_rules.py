@@ -162,12 +162,20 @@ def _written(program: Program, before: int, source: str, names: dict[int, str], 
                 pattern.append(x)
                 continue
             pattern.append(None)
+        if step.name in _OF_ONE:
+            names[step.places[0]] = taken[0]
+            continue
+        if any(x is None for at, x in enumerate(step.arguments) if at not in numbers):
+            raise TypeError(f"{source} takes `{step.name}` with a setting of None, which stands for a number here")
         own = names[step.places[0]] = f"s{len(operations)}"
         op, kernel = _OF_TRUTH.get(step.name, (step.name, step.function))
         operations.append((own, operation(op, tuple(pattern), kernel), taken))
     ends = [None if x is None else name(x.place.index) if isinstance(x, Traced) else constant(x) for x in results]
     return Template(_player(operations, ends), constants)
 
+
+_OF_ONE = frozenset({"all", "any", "sum", "prod", "max", "min", "mean"})
+"""Reductions, of which a single number is its own."""
 
 _OF_TRUTH: dict[str, tuple[str, Callable]] = {
     f"bitwise_{name}": (f"logical_{name}", getattr(np, f"logical_{name}")) for name in ("and", "or", "xor", "not")
