@@ -18,6 +18,11 @@ operation_in_log <- function(op, x, y = 0) {
   })
 }
 
+# The same of an operator with one operand.
+minus_in_log <- function(operator, x) {
+  if (operator == "-") operation_in_log("negative", x)
+}
+
 # What `add` gives once the log goes on, or has begun with one of the arguments, and knows their elements; NULL where they
 # are for Python.
 in_log <- function(arguments, add) {

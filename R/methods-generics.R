@@ -13,7 +13,9 @@ Ops_tensor <- function(e1, e2) {
     operator <- get(.Generic, baseenv())
     return(if (missing(e2)) operator(as_plain(e1)) else operator(as_plain(e1), as_plain(e2)))
   }
-  logged <- if (!is.null(state$scalars) && !missing(e2)) .Call(C_operation_in_log, state, .Generic, e1, e2, TRUE)
+  logged <- if (!is.null(state$scalars)) {
+    if (missing(e2)) minus_in_log(.Generic, e1) else .Call(C_operation_in_log, state, .Generic, e1, e2, TRUE)
+  }
   if (is.logical(logged)) logged <- operation_in_log(.Generic, e1, e2)
   if (!is.null(logged)) {
     if (is_logged_number(logged)) logged else made_by_operator(logged, .Generic, e1, e2)
@@ -178,7 +180,7 @@ Math_tensor <- function(x, ...) {
     op <- if (is.character(f)) f else if (.Generic == "log" && nargs() == 1L) "log"
     logged <- if (!is.null(op)) .Call(C_operation_in_log, state, op, x, 0, TRUE)
     if (is.environment(logged)) {
-      return(logged)
+      return(if (is_logged_number(logged)) logged else made_by(logged, get(.Generic, baseenv()), list(x)))
     }
   }
   if (!is.null(state$missing) && !startsWith(.Generic, "cum") && is_marked(x)) {

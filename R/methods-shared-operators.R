@@ -36,7 +36,9 @@ their_operators <- new.env(parent = emptyenv())
 shared_operator <- function(operator) { # nolint: cyclocomp_linter. The function that it returns is counted, too.
   force(operator)
   function(e1, e2) {
-    logged <- if (!is.null(state$scalars) && !missing(e2)) .Call(C_operation_in_log, state, operator, e1, e2, TRUE)
+    logged <- if (!is.null(state$scalars)) {
+      if (missing(e2)) minus_in_log(operator, e1) else .Call(C_operation_in_log, state, operator, e1, e2, TRUE)
+    }
     if (is.logical(logged)) logged <- operation_in_log(operator, e1, e2)
     if (!is.null(logged)) {
       if (is_logged_number(logged)) logged else made_by_operator(logged, operator, e1, e2)
