@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from types import ModuleType
 
 import numpy
 import pytest
@@ -153,6 +154,20 @@ def test_its_modules_are_imported_as_numpys_are():
     numpy.testing.assert_allclose(
         grad(lambda b: solve(a, b).sum())(numpy.ones(2)), numpy.linalg.solve(a.T, numpy.ones(2))
     )
+
+
+def test_a_module_that_knows_nothing_of_gradops_takes_variables_by_its_name_for_numpy():
+    module = ModuleType("another_package")
+    exec(
+        "import numpy as np\ndef smoothed(y, a):\n    level = np.zeros(len(y))\n    for t in range(1, len(y)):\n"
+        "        level[t] = a * y[t] + (1 - a) * level[t - 1]\n    return np.atleast_2d([level, y]).sum()",
+        vars(module),
+    )
+    y = numpy.array([0.0, 1.0, 2.0])
+    with pytest.raises(GradopsError, match="made a Python float"):
+        grad(module.smoothed, 1)(y, 0.5)
+    module.np = np
+    numpy.testing.assert_allclose(grad(module.smoothed, 1)(y, 0.5), 3.0)
 
 
 def test_elsewhere_all_is_numpys():
