@@ -28,9 +28,12 @@ from __future__ import annotations
 
 import builtins
 import functools
+import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import zip_longest
+from types import ModuleType
 from typing import Any
 
 import numpy as _numpy
@@ -40,12 +43,12 @@ from ._names import namespace
 from ._tree import items
 from .autodiff import inplace
 from .autodiff.variable import Variable
-from .errors import ArgumentTypeError
+from .errors import ArgumentError, ArgumentTypeError
 from .ops.numpy_functions import LISTS, ROWS, is_ours, typed
 
 __all__ = """
 array asanyarray asarray ascontiguousarray c_ copy empty empty_like eye fft full full_like identity linalg ones
-ones_like r_ vectorize zeros zeros_like
+ones_like patched r_ vectorize zeros zeros_like
 """.split()
 
 
@@ -247,3 +250,102 @@ def _of_lists(function: Callable) -> Callable:
 def _as_array(value):
     """A list with variables in it, or of such lists, as one array; anything else as it is."""
     return _joined(value) if isinstance(value, (list, tuple)) and _holds_ours(value) else value
+
+
+# Packages that do not know gradops ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def patched(*packages: str) -> Iterator[None]:
+    """A scope in which packages that do not know gradops compute with ``gradops.numpy`` and ``gradops.scipy``.
+
+    The names of NumPy, of SciPy's modules and of functions of both in the packages' modules stand for those of gradops,
+    for all threads, and at the end for what they stood for before. A name that gradops does not have stays.
+    Not found are modules that are not imported yet, and functions kept elsewhere, as in default arguments. For
+    ``isinstance()`` a variable is no ``numpy.ndarray``.
+
+    Args:
+        packages: the names of packages or modules.
+
+    Raises:
+        ArgumentError: a package that is not imported.
+
+    Gradient:
+        Through the package's functions, as through NumPy's on variables; what has none is an error, as there.
+
+    Examples:
+        SciPy's own solver of differential equations, which fills arrays of NumPy's, differentiated as it stands:
+
+        >>> import gradops
+        >>> from scipy.integrate import solve_ivp
+        >>> def at_the_end(rate):
+        ...     with gradops.numpy.patched("scipy.integrate._ivp"):
+        ...         return solve_ivp(lambda t, y: -rate * y, (0.0, 1.0), [1.0], rtol=1e-8).y[0, -1]
+        >>> print(round(gradops.grad(at_the_end)(1.0), 6))
+        -0.36788
+
+    See Also:
+        :func:`gradops.scipy.integrate.solve_ivp`, which is compiled too; ``gradops.numpy`` in code of your own.
+    """
+    modules = {
+        name: module
+        for name, module in list(sys.modules.items())
+        if any(name == package or name.startswith(f"{package}.") for package in packages)
+    }
+    for package in packages:
+        if package not in modules:
+            raise ArgumentError(
+                f"`patched`: {package!r} is not imported.", argument="packages", hint=f"`import {package}` before"
+            )
+    changes = [
+        (vars(module), name, value, ours)
+        for module in modules.values()
+        for name, value in list(vars(module).items())
+        if (ours := _counterpart(name, value)) is not value
+    ]
+    try:
+        for names, name, _, ours in changes:
+            names[name] = ours
+        yield
+    finally:
+        for names, name, value, _ in changes:
+            names[name] = value
+
+
+def _counterpart(name: str, value: Any) -> Any:
+    """What gradops has for a module, a function or a distribution of NumPy's or SciPy's; anything else as it is."""
+    is_module = isinstance(value, ModuleType)
+    place = value.__name__ if is_module else getattr(value, "__module__", None)
+    if not isinstance(place, str) or place.partition(".")[0] not in ("numpy", "scipy"):
+        return value
+    if is_module:
+        ours = _module_of_ours(place)
+        return value if ours is None else ours if place.startswith("numpy") else _Over(ours, value)
+    name = getattr(value, "__name__", name)
+    while place:  # a function says in which file it is, as `scipy.linalg._basic`; its public module is above
+        ours = _module_of_ours(place)
+        if ours is not None and getattr(sys.modules[place], name, None) is value:
+            return getattr(ours, name, value)
+        place = place.rpartition(".")[0]
+    return value
+
+
+@functools.cache
+def _module_of_ours(place: str) -> Any:
+    """The module of gradops under a name of NumPy's or SciPy's; None where there is none."""
+    try:
+        return importlib.import_module(f"gradops.{place}")
+    except ImportError:
+        return None
+
+
+class _Over:
+    """A module of SciPy's whose names are gradops' where gradops has them."""
+
+    def __init__(self, ours: Any, plain: Any):
+        self._ours, self._plain = ours, plain
+
+    def __getattr__(self, name: str) -> Any:
+        plain = getattr(self._plain, name)
+        found = getattr(self._ours, name, plain)
+        return _Over(found, plain) if isinstance(found, ModuleType) and found is not plain else found

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from types import ModuleType
 
 import numpy
 import pytest
+import scipy.integrate
 
 import gradops.numpy as np
+import gradops.scipy.integrate
 from gradops import Variable, functional, grad, jit, value_and_grad
-from gradops.errors import GradopsError, JitError
+from gradops.errors import ArgumentError, GradopsError, JitError
 from gradops.ops import numpy_functions
 
 X = numpy.array([0.5, 0.2, 0.3])
@@ -156,18 +159,69 @@ def test_its_modules_are_imported_as_numpys_are():
     )
 
 
-def test_a_module_that_knows_nothing_of_gradops_takes_variables_by_its_name_for_numpy():
-    module = ModuleType("another_package")
-    exec(
-        "import numpy as np\ndef smoothed(y, a):\n    level = np.zeros(len(y))\n    for t in range(1, len(y)):\n"
-        "        level[t] = a * y[t] + (1 - a) * level[t - 1]\n    return np.atleast_2d([level, y]).sum()",
-        vars(module),
-    )
-    y = numpy.array([0.0, 1.0, 2.0])
+ANOTHER = """
+import numpy as np
+from numpy import zeros
+from scipy import linalg, stats
+from scipy.linalg import cho_factor, cho_solve
+from scipy.stats import norm, multivariate_normal
+
+def smoothed(y, a):
+    level = zeros(len(y))
+    for t in range(1, len(y)):
+        level[t] = a * y[t] + (1 - a) * level[t - 1]
+    return np.atleast_2d([level, y]).sum()
+
+def log_likelihood(y, s):
+    covariance = np.array([[s, 0.5], [0.5, 2.0]])
+    half = cho_solve(cho_factor(covariance), y) @ y + np.log(linalg.det(covariance))
+    assert np.isclose(float(linalg.bandwidth(np.eye(2))[0]), 0)  # which gradops.scipy does not have
+    return half + norm.logpdf(s) + stats.norm.logcdf(s) + multivariate_normal(y, covariance).logpdf(y + 1)
+"""
+
+
+@pytest.fixture
+def another():
+    module = sys.modules["another_package"] = ModuleType("another_package")
+    exec(ANOTHER, vars(module))
+    yield module
+    del sys.modules["another_package"]
+
+
+def test_a_package_that_does_not_know_gradops_is_differentiated(another):
+    y, before = numpy.array([0.0, 1.0, 2.0]), dict(vars(another))
     with pytest.raises(GradopsError, match="made a Python float"):
-        grad(module.smoothed, 1)(y, 0.5)
-    module.np = np
-    numpy.testing.assert_allclose(grad(module.smoothed, 1)(y, 0.5), 3.0)
+        grad(another.smoothed, 1)(y, 0.5)
+    with np.patched("another_package"):
+        numpy.testing.assert_allclose(grad(another.smoothed, 1)(y, 0.5), 3.0)
+        with np.patched("another_package"):
+            slope = grad(another.log_likelihood, 1)(y[:2], 1.5)
+        assert another.zeros is np.zeros
+    step = 1e-6
+    ends = [another.log_likelihood(y[:2], 1.5 + h) for h in (step, -step)]
+    numpy.testing.assert_allclose(slope, (ends[0] - ends[1]) / (2 * step), rtol=1e-7)
+    assert vars(another) == before
+
+
+def test_a_patched_package_is_as_before_after_an_error(another):
+    before = dict(vars(another))
+    for error in (ValueError, KeyboardInterrupt):
+        with pytest.raises(error), np.patched("another_package"):
+            raise error
+        assert vars(another) == before
+    with pytest.raises(ArgumentError, match="'no_such_package' is not imported"), np.patched("no_such_package"):
+        pass
+
+
+def test_scipys_own_solver_is_differentiated():
+    def swing(k, module, **keywords):
+        return module.solve_ivp(lambda t, y: [y[1], -k * np.sin(y[0])], (0.0, 2.0), [1.0, 0.0], rtol=1e-9, atol=1e-9).y[
+            0, -1
+        ]
+
+    with np.patched("scipy.integrate._ivp"):
+        slope = grad(swing)(2.0, scipy.integrate)
+    numpy.testing.assert_allclose(slope, grad(swing)(2.0, gradops.scipy.integrate), rtol=1e-6)
 
 
 def test_elsewhere_all_is_numpys():
