@@ -177,18 +177,31 @@ named_place <- function(place, names, call) {
 
 # After `C <- d^nu * besselK(d, nu); diag(C) <- 1` nothing reads the diagonal of what was computed, which is NaN where `d`
 # is 0, and so are its slopes. Its gradient is 0, and 0 * NaN is NaN in every library. So a tensor that was made element
-# by element while a function is differentiated knows how, and before elements of it are replaced it is made again, of
-# numbers that are the first kept one's in their places, as `ifelse()` does. TMB leaves out what nothing reads.
+# by element while a function is differentiated knows how, if a slope of it may be infinite, and before elements of it
+# are replaced it is made again, of numbers that are the first kept one's in their places, as `ifelse()` does. TMB leaves
+# out what nothing reads.
 
 # So many functions of each other: each keeps its arguments.
 deepest <- 32L
 
-# `result`, made by an elementwise `f` of `arguments`, or with the same elements in R's order.
-made_by <- function(result, f, arguments) {
-  if (is.environment(result) && inside() > 0 && !is_logged_number(result)) {
-    depth <- 1L
-    for (x in arguments) if (is.environment(x)) depth <- max(depth, attr(x, "gradops_made", TRUE)$depth + 1L)
-    if (depth <= deepest) attr(result, "gradops_made") <- list(f = f, arguments = arguments, depth = depth)
+# Of finite numbers their slopes are finite.
+are_smooth <- c("+", "-", "*", "exp", "expm1", "sin", "cos", "sinh", "cosh", "tanh", "atan", "abs")
+
+# `result`, made by an elementwise `f` of `arguments`, or with the same elements in R's order; `smooth` as above.
+made_by <- function(result, f, arguments, smooth = TRUE) {
+  if (!is.environment(result) || inside() == 0 || is_logged_number(result)) {
+    return(result)
+  }
+  depth <- if (smooth) 0L else 1L
+  for (x in arguments) {
+    if (is.environment(x)) {
+      depth <- max(depth, attr(x, "gradops_made", TRUE)$depth + 1L)
+    } else if (depth == 0L && is.numeric(x) && !all(is.finite(x))) {
+      depth <- 1L
+    }
+  }
+  if (depth > 0L && depth <= deepest) {
+    attr(result, "gradops_made") <- list(f = f, arguments = arguments, depth = depth)
   }
   result
 }

@@ -35,7 +35,9 @@ operate <- function(operator, e1, e2, call) {
 }
 
 made_by_operator <- function(result, operator, e1, e2) {
-  made_by(result, get(operator, baseenv()), if (missing(e2)) list(e1) else list(e1, e2))
+  made_by(
+    result, get(operator, baseenv()), if (missing(e2)) list(e1) else list(e1, e2), operator %in% are_smooth
+  )
 }
 
 operate_by_position <- function(operator, e1, e2, call) {
@@ -196,12 +198,13 @@ Math_tensor <- function(x, ...) {
     return(do.call(f, lapply(written, eval, parent.frame())))
   }
   result <- if (is.character(f)) {
-    made_by(function_in_log(f, x) %||% keep_names(call_op(f, x), x), get(.Generic, baseenv()), list(x))
+    made <- function_in_log(f, x) %||% keep_names(call_op(f, x), x)
+    made_by(made, get(.Generic, baseenv()), list(x), .Generic %in% are_smooth)
   } else if (is.function(f)) {
     if (startsWith(.Generic, "cum")) {
       with_names(f(x, ...), names_tensor(x))
     } else {
-      made_by(keep_names(f(x, ...), x), get(.Generic, baseenv()), list(x, ...))
+      made_by(keep_names(f(x, ...), x), get(.Generic, baseenv()), list(x, ...), FALSE)
     }
   } else {
     no_method(.Generic, environment())

@@ -70,7 +70,7 @@ distribution <- function(kind, family, settings, ..., call = parent.frame()) {
     }
   }
   value <- keep_names(value, arguments[[1]], if (length(arguments) > 1L) arguments[[2]])
-  made_by(value, function(...) distribution(kind, family, settings, ...), arguments)
+  made_by(value, function(...) distribution(kind, family, settings, ...), arguments, FALSE)
 }
 
 # Of the first letters, generics of families in the core.
