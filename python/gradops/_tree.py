@@ -124,8 +124,8 @@ def unflatten(structure: Structure, leaves) -> Any:
         raise ArgumentError(f"a structure of {structure.leaves} leaves cannot be made from {len(leaves)}.")
     if structure is LEAF:
         return leaves[0]
-    if structure.flat and structure.type is list:
-        return leaves
+    if structure.flat and structure.type in (list, tuple):
+        return leaves if structure.type is list else tuple(leaves)
     return _unflatten(structure, iter(leaves))
 
 
