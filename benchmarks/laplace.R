@@ -4,10 +4,13 @@
 #     OMP_NUM_THREADS=1 Rscript benchmarks/laplace.R LIBRARY_OF_RTMB
 #
 # Milliseconds: values with gradients at two points in turns, each search of the mode from the last, the mean of the best
-# of ten batches, of both in turns; from the function to the first; and `maximize_likelihood()` beside `MakeADFun()`,
-# `nlminb()` and `sdreport()`. A batch is of twenty, as the clock of the processor's time has steps of a millisecond.
+# of ten batches, of both in turns; from the function to the first, the least of three; and `maximize_likelihood()` beside
+# `MakeADFun()`, `nlminb()` and `sdreport()`, the least of three. A batch is of twenty, as the clock of the processor's
+# time has steps of a millisecond. Above the table stands what the very first costs, which starts Python and loads RTMB;
+# run with `alone` and one of the two names after the library it is in a process of its own.
 
-.libPaths(c(commandArgs(TRUE), .libPaths()))
+arguments <- commandArgs(TRUE)
+.libPaths(c(arguments[1L], .libPaths()))
 suppressMessages(library(gradops))
 set.seed(1)
 
@@ -86,28 +89,41 @@ fits <- list(
   }
 )
 
+first <- function(who, case) {
+  milliseconds({
+    o <- makers[[who]](case)
+    o$fn(o$par)
+    o$gr(o$par)
+  })
+}
+if ("alone" %in% arguments) {
+  cat(sprintf("%s, from the start: %.0f\n", arguments[3L], first(arguments[3L], models[[1L]])))
+  quit(save = "no")
+}
+cat(sprintf("from the start, of %s: %.0f\n", names(makers), vapply(names(makers), first, 0, case = models[[1L]])), sep = "")
 cat(sprintf("%-45s %s\n", "", "value with gradient, first, fit: gradops, RTMB"))
 for (name in names(models)) {
   case <- models[[name]]
   found <- lapply(makers, function(make) {
-    first <- milliseconds({
-      o <- make(case)
-      o$fn(o$par)
-      gradient <- o$gr(o$par)
-    })
+    o <- make(case)
+    o$fn(o$par)
+    gradient <- as.vector(o$gr(o$par))
     batch <- function() milliseconds(for (i in 1:20) {
       x <- o$par + 0.01 * (i %% 2)
       o$fn(x)
       o$gr(x)
     }) / 20
-    list(first = first, batch = batch, gradient = as.vector(gradient))
+    list(batch = batch, gradient = gradient)
   })
   batches <- replicate(10, vapply(found, function(one) one$batch(), 0))
   stopifnot(all.equal(found[[1]]$gradient, found[[2]]$gradient, tolerance = 1e-6))
+  firsts <- replicate(3, vapply(names(makers), first, 0, case = case))
   errors <- list()
-  fitted <- vapply(names(fits), function(who) milliseconds(errors[[who]] <<- as.vector(fits[[who]](case))), 0)
+  fitted <- replicate(3, vapply(names(fits), function(who) {
+    milliseconds(errors[[who]] <<- as.vector(fits[[who]](case)))
+  }, 0))
   stopifnot(all.equal(errors[[1]], errors[[2]], tolerance = 1e-3))
-  times <- rbind(apply(batches, 1L, min), vapply(found, `[[`, 0, "first"), fitted)
-  shown <- sprintf("%.2f %.2f (%.2f)", times[, 1], times[, 2], times[, 1] / times[, 2])
+  times <- vapply(list(batches, firsts, fitted), apply, c(0, 0), 1L, min)
+  shown <- sprintf("%.2f %.2f (%.2f)", times[1, ], times[2, ], times[1, ] / times[2, ])
   cat(sprintf("%-45s %s\n", name, paste(shown, collapse = "; ")))
 }

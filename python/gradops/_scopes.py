@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import gc
 import inspect
 import threading
 import types
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar, overload
 
@@ -179,3 +180,18 @@ class PlainScope(Scope):
     def __new__(cls, function=None) -> Any:
         self = super().__new__(cls)
         return self if function is None else self(function)
+
+
+@contextmanager
+def uncollected():
+    """A scope without the search for reference cycles, which visits all that was made in it, and is held, each time.
+
+    The time for one more object would grow with their number.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import gc
 import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +12,7 @@ import numpy as np
 
 from .. import _display, _functions, _tree, backends, config
 from .._display import track
-from .._scopes import changed
+from .._scopes import changed, uncollected
 from ..annotations import P, R
 from ..autodiff.variable import Variable, data_of
 from ..errors import ArgumentError, ArgumentTypeError, JitError, Position, TypeOf
@@ -364,23 +362,8 @@ def _compared(value, position: int):
 
 def trace(f: Callable, tensors: list, analyse: Callable | None = None, split: bool = False) -> Any:
     """The program of one call of ``f`` on NumPy's arrays; ``analyse`` and ``split`` as of :class:`Compiled`."""
-    with _uncollected(), track(2, "compiling") as advance:
+    with uncollected(), track(2, "compiling") as advance:
         return _trace(f, tensors, analyse, split, advance)
-
-
-@contextlib.contextmanager
-def _uncollected():
-    """A scope without the search for reference cycles, which visits all that a trace has made, and holds, each time.
-
-    The time for a step would grow with their number.
-    """
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _trace(f: Callable, tensors: list, analyse: Callable | None, split: bool, advance: Callable) -> Any:
@@ -427,7 +410,7 @@ def _trace(f: Callable, tensors: list, analyse: Callable | None, split: bool, ad
     return run
 
 
-FIRST, SHORT = 3, 2_000
+FIRST, SHORT = 2, 2_000
 """The calls of a part before it is compiled, and the steps of a program that is not compiled at once."""
 
 
@@ -451,7 +434,7 @@ class _Parts:
             start += part.leaves
 
     def part(self, k: int) -> Callable:
-        """The function of an item, of which the first calls take its steps in turn: many are not called more often.
+        """The function of an item; its first calls take the steps in turn, as a first gradient calls most parts once.
 
         It is compiled for the next; the program is held until all are.
         """
@@ -464,7 +447,7 @@ class _Parts:
             self._in_turn[k] = functools.partial(_unflattened, form, emission.in_turn(self._program, outputs))  # type: ignore[arg-type]
         if k in self._in_turn and self._calls[k] <= FIRST:
             return self._in_turn[k]
-        with _uncollected():
+        with uncollected():
             function = emission.function(self._program, outputs)  # type: ignore[arg-type]
         self._in_turn.pop(k, None)
         found = self._made[k] = functools.partial(_unflattened, form, function)

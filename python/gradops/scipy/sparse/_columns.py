@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._scopes import uncollected
 from ...jit.native.machine import machine
 from ._factor import Factor, Symbolic, ordered
 from ._pattern import Pattern
@@ -20,13 +21,14 @@ LONG, MOST = 100, 20_000_000
 
 def symbolic_of(pattern: Pattern) -> Columns | Symbolic:
     """The columns of a symmetric pattern's factor; its fronts without native code, or where columns are long."""
-    order, in_rounds, reached = ordered(pattern)
-    native = machine()
-    if native is not None:
-        found = _filled(pattern, order) if reached is None else _numbered(reached, order)
-        if found is not None:
-            return Columns(pattern, order, in_rounds, *found, native)
-    return Symbolic(pattern, order, in_rounds)
+    with uncollected():
+        order, in_rounds, reached = ordered(pattern)
+        native = machine()
+        if native is not None:
+            found = _filled(pattern, order) if reached is None else _numbered(reached, order)
+            if found is not None:
+                return Columns(pattern, order, in_rounds, *found, native)
+        return Symbolic(pattern, order, in_rounds)
 
 
 def _numbered(reached: Sequence[Collection[int]], order: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -53,7 +55,9 @@ def _filled(pattern: Pattern, order: np.ndarray) -> tuple[np.ndarray, np.ndarray
     found: list[list[int]] = []
     products = 0
     for column in range(len(order)):
-        reached = set(below[starts[column] : starts[column + 1]]).union(*waiting.pop(column, []))
+        own, before = below[starts[column] : starts[column + 1]], waiting.pop(column, [])
+        alone = len(before) == 1 and before[0].issuperset(own)
+        reached = before[0] if alone else set(own).union(*before)
         reached.discard(column)
         found.append(list(reached))
         products += len(reached) ** 2

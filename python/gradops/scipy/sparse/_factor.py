@@ -294,28 +294,33 @@ def _fronts(size: int, rows: np.ndarray, columns: np.ndarray, stacked: bool) -> 
     rows, columns = rows[lower], columns[lower]
     below = rows[np.argsort(columns, kind="stable")].tolist()
     starts = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=size))]).tolist()
-    waiting: list[list[Front]] = [
-        [] for _ in range(size + 1)
-    ]  # by the first row that they reach, their parent's column
+    # By the first row that they reach, their parent's column.
+    waiting: list[list[Front]] = [[] for _ in range(size + 1)]
     fronts: list[Front | None] = [None] * size
     for column in range(size):
-        reached = set(below[starts[column] : starts[column + 1]])
-        reached.update(*[child.rows for child in waiting[column]])
-        reached.discard(column)
-        front = Front(reached)
-        count, rest, small = 1, len(reached), stacked and all(child.small for child in waiting[column])
-        for child in waiting[column]:
-            of_child = len(child.columns)
-            if _cost(count + of_child, rest, small) <= _cost(count, rest, small) + _cost(*child.sizes, child.small):
-                count += of_child
-                front.columns += child.columns
-                front.children += child.children
-                fronts[child.columns[-1]] = None
-            else:
-                front.children.append(child)
-        front.columns.append(column)
-        front.small = small and count + rest <= SMALL
+        own, children = below[starts[column] : starts[column + 1]], waiting[column]
         waiting[column] = []
+        if len(children) == 1 and children[0].rows.issuperset(own):  # joins it without another element
+            front = children[0]
+            fronts[front.columns[-1]] = None
+            reached = front.rows
+            reached.discard(column)
+        else:
+            reached = set(own).union(*[child.rows for child in children])
+            reached.discard(column)
+            front = Front(reached)
+            count, rest, small = 1, len(reached), stacked and all(child.small for child in children)
+            for child in children:
+                of_child = len(child.columns)
+                if _cost(count + of_child, rest, small) <= _cost(count, rest, small) + _cost(*child.sizes, child.small):
+                    count += of_child
+                    front.columns += child.columns
+                    front.children += child.children
+                    fronts[child.columns[-1]] = None
+                else:
+                    front.children.append(child)
+            front.small = small and count + rest <= SMALL
+        front.columns.append(column)
         waiting[min(reached) if reached else size].append(front)
         fronts[column] = front
     return [front for front in fronts if front is not None]
