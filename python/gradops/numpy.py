@@ -81,7 +81,8 @@ def _of_values(function: Callable) -> Callable:
         if unknown:
             raise ArgumentTypeError(f"`{function.__name__}` of variables has no argument `{unknown[0]}`.")
         found = typed(_joined(object), dtype)
-        if function in (_numpy.array, _numpy.copy) and keywords.get("copy", True) and is_ours(object):
+        copies = keywords.get("copy", True)
+        if function in (_numpy.array, _numpy.copy) and getattr(copies, "value", copies) in (True,) and is_ours(object):
             found = ops.copy(found)
         return ops.reshape(found, (*(1,) * (rank - len(found.shape)), *found.shape)) if rank else found
 
@@ -261,14 +262,14 @@ def patched(*packages: str) -> Iterator[None]:
 
     The names of NumPy, of SciPy's modules and of functions of both in the packages' modules stand for those of gradops,
     for all threads, and at the end for what they stood for before. A name that gradops does not have stays.
-    Not found are modules that are not imported yet, and functions kept elsewhere, as in default arguments. For
-    ``isinstance()`` a variable is no ``numpy.ndarray``.
+    Not found are modules that are not imported yet, and functions kept elsewhere, as in objects made before. In SciPy's
+    modules only NumPy's names change. For ``isinstance()`` a variable is no ``numpy.ndarray``.
 
     Args:
         packages: the names of packages or modules.
 
     Raises:
-        ArgumentError: a package that is not imported.
+        ArgumentError: a package that is not imported; NumPy, and gradops.
 
     Gradient:
         Through the package's functions, as through NumPy's on variables; what has none is an error, as there.
@@ -293,6 +294,8 @@ def patched(*packages: str) -> Iterator[None]:
         if any(name == package or name.startswith(f"{package}.") for package in packages)
     }
     for package in packages:
+        if package.partition(".")[0] in ("numpy", "gradops"):
+            raise ArgumentError(f"`patched`: {package!r} is no package that computes with NumPy.", argument="packages")
         if package not in modules:
             raise ArgumentError(
                 f"`patched`: {package!r} is not imported.", argument="packages", hint=f"`import {package}` before"
@@ -301,7 +304,7 @@ def patched(*packages: str) -> Iterator[None]:
         (vars(module), name, value, ours)
         for module in modules.values()
         for name, value in list(vars(module).items())
-        if (ours := _counterpart(name, value)) is not value
+        if (ours := _counterpart(name, value, module.__name__)) is not value
     ]
     try:
         for names, name, _, ours in changes:
@@ -312,11 +315,13 @@ def patched(*packages: str) -> Iterator[None]:
             names[name] = value
 
 
-def _counterpart(name: str, value: Any) -> Any:
+def _counterpart(name: str, value: Any, reader: str) -> Any:
     """What gradops has for a module, a function or a distribution of NumPy's or SciPy's; anything else as it is."""
     is_module = isinstance(value, ModuleType)
     place = value.__name__ if is_module else getattr(value, "__module__", None)
-    if not isinstance(place, str) or place.partition(".")[0] not in ("numpy", "scipy"):
+    # gradops.scipy calls SciPy, which must not call gradops.scipy again.
+    others = ("numpy",) if reader.partition(".")[0] == "scipy" else ("numpy", "scipy")
+    if not isinstance(place, str) or place.partition(".")[0] not in others:
         return value
     if is_module:
         ours = _module_of_ours(place)

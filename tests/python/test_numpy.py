@@ -12,6 +12,7 @@ import scipy.integrate
 
 import gradops.numpy as np
 import gradops.scipy.integrate
+import gradops.scipy.optimize
 from gradops import Variable, functional, grad, jit, value_and_grad
 from gradops.errors import ArgumentError, GradopsError, JitError
 from gradops.ops import numpy_functions
@@ -209,8 +210,9 @@ def test_a_patched_package_is_as_before_after_an_error(another):
         with pytest.raises(error), np.patched("another_package"):
             raise error
         assert vars(another) == before
-    with pytest.raises(ArgumentError, match="'no_such_package' is not imported"), np.patched("no_such_package"):
-        pass
+    for name, message in (("no_such_package", "is not imported"), ("numpy.linalg", "is no package")):
+        with pytest.raises(ArgumentError, match=f"'{name}' {message}"), np.patched(name):
+            pass
 
 
 def test_scipys_own_solver_is_differentiated():
@@ -219,8 +221,10 @@ def test_scipys_own_solver_is_differentiated():
             0, -1
         ]
 
-    with np.patched("scipy.integrate._ivp"):
+    with np.patched("scipy"):  # what gradops.scipy calls of SciPy stays SciPy's
         slope = grad(swing)(2.0, scipy.integrate)
+        minimum = grad(lambda c: gradops.scipy.optimize.minimize(lambda x: np.sum((x - c) ** 2), [0.0]).x[0])(0.5)
+    numpy.testing.assert_allclose(minimum, 1.0, rtol=1e-6)
     numpy.testing.assert_allclose(slope, grad(swing)(2.0, gradops.scipy.integrate), rtol=1e-6)
 
 
