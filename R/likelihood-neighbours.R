@@ -1,6 +1,7 @@
-# Methods of fits for the generics of other packages, registered when these load: broom's, emmeans', posterior's.
+# Methods of fits for the generics of other packages, registered when these load: broom's, emmeans', marginaleffects',
+# posterior's.
 
-#' Fits in broom's, emmeans' and posterior's functions
+#' Fits in broom's, emmeans', marginaleffects' and posterior's functions
 #'
 #' Methods of [maximize_likelihood()]'s fits for generics of other packages. `generics::tidy()` gives a row for each
 #' parameter, `generics::glance()` one for the fit, `generics::augment()` the data with residuals and what the
@@ -8,7 +9,9 @@
 #' random effects from that of all together; with `method = "nuts"` from the posterior density that the likelihood is
 #' with its priors in it, by a No-U-Turn sampler (Hoffman and Gelman 2014), random effects integrated out and drawn
 #' again. `emmeans::emmeans()` takes the linear predictor that the likelihood has:
-#' its formula, and the parameters that are its coefficients.
+#' its formula, and the parameters that are its coefficients. marginaleffects' functions (`predictions()`, `avg_slopes()`,
+#' `avg_comparisons()`, ...) predict what the likelihood reports for each row, with their `newdata` in the place of the
+#' data; of several vectors the one that `type` names.
 #' @param x,object A fit.
 #' @param conf.int,conf.level If `TRUE`, confidence intervals too; their level.
 #' @param effects `"fixed"` for the estimated parameters, `"ran_vals"` for the random effects, or both.
@@ -17,15 +20,19 @@
 #' @param ndraws The number of draws, of all chains.
 #' @param chains,tune The number of chains, and of draws in each before those that count, in which step and scales are
 #'   found.
+#' @param model A fit, for marginaleffects.
+#' @param newdata Rows, as marginaleffects gives them.
+#' @param type The name of what is reported.
+#' @param coefs Estimates in the place of the fit's.
 #' @param formula The formula of the linear predictor; its response, if there is one, is left out.
 #' @param coefficients The name of the parameter that has its coefficients, in the order of `model.matrix()`.
 #' @param trms,xlev,grid As emmeans gives them.
 #' @param ... Unused, or for emmeans.
 #' @returns Data frames with broom's columns; of `as_draws()` a `draws_matrix`, by `"nuts"` a `draws_array`; of the
-#'   methods for emmeans what that takes.
+#'   methods for emmeans and marginaleffects what these take.
 #' @section Errors:
 #' - `gradops_error_argument`: draws of a fit whose estimates have no covariance; coefficients that are not as many as
-#'   the formula needs.
+#'   the formula needs; a likelihood that reports no vector for the rows, or several and `type` is none of them.
 #' @seealso [maximize_likelihood()].
 #' @examplesIf gradops_available() && requireNamespace("generics")
 #' counts <- data.frame(x = 0:4, y = c(1, 1, 4, 5, 11))
@@ -144,6 +151,45 @@ emm_basis.gradops_fit <- function(object, trms, xlev, grid, coefficients, ...) {
     X = design, bhat = object$coefficients[is_one], nbasis = matrix(NA), V = object$vcov[is_one, is_one, drop = FALSE],
     dffun = function(k, dfargs) Inf, dfargs = list(), misc = list()
   )
+}
+
+#' @rdname fit_neighbours
+#' @exportS3Method marginaleffects::get_predict
+get_predict.gradops_fit <- function(model, newdata, type = NULL, ...) {
+  found <- reports_of(function() model$objective$evaluate(model$parameters, newdata))
+  found <- Filter(function(value) is.null(dim(value)) && length(value) == nrow(newdata), found)
+  name <- if (length(found) == 1L) names(found) else intersect(type, names(found))
+  if (length(name) != 1L) {
+    vectors <- if (length(found) > 0L) toString(sprintf("\"%s\"", names(found))) else "none, see `report()`"
+    refuse_parameters("type", paste("must name a vector that the likelihood reports for the rows:", vectors), NULL)
+  }
+  data.frame(rowid = newdata$rowid %||% seq_len(nrow(newdata)), estimate = as.vector(found[[name]]))
+}
+
+#' @rdname fit_neighbours
+#' @exportS3Method marginaleffects::get_coef
+get_coef.gradops_fit <- function(model, ...) model$coefficients
+
+#' @rdname fit_neighbours
+#' @exportS3Method marginaleffects::set_coef
+set_coef.gradops_fit <- function(model, coefs, ...) {
+  model$coefficients[] <- coefs
+  model$parameters <- model$objective$parameters(model$coefficients)
+  model
+}
+
+#' @rdname fit_neighbours
+#' @exportS3Method marginaleffects::get_vcov
+get_vcov.gradops_fit <- function(model, ...) model$vcov
+
+# marginaleffects takes models of the classes that this option names.
+in_marginaleffects <- function(...) {
+  options(marginaleffects_model_classes = base::union(getOption("marginaleffects_model_classes"), "gradops_fit"))
+}
+
+await_marginaleffects <- function() {
+  setHook(packageEvent("marginaleffects", "onLoad"), in_marginaleffects)
+  if (isNamespaceLoaded("marginaleffects")) in_marginaleffects()
 }
 
 # Profiles -------------------------------------------------------------------------------------------------------------

@@ -218,7 +218,8 @@ likelihood_of <- function(
   }
   form <- function(x) like_start(x, parameters)
   everything <- function(x) as.vector(ask("effects", x))
-  evaluate <- function(p) if (is.null(data)) tensor_aware(f)(p) else tensor_aware(f)(p, data)
+  given <- data
+  evaluate <- function(p, data = given) if (is.null(data)) tensor_aware(f)(p) else tensor_aware(f)(p, data)
   structure(
     list(
       par = par,

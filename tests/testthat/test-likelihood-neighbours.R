@@ -38,6 +38,26 @@ test_once("emmeans of the linear predictor are those of glm()", {
   )
 })
 
+test_once("marginaleffects' predictions and slopes are those of glm()", {
+  fit <- fitted_counts()
+  rows <- transform(counts, x = x + 1)
+  expect_equal(
+    gradops:::get_predict.gradops_fit(fit, rows)$estimate, unname(predict(model(), rows, "response")),
+    tolerance = 1e-6
+  )
+  moved <- gradops:::set_coef.gradops_fit(fit, coef(fit) + c(0.1, 0, 0, 0))
+  expect_equal(gradops:::get_predict.gradops_fit(moved, rows)$estimate, exp(0.1) * gradops:::get_predict.gradops_fit(fit, rows)$estimate)
+  silent <- maximize_likelihood(\(p, d) sum((d$y - p$m)^2), list(m = 0), counts)
+  expect_error(gradops:::get_predict.gradops_fit(silent, rows), "none, see `report", class = "gradops_error_argument")
+  skip_if_not_installed("marginaleffects")
+  for (variable in c("x", "g")) {
+    found <- marginaleffects::avg_comparisons(fit, variables = variable, newdata = rows)
+    want <- marginaleffects::avg_comparisons(model(), variables = variable, newdata = rows)
+    expect_equal(found$estimate, want$estimate, tolerance = 1e-5)
+    expect_equal(found$std.error, want$std.error, tolerance = 1e-4)
+  }
+})
+
 test_once("draws have the covariance of estimates and effects", {
   skip_if_not_installed("posterior")
   fit <- fitted_counts()
