@@ -158,7 +158,9 @@ def _pieces(part) -> list | None:
 
 def fit(g, x):
     """A returned gradient as a tensor of ``x``'s backend, shape and dtype; None stays."""
-    if g is None or g.__class__ is x.__class__ and g.shape == x.shape and g.dtype == x.dtype is not str:
+    kind = g.__class__
+    of_kind = kind is x.__class__ or isinstance(x, kind) and backends.owner(kind) is not None  # as PyTorch's parameters
+    if g is None or of_kind and g.shape == x.shape and g.dtype == x.dtype is not str:
         return g
     data = data_of(x)
     if data.dtype is str:

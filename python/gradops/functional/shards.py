@@ -1,6 +1,6 @@
 """Objectives: a function with its derivatives, or a sum over shards of the data, each evaluated where they are.
 
-The map and the reduction are the engine's own: Dask's bags with their ``fold``, Ray's tasks, or a loop in this process.
+The map and the reduction are the engine's own tasks, Dask's or Ray's, or a loop in this process.
 Only the function, the parameters and the sums travel.
 """
 
