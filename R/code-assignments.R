@@ -1,7 +1,11 @@
 # `h[i] <- v` and `h[[i]] <- v` in code that is adapted: R's own vectors and matrices take tensors, and tensors grow and
 # take names as R's vectors do.
 
-fill_part <- function(x, ..., value) {
+fill_part <- function(x, ..., value) { # nolint: cyclocomp_linter. The quick way stands before the others.
+  filled <- if (is.environment(value)) assign_number(x, value, ...)
+  if (!is.null(filled)) {
+    return(filled)
+  }
   if (is.environment(value)) value <- adopted(value)
   if (is_held(x, value)) {
     places <- lapply(places_of(...), place_number)
@@ -59,7 +63,9 @@ is_held <- function(x, value) {
 
 # The indices, NULL for one that is left out.
 places_of <- function(...) {
-  if (...length() == 2L) { # as most are
+  if (...length() == 1L) { # as most are
+    return(list(if (!missing(..1)) ..1 %||% integer()))
+  } else if (...length() == 2L) {
     return(list(if (!missing(..1)) ..1 %||% integer(), if (!missing(..2)) ..2 %||% integer()))
   }
   written <- as.list(substitute(list(...)))[-1L]

@@ -23,9 +23,29 @@ assign_pending <- function(x, places, value) {
   } else {
     call_core("interop.r.part", operand(value), log$base, length(cells))
   }
-  if (!identical(class(part), class(x))) {
-    return(NULL)
+  if (identical(class(part), class(x))) append_to(log, x, cells, part)
+}
+
+# The same in most loops of functions that are compiled: a number of the log of operations, at one place that there is.
+assign_number <- function(x, value, ...) {
+  log <- log_of_numbers(x)
+  place <- if (!is.null(log) && ...length() == 1L && !missing(..1)) ..1
+  if (is_position(place) && !is.object(place) && place < length(log$from) + 1 && is_number_of(value, log, x)) {
+    append_to(log, x, as.integer(place), value)
   }
+}
+
+# Of a vector whose newest handle `x` is, if it holds numbers of the log of operations that goes on.
+log_of_numbers <- function(x) {
+  log <- if (is.environment(x) && is.environment(state$scalars)) own_log(x)
+  if (identical(log$scalars, state$scalars) && length(log$dim) == 1L && is.null(names_tensor(x))) log
+}
+
+is_number_of <- function(value, log, x) {
+  identical(.subset2(value, "gradops_log"), log$scalars) && is_scalar(value) && identical(oldClass(value), oldClass(x))
+}
+
+append_to <- function(log, x, cells, part) {
   log$count <- log$count + 1L
   write_within(log, "entries", log$count, list(list(cells = as.vector(cells), part = part)))
   write_within(log, "from", cells, log$count)

@@ -5,8 +5,8 @@
 # `state$scalars` is the log of the code that runs now; FALSE where none has begun, NA where there is none, and NULL
 # where nothing is compiled. A function `*_in_log()` gives NULL where Python must do what it is asked for.
 
-# The result of an operation on numbers or short vectors. Nearly all operands are numbers of this log or R's own, which C
-# takes at once: a loop has thousands.
+# The result of an operation on numbers or short vectors. Nearly all operands are numbers of this log or R's own, which
+# C takes at once: a loop has thousands.
 operation_in_log <- function(op, x, y = 0) {
   result <- .Call(C_operation_in_log, state, op, x, y, TRUE)
   if (!is.logical(result)) {
@@ -23,8 +23,8 @@ minus_in_log <- function(operator, x) {
   if (operator == "-") operation_in_log("negative", x)
 }
 
-# What `add` gives once the log goes on, or has begun with one of the arguments, and knows their elements; NULL where they
-# are for Python.
+# What `add` gives once the log goes on, or has begun with one of the arguments, and knows their elements; NULL where
+# they are for Python.
 in_log <- function(arguments, add) {
   if (is.null(state$scalars) || !is.null(state$in_time)) {
     return(NULL)

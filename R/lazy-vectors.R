@@ -42,8 +42,8 @@ function_code <- function(log, kind, family, settings, count) {
   if (!is.na(code)) code
 }
 
-# The elements of a tensor that is not of the log, for C: of a small one they are read once. A tensor that is used in each
-# round of a loop remembers them, with the log in which they have these numbers.
+# The elements of a tensor that is not of the log, for C: of a small one they are read once. A tensor that is used in
+# each round of a loop remembers them, with the log in which they have these numbers.
 know_elements <- function(log, x) {
   known <- .subset2(x, "gradops_elements")
   if (!identical(.subset2(x, "gradops_log"), log) && (is.null(known) || !identical(known$log, log))) {

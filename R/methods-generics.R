@@ -176,11 +176,11 @@ math <- list(
   cummin = function(x) call_core("interop.r.arrays.running", x, "minimum")
 )
 
-Math_tensor <- function(x, ...) {
+Math_tensor <- function(x, ...) { # nolint: cyclocomp_linter. The quick way stands before the others.
   f <- math[[.Generic]]
-  if (!is.null(state$scalars) && is.null(state$heard) && ...length() == 0L) {
-    op <- if (is.character(f)) f else if (.Generic == "log" && nargs() == 1L) "log"
-    logged <- if (!is.null(op)) .Call(C_operation_in_log, state, op, x, 0, TRUE)
+  op <- if (is.character(f)) f else if (.Generic == "log" && nargs() == 1L) "log"
+  if (!is.null(op) && !is.null(state$scalars) && is.null(state$heard)) {
+    logged <- .Call(C_operation_in_log, state, op, x, 0, TRUE)
     if (is.environment(logged)) {
       return(if (is_logged_number(logged)) logged else made_by(logged, get(.Generic, baseenv()), list(x)))
     }

@@ -1,4 +1,5 @@
-/* Logs of operations (R/lazy-scalars.R): what happens once for each operation of a loop. */
+/* Logs of operations (R/lazy-scalars.R, lazy-vectors.R): what happens once for each operation of a loop on numbers, short
+ * vectors and small matrices, whose elements are noted one by one. */
 
 #include <string.h>
 #include <R.h>
@@ -9,7 +10,7 @@
 
 static SEXP s_scalars, s_missing, s_in_time, s_codes, s_begun, s_words, s_used, s_count, s_make_room, s_classes;
 static SEXP s_is, s_dim, s_log, s_names, s_dimnames, s_convert, s_pyobj, s_elements, s_input, s_extent;
-static SEXP s_no_vectors, s_more, s_plus, s_times;
+static SEXP s_no_vectors, s_more, s_plus, s_times, s_entries, s_from;
 static SEXP home, getter;
 
 static SEXP value_in(SEXP frame, SEXP name)
@@ -47,7 +48,7 @@ static SEXP lazy_handle(SEXP log, SEXP is, SEXP dim)
     return handle;
 }
 
-/* Operands ---------------------------------------------------------------------------------------------------------- */
+/* Operands ------------------------------------------------------------------------------------------------------- */
 
 #define MOST 9          /* elements of the largest vector that is made or taken: of more, arrays cost less */
 #define ROOM (3 * MOST) /* those of the largest product */
@@ -148,7 +149,8 @@ static SEXP elements_in_log(SEXP state, SEXP x)
 {
     Operand found;
     SEXP log = open_log(state);
-    if (log == R_NilValue || operand_of(&found, log, x) != 1 || (found.rank > 0 && !takes_vectors(state))) return R_NilValue;
+    if (log == R_NilValue || operand_of(&found, log, x) != 1) return R_NilValue;
+    if (found.rank > 0 && !takes_vectors(state)) return R_NilValue;
     SEXP result = PROTECT(Rf_allocVector(VECSXP, 3)), names = PROTECT(Rf_allocVector(STRSXP, 3));
     SET_VECTOR_ELT(result, 0, Rf_ScalarInteger(found.kind));
     SEXP is = SET_VECTOR_ELT(result, 1, Rf_allocVector(REALSXP, found.size));
@@ -164,7 +166,7 @@ static SEXP elements_in_log(SEXP state, SEXP x)
     return result;
 }
 
-/* Operations -------------------------------------------------------------------------------------------------------- */
+/* Operations ----------------------------------------------------------------------------------------------------- */
 
 /* Room for operations at the end of the log, which are to be written there at once, and the number of the first. */
 static double *append(SEXP log, int several, double *number)
@@ -446,6 +448,22 @@ static int positions_of(SEXP place, double size, double *found)
     return left;
 }
 
+/* The value that was last assigned to one place of a vector (R/lazy-assignments.R); NULL where R's code must find it. */
+static SEXP assigned_part(SEXP x, SEXP places)
+{
+    SEXP log = value_in(x, s_log), place = VECTOR_ELT(places, 0), count, from, entry;
+    if (XLENGTH(places) != 1 || XLENGTH(place) != 1 || Rf_isObject(place)) return R_NilValue;
+    count = value_in(log, s_count);
+    from = value_in(log, s_from);
+    double at = Rf_asReal(place);
+    if (TYPEOF(from) != INTSXP || Rf_asInteger(count) != Rf_asInteger(value_in(x, s_is))) return R_NilValue;
+    if (!(at >= 1 && at < (double) XLENGTH(from) + 1)) return R_NilValue;
+    int last = INTEGER(from)[(R_xlen_t) at - 1];
+    if (last == NA_INTEGER || last < 1) return R_NilValue;
+    entry = VECTOR_ELT(value_in(log, s_entries), last - 1); /* cells and their part */
+    return XLENGTH(VECTOR_ELT(entry, 0)) == 1 ? VECTOR_ELT(entry, 1) : R_NilValue;
+}
+
 /* `x[...]` of a few elements, as a number or a vector; NA where R's code must find the dimensions of `x` first, begin the
  * log, or make `x` its input. `places`: an index for each dimension, or one, NULL for all. */
 static SEXP part_in_log(SEXP state, SEXP x, SEXP places, SEXP unnamed)
@@ -460,7 +478,12 @@ static SEXP part_in_log(SEXP state, SEXP x, SEXP places, SEXP unnamed)
         int type = TYPEOF(VECTOR_ELT(places, k));
         if (type != NILSXP && type != INTSXP && type != REALSXP) return R_NilValue;
     }
-    int own = begun && value_in(x, s_log) == log;
+    SEXP of = value_in(x, s_log);
+    if (TYPEOF(of) == ENVSXP && value_in(of, s_entries) != R_NilValue) {
+        SEXP part = assigned_part(x, places);
+        if (part != R_NilValue) return part;
+    }
+    int own = begun && of == log;
     SEXP is = value_in(x, own ? s_is : s_input), dim = value_in(x, own ? s_dim : s_extent);
     if (own && (TYPEOF(is) != REALSXP || dim == R_NilValue)) return R_NilValue;
     /* of a tensor the log of which it is an input, its number there and its size */
@@ -553,6 +576,8 @@ void attribute_visible R_init_gradops(DllInfo *library)
     s_input = Rf_install("gradops_input");
     s_extent = Rf_install("gradops_extent");
     s_no_vectors = Rf_install("no_vectors");
+    s_entries = Rf_install("entries");
+    s_from = Rf_install("from");
     s_more = Rf_install("more");
     s_plus = Rf_install("+");
     s_times = Rf_install("*");
