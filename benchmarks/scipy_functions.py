@@ -74,7 +74,7 @@ def contenders(case: Case) -> dict:
     for column, place in by.items():
         functions[column] = gradops.grad(lambda *xs: ops.sum(own(*xs)), argnums=place)
         functions[f"jit: {column}"] = gradops.jit(functions[column])
-    for column, function in functions:
+    for column, function in functions.items():
         calls[column] = lambda function=function: function(*given)
     theirs = found_in(jax.scipy, case.path)
     if theirs is not None:

@@ -225,16 +225,21 @@ def deviance_part(a, x, d=None):
     d = x - a if d is None else d
 
     def near(of):
-        u = of(d, 0.0) / of(a, 1.0)
-        r = u / (2 + u)
-        w = r * r
-        series = 1 / 3 + w * (1 / 5 + w * (1 / 7 + w * (1 / 9 + w / 11)))
-        return of(a, 1.0) * (u * r - 2 * r * w * series)
+        return deviance_near(of(a, 1.0), of(d, 0.0))
 
     def far(of):
         return of(d, 1.0) - of(a, 1.0) * log(of(x, 2.0) / of(a, 1.0))
 
     return choose(absolute(d / a) < 0.1, near, far)
+
+
+def deviance_near(a, d):
+    """:func:`deviance_part` of a ``d`` below a tenth of ``a``, by the series of atanh."""
+    u = d / a
+    r = u / (2 + u)
+    w = r * r
+    series = 1 / 3 + w * (1 / 5 + w * (1 / 7 + w * (1 / 9 + w / 11)))
+    return a * (u * r - 2 * r * w * series)
 
 
 """Gamma functions of large arguments."""

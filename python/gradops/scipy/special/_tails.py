@@ -22,6 +22,7 @@ from .._formulas import (
     all_so,
     binomial_size,
     choose,
+    deviance_near,
     deviance_part,
     digamma,
     exp,
@@ -480,17 +481,21 @@ def f_slope(m, n, x, which: int):
     def usual(of):
         first, second, place, other = of(m_, 1.0), of(n_, 1.0), of(p_, 0.25), of(q_, 0.75)
         integral = _beta_integral(first, second, place, other)
-        fall = integral.mean(lambda s, *_: expm1(-s))
-        odds = place / other
+        s, odds = integral.nodes, place / other
+        e = expm1(-s)
+
+        def mean(values):
+            return ops.sum(integral.values * values, -1) / integral.total
 
         def of_first(_):
-            return -integral.mean(lambda s, *_: _beyond_linear(s)) - of(gap, 0.0) * fall
+            """The mean of ``s + expm1(-s)``, by its series where that is small."""
+            return -mean(choose(s < 0.1, lambda of: deviance_near(1.0, of(e, -0.05)), lambda of: of(s + e, 1.0)))
 
         def of_second(_):
-            rise = integral.mean(lambda s, first, power, odds: _log1p_rest(-odds * expm1(-s)))
-            return -rise + of(gap, 0.0) * odds * fall
+            return -mean(_log1p_rest(-_column(odds) * e))
 
-        return of(start, 0.0) + choose(own, of_first, of_second), integral.total * integral.scale
+        rate = choose(own, of_first, of_second) - of(gap, 0.0) * where(own, 1.0, -odds) * mean(e)
+        return of(start, 0.0) + rate, integral.total * integral.scale
 
     def small(of):
         """Over nodes on the scale 1, as in :func:`beta_rates`."""
@@ -511,9 +516,8 @@ def f_slope(m, n, x, which: int):
 
 def _log1p_rest(d):
     """``d - log1p(d)``."""
-    return deviance_part(1.0, 1 + d, d)
-
-
-def _beyond_linear(s):
-    """``s + expm1(-s)``."""
-    return choose(s < 0.1, lambda of: _log1p_rest(expm1(-of(s, 0.05))), lambda of: of(s, 1.0) + expm1(-of(s, 1.0)))
+    return choose(
+        ops.abs(d) < 0.1,
+        lambda of: deviance_near(1.0, of(d, 0.05)),
+        lambda of: of(d, 1.0) - log1p(of(d, 1.0)),
+    )

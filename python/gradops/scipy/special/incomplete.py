@@ -145,10 +145,12 @@ def _of_scipys_inverse(name: str, sign: int):
         x = getattr(_scipy.special, name)(a, p)
         if not np.count_nonzero(a > _MANY):
             return x
-        far = (a > _MANY) & (a < np.inf) & (p > 0) & (p < 1e-4)
+        far = (a > _MANY) & (a < np.inf) & (p > 0) & (p < 1) & (np.minimum(p, 1 - p) < 1e-4)
 
         def corrected(a, p, x):
-            return np.exp(_newton_on_gamma(a, np.log(x), np.log(p), sign))
+            small = p < 0.5
+            target, side = np.where(small, np.log(p), np.log1p(-p)), np.where(small, sign, -sign)
+            return np.exp(_newton_on_gamma(a, np.log(x), target, side))
 
         return in_part(x, far, corrected, a, p, x)
 
@@ -266,7 +268,7 @@ derivative(
 )
 
 
-def _newton_on_log(tail, log_density, start, target, sign: int):
+def _newton_on_log(tail, log_density, start, target, sign):
     """The logarithm of where a tail's logarithm, concave in that, is ``target``; ``sign`` 1 of a lower tail."""
     u = start
     with np.errstate(all="ignore"):
@@ -302,7 +304,7 @@ def _inverse_of_log(lower, upper, far):
     return function
 
 
-def _newton_on_gamma(a, start, target, sign: int):
+def _newton_on_gamma(a, start, target, sign):
     return _newton_on_log(
         lambda x: _tails.log_gamma_tail(a, x), lambda x: _tails.log_gamma_density(a, x), start, target, sign
     )
