@@ -187,6 +187,8 @@ named_place <- function(place, names, call) {
 # are replaced it is made again, of numbers that are the first kept one's in their places, as `ifelse()` does. TMB leaves
 # out what nothing reads.
 
+# It costs a few microseconds for each tensor, from the first function on whose code replaces elements.
+
 # So many functions of each other: each keeps its arguments.
 deepest <- 32L
 
@@ -195,7 +197,7 @@ are_smooth <- c("+", "-", "*", "exp", "expm1", "sin", "cos", "sinh", "cosh", "ta
 
 # `result`, made by an elementwise `f` of `arguments`, or with the same elements in R's order; `smooth` as above.
 made_by <- function(result, f, arguments, smooth = TRUE) {
-  if (!is.environment(result) || inside() == 0 || is_logged_number(result)) {
+  if (is.null(state$replaces) || !is.environment(result) || inside() == 0 || is_logged_number(result)) {
     return(result)
   }
   depth <- if (smooth) 0L else 1L

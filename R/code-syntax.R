@@ -23,10 +23,11 @@ code_of <- function(f) {
       defaults <- Filter(Negate(rlang::is_missing), as.list(formals(f)))
       code <- with_parts(body(f), whole_names(body(f), names(formals(f))))
       variables <- base::c(names(formals(f)), variables_of(body(f)), unknown_functions(body(f), environment(f)))
+      names <- unique(c(words_of(body(f)), unlist(lapply(unname(defaults), words_of))))
+      if (any(c("[<-", "[[<-", "diag<-") %in% names)) state$replaces <- TRUE # see made_by()
       list(
         original = body(f), formals = formals(f), body = call("{", rewritten(code, variables)),
-        defaults = lapply(defaults, rewritten, variables),
-        names = unique(c(words_of(body(f)), unlist(lapply(unname(defaults), words_of))))
+        defaults = lapply(defaults, rewritten, variables), names = names
       )
     }
   )

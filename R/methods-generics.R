@@ -35,9 +35,13 @@ operate <- function(operator, e1, e2, call) {
 }
 
 made_by_operator <- function(result, operator, e1, e2) {
-  made_by(
-    result, get(operator, baseenv()), if (missing(e2)) list(e1) else list(e1, e2), operator %in% are_smooth
-  )
+  if (is.null(state$replaces) || inside() == 0) {
+    return(result)
+  }
+  alone <- missing(e2)
+  smooth <- operator %in% are_smooth || !alone && !is.environment(e2) && is.numeric(e2) &&
+    isTRUE(all(if (operator == "/") e2 != 0 else operator == "^" & e2 >= 0 & e2 == round(e2)))
+  made_by(result, get(operator, baseenv()), if (alone) list(e1) else list(e1, e2), smooth)
 }
 
 operate_by_position <- function(operator, e1, e2, call) {
