@@ -24,13 +24,20 @@ code_of <- function(f) {
       code <- with_parts(body(f), whole_names(body(f), names(formals(f))))
       variables <- base::c(names(formals(f)), variables_of(body(f)), unknown_functions(body(f), environment(f)))
       names <- unique(c(words_of(body(f)), unlist(lapply(unname(defaults), words_of))))
-      if (any(c("[<-", "[[<-", "diag<-") %in% names)) state$replaces <- TRUE # see made_by()
+      if (replaces_elements(names, environment(f))) state$replaces <- TRUE # see made_by()
       list(
         original = body(f), formals = formals(f), body = call("{", rewritten(code, variables)),
         defaults = lapply(defaults, rewritten, variables), names = names
       )
     }
   )
+}
+
+# TRUE if code with these names, or a function of the user's that it calls, replaces elements.
+replaces_elements <- function(names, env) {
+  own <- Filter(function(name) nzchar(name) && !is_of_r(name), names)
+  helpers <- Filter(is.function, lapply(own, get0, envir = env %||% baseenv(), mode = "function"))
+  any(c("[<-", "[[<-", "diag<-") %in% base::unlist(c(names, lapply(helpers, function(helper) words_of(body(helper))))))
 }
 
 # Names that code gives and may call: arguments of functions in it, and what it assigns but for functions that are written
