@@ -390,7 +390,7 @@ static SEXP product_in_log(SEXP state, SEXP x, SEXP y, SEXP unnamed)
     if (operand_of(&one, log, x) != 1 || operand_of(&other, log, y) != 1) return R_NilValue;
     if (!one.rank || !other.rank || one.kind + other.kind == 0) return R_NilValue;
     if (Rf_asLogical(unnamed) && (has_names(x) || has_names(y))) return R_NilValue;
-    if (one.rank + other.rank == 2 && one.size != other.size && one.size > 1 && other.size > 1) return R_NilValue;
+    if (one.rank + other.rank == 2 && one.size != other.size && one.size > 1) return R_NilValue;
     as_matrices(&one, &other);
     int rows = one.dim[0], inner = one.dim[1], columns = other.dim[1], size = rows * columns;
     if (inner != other.dim[0] || size * inner > ROOM) return R_NilValue;

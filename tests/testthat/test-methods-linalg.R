@@ -134,3 +134,21 @@ test_each("a number is a matrix to `solve()` and `chol()`, and a vector to its r
   expect_equal(as.numeric(solve(4, variable(2))), 0.5)
   expect_equal(as.numeric(chol(variable(4))), 2)
 })
+
+test_each("products of vectors and matrices have base R's dimensions, or are errors where they are there", {
+  sizes <- list(1, 2, 3, c(1, 1), c(1, 2), c(2, 1), c(2, 2), c(1, 3), c(2, 3))
+  values <- lapply(sizes, function(size) if (length(size) == 1) seq_len(size) + 0.5 else array(seq_len(prod(size)), size))
+  refused <- function(f) tryCatch(f, error = function(e) NULL)
+  for (product in list(list(base::`%*%`, `%*%`), list(base::crossprod, crossprod))) {
+    for (x in values) {
+      for (y in values) {
+        expected <- refused(product[[1]](x, y))
+        expect_equal(refused(as.array(product[[2]](op_convert_to_tensor(x), y))), expected)
+        logged <- refused({
+          objective(function(p) sum(product[[2]](`dim<-`(p * 1, dim(x)), y)), jit = TRUE)$fn(as.vector(x))
+        })
+        expect_equal(logged, if (!is.null(expected)) sum(expected))
+      }
+    }
+  }
+})

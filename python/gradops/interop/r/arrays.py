@@ -156,9 +156,8 @@ def repeated(x, size: int):
 def matmul(x, y):
     """R's ``x %*% y``: a vector is a row or a column, whichever fits; the answer of two dimensions is a matrix."""
     x, y = _vector(x), _vector(y)
-    if len(x.shape) == 1 and len(y.shape) == 1:
-        inner = x.shape[0] == y.shape[0]
-        x, y = (_row(x), _column(y)) if inner else (_column(x), _row(y))
+    if len(x.shape) == 1 and len(y.shape) == 1:  # the outer product of one element and others is the only one
+        x, y = (_column(x), _row(y)) if x.shape[0] == 1 != y.shape[0] else (_row(x), _column(y))
     elif len(x.shape) == 1:
         x = _row(x) if x.shape[0] == y.shape[-2] else _column(x)
     elif len(y.shape) == 1:
@@ -167,13 +166,12 @@ def matmul(x, y):
 
 
 def crossprod(x, y=None):
-    """R's ``t(x) %*% y``, vectors being columns where that fits; an array of more than two dimensions is a vector."""
+    """R's ``t(x) %*% y``: a vector is a column where that fits; an array of more than two dimensions is a vector."""
     x = _matrix_or_vector(x)
     y = x if y is None else _matrix_or_vector(y)
-    if len(x.shape) == 1:
-        x = _column(x) if x.shape[0] == y.shape[0] else _row(x)
+    x = _column(x) if len(x.shape) == 1 else x
     if len(y.shape) == 1:
-        y = _column(y) if y.shape[0] == x.shape[0] else _row(y)
+        y = _row(y) if x.shape[0] == 1 != y.shape[0] else _column(y)
     return ops.matmul(ops.transpose(x), y)
 
 
