@@ -24,7 +24,7 @@ code_of <- function(f) {
       code <- with_parts(body(f), whole_names(body(f), names(formals(f))))
       variables <- base::c(names(formals(f)), variables_of(body(f)), unknown_functions(body(f), environment(f)))
       names <- unique(c(words_of(body(f)), unlist(lapply(unname(defaults), words_of))))
-      if (replaces_elements(names, environment(f))) state$replaces <- TRUE # see made_by()
+      if (replaces_elements(names, body(f), environment(f))) state$replaces <- TRUE # see made_by()
       list(
         original = body(f), formals = formals(f), body = call("{", rewritten(code, variables)),
         defaults = lapply(defaults, rewritten, variables), names = names
@@ -34,8 +34,9 @@ code_of <- function(f) {
 }
 
 # TRUE if code with these names, or a function of the user's that it calls, replaces elements.
-replaces_elements <- function(names, env) {
-  own <- Filter(function(name) nzchar(name) && !is_of_r(name), names)
+replaces_elements <- function(names, code, env) {
+  called <- setdiff(all.names(code), all.vars(code))
+  own <- Filter(function(name) nzchar(name) && !is_of_r(name), called)
   helpers <- Filter(is.function, lapply(own, get0, envir = env %||% baseenv(), mode = "function"))
   any(c("[<-", "[[<-", "diag<-") %in% base::unlist(c(names, lapply(helpers, function(helper) words_of(body(helper))))))
 }
