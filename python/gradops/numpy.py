@@ -294,7 +294,7 @@ def patched(*packages: str) -> Iterator[None]:
         if any(name == package or name.startswith(f"{package}.") for package in packages)
     }
     for package in packages:
-        if package.partition(".")[0] in ("numpy", "gradops"):
+        if package.partition(".")[0] in (_numpy.__name__, __package__):
             raise ArgumentError(f"`patched`: {package!r} is no package that computes with NumPy.", argument="packages")
         if package not in modules:
             raise ArgumentError(

@@ -171,8 +171,8 @@ def test_random_numbers_are_the_same_again_and_go_on():
     handle = plan.handle(plan.step("draw", lambda: Array(generator.random()), drawn=drawn), None)
     middle = generator.getstate()
     assert value(handle, {}) == [first] and generator.getstate() == middle
-    with pytest.raises(ZeroDivisionError), drawn.again():
-        raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError):
+        drawn.again(lambda x: generator.random() / x, (0,))
     assert generator.getstate() == middle
 
 

@@ -158,6 +158,7 @@ pseudo_huber(delta, 2.0) at delta = 1.5 -> 0.4
 see gradops.scipy.special.gammaln
 powm1(1.5, p) at p = 2.0 -> 0.912296
 exprel(x) at x = 0.5 -> 0.702557
+expm1(x) at x = 0.5 -> 1.648721
 cosm1(x) at x = 0.01 -> -0.01
 exp10(x) at x = 2.0 -> 230.258509
 round(x) at x = 1.4 -> 0.0
@@ -181,6 +182,9 @@ rel_entr(x, 0.5) at x = 0.3 -> 0.489174
 kl_div(0.3, v) at v = 0.5 -> 0.4
 xlogy(x, 0.5) at x = 0.3 -> -0.693147
 xlog1py(0.3, v) at v = 0.5 -> 0.2
+
+see gradops.ops.sigmoid
+expit(x) at x = 2.0 -> 0.104994
 
 see gradops.scipy.special.expit
 logit(x) at x = 0.3 -> 4.761905
