@@ -7,7 +7,7 @@ test_that("errors of a first try say what to write", {
     expect_match(conditionMessage(error), words, fixed = TRUE)
   }
   say(maximize_likelihood(normal, list(m = 0, s = 1)), "type", "in the form of `start`")
-  say(maximize_likelihood(function(p) normal(p$mu, 1), list(m = 0)), "jit", "NULL is what a name that is not there")
+  say(maximize_likelihood(function(p) normal(p$mu, 1), list(m = 0)), "jit", "A misspelt name gives NULL")
   say(maximize_likelihood(function(p) normal(p$m, 1), c(m = 0)), "argument", "`x[[\"m\"]]`")
   say(optim(c(1, 1), objective(function(p) sum(p^2))), "type", "m$fn, m$gr")
   say(nlminb(c(1, 1), objective(function(p) sum(p^2))), "type", "m$fn, m$gr, m$he")
