@@ -314,16 +314,13 @@ def _on_dask(whole: Objective, part: Part, arguments: tuple, one: Callable):
 
     sent = dask.delayed((part, arguments), traverse=False)
     at, add = dask.delayed(one, traverse=False), dask.delayed(_added, traverse=False)
-    scheduler = (
-        dask.base.get_scheduler(cls=bag.Bag) if one is _at_partition else None
-    )  # bags go to processes by default
+    # Bags go to processes by default, delayed values to threads.
+    scheduler = dask.base.get_scheduler(cls=bag.Bag) if one is _at_partition else None
     for attempt in range(_ATTEMPTS + 1):
         run = uuid.uuid4()  # tasks of one name are one task to Dask
-        sums = [at(sent, i, whole.data[i], dask_key_name=f"data[{i}]-{run}") for i in whole.places]
-        while len(sums) > 1:
-            sums = [add(*sums[i : i + _TOGETHER]) for i in range(0, len(sums), _TOGETHER)]
+        parts = [at(sent, i, whole.data[i], dask_key_name=f"data[{i}]-{run}") for i in whole.places]
         try:
-            found = sums[0].compute(scheduler=scheduler)
+            found = _in_tasks(parts, add).compute(scheduler=scheduler)
             break
         except Exception as error:
             lost = [i for i in whole.places if _is_lost(whole.data[i])]
@@ -340,6 +337,14 @@ def _on_dask(whole: Objective, part: Part, arguments: tuple, one: Callable):
 
 _TOGETHER = 8
 """How many results are added in one task."""
+
+
+def _in_tasks(parts: list, add: Callable) -> Any:
+    """The sum of an engine's results, each task adding some of them or of such sums."""
+    while len(parts) > 1:
+        parts = [add(*parts[i : i + _TOGETHER]) for i in range(0, len(parts), _TOGETHER)]
+    return parts[0]
+
 
 _ATTEMPTS = 3
 """How often lost shards are made again in an evaluation: how often Dask's scheduler tries a task whose worker died."""
@@ -372,11 +377,8 @@ def on_ray(whole: Objective, part: Part, arguments: tuple):
     at, add = ray.remote(Part.at), ray.remote(added)
     sent, arguments = ray.put(part), ray.put(arguments)
     one = [at.options(name=f"data[{i}]").remote(sent, i, whole.data[i], arguments) for i in whole.places]
-    sums = one
-    while len(sums) > 1:
-        sums = [add.remote(*sums[i : i + _TOGETHER]) for i in range(0, len(sums), _TOGETHER)]
     try:
-        return ray.get(sums[0])
+        return ray.get(_in_tasks(one, add.remote))
     except ray.exceptions.RayError:
         for place, found in zip(whole.places, one):
             _raise_of(place, found)
