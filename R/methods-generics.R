@@ -27,15 +27,18 @@ Ops_tensor <- function(e1, e2) {
 }
 
 operate <- function(operator, e1, e2, call) {
-  op <- if (!missing(e2)) switch(operator, `+` = "add", `-` = "subtract", `*` = "multiply", `/` = "divide")
-  if (!is.null(op) && is_bare(e1) && is_bare(e2) && is.null(state$missing) && is.null(state$replaces)) {
-    call_operator(op, e1, e2, call) # most calls, in two thirds of the time
+  is_plain <- !missing(e2) && is_bare(e1) && is_bare(e2) && !is.na(match(operator, with_nothing_more))
+  if (is_plain && is.null(state$missing) && is.null(state$replaces)) {
+    call_operator(operators[[operator]], e1, e2, call) # most calls, in two thirds of the time
   } else if (!missing(e2) && (has_time(e1) || has_time(e2))) {
     operate_in_time(operator, e1, e2, call, parent.frame(2L))
   } else {
     made_by_operator(operate_by_position(operator, e1, e2, call), operator, e1, e2)
   }
 }
+
+# Operators that are their ops where operands have nothing that R adds to tensors.
+with_nothing_more <- c("+", "-", "*", "/")
 
 # A tensor without names, times and missing values, which are attributes.
 is_bare <- function(x) {
