@@ -172,28 +172,24 @@ r_, c_ = _Joining(_numpy.r_, 1), _Joining(_numpy.c_, 2)
 
 
 class _Part:
-    """A module of NumPy's, imported when it is used.
+    """A module of NumPy's, imported when it is used."""
 
-    Args:
-        change: of what is found there.
-    """
-
-    def __init__(self, name: str, change: Callable = lambda found: found):
-        self._name, self._change = name, change
+    def __init__(self, name: str):
+        self._name = name
 
     def __dir__(self) -> list[str]:
         return dir(getattr(_numpy, self._name))
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(getattr(_numpy, self._name), name)
-        here = self._change(found)
+        here = _as_here(found)
         if here is not found:
             setattr(self, name, here)
         return here
 
 
-fft: Any = _Part("fft", lambda found: _as_here(found))
-linalg: Any = _Part("linalg", lambda found: _as_here(found))
+fft: Any = _Part("fft")
+linalg: Any = _Part("linalg")
 
 __path__: list[str] = []  # not NumPy's, in which Python would find its modules once more, with other functions
 for _name in ("fft", "linalg", "polynomial", "random"):
@@ -242,7 +238,8 @@ def _of_lists(function: Callable) -> Callable:
                     if len(arguments) <= row.leading:
                         return row.call(*arguments)
                 return function(*arguments)
-        joined = [x if several else _as_array(x) for x, several in zip_longest(arguments, row.lists[: len(arguments)])]
+        named = zip_longest(list(row.defaults)[: len(arguments)], arguments)  # more of them have no names
+        joined = [x if name in LISTS else _as_array(x) for name, x in named]
         return function(*joined, **{name: x if name in LISTS else _as_array(x) for name, x in keywords.items()})
 
     return call
@@ -272,7 +269,8 @@ def patched(*packages: str) -> Iterator[None]:
         ArgumentError: a package that is not imported; NumPy, and gradops.
 
     Gradient:
-        Through the package's functions, as through NumPy's on variables; what has none is an error, as there.
+        Through the package's functions, as through NumPy's on variables; what has none is an error, as there. For
+        NumPy's arrays and variables: tensors of PyTorch, TensorFlow and JAX are errors in code written in NumPy.
 
     Examples:
         SciPy's own solver of differential equations, which fills arrays of NumPy's, differentiated as it stands:

@@ -67,11 +67,6 @@ class Row:
         kinds = {p.kind for p in inspect.signature(self.call).parameters.values()}
         return inspect.Parameter.VAR_POSITIONAL in kinds, inspect.Parameter.VAR_KEYWORD in kinds
 
-    @cached_property
-    def lists(self) -> list[bool]:
-        """For each of NumPy's parameters, in their order, True for a list of arrays, False for one array."""
-        return [name in LISTS for name in self.defaults]
-
     @property
     def refused(self) -> list[str]:
         """NumPy's parameters that are errors here, but for their defaults."""
