@@ -39,11 +39,12 @@ in_each_session <- function(make) {
   }
 }
 
-# The function that Python calls; `f` is a function or a weak reference to one.
+# The function that Python calls; `f` is a function or a weak reference to one, whose copy must not be held either.
 called_back <- function(f, finish, take) {
-  force(f)
   force(take)
   knows_f <- length(formals(finish)) > 1
+  delayedAssign("held", tensor_aware(f))
+  aware <- if (is.function(f)) function() held else function() tensor_aware(rlang::wref_value(f))
   # Python calls with interrupts suspended; here, inside of reticulate's handlers, they may come again. `.free`: they
   # were not suspended before.
   function(..., .free) {
@@ -60,13 +61,15 @@ called_back <- function(f, finish, take) {
       if (!arrived && !inherits(last, "interrupt")) return(jumped(last))
     })
     interruptible <- if (!missing(.free) || !interrupts_suspended()) allowInterrupts else identity
-    result <- rlang::try_fetch(
-      interruptible({
-        f <- if (is.function(f)) f else rlang::wref_value(f)
-        f <- tensor_aware(f)
-        value <- do.call("f", lapply(list(...), take))
-        if (knows_f) finish(value, f) else finish(value)
-      }),
+    result <- tryCatch(
+      withCallingHandlers(
+        interruptible({
+          f <- aware()
+          value <- do.call("f", lapply(list(...), take))
+          if (knows_f) finish(value, f) else finish(value)
+        }),
+        condition = function(condition) last <<- condition
+      ),
       error = function(condition) {
         condition <- r_condition(condition)
         list(
@@ -74,10 +77,6 @@ called_back <- function(f, finish, take) {
           python = condition[["python"]], status = http_status(condition),
           unknown = inherits(condition, "gradops_error_jit")
         )
-      },
-      condition = function(condition) {
-        last <<- condition
-        rlang::zap()
       }
     )
     arrived <- TRUE
