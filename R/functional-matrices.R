@@ -59,20 +59,17 @@ jacobian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Ri
     return(known)
   }
   at <- point(func, x, numderiv_extra(...))
+  of_row <- function(matrix_of, row) in_form(Map(matrix_of, row, at$leaves, list(at$here$rows)), at)
   if (flag(sparse)) {
-    rows <- sparse_at(at, "jacobian", strict = flag(strict), strategy = strategy)
-    rows <- lapply(rows, function(row) Map(sparse_matrix, row, at$leaves, MoreArgs = list(at$here$rows)))
-    rows <- lapply(rows, in_form, at)
+    found <- sparse_at(at, "jacobian", strict = flag(strict), strategy = strategy)
+    rows <- lapply(found, of_row, matrix_of = sparse_matrix)
     return(if (at$numbers || !at$here$several) rows[[1]] else rows)
   }
   result <- evaluate_at(at, "jacobian", list(FALSE, flag(strict), FALSE, strategy))
-  by_input <- function(parts) in_form(Map(flat_matrix, parts, at$leaves, MoreArgs = list(at$here$rows)), at)
   if (at$numbers) {
-    by_input(if (at$several) result else list(result))
-  } else if (at$named && at$here$several) {
-    lapply(result, in_form, at)
+    of_row(flat_matrix, if (at$several) result else list(result))
   } else if (at$named) {
-    in_form(result, at)
+    if (at$here$several) lapply(result, in_form, at) else in_form(result, at)
   } else {
     result
   }
@@ -94,26 +91,20 @@ hessian <- function(func, x, ..., strict = FALSE, strategy = NULL, method = "Ric
   }
   at <- point(func, x, numderiv_extra(...))
   if (flag(sparse)) {
-    rows <- Map(
-      function(row, input) Map(sparse_matrix, row, at$leaves, MoreArgs = list(names(input))),
-      sparse_at(at, "hessian", strict = flag(strict)), at$leaves
-    )
-    return(if (at$several) in_form(lapply(rows, in_form, at), at) else rows[[1]][[1]])
+    return(by_pairs(sparse_matrix, sparse_at(at, "hessian", strict = flag(strict)), at))
   }
   hessian_by(at, flag(strict), strategy %||% "reverse-mode")
 }
 
 hessian_by <- function(at, strict = FALSE, strategy = "reverse-mode") {
   result <- evaluate_at(at, "hessian", list(FALSE, strict, FALSE, strategy))
-  if (!at$several) {
-    result <- list(list(result))
-  }
-  if (at$numbers) {
-    result <- Map(
-      function(row, input) Map(flat_matrix, row, at$leaves, MoreArgs = list(names(input))), result, at$leaves
-    )
-  }
-  if (at$several) in_form(lapply(result, in_form, at), at) else result[[1]][[1]]
+  by_pairs(flat_matrix, if (at$several) result else list(list(result)), at)
+}
+
+# For each pair of inputs a matrix, by `matrix_of` its fields or numbers and the inputs; in the form of these.
+by_pairs <- function(matrix_of, rows, at) {
+  rows <- Map(function(row, input) Map(matrix_of, row, at$leaves, list(names(input))), rows, at$leaves)
+  if (at$several) in_form(lapply(rows, in_form, at), at) else rows[[1]][[1]]
 }
 
 # A derivative of R numbers as a matrix: rows for the value's elements, columns for the input's.
@@ -165,13 +156,8 @@ product_at <- function(name, func, x, v, strict, v_is_input, ...) {
   of_inputs <- name != "jvp"
   if (at$numbers) {
     result$value <- drop_vector(result$value, at$here$rows)
-    if (!of_inputs) {
-      result$product <- drop_vector(result$product, at$here$rows)
-    } else if (!at$several) {
-      result$product <- like(result$product, x)
-    } else {
-      result$product <- Map(like, result$product, at$leaves)
-    }
+    of_input <- function(product) if (at$several) Map(like, product, at$leaves) else like(product, x)
+    result$product <- if (of_inputs) of_input(result$product) else drop_vector(result$product, at$here$rows)
   }
   if (at$several && of_inputs) result$product <- in_form(result$product, at)
   result

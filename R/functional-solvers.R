@@ -48,7 +48,9 @@ uniroot <- function(f, interval, ..., lower = min(interval), upper = max(interva
   noted <- new.env()
   found <- on_numbers(noted, {
     plain <- numbers_of(f, noted)
-    if (!missing(interval) && length(interval) != 2L) interval_of_two(interval)
+    if (!missing(interval) && length(interval) != 2L) {
+      unsupported("interval", sprintf("must have two elements; got %d.", length(interval)))
+    }
     lower <- number_of(lower, noted)
     upper <- number_of(upper, noted)
     stats::uniroot(
@@ -71,16 +73,11 @@ uniroot <- function(f, interval, ..., lower = min(interval), upper = max(interva
   )
 }
 
-interval_of_two <- function(interval, call = parent.frame()) {
-  unsupported("interval", sprintf("must have two elements; got %d.", length(interval)), call = call)
-}
-
 #' @rdname tensor_solvers
 #' @export
 optimize <- function(f, interval, ..., lower = min(interval), upper = max(interval), maximum = FALSE,
                      tol = .Machine$double.eps^0.25) {
   noted <- new.env()
-  bounds <- if (missing(lower) && missing(upper)) NULL else list(lower, upper)
   found <- on_numbers(noted, {
     low <- number_of(lower, noted)
     high <- number_of(upper, noted)
@@ -122,7 +119,7 @@ optim <- function(par, fn, gr = NULL, ..., method = c("Nelder-Mead", "BFGS", "CG
       par = x, value = fn(x, ...), counts = found$counts %||% c(`function` = NA_integer_, gradient = NA_integer_),
       convergence = found$convergence %||% NA_integer_
     ),
-    list(message = found$message), if (hessian) list(hessian = hessian_at(one, x))
+    list(message = found$message), if (hessian) list(hessian = hessian(one, x))
   )
 }
 
@@ -148,7 +145,7 @@ nlm <- function(f, p, ..., hessian = FALSE, typsize = rep(1, length(p)), fscale 
   x <- least("nlm()", one, found$estimate, start, -Inf, Inf, noted)
   c(
     list(minimum = f(x, ...), estimate = x, gradient = gradient(one, x)),
-    if (hessian) list(hessian = hessian_at(one, x)),
+    if (hessian) list(hessian = hessian(one, x)),
     list(code = found$code %||% NA_integer_, iterations = found$iterations %||% NA_integer_)
   )
 }
@@ -213,11 +210,6 @@ least <- function(name, f, found, start, lower, upper, noted, sign = NULL, call 
 solved <- function(solver, f, found, ..., call = parent.frame()) {
   f <- callback(differentiated(f, new.env()))
   call_core(paste0("interop.r.stats.", solver), f, if (!is.null(found)) operand(unname(found)), ..., .call = call)
-}
-
-# `hessian` is an argument of the solvers.
-hessian_at <- function(f, x) {
-  hessian(f, x)
 }
 
 # The value of `code`, or NULL where it needed values that a trace does not know.

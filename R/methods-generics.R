@@ -341,7 +341,7 @@ as_array_tensor <- function(x, ...) {
 
 as_matrix_tensor <- function(x, ...) {
   if (!is.null(attr(x, "gradops_dist"))) {
-    return(distance_matrix(x))
+    return(call_core("scipy.spatial.distance.squareform", x))
   }
   if (!keeps(x)) as.matrix(values_of(x)) else if (length(dim(x)) == 2L) x else fill(x, c(length(x), 1L))
 }

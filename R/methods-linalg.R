@@ -60,17 +60,17 @@ crossprod <- function(x, y = NULL, ...) {
 }
 
 crossprod_tensor <- function(x, y = NULL, ...) {
-  crossed(x, y, "interop.r.crossprod", 2L, crossprod_sparse, base::crossprod, crossprod_tensor)
+  crossed("crossprod", 2L, x, y)
 }
 
-crossed <- function(x, y, path, side, of_sparse, of_base, again) {
+crossed <- function(name, side, x, y) {
   if (isS4(x) || isS4(y)) {
-    return(of_sparse(x, y))
+    get(paste0(name, "_sparse"))(x, y)
+  } else if (is_missing_somewhere(x) || is_missing_somewhere(y)) {
+    multiply_past_missing(x, y, getExportedValue("base", name), get(paste0(name, "_tensor")))
+  } else {
+    named_product(call_core(paste0("interop.r.", name), operand(x), operand(y)), x, y %||% x, side, side)
   }
-  if (is_missing_somewhere(x) || is_missing_somewhere(y)) {
-    return(multiply_past_missing(x, y, of_base, again))
-  }
-  named_product(call_core(path, operand(x), operand(y)), x, y %||% x, side, side)
 }
 
 #' @rdname tensor_matrices
@@ -80,7 +80,7 @@ tcrossprod <- function(x, y = NULL, ...) {
 }
 
 tcrossprod_tensor <- function(x, y = NULL, ...) {
-  crossed(x, y, "interop.r.tcrossprod", 1L, tcrossprod_sparse, base::tcrossprod, tcrossprod_tensor)
+  crossed("tcrossprod", 1L, x, y)
 }
 
 # Of R's values with a function that gives tensors: base R looks after all else, but cannot give them dimnames.
@@ -103,22 +103,18 @@ outer_default <- function(X, Y, FUN = "*", ...) {
 
 outer_tensor <- function(X, Y, FUN = "*", ...) {
   dims <- c(shape_of(X), shape_of(Y))
-  if (identical(FUN, "*")) {
-    if (is_missing_somewhere(X) || is_missing_somewhere(Y)) {
-      return(multiply_past_missing(X, Y, base::outer, function(x, y) outer_tensor(x, y)))
-    }
-    return(with_dimnames(fill(op_outer(flat(X), flat(Y)), dims), outer_names(X, Y)))
+  value <- if (!identical(FUN, "*")) {
+    match.fun(FUN)(recycled(X, prod(dims)), op_repeat(flat(Y), length(X)), ...)
+  } else if (is_missing_somewhere(X) || is_missing_somewhere(Y)) {
+    return(multiply_past_missing(X, Y, base::outer, outer_tensor))
+  } else {
+    op_outer(flat(X), flat(Y))
   }
-  FUN <- match.fun(FUN)
-  value <- FUN(recycled(X, prod(dims)), op_repeat(flat(Y), length(X)), ...)
   if (length(value) != prod(dims)) {
     unsupported("FUN", sprintf("must give %d values, one for each pair; got %d.", prod(dims), length(value)))
   }
-  with_dimnames(fill(value, dims), outer_names(X, Y))
-}
-
-outer_names <- function(X, Y) {
-  if (length(dim(X)) < 2L && length(dim(Y)) < 2L) list(own_names(X), own_names(Y))
+  names <- if (length(dim(X)) < 2L && length(dim(Y)) < 2L) list(own_names(X), own_names(Y))
+  with_dimnames(fill(value, dims), names)
 }
 
 #' @rdname tensor_matrices
@@ -146,9 +142,7 @@ kronecker_tensor <- function(X, Y, FUN = "*", make.dimnames = FALSE, ...) {
 }
 
 solve_tensor <- function(a, b, ...) {
-  if (inherits(a, "gradops_qr")) {
-    a <- a$x
-  }
+  if (inherits(a, "gradops_qr")) a <- a$x
   logged <- if (is.null(state$heard) && !is.null(state$scalars)) solution_in_log(a, if (!missing(b)) b)
   if (!is.null(logged)) {
     return(logged)
@@ -191,23 +185,15 @@ chol_tensor <- function(x, pivot = FALSE, ...) {
 }
 
 chol2inv_tensor <- function(x, size = NCOL(x), LINPACK = FALSE) {
-  op_cholesky_inverse(leading(as_matrix_of_one(x), size), upper = TRUE)
-}
-
-# The first rows and columns.
-leading <- function(x, size) {
-  if (size == ncol(x)) x else x[seq_len(size), seq_len(size), drop = FALSE]
+  x <- as_matrix_of_one(x)
+  first <- seq_len(size)
+  op_cholesky_inverse(if (size == ncol(x)) x else x[first, first, drop = FALSE], upper = TRUE)
 }
 
 backsolve_tensor <- function(r, x, k = ncol(r), upper.tri = TRUE, transpose = FALSE) {
-  r <- leading(as_matrix_of_one(r), k)
-  if (is.null(dim(x)) || length(dim(x)) == 1L) {
-    x <- flat(x)
-    if (length(x) > k) x <- x[seq_len(k)]
-  } else if (nrow(x) > k) {
-    x <- x[seq_len(k), , drop = FALSE]
-  }
-  op_solve_triangular(if (transpose) op_transpose(r) else r, x, lower = upper.tri == transpose)
+  r <- as_matrix_of_one(r) # before `k` looks at it
+  if (is_vector(x)) x <- flat(x)
+  call_core("interop.r.stats.triangular_solve", operand(r), operand(x), k, isTRUE(upper.tri), isTRUE(transpose))
 }
 
 forwardsolve_tensor <- function(l, x, k = ncol(l), upper.tri = FALSE, transpose = FALSE) {
@@ -247,13 +233,8 @@ svd_tensor <- function(x, nu = min(n, p), nv = min(n, p), LINPACK = FALSE) {
   if (nu == 0 && nv == 0) {
     return(list(d = op_svd(x, compute_uv = FALSE)))
   }
-  parts <- op_svd(x, full_matrices = max(nu, nv) > min(n, p))
-  columns <- function(m, count) if (count < ncol(m)) m[, seq_len(count), drop = FALSE] else m
-  c(
-    list(d = parts[[2]]),
-    if (nu > 0) list(u = columns(parts[[1]], nu)),
-    if (nv > 0) list(v = columns(op_transpose(op_conj(parts[[3]])), nv))
-  )
+  parts <- stats::setNames(several(call_core("interop.r.stats.svd", x, nu, nv)), c("d", "u", "v"))
+  parts[c(TRUE, nu > 0, nv > 0)]
 }
 
 eigen_tensor <- function(x, symmetric, only.values = FALSE, EISPACK = FALSE) {
@@ -267,8 +248,6 @@ eigen_tensor <- function(x, symmetric, only.values = FALSE, EISPACK = FALSE) {
 
 diag_tensor <- function(x, nrow, ncol, names = TRUE) {
   alone <- missing(nrow) && missing(ncol)
-  if (!missing(nrow)) nrow <- whole_numbers(nrow, "diag")
-  if (!missing(ncol)) ncol <- whole_numbers(ncol, "diag")
   if (length(dim(x)) > 1L) {
     if (length(dim(x)) > 2L || !alone) {
       unsupported("x", "must be a matrix, given alone, or a vector.")
@@ -278,11 +257,8 @@ diag_tensor <- function(x, nrow, ncol, names = TRUE) {
   if (alone && length(x) == 1L) {
     return(diag(as.integer(x)))
   }
-  if (missing(nrow)) nrow <- length(x)
-  diagonal_matrix(x, nrow, if (missing(ncol)) nrow else ncol)
-}
-
-diagonal_matrix <- function(x, nrow, ncol) {
+  nrow <- if (missing(nrow)) length(x) else whole_numbers(nrow, "diag")
+  ncol <- if (missing(ncol)) nrow else whole_numbers(ncol, "diag")
   size <- min(nrow, ncol)
   op_pad(op_diag(recycled(x, size)), list(c(0, nrow - size), c(0, ncol - size)))
 }

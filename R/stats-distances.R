@@ -52,13 +52,7 @@ dist_tensor <- function(x, method = "euclidean", diag = FALSE, upper = FALSE, p 
   distance
 }
 
-# The symmetric matrix of the distances of `n` points.
-distance_matrix <- function(x) {
-  call_core("scipy.spatial.distance.squareform", x)
-}
-
 mahalanobis_tensor <- function(x, center, cov, inverted = FALSE, ...) {
-  if (is_vector(x)) x <- fill(x, c(1L, length(x)))
   if (isS4(cov)) cov <- as.matrix(cov)
   call_core("interop.r.stats.mahalanobis", operand(x), operand(center), operand(cov), inverted)
 }

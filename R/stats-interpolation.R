@@ -56,18 +56,10 @@ approxfun_tensor <- function(x, y, method = "linear", yleft, yright, rule = 1, f
 
 # Knots, by size as far as they are known, and what is there.
 knots_of <- function(x, y, call = parent.frame()) {
-  if (is.null(y)) {
-    y <- x
-    x <- seq_along(y)
-  }
-  knots <- as.vector(known_values(x))
+  data <- if (is.null(y)) list(x = seq_along(x), y = x) else list(x = x, y = y)
+  knots <- as.vector(known_values(data$x))
   if (anyDuplicated(knots)) unsupported("x", "must have no ties where `x` or `y` is a tensor.", call = call)
-  if (is.unsorted(knots)) {
-    by_size <- order(knots)
-    x <- x[by_size]
-    y <- y[by_size]
-  }
-  list(x = x, y = y)
+  if (is.unsorted(knots)) lapply(data, `[`, order(knots)) else data
 }
 
 linear_pieces <- function(x, y, v, steps, f, yleft, yright) {

@@ -57,18 +57,18 @@ qr_solve_tensor <- function(a, b, tol = 1e-7) {
 }
 
 lm_fit_tensor <- function(x, y, offset = NULL, method = "qr", tol = 1e-7, singular.ok = TRUE, ...) {
-  least_squares(qr(x), x, if (is.null(offset)) y else y - offset, offset)
+  least_squares(x, y, offset)
 }
 
 lm_wfit_tensor <- function(x, y, w, offset = NULL, method = "qr", tol = 1e-7, singular.ok = TRUE, ...) {
-  root <- sqrt(w)
-  y <- if (is.null(offset)) y else y - offset
-  c(least_squares(qr(x * root), x, y, offset, root), list(weights = w))
+  c(least_squares(x, y, offset, sqrt(w)), list(weights = w))
 }
 
-# The fit of `y`, in rows that `root` scales, by the decomposition of `x` so scaled.
-least_squares <- function(qr, x, y, offset, root = 1) {
-  coefficients <- qr_coef_tensor(qr, y * root)
+# The fit of `y`, by the rows that `root` scales.
+least_squares <- function(x, y, offset, root = NULL) {
+  y <- if (is.null(offset)) y else y - offset
+  qr <- qr(if (is.null(root)) x else x * root)
+  coefficients <- qr_coef_tensor(qr, if (is.null(root)) y else y * root)
   fitted <- matmul_tensor(x, coefficients)
   if (length(dim(y)) < 2L) fitted <- flat(fitted)
   list(

@@ -44,20 +44,12 @@ mvfft_tensor <- function(z, inverse = FALSE) {
 }
 
 transformed <- function(name, z, inverse, ...) {
-  if (inverse) {
-    call_core(paste0("scipy.fft.i", name), z, norm = "forward", ...)
-  } else {
-    call_core(paste0("scipy.fft.", name), z, ...)
-  }
+  inverse_of <- if (inverse) "i"
+  call_core(paste0("scipy.fft.", inverse_of, name), z, norm = if (inverse) "forward", ...)
 }
 
 convolve_tensor <- function(x, y, conj = TRUE, type = c("circular", "open", "filter")) {
-  type <- match.arg(type)
-  if (type == "circular" && length(x) != length(y)) {
-    lengths <- sprintf("%d, in a circular convolution; got %d.", length(x), length(y))
-    unsupported("y", paste("must be as long as `x`,", lengths))
-  }
-  call_core("interop.r.stats.convolve", operand(x), operand(y), isTRUE(conj), type)
+  call_core("interop.r.stats.convolve", operand(x), operand(y), isTRUE(conj), match.arg(type))
 }
 
 #' @rdname tensor_signals
@@ -78,28 +70,16 @@ behind <- function(name, otherwise) {
 
 filter_tensor <- function(x, filter, method = c("convolution", "recursive"), sides = 2L, circular = FALSE,
                           init = NULL) {
-  n <- NROW(x)
-  p <- length(filter)
   value <- if (match.arg(method) == "recursive") {
-    if (!is.null(init) && length(init) != p) {
-      unsupported("init", sprintf("must have as many elements as `filter`, %d; got %d.", p, length(init)))
-    }
     call_core("interop.r.stats.recursive", operand(x), operand(filter), operand(init))
   } else {
-    if (p > n) unsupported("filter", sprintf("is longer than the series: %d and %d.", p, n))
-    ahead <- if (sides == 2) p %/% 2L else 0L
-    call_core("interop.r.stats.moving", operand(x), operand(filter), ahead, isTRUE(circular))
+    call_core("interop.r.stats.moving", operand(x), operand(filter), sides == 2, isTRUE(circular))
   }
   with_time(value, time_of(x))
 }
 
 embed_tensor <- function(x, dimension = 1) {
-  dimension <- whole_numbers(dimension, "embed")
-  n <- if (is_vector(x)) length(x) else nrow(x)
-  if (dimension < 1 || dimension > n) {
-    unsupported("dimension", sprintf("must be from 1 to %d; got %s.", n, format(dimension)))
-  }
-  call_core("interop.r.stats.embed", x, dimension)
+  call_core("interop.r.stats.embed", x, whole_numbers(dimension, "embed"))
 }
 
 #' @rdname tensor_signals

@@ -58,9 +58,6 @@ weighted_mean_tensor <- function(x, w, ..., na.rm = FALSE) {
   if (missing(w)) {
     return(mean_tensor(x, na.rm = na.rm))
   }
-  if (length(w) != length(x)) {
-    unsupported("w", sprintf("must have as many elements as `x`; got %d for %d.", length(w), length(x)))
-  }
   call_core("interop.r.stats.weighted_mean", operand(x), operand(w), na.rm)
 }
 

@@ -138,6 +138,9 @@ CONTINUOUS = {4: (0, 1), 5: (0.5, 0.5), 6: (0, 0), 7: (1, 1), 8: (1 / 3, 1 / 3),
 
 def weighted_mean(x, w, na_rm: bool):
     x, w = map(flat, beside_each_other(x, w))
+    n, given = x.shape[0], w.shape[0]
+    if given != n:
+        raise ArgumentError(f"`w` must have as many elements as `x`; got {given} for {n}.", argument="w")
     if na_rm:
         missing = ops.isnan(x)
         x, w = (ops.where(missing, 0.0, v) for v in (x, w))
@@ -262,6 +265,19 @@ def eigen(x, symmetric: bool):
     return parts if known is None or known.imag.any() else [ops.real(part) for part in parts]
 
 
+def svd(x, nu: float, nv: float):
+    """Singular values, and the first left and right singular vectors, as columns."""
+    u, d, v = ops.svd(x, full_matrices=max(nu, nv) > min(x.shape))
+    return [d, u[:, : int(nu)], ops.transpose(ops.conj(v))[:, : int(nv)]]
+
+
+def triangular_solve(r, x, k: float, upper: bool, transpose: bool):
+    """The solution by the first ``k`` rows and columns of a triangular matrix, and as many rows of ``x``."""
+    r, x = beside_each_other(r, x)
+    r, x = r[: int(k), : int(k)], x[: int(k)]
+    return ops.solve_triangular(ops.transpose(r) if transpose else r, x, lower=upper == transpose)
+
+
 def distances(x, method: str, p: float):
     """The distances of all pairs of rows: R's ``dist()``."""
     if method == "minkowski":
@@ -281,6 +297,7 @@ def mahalanobis(x, center, cov, inverted: bool):
         x, center = beside_each_other(x, center)
         x = x - flat(center)
     x, cov = beside_each_other(x, cov)
+    x = x if len(x.shape) > 1 else ops.reshape(x, (1, -1))
     cov = ops.reshape(cov, (1, 1)) if len(cov.shape) < 2 else cov
     weighed = ops.matmul(x, cov) if inverted else ops.transpose(solve(cov, ops.transpose(x), check_finite=False))
     return ops.sum(x * weighed, 1)
@@ -330,6 +347,8 @@ def convolve(x, y, conj: bool, kind: str):
     """A convolution, or with ``conj`` a correlation: ``"circular"``, ``"open"``, or as ``"filter"`` what is whole."""
     x, y = map(flat, beside_each_other(x, y))
     n, m = int(x.shape[0]), int(y.shape[0])
+    if kind == "circular" and n != m:
+        raise ArgumentError(f"`y` must be as long as `x`, {n}, in a circular convolution; got {m}.", argument="y")
     if kind != "circular":
         x, y = ops.pad(x, [(m - 1, 0)]), ops.pad(y, [(0, n - 1)])
     spectrum = fft.fft(y)
@@ -338,11 +357,17 @@ def convolve(x, y, conj: bool, kind: str):
     return z[m - 1 : n] if kind == "filter" else z
 
 
-def moving(x, weights, ahead: float, circular: bool):
-    """Sums of ``weights[j]`` times the element ``j - ahead`` places back; NaN where one is out of the series."""
+def moving(x, weights, centred: bool, circular: bool):
+    """Sums of ``weights[j]`` times the element ``j`` places back, or that less half of their number if ``centred``.
+
+    NaN where one is out of the series.
+    """
 
     def of_one(x):
-        n, p, k = int(x.shape[0]), int(w.shape[0]), int(ahead)
+        n, p = int(x.shape[0]), int(w.shape[0])
+        if p > n:
+            raise ArgumentError(f"`filter` is longer than the series: {p} and {n}.", argument="filter")
+        k = p // 2 if centred else 0
         if circular:
             return ops.roll(signal.convolve(ops.concatenate([x[n - p + 1 :], x], 0), w, "valid", "direct"), -k)
         gaps = [beside(np.full(count, math.nan), x) for count in (p - 1 - k, k)]
@@ -359,7 +384,13 @@ def recursive(x, weights, init=None):
     w = flat(w)
     one = beside(np.ones(1), w)
     a = ops.concatenate([one, -w], 0)
-    state = None if init is None else signal.lfiltic(one, a, flat(beside_each_other(w, init)[1]))
+    state = None
+    if init is not None:
+        init, p = flat(beside_each_other(w, init)[1]), w.shape[0]
+        if init.shape[0] != p:
+            message = f"`init` must have as many elements as `filter`, {p}; got {init.shape[0]}."
+            raise ArgumentError(message, argument="init")
+        state = signal.lfiltic(one, a, init)
     return _by_column(
         lambda x: signal.lfilter(one, a, x) if state is None else signal.lfilter(one, a, x, zi=state)[0], x
     )
@@ -375,6 +406,8 @@ def embed(x, dimension: float):
     """A series, or the columns of a matrix, beside its lags."""
     x = x if len(x.shape) > 1 else ops.reshape(x, (-1, 1))
     n, d = int(x.shape[0]), int(dimension)
+    if not 1 <= d <= n:
+        raise ArgumentError(f"`dimension` must be from 1 to {n}; got {d}.", argument="dimension")
     return ops.concatenate([x[d - 1 - lag : n - lag] for lag in range(d)], 1)
 
 
