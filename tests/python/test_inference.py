@@ -16,6 +16,7 @@ from gradops.functional.affine_parts import SeparableHessian
 from gradops.inference import laplace, likelihood, programs
 from gradops.inference.parameters import Layout
 from gradops.inference.programs import Programs, Shared
+from gradops.jit import compiled
 
 RNG = np.random.default_rng(5)
 HALF_LOG_2PI = np.log(2 * np.pi) / 2
@@ -303,7 +304,7 @@ WAYS = {  # to write the same, and the kind of programs that follow
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_programs_of_one_trace_and_of_several_agree(way):
+def test_programs_of_one_trace_and_of_several_agree(way, monkeypatch):
     softplus, kind = WAYS[way]
     start = {"a": 0.2, "s": -0.3, "u": np.zeros(6)}
     model = laplace(counts_of_groups(softplus), start, random="u")
@@ -318,7 +319,9 @@ def test_programs_of_one_trace_and_of_several_agree(way):
     np.testing.assert_allclose(model.random_sd(theta, covariance), reference.random_sd(theta, covariance), rtol=1e-9)
     exact = np.array([slopes(lambda t, k=k: model.value_and_grad(t)[1][k], theta) for k in range(2)])
     np.testing.assert_allclose(model.hessian(theta), exact, rtol=1e-6, atol=1e-7)
-    again = model.value_and_grad(theta)  # by compiled programs, at first their steps in turn
+    monkeypatch.setattr(compiled, "FIRST", 0)
+    model.value_and_grad(theta + 0.1)
+    again = model.value_and_grad(theta)  # by compiled programs, until now their steps in turn
     np.testing.assert_allclose(again[0], value, rtol=1e-10)
     np.testing.assert_allclose(again[1], gradient, rtol=1e-8, atol=1e-10)
 
@@ -355,13 +358,14 @@ OF_AFFINE_MAPS = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("kind", [SeparableHessian, SparseHessian])
 @pytest.mark.parametrize("name", OF_AFFINE_MAPS)
-def test_elements_of_hessians_of_functions_of_affine_maps(name, monkeypatch):
-    monkeypatch.setattr(programs, "may_pay", lambda maps: True)
+def test_elements_of_hessians_of_functions_of_affine_maps(name, kind, monkeypatch):
+    monkeypatch.setattr(programs, "may_pay", lambda maps: kind is SeparableHessian)
     monkeypatch.setattr(SeparableHessian, "pays", property(lambda self: True, lambda self, value: None), raising=False)
     joint = OF_AFFINE_MAPS[name]
     model = laplace(joint, {"a": 0.3, "s": -0.2, "u": np.linspace(-0.3, 0.4, 7)}, random="u")
-    assert type(model._programs.hessian) is SeparableHessian
+    assert type(model._programs.hessian) is kind
     theta, u = np.array([0.4, -0.1]), np.linspace(0.5, -0.4, 7)
     pattern = model._programs.hessian.pattern
     found = np.zeros(pattern.shape)

@@ -9,7 +9,6 @@ elements, so that a few products find them (partial separability: Griewank & Toi
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any
 
 import numpy as np
@@ -104,21 +103,21 @@ class AffineParts:
         found = iter(forward.pushed([g for g in self.gradients if g is not None], known, True))
         return [None if g is None else next(found) for g in self.gradients]
 
-    def columns(self, colors: np.ndarray) -> list:
-        """For each colour the sum of the maps' columns of that colour, a vector of all ends."""
-        found = []
-        for seed in _seeds(colors):
+    def columns(self, colors: np.ndarray):
+        """For each colour the sum of the maps' columns of that colour, a row of all ends."""
+
+        def moved(seed):
             tangents: dict[int, Any] = {key(self._x): seed}
             for node in self._affine:
                 tangents[node.seq] = forward.through(node, tangents, True)
-            found.append(self._flat([tangents.get(key(edge)) for edge in self.ends]))
-        return found
+            return self._flat([tangents.get(key(edge)) for edge in self.ends])
 
-    def products(self, colors: np.ndarray) -> list:
-        """For each colour the sum of the columns of that colour of the Hessian by the ends, a vector."""
-        cuts = np.cumsum([math.prod(edge.shape) for edge in self.ends])[:-1]
-        cut = [[part.reshape(e.shape) for part, e in zip(np.split(x, cuts), self.ends)] for x in _seeds(colors)]
-        return [self._flat(self._second(directions)) for directions in cut]
+        return sparse.together(moved, sparse.seeds(colors, [self._x.shape]))
+
+    def products(self, colors: np.ndarray):
+        """For each colour the sum of the columns of that colour of the Hessian by the ends, a row."""
+        seeds = sparse.seeds(colors, [edge.shape for edge in self.ends])
+        return sparse.together(lambda *directions: self._flat(self._second(list(directions))), seeds)
 
     def _flat(self, parts: list):
         return ops.concatenate([ops.reshape(_whole(part, edge), (-1,)) for part, edge in zip(parts, self.ends)])
@@ -133,10 +132,6 @@ def _whole(part, edge):
     if part is None:
         return np.zeros(edge.shape)
     return part if tuple(part.shape) == tuple(edge.shape) else ops.broadcast_to(part, tuple(edge.shape))
-
-
-def _seeds(colors: np.ndarray) -> list[np.ndarray]:
-    return [(colors == color).astype(float) for color in range(int(colors.max()) + 1)]
 
 
 MOST = 8
@@ -195,8 +190,8 @@ class SeparableHessian:
 
     def elements(self, parts: AffineParts):
         """Those of ``H``, in the order of its pattern."""
-        maps = ops.concatenate(parts.columns(self._colors))
-        by_ends = ops.concatenate(parts.products(self._colors_of_ends))
+        maps = ops.reshape(parts.columns(self._colors), (-1,))
+        by_ends = ops.reshape(parts.products(self._colors_of_ends), (-1,))
         first, second = (ops.take(maps, places, 0) for places in self._of_maps)
         terms = first * second * self._times * ops.take(by_ends, self._of_ends, 0)
         return ops.take(ops.segment_sum(terms, self._places, self._count), self._all, 0)

@@ -16,13 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from .. import _scipy
+from .. import _scipy, ops
 from ..autodiff import inplace, record, state
+from ..autodiff.cotangents import whole
+from ..autodiff.graph import Node, Rule, key
 from ..autodiff.modes import recording
-from ..autodiff.variable import data_of, is_active
+from ..autodiff.variable import data_of, is_active, wrap
 from ..errors import ArgumentError, ArgumentTypeError, GradientError
 from ..jit import scalars, sparsity
 from ..jit.compiled import Compiled
+from . import batched
 from .point import Point, is_complex
 from .structured import Flat, tensors_of
 
@@ -321,13 +324,65 @@ def compressed(run: Callable, xs: list, vs: list, colors: np.ndarray) -> np.ndar
     return np.stack(found, axis=1) if found else np.zeros((0, 0))
 
 
-def blocks(whole, outputs: list, inputs: list) -> list[list]:
+def seeds(colors: np.ndarray, shapes: list[tuple]) -> list[np.ndarray]:
+    """For each colour the sum of its unit vectors, cut into parts of these shapes: one upon the other."""
+    of_colors = (colors == np.arange(int(colors.max(initial=-1)) + 1)[:, None]).astype(float)
+    parts = np.split(of_colors, np.cumsum([math.prod(shape) for shape in shapes])[:-1], 1)
+    return [part.reshape(len(part), *shape) for part, shape in zip(parts, shapes)]
+
+
+def together(move: Callable, seeds: list[np.ndarray]):
+    """The results of ``move``, a function of variables to one, for each row of seeds: one batch, which has a gradient.
+
+    What does not depend on the seeds is the same for all members, and its gradient is the sum of theirs.
+    """
+    count = len(seeds[0])
+    if count == 1:
+        return ops.expand_dims(move(*(wrap(row[0]) for row in seeds)), 0)
+    batched.register()
+    with batched.deeper() as level:
+        own = [wrap(batched.Batched(row, level)) for row in seeds]
+        inside = set()
+        for x in own:
+            x.requires_grad = True  # for their results to be recorded, and known
+            inside.add(key(x))
+
+        def note(node: Node) -> None:
+            within = [edge is None or key(edge) in inside for edge in node.edges]
+            if any(edge is not None and of_batch for edge, of_batch in zip(node.edges, within)):
+                inside.add(node.seq)
+                if not all(within):
+                    node.rule = _summed(node.rule, within, count, level)
+
+        with watching(note):
+            found = move(*own)
+    rows = batched.members(data_of(found), count, level)
+    if not is_active(found):
+        return rows
+    rule = Rule("members", vjps=(lambda g, saved, edge: batched.Batched(g, level),))
+    return record.record(rule, (found._node or found,), (), rows)
+
+
+def _summed(rule: Rule, within: list[bool], count: int, level: int) -> Rule:
+    """The rule of an operation in a batch, with sums over its members for the edges that are not ``within`` it."""
+
+    def vjp(g, saved, node):
+        found = rule.pull(g, saved, node.edges) if rule.vjp is None else rule.vjp(g, saved, node)
+        return [
+            x if x is None or own else ops.sum(batched.members(whole(x), count, level), 0)
+            for x, own in zip(found, within)
+        ]
+
+    return Rule(rule.name, vjp=vjp, slots=rule.slots, holomorphic=rule.holomorphic)
+
+
+def blocks(matrix, outputs: list, inputs: list) -> list[list]:
     """The matrix cut by output and input."""
     rows = np.cumsum([0, *(y.size for y in outputs)])
     columns = np.cumsum([0, *(x.size for x in inputs)])
     if len(rows) == len(columns) == 2:
-        return [[whole]]
+        return [[matrix]]
     return [
-        [whole[rows[i] : rows[i + 1], columns[j] : columns[j + 1]] for j in range(len(inputs))]
+        [matrix[rows[i] : rows[i + 1], columns[j] : columns[j + 1]] for j in range(len(inputs))]
         for i in range(len(outputs))
     ]

@@ -164,27 +164,19 @@ class SparseHessian:
     def elements(self, push: Callable, xs: tuple, recorded: bool = False):
         """The elements at ``xs``, by products with the Hessian: a function of a tangent for each to a vector.
 
-        The products of many colours are one batch; where they are ``recorded``, which a batch is not, a loop.
+        The products of many colours are one batch, as are those that are ``recorded``.
         """
         if not self.count:
             return ops.reshape(xs[0], (-1,))
-        seeds = self._seeds(xs)
-        if not recorded:
-            seeds = [_like(seed, x) for seed, x in zip(seeds, xs)]
-        if self.count > AT_ONCE and recorded:
-            products = ops.transpose(ops.map(lambda row: push(*row), tuple(seeds)))
-        elif self.count > AT_ONCE:
+        seeds = sparse.seeds(self.colors, [tuple(np.shape(data_of(x))) for x in xs])
+        if recorded:
+            return ops.take(ops.reshape(ops.transpose(sparse.together(push, seeds)), (-1,)), self._places, 0)
+        seeds = [_like(seed, x) for seed, x in zip(seeds, xs)]
+        if self.count > AT_ONCE:
             products = vmap(push, out_axes=1)(*seeds)
         else:
             products = ops.stack([push(*(x[k] for x in seeds)) for k in range(self.count)], 1)
         return ops.take(ops.reshape(products, (-1,)), self._places, 0)
-
-    def _seeds(self, xs) -> list[np.ndarray]:
-        """For each colour the sum of its unit vectors, in the form of the arguments, one upon the other."""
-        shapes = [tuple(np.shape(data_of(x))) for x in xs]
-        cuts = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
-        parts = np.split(self.colors == np.arange(self.count)[:, None], cuts, 1)
-        return [part.reshape(self.count, *shape).astype(float) for part, shape in zip(parts, shapes)]
 
     def __call__(self, *inputs):
         """The Hessian as a SciPy CSC matrix of NumPy's numbers; see :meth:`values` for its derivatives."""

@@ -410,8 +410,9 @@ def _trace(f: Callable, tensors: list, analyse: Callable | None, split: bool, ad
     return run
 
 
-FIRST, SHORT = 2, 2_000
-"""The calls of a part before it is compiled, and the steps of a program that is not compiled at once."""
+FIRST, SHORT = 32, 2_000
+"""The calls of a part before it is compiled, which takes as long as 20 to 100 of them, and the steps of a program that
+is not compiled at once."""
 
 
 class _Parts:
@@ -434,7 +435,7 @@ class _Parts:
             start += part.leaves
 
     def part(self, k: int) -> Callable:
-        """The function of an item; its first calls take the steps in turn, as a first gradient calls most parts once.
+        """The function of an item; its first calls take the steps in turn, as a fit may need no more of them.
 
         It is compiled for the next; the program is held until all are.
         """
