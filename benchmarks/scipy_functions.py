@@ -2,6 +2,7 @@
 
     python benchmarks/scipy_functions.py
     python benchmarks/scipy_functions.py --jax    every function of jax.scipy.special and jax.scipy.stats, compiled
+    python benchmarks/scipy_functions.py --jax special.i1 stats.t.logpdf    these of them
 
 Each is shown as a ratio: its value over SciPy's, its gradients (of the sum of the values, by the argument and by the
 first shape) in SciPy's values, eager and compiled by ``gradops.jit``; JAX's, compiled, where it has the function.
@@ -142,10 +143,12 @@ def every_one(size: int = 1000) -> list[Case]:
     return found
 
 
-def beside_jax() -> None:
+def beside_jax(paths: list[str]) -> None:
     """Microseconds of compiled values and gradients by the argument, of counts by the last parameter, worst first."""
     rows = []
     for case in every_one():
+        if paths and case.path not in paths:
+            continue
         own, theirs = found_in(gradops.scipy, case.path), found_in(jax.scipy, case.path)
         calls = {}
         for name, function, total, package in (
@@ -163,7 +166,7 @@ def beside_jax() -> None:
                 program = package.jit(f)
                 calls[column] = lambda program=program, given=given: jax.block_until_ready(program(*given))
         try:
-            times = compare(calls, repeats=7, budget=0.005)
+            times = compare(calls, repeats=40, budget=0.002)
         except Exception as error:  # JAX has no gradient of some
             print(f"{case.path}: {type(error).__name__}")
             continue
@@ -177,7 +180,7 @@ def beside_jax() -> None:
 def main() -> None:
     jax.config.update("jax_enable_x64", True)
     if "--jax" in sys.argv:
-        beside_jax()
+        beside_jax(sys.argv[2:])
         return
     eager = ["value", "by the argument", "by a shape"]
     columns = [*eager, *(f"jit: {column}" for column in eager), "JAX: value", "JAX: by the argument"]

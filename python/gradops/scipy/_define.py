@@ -97,9 +97,12 @@ def in_part(value, part, function: Callable, *arguments):
     """``value`` with ``function`` of the elements in ``part``, if there are any: NumPy's arrays that broadcast."""
     if not np.count_nonzero(part):  # the fastest of NumPy's questions
         return value
-    value, part, *whole = np.broadcast_arrays(value, part, *arguments)
-    value = np.array(value)
-    value[part] = function(*[x[part].astype("float64") for x in whole])
+    given = value, part, *arguments
+    if any(x.shape != value.shape for x in given):  # which is asked sooner than it is arranged
+        given = np.broadcast_arrays(*given)
+    value, part, *whole = given
+    value, places = np.array(value), part.nonzero() if part.ndim else part
+    value[places] = function(*[x[places].astype(np.float64) for x in whole])
     return value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 import numpy as np
@@ -210,6 +211,16 @@ def floating(ufunc):
     return kernel
 
 
+def least(x) -> float:
+    """The smallest of an array's numbers, NaN where there is one or none: the quickest of NumPy's questions."""
+    return x.item(x.argmin()) if x.size else math.nan
+
+
+def greatest(x) -> float:
+    """The greatest, in the same way."""
+    return x.item(x.argmax()) if x.size else math.nan
+
+
 def scipy_special(name: str):
     """The same as ``floating`` for functions of ``scipy.special``, which give half precision back as another."""
 
@@ -219,6 +230,8 @@ def scipy_special(name: str):
         nonlocal function
         if function is None:
             function = getattr(_scipy.special, name)
+        if x.dtype is _FLOAT64:  # as most are, known at a glance
+            return function(x)
         x = floats(x)
         y = function(x)
         return y if y.dtype is x.dtype else y.astype(x.dtype)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ... import _scipy
-from .base import arithmetic, floating, floating_arithmetic, floats, scipy_special
+from .base import arithmetic, floating, floating_arithmetic, floats, least, scipy_special
 
 fmax = arithmetic(np.fmax)
 fmin = arithmetic(np.fmin)
@@ -54,8 +54,7 @@ _gammaln = scipy_special("gammaln")
 
 def lgamma(x):
     y = _gammaln(x)
-    lost = y == -np.inf
-    return np.where(lost, -y, y)[()] if np.count_nonzero(lost) else y  # where `x` is -inf, of which it is inf
+    return y if least(y) > -np.inf else np.where(y == -np.inf, -y, y)[()]  # where `x` is -inf, of which it is inf
 
 
 def polygamma(x, n):

@@ -14,6 +14,7 @@ import numpy as np
 
 from ... import _scipy, ops
 from ...annotations import Operand, Tensor
+from ...backends.numpy.base import greatest, least
 from ...extend import derivative
 from ...ops._compose import NUMBERS
 from .._define import in_groups, in_part, ufunc, up_to
@@ -99,7 +100,7 @@ def _of_scipys_gamma(name: str):
 
     def function(a, x):
         value = getattr(_scipy.special, name)(a, x)
-        if not np.count_nonzero(a > _MANY):
+        if greatest(a) <= _MANY:
             return value
         with np.errstate(all="ignore"):
             far = (a > _MANY) & (np.abs(x - a) > 4.4 * np.sqrt(a)) & _gamma_inside(a, x)
@@ -143,7 +144,7 @@ def _of_scipys_inverse(name: str, sign: int):
 
     def function(a, p):
         x = getattr(_scipy.special, name)(a, p)
-        if not np.count_nonzero(a > _MANY):
+        if greatest(a) <= _MANY:
             return x
         far = (a > _MANY) & (a < np.inf) & (p > 0) & (p < 1) & (np.minimum(p, 1 - p) < 1e-4)
 
@@ -413,21 +414,20 @@ def _log_beta_tail(a, b, x):
 
 def _with_tiny_ones(value, a, b, x):
     """A tail, by its integral below 1e-280, where SciPy's is 0."""
-    lost = value < 1e-280
-    if np.count_nonzero(lost):
-        value = in_part(value, lost & _beta_inside(a, b, x), lambda *v: np.exp(_log_beta_tail(*v)), a, b, x)
-    return value
+    if least(value) >= 1e-280:
+        return value
+    lost = (value < 1e-280) & _beta_inside(a, b, x)
+    return in_part(value, lost, lambda *v: np.exp(_log_beta_tail(*v)), a, b, x)
 
 
 def _lower_beta(a, b, x):
     """SciPy's function; by the complement where that is the smaller one of few and many whole successes, of which SciPy
     sums probabilities of a rounded ``1 - x``."""
     value = _with_tiny_ones(_scipy.special.betainc(a, b, x), a, b, x)
-    many = a + b > 1000
-    if np.count_nonzero(many):
-        rounded = (value > 0.5) & many & (a == np.floor(a)) & (b == np.floor(b))
-        value = in_part(value, rounded, lambda *v: 1 - _scipy.special.betaincc(*v), a, b, x)
-    return value
+    if greatest(a) + greatest(b) <= 1000:
+        return value
+    rounded = (value > 0.5) & (a + b > 1000) & (a == np.floor(a)) & (b == np.floor(b))
+    return in_part(value, rounded, lambda *v: 1 - _scipy.special.betaincc(*v), a, b, x)
 
 
 def _beta_tails(a, b, x):

@@ -421,9 +421,14 @@ def inv_boxcox1p(v: Operand, lmbda: Operand) -> Tensor:
 def _log_inverse(v, lmbda):
     """The logarithm of :func:`inv_boxcox`."""
     z = lmbda * v
+
+    def series(of):
+        near = of(z, 0.0)
+        return of(v, 0.0) * (1 - near * (1 / 2 - near * (1 / 3 - near / 4)))  # whose derivatives are those at 0
+
     return choose(
         (ops.abs(z) < 1e-20) | (lmbda == 0),
-        lambda of: of(v, 0.0),
+        series,
         lambda of: ops.log1p(of(z, 1.0)) / of(lmbda, 1.0),
     )
 

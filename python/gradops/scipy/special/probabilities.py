@@ -11,6 +11,7 @@ import numpy as np
 
 from ... import _scipy, ops
 from ...annotations import Operand, Tensor
+from ...backends.numpy.base import greatest, least
 from ...extend import derivative
 from .._define import composed, family, in_groups, in_part, ufunc
 from .._formulas import exp, usually, where
@@ -469,9 +470,10 @@ def _stdtr(df, t):
     SciPy's has the rounded ``df / (df + t**2)``: relative errors of ``epsilon * df / abs(t) / 5`` near 0, and of
     ``epsilon * df / 2`` in the tails.
     """
-    near = np.abs(t) < df * (1 / 600)
-    if not np.count_nonzero(near):
+    size = np.abs(t)
+    if least(size) * 600 > greatest(df):
         return _scipy.special.stdtr(df, t)
+    near = size < df * (1 / 600)
 
     def by_part(df, t):
         half, part = np.full_like(df, 0.5), t * t / (df + t * t)
