@@ -311,12 +311,14 @@ rsqrt = floating(tf.math.rsqrt)
 
 @tf.custom_gradient
 def _erfinv(x):
-    """The library's, and one step of Newton's, which makes tiny numbers right."""
-    y = tf.math.erfinv(x)
-    inside = tf.abs(x) < 0.5
-    z = tf.where(inside, y, tf.zeros_like(y))
-    y = tf.where(inside, z - (tf.math.erf(z) - x) * tf.exp(tf.square(z)) * _HALF_ROOT_PI, y)
-    return y, lambda g: g * tf.exp(tf.square(_erfinv(x))) * _HALF_ROOT_PI
+    """The library's, and one step of Newton's, which makes tiny numbers right; towards 1 by the tail, of all digits."""
+    size = tf.abs(x)
+    inside = size < 0.5
+    near = tf.where(inside, x, tf.zeros_like(x))
+    z = tf.math.erfinv(near)
+    z -= (tf.math.erf(z) - near) * tf.exp(tf.square(z)) * _HALF_ROOT_PI
+    far = -tf.sign(x) * tf.math.ndtri((1 - size) / 2) * math.sqrt(0.5)
+    return tf.where(inside, z, far), lambda g: g * tf.exp(tf.square(_erfinv(x))) * _HALF_ROOT_PI
 
 
 erfinv = floating(in_single(_erfinv))

@@ -424,7 +424,7 @@ def _log_inverse(v, lmbda):
 
     def series(of):
         near = of(z, 0.0)
-        near = where(ops.isfinite(near), near, 0.0)  # of an infinite `v`
+        near = ops.where(ops.isfinite(near), near, 0.0)  # of an infinite `v`
         return of(v, 0.0) * (1 - near * (1 / 2 - near * (1 / 3 - near / 4)))  # whose derivatives are those at 0
 
     return choose(
