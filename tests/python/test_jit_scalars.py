@@ -437,7 +437,39 @@ def test_blocks_of_any_length(seed, monkeypatch):
     monkeypatch.setattr(blocks, "_RECENT", 5)
     monkeypatch.setattr(native.lowering, "FEW", 1)
     monkeypatch.setattr(scalars, "LONGEST", 2)
+    monkeypatch.setattr(scalars, "FEW", 2 * (seed % 2))
+    monkeypatch.setattr(native.records, "FEW", 1)
     check_random(500 + seed, 25)
+
+
+@pytest.mark.parametrize("few", [0, 1000])
+def test_random_programs_without_native_code(few, monkeypatch):
+    monkeypatch.setattr(native.machine, "machine", lambda: None)
+    monkeypatch.setattr(scalars, "FEW", few)
+    check_random(700, 25)
+
+
+def test_an_operation_without_a_value_leaves_no_trace():
+    """An error while operations are written down: those before it are as they were, the next ones right."""
+    pytest.importorskip("llvmlite")
+
+    def f(s, p):
+        a, b = s.read(0), s.read(1)
+        for _ in range(native.records.FEW):
+            a = s.op("multiply", s.op("exp", a), 0.3)
+        s.tensor(a)
+        words = s.log.program.operations.words[:]
+        wrong = s.op("by_determinant", s.op("sin", b), s.op("subtract", b, b))
+        with pytest.raises(gradops.errors.ArgumentError, match="singular"):
+            s.tensor(wrong)
+        assert s.log.program.operations.words[: len(words)] == words
+        t = Logged(s.p)
+        return t.tensor(t.op("multiply", t.op("sin", t.read(1)), t.op("exp", t.read(0))))
+
+    x = np.array([0.4, 0.7])
+    found = jit(gradops.value_and_grad(lambda p: f(Logged(p), p)))(x)
+    np.testing.assert_allclose(found[0], np.sin(0.7) * np.exp(0.4), rtol=1e-14)
+    np.testing.assert_allclose(found[1], [np.sin(0.7) * np.exp(0.4), np.cos(0.7) * np.exp(0.4)], rtol=1e-14)
 
 
 @pytest.mark.long

@@ -92,12 +92,14 @@ def _getter(arguments: tuple, start: list) -> Callable[[list], Any]:
 
 def needed_steps(program: Program, wanted: Iterable[int]) -> list:
     """The steps that the wanted places need, in order."""
-    is_needed, found = bytearray(len(program.values)), []
+    is_needed, found = np.zeros(len(program.values), np.uint8), []
     for place in wanted:
         is_needed[place] = 1
     for step in reversed(program.steps):
         if isinstance(step, Block):
-            block = step.needed(is_needed)
+            # Place 0, which stands for an operand that an operation does not have, is no value's.
+            native.mark_operands(step.rows, np.full(len(step), 7, np.uint8), is_needed)
+            block = step.those(is_needed[step.places] != 0)
             if block is not None:
                 found.append(block)
         elif any(is_needed[place] for place in step.places):

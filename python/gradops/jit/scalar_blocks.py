@@ -39,13 +39,18 @@ class Values:
     def new(self, value) -> int:
         """The place of a new value."""
         place = len(self.numbers)
-        if value.__class__ is np.float64 or value.__class__ is float:
-            self.numbers.append(value)
-            return place
-        is_number = getattr(value, "shape", None) == () and value.dtype in (np.float64, np.bool_)
-        self.numbers.append(value if is_number else np.nan)
-        self.others[place] = value
+        self.numbers.append(0.0)
+        self.put(place, value)
         return place
+
+    def put(self, place: int, value) -> None:
+        """Set the value at a place, which has none yet."""
+        if value.__class__ is np.float64 or value.__class__ is float:
+            self.numbers[place] = value
+            return
+        is_number = getattr(value, "shape", None) == () and value.dtype in (np.float64, np.bool_)
+        self.numbers[place] = value if is_number else np.nan
+        self.others[place] = value
 
     def __getitem__(self, place: int) -> Any:
         found = self.others.get(place)
@@ -141,6 +146,10 @@ def operation(name: str, pattern: tuple, kernel: Callable) -> Operation:
     return Operation(name, pattern, kernel)
 
 
+COPY = operation("copy", (None,), np.positive)
+"""The same value once more, as a number whose gradient is its own."""
+
+
 @functools.cache
 def of_numbers(name: str, kernel: Callable, count: int) -> Operation | None:
     """An op as an operation on single numbers; None if it takes or gives anything else."""
@@ -211,21 +220,11 @@ class Block:
                 found[Operation.known[number].name] += times
         return found
 
-    def needed(self, is_needed: bytearray) -> Block | None:
-        """The block of its operations that are needed; None where none is.
-
-        Args:
-            is_needed: by place, True if later steps need it; the places that the operations need are added.
-        """
-        rows = self.rows
-        # From the last to the first, as operands are results of earlier operations. Place 0, which stands for an
-        # operand that an operation does not have, is no value's, so that it may be marked like the others.
-        for place, x, y, z in zip(*rows[::-1, 1:].T.tolist()):
-            if is_needed[place]:
-                is_needed[x] = is_needed[y] = is_needed[z] = 1
-        rows = rows[np.frombuffer(is_needed, bool)[rows[:, 1]]]
-        if len(rows) == len(self):
+    def those(self, wanted: np.ndarray) -> Block | None:
+        """The block of some of its operations, for each True; None where it is none."""
+        if wanted.all():
             return self
+        rows = self.rows[wanted]
         return Block(array("i", rows.tobytes()), 0, len(rows)) if len(rows) else None
 
 
@@ -252,13 +251,18 @@ class Operations:
 
     Args:
         values: of the places of a program.
+
+    Attributes:
+        words: of all operations, from the second on.
+        table: where those stand that were written down many at a time, by their hash (:mod:`.native.records`).
     """
 
     def __init__(self, values: Values):
         self._values = values
         self._numbers = values.numbers
         self._first = len(values)  # nothing before it comes of an operation that is in no block
-        self._words = array("i", [0] * WIDTH)
+        self.words = array("i", [0] * WIDTH)
+        self.table = np.zeros(0, np.intc)
         self._begun = 1  # the first operation that is in no block
         self._recent: dict[tuple, int] = {}
         self._older: dict[tuple, int] = {}
@@ -286,7 +290,7 @@ class Operations:
         else:
             place = self._values.new(value[()] if value.__class__ is np.ndarray else value)
         recent[call] = place
-        self._words.extend((what.number, place, x, y, z))
+        self.words.extend((what.number, place, x, y, z))
         # Two tables, the older of which is dropped whole: what loops repeat is near. One table of all operations of a
         # loop of a million steps would be most of the memory, and one that forgets a key at a time costs as much as
         # the operation.
@@ -296,7 +300,7 @@ class Operations:
 
     def row(self, place: int) -> list[int] | None:
         """The words of the operation whose result is at a place; None where there is none."""
-        words = self._words
+        words = self.words
         # Places rise with the operations, but other values have places between, so it is searched for.
         at = bisect.bisect_left(range(1, len(words) // WIDTH), place, key=lambda i: words[i * WIDTH + 1]) + 1
         found = words[at * WIDTH : (at + 1) * WIDTH].tolist()
@@ -307,19 +311,20 @@ class Operations:
         first, others = self._first, self._values.others
         for place in places:
             if place >= first and (place not in others or not np.ndim(others[place])):
-                return len(self._words) > self._begun * WIDTH
+                return len(self.words) > self._begun * WIDTH
         return False
 
     def blocks(self) -> list[Block]:
         """New blocks of the operations that are in no block yet."""
-        start, self._begun = self._begun, len(self._words) // WIDTH
+        start, self._begun = self._begun, len(self.words) // WIDTH
         self._first = len(self._values)
-        return [Block(self._words, i, min(i + LONGEST, self._begun)) for i in range(start, self._begun, LONGEST)]
+        return [Block(self.words, i, min(i + LONGEST, self._begun)) for i in range(start, self._begun, LONGEST)]
 
     def finish(self) -> None:
         """Let go of the tables by which an operation is found again."""
         self._recent.clear()
         self._older.clear()
+        self.table = self.table[:0].copy()
 
 
 _RECENT = 1 << 15

@@ -6,8 +6,8 @@ import functools
 import math
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from ..ops._structures import recorder
 from .array import Traced
 from .native.registry import MOVES, rule_of
 from .program import Program
-from .scalar_blocks import Operation, by_determinant, operation
+from .scalar_blocks import COPY, WIDTH, Operation, by_determinant, operation
 from .scalar_rules import function_template, kernel_of
 from .scalars import Scalars
 
@@ -41,7 +41,7 @@ class Log:
         self._inputs: list = []
         self._count = 0
         self._starts: list[int] = []  # of the results in each of these
-        self._parts: list[tuple[Scalars, array]] = []
+        self._parts: list[tuple[Scalars, np.ndarray]] = []
         self._seen: dict[int, Any] = {}
         program.logs.append(self)
 
@@ -63,54 +63,62 @@ class Log:
         self._check()
         self._inputs += inputs
         block = Scalars(self.program)
-        start, here = self._count, array("i")
-        outside: dict = {}
+        given = np.array(words, np.float64).reshape(-1, 3)
+        codes, operands = given[:, 0].astype(np.intp), given[:, 1:]
+        what = codes >> 4
+        kinds = np.stack([codes >> 2 & 3, codes & 3], 1)
+        number, count = (table[what] for table in _known())
+        is_read, is_function, is_more = what == 0, number == _FUNCTION, number == _MORE
+        is_single = number >= 0
+        is_of_one = (is_single & ~is_read)[:, None] & (np.arange(2) < count[:, None])
+        is_taken = is_of_one | (is_function | is_more)[:, None]
 
-        def number(kind: int, x: float) -> int:
-            if kind == 0:
-                return block.literal(np.float64(x))
-            known = outside.get((kind, x))
-            if known is None:
-                known = block.take(*self._from_outside(int(x))) if kind == 1 else block.input(self._inputs[int(x)])
-                outside[kind, x] = known
-            return known
+        # Numbers that were there before, each once; what other numbers stand for follows from the rows of the results.
+        found = np.zeros(operands.shape, np.intp)
+        is_earlier = is_taken & (kinds == 1) & (operands < self._count)
+        takes: list[tuple[np.ndarray, Callable]] = [
+            (is_of_one & (kinds == 0), block.literal),
+            (is_earlier, lambda x: block.take(*self._from_outside(int(x)))),
+            (is_taken & (kinds == 2), lambda x: block.input(self._inputs[int(x)])),
+        ]
+        for those, take in takes:
+            if those.any():
+                # By their bits, as 0 and -0 are two.
+                different, at = np.unique(operands[those].view(np.int64), return_inverse=True)
+                found[those] = np.array([take(x) for x in different.view(np.float64)], np.intp)[at]
+        for x in dict.fromkeys(operands[is_read, 0].tolist()):
+            of_x = is_read & (operands[:, 0] == x)
+            found[of_x, 0] = _elements(self._inputs[int(x)], operands[of_x, 1].astype(int).tolist(), block)
 
-        add = block.add
-        # Three numbers are an operation, whatever its operands: R fills one vector, without a list for each. A
-        # function of more than two is spread over several, whose results nobody refers to; they are counted, as R
-        # counts on for each.
-        more: list[int] = []
-        elements = self._read(words, block)
-        for word, x, y in zip(words[::3], words[1::3], words[2::3]):
-            entry, first, second, count = _decoded(word)
-            if count == 0:
-                here.append(next(elements[x]))
-                continue
-            x = here[int(x) - start] if first == 1 and x >= start else number(first, x)
-            if count == 1:
-                here.append(add(entry, x))
-                continue
-            y = here[int(y) - start] if second == 1 and y >= start else number(second, y)
-            if count == 2:
-                here.append(add(entry, x, y))
-            elif entry is MORE:
-                more += (x, y)
-                here.append(-1)
-            else:
-                here.append(entry.written(block, [*more, x, y][: entry.operands]))
-                more.clear()
-        self._starts.append(start)
-        self._parts.append((block, here))
-        self._count += len(here)
+        # One row for each operation but functions, which are several; "more" has none.
+        lengths = np.where(is_more, 0, 1)
+        functions = []
+        known: dict[tuple, Folded] = {}
+        for end in np.flatnonzero(is_function).tolist():
+            function = OPERATIONS[what[end]]
+            here = slice(end - (function.operands + 1) // 2 + 1, end + 1)
+            of_kinds, given_here = kinds[here].ravel().tolist(), operands[here].ravel().tolist()
+            values = [None if kind else x for kind, x in zip(of_kinds, given_here)][: function.operands]
+            key = function, *values
+            if key not in known:
+                known[key] = function.folded(values, block.literal)
+            functions.append((here, known[key]))
+            lengths[end] = len(known[key].rows)
+        base = len(block)  # after which no number comes from outside
+        last = base + np.cumsum(lengths) - 1
+        is_here = is_taken & (kinds == 1) & ~is_earlier
+        found[is_here] = last[operands[is_here].astype(np.intp) - self._count]
+        rows = np.zeros((int(lengths.sum()), WIDTH - 1), np.intc)
+        to = last[is_single] - base
+        rows[to, 0], rows[to, 1:3] = number[is_single], found[is_single]
+        for here, folded in functions:
+            end = int(last[here.stop - 1]) - base + 1
+            rows[end - len(folded.rows) : end] = folded.of(found[here].ravel().tolist(), base + end)
+        block.write(rows)
+        self._starts.append(self._count)
+        self._parts.append((block, last))
+        self._count += len(given)
         block.close()
-
-    def _read(self, words: list[float], block: Scalars) -> dict[float, Iterator[int]]:
-        """The elements that operations read of each input, in their order, as numbers of a block."""
-        places: dict[float, list[int]] = {}
-        for word, x, place in zip(words[::3], words[1::3], words[2::3]):
-            if word < 16:  # times 16 it is the number of the operation that reads an element
-                places.setdefault(x, []).append(int(place))
-        return {x: iter(_elements(self._inputs[int(x)], of_x, block)) for x, of_x in places.items()}
 
     def tensor(self, indices: list[int], shape: tuple[int, ...]):
         """The tensor of several results, by column, seen only as a whole; recorded in every mode, as they are."""
@@ -138,7 +146,7 @@ class Log:
         """The block of a result, and the result's number in it."""
         at = bisect_right(self._starts, index) - 1
         block, numbers = self._parts[at]
-        return block, numbers[index - self._starts[at]]
+        return block, int(numbers[index - self._starts[at]])
 
     def _from_outside(self, index: int) -> tuple[int, Any]:
         """The place of a result of an earlier block, and its edge."""
@@ -188,14 +196,14 @@ def log(x) -> Log | None | bool:
 
 
 def _elements(x, places: list[int], block: Scalars) -> list[int]:
-    """The elements after so many others, in R's order; each has a gradient of its own, also where one is read twice."""
+    """The elements after so many others, in R's order, as numbers of a block."""
     if len(places) < _MANY:
         return [block.input(ops.get_item(x, _position(x.shape, place))) for place in places]
     # One step of the program and one node of the tape for all reads, where each read alone would be one of both.
     different = list(dict.fromkeys(places))
     key = _position(x.shape, np.array(different))
     found = dict(zip(different, map(block.input, ops.unstack(ops.get_item(x, key)))))
-    return [block.copy(found[place]) for place in places]
+    return [found[place] for place in places]
 
 
 _MANY = 4
@@ -213,16 +221,20 @@ def _position(shape: tuple, place):
     return tuple(position)
 
 
-@functools.cache
-def _decoded(word: float) -> tuple[Any, int, int, int]:
-    """The operation that a word means, the kinds of its operands, and how many there are.
+_FUNCTION, _MORE = -2, -1
 
-    0 of an element's, 3 of functions of any number, and of the operands before the last two.
-    """
-    what, kinds = divmod(int(word), 16)
-    entry = OPERATIONS[what]
-    count = 0 if entry is None else len(entry.pattern) if isinstance(entry, Operation) else 3
-    return entry, kinds >> 2, kinds & 3, count
+
+def _known() -> tuple[np.ndarray, np.ndarray]:
+    """By the numbers of a log's operations those of single numbers, and of their operands."""
+    for what in OPERATIONS[len(_counts) :]:
+        what = COPY if what is None else what  # an element that is read has a gradient of its own each time
+        is_operation = isinstance(what, Operation)
+        _numbers.append(what.number if is_operation else _FUNCTION if isinstance(what, Function) else _MORE)
+        _counts.append(what.operands if is_operation else 0)
+    return np.frombuffer(_numbers, np.intc), np.frombuffer(_counts, np.intc)
+
+
+_numbers, _counts = array("i"), array("i")
 
 
 def _refuse(node: Node) -> None:
@@ -262,22 +274,62 @@ class Function:
     def __init__(self, function: Callable, operands: int):
         self.function, self.operands = function, operands
 
-    def written(self, block: Scalars, operands: list[int]) -> int:
-        """Its result in a block; what depends on numbers only is computed here."""
-        literals = block.literals
+    def folded(self, values: list, literal: Callable[[Any], int]) -> Folded:
+        """Its operations; what depends on numbers only is computed here.
+
+        Args:
+            values: of the operands that are numbers, None for others.
+            literal: gives the number of a number that is the same at each call.
+        """
+        rows: list[tuple[int, tuple[int, ...]]] = []
+        literals: list = []
+
+        def constant(value) -> int:
+            literals.append(value)
+            return -len(literals)
 
         def add(what: Operation, *given: int) -> int:
-            if what.name == "where" and given[0] in literals:
-                return given[1] if literals[given[0]] else given[2]
-            if all(number in literals for number in given):
+            if what.name == "where" and given[0] < 0:
+                return given[1] if literals[-1 - given[0]] else given[2]
+            if all(token < 0 for token in given):
                 with np.errstate(all="ignore"):
-                    value = what.compute(*[literals[number] for number in given])
-                return block.literal(np.bool_(value) if isinstance(value, (bool, np.bool_)) else np.float64(value))
-            return block.add(what, *given)
+                    value = what.compute(*[literals[-1 - token] for token in given])
+                return constant(np.bool_(value) if isinstance(value, (bool, np.bool_)) else np.float64(value))
+            rows.append((what.number, given))
+            return _OWN + len(rows) - 1
 
         play, constants = function_template(self.function, self.operands)
-        return play(add, None, operands, None, [block.literal(value) for value in constants])[0]
+        operands = [i if value is None else constant(np.float64(value)) for i, value in enumerate(values)]
+        (result,) = play(add, None, operands, None, [constant(value) for value in constants])
+        if result != _OWN + len(rows) - 1 or not rows:
+            rows.append((COPY.number, (result,)))
+        used = {token for _, given in rows for token in given if token < 0}
+        return Folded(rows, {token: literal(literals[-1 - token]) for token in sorted(used, reverse=True)})
 
+
+class Folded(NamedTuple):
+    """The operations of a function, the last of which gives its result.
+
+    Attributes:
+        rows: operations by number, each with what it takes: an operand by its place, from :data:`_OWN` on the
+            result of a row, below 0 a literal.
+        literals: the numbers of these.
+    """
+
+    rows: list[tuple[int, tuple[int, ...]]]
+    literals: dict[int, int]
+
+    def of(self, operands: list[int], end: int) -> list[list[int]]:
+        """The rows for operands, where ``end`` is the number after the last result."""
+        start = end - len(self.rows) - _OWN
+
+        def number(token: int) -> int:
+            return self.literals[token] if token < 0 else operands[token] if token < _OWN else start + token
+
+        return [[what, *map(number, given), *_NONE[len(given) :]] for what, given in self.rows]
+
+
+_NONE, _OWN = (0, 0, 0), 16
 
 _OF_OPS = _of_ops()
 OPERATIONS: list = [None, *_OF_OPS.values(), MORE]

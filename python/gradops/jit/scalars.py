@@ -11,9 +11,11 @@ from __future__ import annotations
 import functools
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable
+from itertools import islice
 from types import NoneType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,21 +27,39 @@ from ..errors import JitError
 from ..ops._dispatch import registry
 from ..ops._structures import recorder
 from .array import Place, Traced
+from .native import records
 from .program import Program
-from .scalar_blocks import LONGEST, WIDTH, Operation, operation
+from .scalar_blocks import COPY, LONGEST, WIDTH, Operation, operation
 from .scalar_rules import kernel_of, template
 
 
 class Numbers:
-    """Operations on single numbers, written down to a program; each number is known by its place there."""
+    """Operations on single numbers, written down to a program.
+
+    Each number has a number of its own here: literals, numbers from outside, and results, in the order in which they
+    came. One place of the program may have several, as the same value may have different gradients.
+
+    Attributes:
+        places: of each the place in the program.
+        active: for each, 1 if it has a gradient.
+    """
 
     def __init__(self, program: Program):
         self.program = program
-        self._place, self._ones = program.operations.place, program.ones
+        self.places = array("i")
+        self.active = array("b")
+        self._of_literals: dict[bytes, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.places)
 
     def literal(self, value) -> int:
         """A number that is the same at each call."""
-        return self.program.literal(value, value.tobytes())
+        key = value.tobytes()
+        found = self._of_literals.get(key)
+        if found is None:
+            found = self._of_literals[key] = self._new(self.program.literal(value, key), False)
+        return found
 
     def input(self, x) -> int:
         """A traced number, or the variable of one."""
@@ -47,20 +67,29 @@ class Numbers:
 
     def take(self, place: int, edge) -> int:
         """The number of the value at a place, whose gradient goes on to ``edge``."""
-        return place
+        return self._new(place, False)
 
-    def add(self, what: Operation, x: int, y: int = 0, z: int = 0) -> int:
-        """The result of an operation on numbers; those that it does not take are 0."""
-        if what is _MULTIPLY and (x in self._ones or y in self._ones):
-            return self.program.operate(what, x, y)
-        return self._place(what, x, y, z)
+    def write(self, rows: np.ndarray) -> None:
+        """Do operations.
+
+        Args:
+            rows: of each its number and those of its operands, which are there before or results of earlier rows; a
+                missing one is 0. Each result has the next number.
+        """
+        records.record(self.program, rows, self.places, self.active)
 
     def close(self) -> None:
         """End the record: nothing more is written down."""
 
     def result(self, number: int):
         """A number as a traced one."""
-        return Traced(self.program.values[number], self.program, Place(number))
+        place = self.places[number]
+        return Traced(self.program.values[place], self.program, Place(place))
+
+    def _new(self, place: int, active: bool) -> int:
+        self.places.append(place)
+        self.active.append(active)
+        return len(self.places) - 1
 
 
 class Batches(Numbers):
@@ -70,6 +99,9 @@ class Batches(Numbers):
         super().__init__(program)
         self._tensors: list = []
 
+    def __len__(self) -> int:
+        return len(self._tensors)
+
     def literal(self, value) -> int:
         return self.input(value)
 
@@ -78,12 +110,14 @@ class Batches(Numbers):
         return len(self._tensors) - 1
 
     def take(self, place: int, edge) -> int:
-        traced = super().result(place)
+        traced = Traced(self.program.values[place], self.program, Place(place))
         return self.input(traced if edge is None else attach(traced, edge) if isinstance(edge, Node) else edge)
 
-    def add(self, what: Operation, *operands: int) -> int:
-        given = what.arguments([self._tensors[i] for i in operands])
-        return self.input(registry[what.name].call(*given))
+    def write(self, rows: np.ndarray) -> None:
+        for number, *operands in rows.tolist():
+            what = Operation.known[number]
+            given = [self._tensors[i] for i in operands[: what.operands]]
+            self.input(given[0] if what is COPY else registry[what.name].call(*what.arguments(given)))
 
     def result(self, number: int):
         return self._tensors[number]
@@ -92,21 +126,13 @@ class Batches(Numbers):
 class Scalars(Numbers):
     """The same with the records that the tape needs to go back through them.
 
-    Each number has a number of its own here: literals, numbers from outside, and results, in the order in which they
-    came. One place of the program may have several, as the same value may have different gradients.
-
     Attributes:
-        places: of each the place in the program.
-        active: for each, True if it has a gradient.
-        literals: the values of those that are the same at each call.
+        literals: the values of the numbers that are the same at each call.
     """
 
     def __init__(self, program: Program):
         super().__init__(program)
-        self.places = array("i")
-        self.active = bytearray()
         self.literals: dict[int, Any] = {}
-        self._of_literals: dict[bytes, int] = {}
         self._edges: dict[int, Any] = {}  # of numbers from outside
         self._picks: dict[int, Node] = {}  # of results that something outside uses
         self._pieces: list[Piece] = []
@@ -117,12 +143,9 @@ class Scalars(Numbers):
     # Numbers and their edges.
 
     def literal(self, value) -> int:
-        key = value.tobytes()
-        found = self._of_literals.get(key)
-        if found is None:
-            found = self._of_literals[key] = self._new(self.program.literal(value, key), False)
-            self.literals[found] = value
-        return found
+        number = super().literal(value)
+        self.literals[number] = value
+        return number
 
     def take(self, place: int, edge) -> int:
         number = self._new(place, edge is not None)
@@ -130,42 +153,13 @@ class Scalars(Numbers):
             self._edges[number] = edge
         return number
 
-    def add(self, what: Operation, x: int, y: int = 0, z: int = 0) -> int:
-        places, active = self.places, self.active
-        count = what.operands
-        if count == 2:
-            at, other, on = places[x], places[y], active[x] or active[y]
-            if what is _MULTIPLY:
-                if at in self._ones:
-                    return y
-                if other in self._ones:
-                    return x
-            place = self._place(what, at, other)
-        elif count == 1:
-            on, place = active[x], self._place(what, places[x])
-        else:
-            operands = (x, y, z)[:count]
-            on = True in [active[i] for i in operands]
-            place = self._place(what, *[places[i] for i in operands])
-        number = len(places)
-        places.append(place)
-        active.append(on)
-        if on:
-            self._operations.extend((what.number, number, x, y, z))
-        return number
-
-    def copy(self, number: int) -> int:
-        """Another number of the same value, which has a gradient of its own if it has one."""
-        if not self.active[number]:
-            return number
-        own = self._new(self.places[number], True)
-        self._operations.extend((_COPY.number, own, number, 0, 0))
-        return own
-
-    def _new(self, place: int, active: bool) -> int:
-        self.places.append(place)
-        self.active.append(active)
-        return len(self.places) - 1
+    def write(self, rows: np.ndarray) -> None:
+        base = len(self)
+        super().write(rows)
+        on = np.flatnonzero(np.frombuffer(self.active, np.int8)[base:])
+        kept = np.empty((len(on), WIDTH), np.intc)
+        kept[:, 0], kept[:, 1], kept[:, 2:] = rows[on, 0], base + on, rows[on, 1:]
+        self._operations.frombytes(kept.tobytes())
 
     # Written down.
 
@@ -175,8 +169,7 @@ class Scalars(Numbers):
             read(*self._edges.values())
         elif self._edges:
             self._first = clock()
-            for _ in range(2 * len(self.places) + 1):
-                clock()
+            deque(islice(iter(clock, None), 2 * len(self) + 1), 0)
             node = Node(_EMPTY, (), (), None, None)
             node.extra = None
             self._pieces = [Piece(self, node, 0, self._count(), list(self._edges), tuple(self._edges.values()))]
@@ -184,13 +177,6 @@ class Scalars(Numbers):
 
     def _count(self) -> int:
         return len(self._operations) // WIDTH
-
-    def _through(self, start: int, stop: int, step: int) -> Iterator[tuple[Operation, int, int, int, int]]:
-        """Operations that a gradient goes through, with their results and operands, 0 for none."""
-        known, rows = Operation.known, self._rows()[start:stop][::step]
-        for first in range(0, len(rows), LONGEST):
-            for number, *words in rows[first : first + LONGEST].tolist():
-                yield known[number], *words
 
     def forget(self) -> None:
         """Let go of the graph, which leads back here."""
@@ -200,7 +186,7 @@ class Scalars(Numbers):
 
     def result(self, number: int):
         """A number as a traced one, or as the variable of one where it has a gradient."""
-        traced = super().result(self.places[number])
+        traced = super().result(number)
         edge = self.edge(number)
         if edge is None:
             return traced
@@ -227,48 +213,27 @@ class Scalars(Numbers):
     def vjp(self, piece: Piece, g: Cotangents) -> list:
         """The gradients of the numbers that a piece takes from outside."""
         made = Derivative(self, g.values())
-        out, active, rule = made.out, self.active, made.rule
-        add, number, rules = out.add, made.number, made.rules
-        cotangents = {i: out.input(ct) for i, ct in g.items()}
-        for what, result, x, y, z in self._through(piece.start, piece.stop, -1):
-            ct = cotangents.pop(result, None)
-            if ct is None:
-                continue
-            if what.operands == 2:
-                operands: tuple[int, ...] = x, y, result
-                known = rules.get((what, active[x], active[y]))
-                play, constants = rule(what, (active[x], active[y]), y) if known is None else known
-            else:
-                operands = (x, y, z)[: what.operands]
-                play, constants = rule(what, tuple([active[i] for i in operands]), 0)
-                operands = *operands, result
-            for i, found in zip(operands, play(add, number, operands, ct, constants)):
-                if found is not None:
-                    before = cotangents.get(i)
-                    cotangents[i] = found if before is None else add(_ADD, before, found)
-        if cotangents.keys() - set(piece.takes):
+        for i, ct in g.items():
+            made.last[i] = made.out.input(ct)
+        for stop in range(piece.stop, piece.start, -LONGEST):
+            made.back(self._rows()[max(piece.start, stop - LONGEST) : stop])
+        left = set(np.flatnonzero(made.last >= 0).tolist())
+        if left - set(piece.takes):
             raise JitError(_TOO_LATE)
-        out.close()
-        return [made.tensor(cotangents.get(i)) for i in piece.takes]
+        made.out.close()
+        return [made.tensor(i) for i in piece.takes]
 
-    def jvp(self, piece: Piece, tangents: list) -> Tangents:
+    def jvp(self, piece: Piece, tangents: list) -> Derivative:
         """The tangents of a piece's results, for those of its inputs; the rules of single numbers are symmetric."""
         made = Derivative(self, tangents)
-        out, rule = made.out, made.rule
-        add, number = out.add, made.number
         # Most tangents of a direction that goes along one variable, or along those that share a colour, are zeros.
-        moved = {i: out.input(t) for i, t in zip(piece.takes, tangents) if t is not None and not self._is_none(t)}
-        for what, result, x, y, z in self._through(piece.start, piece.stop, 1):
-            operands = (x, y) if what.operands == 2 else (x, y, z)[: what.operands]
-            for i, flags in zip(operands, _ALONE[what.operands]):
-                if i in moved:
-                    play, constants = rule(what, flags, y)
-                    found = play(add, number, (*operands, result), moved[i], constants)[flags.index(True)]
-                    if found is not None:
-                        before = moved.get(result)
-                        moved[result] = found if before is None else add(_ADD, before, found)
-        out.close()
-        return Tangents(made, moved)
+        for i, t in zip(piece.takes, tangents):
+            if t is not None and not self._is_none(t):
+                made.last[i] = made.out.input(t)
+        for start in range(piece.start, piece.stop, LONGEST):
+            made.forward(self._rows()[start : min(start + LONGEST, piece.stop)])
+        made.out.close()
+        return made
 
     def _is_none(self, tangent) -> bool:
         """True for a tangent that is 0 at each call."""
@@ -368,75 +333,303 @@ class Piece:
 
 
 class Derivative:
-    """Operations that take gradients or tangents through others; of tensors in a function that a loop calls."""
+    """Operations that take gradients or tangents through others; of tensors in a function that a loop calls.
+
+    Attributes:
+        out: these operations.
+        last: for each number its gradient or tangent so far, as a number of ``out``; -1 where there is none.
+    """
 
     def __init__(self, of: Scalars, given: Iterable):
         writing = recorder.get()
         here = writing is not None and writing.program is of.program and of.program.current is of.program
-        self.of = of
+        self._of = of
         self._recorded = recording.get()
         if not here or any(not isinstance(data_of(x), (Traced, np.generic, np.ndarray, NoneType)) for x in given):
             self.out: Numbers = Batches(of.program)
         else:
             self.out = Scalars(of.program) if self._recorded else Numbers(of.program)
-        self.number = of.places.__getitem__ if type(self.out) is Numbers else self._taken
-        self._here: dict[int, int] = {}
-        self.rules: dict[tuple, tuple[Callable, list[int]]] = {}  # but of powers, of which exponents make others
-
-    def rule(self, what: Operation, flags: tuple, last: int) -> tuple[Callable, list[int]]:
-        """An operation's rule for the operands that have a flag, as a :class:`.Template` plays it, with its constants.
-
-        Args:
-            last: the last operand, which of a power may be a number that is the same at each call.
-        """
-        if what is _COPY:
-            return _passed_on, []
-        exponent = self.of.literals.get(last) if what is _POWER else None
-        key = (what, *flags) if what is not _POWER else (what, *flags, exponent)
-        known = self.rules.get(key)
-        if known is None:
-            found = template(what, tuple(map(bool, flags)), exponent)
-            known = self.rules[key] = found.play, list(map(self.out.literal, found.constants))
-        return known
-
-    def tensor(self, number: int | None):
-        """A gradient or tangent, as a variable where the pass is recorded."""
-        if number is None:
-            return None
-        found = self.out.result(number)
-        return wrap(found) if self._recorded and isinstance(found, Traced) else found
-
-    def _taken(self, i: int) -> int:
-        found = self._here.get(i)
-        if found is None:
-            known = self.of.literals.get(i)
-            if known is None:
-                found = self.out.take(self.of.places[i], self.of.edge(i))
-            else:
-                found = self.out.literal(known)
-            self._here[i] = found
-        return found
-
-
-class Tangents:
-    """The tangents of results, by their numbers; None where there is none."""
-
-    def __init__(self, made: Derivative, numbers: dict[int, int]):
-        self._made, self._numbers = made, numbers
+        self.last = np.full(len(of), -1, np.intc)
+        self._here = np.full(len(of), -1, np.intc)  # for each number the one of `out` for it
+        self._forms: dict[tuple, Form] = {}
+        self._is_literal = np.zeros(len(of), bool)
+        self._is_literal[list(of.literals)] = True
 
     def __getitem__(self, number: int):
-        return self._made.tensor(self._numbers.get(number))
+        return self.tensor(number)
+
+    def tensor(self, number: int):
+        """The gradient or tangent of a number, as a variable where the pass is recorded; None where there is none."""
+        at = int(self.last[number])
+        if at < 0:
+            return None
+        found = self.out.result(at)
+        return wrap(found) if self._recorded and isinstance(found, Traced) else found
+
+    def back(self, rows: np.ndarray) -> None:
+        """Go back through operations."""
+        if len(rows) < FEW:
+            self._one_by_one(rows[::-1].tolist(), True)
+            return
+        active = np.frombuffer(self._of.active, np.uint8)
+        flags = (active[rows[:, 2:]] << _BITS).sum(1, dtype=np.uint8) & _OF_OPERANDS[_operands()[rows[:, 0]]]
+        forms, which = self._forms_of(rows, flags)
+        through = np.array([form.through for form in forms], np.uint8)[which]
+        marks = (self.last >= 0).view(np.uint8)
+        records.mark_operands(rows, through, marks)
+        at = np.flatnonzero((through != 0) & (marks[rows[:, 1]] != 0))[::-1]
+        self._do(forms, which[at], rows[at], rows[at, 1], None)
+        self.last[rows[:, 1]] = -1
+
+    def forward(self, rows: np.ndarray) -> None:
+        """Go forward through operations, of each through one operand at a time."""
+        if len(rows) < FEW:
+            self._one_by_one(rows.tolist(), False)
+            return
+        count = len(rows)
+        flags = np.repeat(_BITS_OF_ONE[None], count, 0) & _OF_OPERANDS[_operands()[rows[:, 0]], None]
+        forms, which = self._forms_of(np.repeat(rows, 3, 0), flags.ravel())
+        through = np.array([form.through for form in forms], np.uint8)[which]
+        marks = (self.last >= 0).view(np.uint8)
+        records.mark_results(rows, np.bitwise_or.reduce(through.reshape(count, 3), 1), marks)
+        operands = rows[:, 2:].ravel()
+        at = np.flatnonzero((through != 0) & (marks[operands] != 0))
+        each = rows[at // 3]
+        self._do(forms, which[at], each, operands[at], each[:, 1])
+
+    def _one_by_one(self, rows: list[list[int]], goes_back: bool) -> None:
+        """The same for operations that are too few to be handled many at a time."""
+        of, last = self._of, self.last
+        done: list[list[int]] = []  # a result of these is -2 less its number among them
+        for number, result, *operands in rows:
+            count = Operation.known[number].operands
+            on = [of.active[x] << i for i, x in enumerate(operands[:count])]
+            ways = [(sum(on), result)] if goes_back else [(1 << i, x) for i, x in enumerate(operands[:count])]
+            for flags, source in ways:
+                g = int(last[source])
+                if g == -1 or not flags:
+                    continue
+                exponent = operands[1] if number == _POWER.number and operands[1] in of.literals else -1
+                rule, first = self._form(number, flags, exponent), -2 - len(done)
+                found = {THROUGH: g, **{i: self._taken((*operands, result)[i]) for i in rule.reads}}
+
+                def value(token: int) -> int:
+                    if token < 0:
+                        return -1 - token
+                    return found[token] if token < OWN else first - (token - OWN)  # noqa: B023
+
+                done += [[what, *map(value, tokens), *(0, 0, 0)[len(tokens) :]] for what, tokens in rule.rows]
+                for slot, token in rule.ends:
+                    goal = operands[slot] if goes_back else result
+                    if last[goal] == -1:
+                        last[goal] = value(token)
+                    else:
+                        done.append([_ADD.number, int(last[goal]), value(token), 0])
+                        last[goal] = -1 - len(done)
+            if goes_back:
+                last[result] = -1
+        written, base = np.array(done, np.intc).reshape(-1, WIDTH - 1), len(self.out)
+        for numbers in (written, last):
+            here = numbers < -1
+            numbers[here] = base - 2 - numbers[here]
+        self.out.write(written)
+
+    def _forms_of(self, rows: np.ndarray, flags: np.ndarray) -> tuple[list[Form], np.ndarray]:
+        """The rules of operations for the operands whose bits are set, each once, and which one is each one's."""
+        exponent = np.where((rows[:, 0] == _POWER.number) & self._is_literal[rows[:, 3]], rows[:, 3] + 1, 0)
+        keys = (rows[:, 0].astype(np.int64) << 3 | flags) * (len(self._of) + 1) + exponent
+        found, which = np.unique(keys, return_inverse=True)
+        forms = []
+        for key in found.tolist():
+            rest, last = divmod(key, len(self._of) + 1)
+            forms.append(self._form(rest >> 3, rest & 7, last - 1))
+        return forms, which
+
+    def _form(self, number: int, flags: int, last: int) -> Form:
+        """An operation's rule for some operands, of a power that has a literal exponent that exponent's."""
+        key = number, flags, last
+        if key not in self._forms:
+            of_value = form(number, flags, None if last < 0 else repr(float(self._of.literals[last])))
+            self._forms[key] = of_value.written(self.out)
+        return self._forms[key]
+
+    def _do(
+        self, forms: list[Form], which: np.ndarray, rows: np.ndarray, source: np.ndarray, target: np.ndarray | None
+    ) -> None:
+        """Write down the rules of operations, one after the other.
+
+        Args:
+            which: of each the rule.
+            source: the number whose gradient or tangent goes through each.
+            target: the number for which a rule's one result is; None for those of its operands.
+        """
+        if not len(which):
+            return
+        taken = rows[:, [2, 3, 4, 1]].astype(np.intp)
+        order = np.argsort(which, kind="stable")
+        groups = list(zip(forms, np.split(order, np.cumsum(np.bincount(which, minlength=len(forms)))[:-1])))
+        self._take(np.concatenate([taken[js, i] for form, js in groups for i in form.reads] or [[]]))
+        base, last, here = len(self.out), self.last, self._here
+
+        # The ends of rules, by operation; then by the number that they are for.
+        ends = [(js, slot, token) for form, js in groups for slot, token in form.ends]
+        sizes = [len(js) for js, _, _ in ends]
+        j, slots = np.concatenate([js for js, _, _ in ends]), np.repeat([slot for _, slot, _ in ends], sizes)
+        tokens = np.repeat([token for _, _, token in ends], sizes)
+        goal = taken[j, slots] if target is None else target[j].astype(np.intp)
+        in_order = np.argsort(j * 3 + slots, kind="stable")
+        by_goal = in_order[np.argsort(goal[in_order], kind="stable")]
+        again = np.flatnonzero(goal[by_goal[1:]] == goal[by_goal[:-1]])
+        before = np.full(len(j), -1)
+        before[by_goal[again + 1]] = by_goal[again]
+        is_sum = (before >= 0) | (last[goal] >= 0)  # the sum of what comes first and of what comes then
+
+        # An operation's rows: those of its rule, then its sums.
+        count = np.array([len(form.rows) for form in forms])[which]
+        lengths = count + np.bincount(j, is_sum, len(which)).astype(np.intp)
+        start = base + np.cumsum(lengths) - lengths
+        earlier = np.empty(len(j), np.intp)
+        earlier[in_order] = np.cumsum(is_sum[in_order]) - is_sum[in_order]
+        first = np.full(len(which), len(j))
+        np.minimum.at(first, j, earlier)
+        through: Any = None  # which is found below
+
+        def value(token: int, js: np.ndarray):
+            if token < 0:
+                return -1 - token
+            if token < THROUGH:
+                return here[taken[js, token]]
+            return through[js] if token == THROUGH else start[js] + (token - OWN)
+
+        passed_on = (tokens == THROUGH) & ~is_sum
+        found = np.concatenate(
+            [np.broadcast_to(0 if token == THROUGH else value(token, js), len(js)) for js, _, token in ends]
+        )
+        found[is_sum] = (start[j] + count[j] + earlier - first[j])[is_sum]
+        # What a rule passes on as it is, as that of a sum does, is what came to another number, and so on.
+        latest = np.full(len(last), -1)
+        latest[goal[by_goal]] = by_goal  # of several for one number the last one
+        at = np.where(passed_on, latest[source[j]], np.arange(len(j)))
+        given = np.flatnonzero(at < 0)
+        found[given], at[given] = last[source[j[given]]], given
+        while (at[at] != at).any():
+            at = at[at]
+        found = found[at]
+        summed = np.where(before >= 0, found[before], last[goal])
+        last[goal[by_goal]] = found[by_goal]
+        through = last[source].astype(np.intp)
+
+        done = np.zeros((int(lengths.sum()), WIDTH - 1), np.intc)
+        for form, js in groups:
+            for i, (number, operands) in enumerate(form.rows):
+                done[start[js] - base + i, 0] = number
+                for k, token in enumerate(operands):
+                    done[start[js] - base + i, 1 + k] = value(token, js)
+        added = np.concatenate([np.broadcast_to(value(token, js), len(js)) for js, _, token in ends])
+        sums = found[is_sum] - base
+        done[sums, 0], done[sums, 1], done[sums, 2] = _ADD.number, summed[is_sum], added[is_sum]
+        self.out.write(done)
+
+    def _take(self, numbers: np.ndarray) -> None:
+        """Make numbers known to the operations that are written down."""
+        new = np.unique(numbers).astype(np.intp)
+        new = new[self._here[new] < 0]
+        of, out = self._of, self.out
+        if type(out) is Numbers:
+            self._here[new] = np.arange(len(out), len(out) + len(new))
+            out.places.frombytes(np.frombuffer(of.places, np.intc)[new].tobytes())
+            out.active.frombytes(bytes(len(new)))
+            return
+        for i in new.tolist():
+            self._taken(i)
+
+    def _taken(self, i: int) -> int:
+        if self._here[i] < 0:
+            of, out = self._of, self.out
+            known = of.literals.get(i)
+            self._here[i] = out.take(of.places[i], of.edge(i)) if known is None else out.literal(known)
+        return int(self._here[i])
 
 
-def _passed_on(add, number, operands, g, constants) -> tuple:
-    return (g,)
+FEW = 80
+"""Operations that are handled one by one, as many at a time cost as much."""
 
+
+THROUGH, OWN = 4, 8
+
+
+class Form(NamedTuple):
+    """An operation's rule in rows.
+
+    A token is an operand by its place, 3 the operation's result, :data:`THROUGH` what goes through, from :data:`OWN` on
+    one of the rule's own results, and below 0 a constant.
+
+    Attributes:
+        rows: operations by number, each with the tokens of its operands.
+        ends: for operands, by place, the tokens of their gradients.
+        constants: the numbers that it takes.
+    """
+
+    rows: list[tuple[int, tuple[int, ...]]]
+    ends: list[tuple[int, int]]
+    constants: list
+
+    @property
+    def through(self) -> int:
+        """The bits of the operands that have a gradient."""
+        return sum(1 << slot for slot, _ in self.ends)
+
+    @property
+    def reads(self) -> set[int]:
+        """The operands, and 3 for the result, that it takes."""
+        tokens = [token for _, taken in self.rows for token in taken] + [token for _, token in self.ends]
+        return {token for token in tokens if 0 <= token < THROUGH}
+
+    def written(self, out: Numbers) -> Form:
+        """The rule with its constants as numbers of ``out``."""
+        known = [-1 - out.literal(value) for value in self.constants]
+
+        def of(token: int) -> int:
+            return known[-1 - token] if token < 0 else token
+
+        rows = [(number, tuple(map(of, tokens))) for number, tokens in self.rows]
+        return Form(rows, [(slot, of(token)) for slot, token in self.ends], [])
+
+
+@functools.cache
+def form(number: int, flags: int, exponent: str | None) -> Form:
+    """The rule of an operation for the operands whose bits are set."""
+    what = Operation.known[number]
+    if what is COPY:
+        return Form([], [(0, THROUGH)] if flags else [], [])
+    rows: list[tuple[int, tuple[int, ...]]] = []
+
+    def add(of: Operation, *tokens: int) -> int:
+        rows.append((of.number, tokens))
+        return OWN + len(rows) - 1
+
+    operands = tuple(range(what.operands))
+    rule = template(what, tuple(bool(flags >> i & 1) for i in operands), exponent)
+    constants = [-1 - i for i in range(len(rule.constants))]
+    ends = rule.play(add, int, (*operands, 3), THROUGH, constants)
+    return Form(rows, [(i, end) for i, end in enumerate(ends) if end is not None], rule.constants)
+
+
+def _operands() -> np.ndarray:
+    """The number of operands of each operation."""
+    known = Operation.known
+    while len(_counts) < len(known):
+        _counts.append(known[len(_counts)].operands)
+    return np.frombuffer(_counts, np.int8)
+
+
+_counts = array("b")
+_BITS = np.array([0, 1, 2], np.uint8)
+_BITS_OF_ONE = np.array([1, 2, 4], np.uint8)
+_OF_OPERANDS = np.array([0, 1, 3, 7], np.uint8)
+"""The bits of all operands, by their number."""
 
 _TOO_LATE = "the gradient of a number was asked for while a gradient went through its operations."
 
-_ALONE = [[tuple(at == i for at in range(count)) for i in range(count)] for count in range(WIDTH - 1)]
-"""By the number of operands, the flags of each of them alone."""
-
-_COPY = operation("copy", (None,), np.positive)
-_EMPTY = Rule("scalars", vjp=lambda g, saved, node: [])
-_ADD, _MULTIPLY, _POWER = (operation(name, (None, None), kernel_of(name, 2)) for name in ("add", "multiply", "power"))
+_EMPTY = Rule("scalars", vjp=lambda g, saved, edge: [])
+_ADD, _POWER = (operation(name, (None, None), kernel_of(name, 2)) for name in ("add", "power"))

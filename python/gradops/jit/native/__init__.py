@@ -24,12 +24,13 @@ from . import products as _products  # noqa: F401
 from . import rules as _rules  # noqa: F401
 from . import systems as _systems  # noqa: F401
 from .lowering import lowered as _lowered
+from .records import mark_operands
 from .run import Explained, Run
 from .tile_run import Tiles
 from .tiles import NATIVE
 from .tiles import tiled as _tiled
 
-__all__ = ["Explained", "Run", "Tiles", "alone", "lowered"]
+__all__ = ["Explained", "Run", "Tiles", "alone", "lowered", "mark_operands"]
 
 
 def lowered(program: Program, steps: list[Step], wanted: set[int]) -> tuple[list[Step], Explained]:

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from . import instructions, machine_parts, machine_source, sparse_source, tile_source, tile_sums
+from . import instructions, machine_parts, machine_source, record_source, sparse_source, tile_source, tile_sums
 from .instructions import FUNCTION_NUMBERS, FUNCTIONS, ROUTINE_NUMBERS, ROUTINES
 from .machine_source import assembled
 
@@ -117,6 +117,7 @@ class Machine:
         parts: ``parts(table, count, functions, memory)`` of addresses and the number of functions like ``run`` that are
             in the table, each with its code; returns the exceptions of all, or FAILED.
         tiles: ``tiles(plan, operands, room, next, functions)`` of addresses, of :mod:`.tiles`; returns the same.
+        record, record_again, mark_operands, mark_results: of :mod:`.record_source`.
     """
 
     def __init__(self, binding):
@@ -135,6 +136,11 @@ class Machine:
         self.run = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 3)(address)
         self.parts = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 4)(self.address("parts"))
         self.tiles = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 5)(self.address("tiles"))
+        sizes = [ctypes.c_size_t] * 5
+        self.record = ctypes.CFUNCTYPE(ctypes.c_int64, *sizes[:1])(self.address("record"))
+        self.record_again = ctypes.CFUNCTYPE(None, *sizes)(self.address("record_again"))
+        self.mark_operands = ctypes.CFUNCTYPE(None, *sizes[:4])(self.address("mark_operands"))
+        self.mark_results = ctypes.CFUNCTYPE(None, *sizes[:4])(self.address("mark_results"))
         _check(self)
 
     def compiled(self, text: str, name: str) -> tuple[Any, int]:
@@ -258,7 +264,7 @@ def _object(binding, text: str, target, processor: str, features: str) -> bytes:
 
 def machine_text() -> str:
     mask = sum(exceptions().values())
-    return machine_source.source(mask) + tile_source.source(mask) + sparse_source.TEXT
+    return machine_source.source(mask) + tile_source.source(mask) + sparse_source.TEXT + record_source.TEXT
 
 
 def _loaded(
@@ -282,7 +288,8 @@ def _version(processor: str, features: str) -> str:
     # What is loaded from disk is run without a look at it, so all that it was made of is in its name. Without the
     # processor's features a home directory that two computers share would give one of them instructions that it does
     # not have.
-    for module in (machine_source, instructions, machine_parts, machine_source, sparse_source, tile_source, tile_sums):
+    modules = machine_source, instructions, machine_parts, record_source, sparse_source, tile_source, tile_sums
+    for module in modules:
         known.update(pathlib.Path(module.__file__ or "").read_bytes())
     for text in (llvmlite.__version__, sys.platform, platform.machine(), processor, features):
         known.update(text.encode() + b"\0")
