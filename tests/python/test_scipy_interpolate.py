@@ -37,7 +37,7 @@ ONE = np.array(0.4)
 
 
 def on_grid(module, x, p, values, at, method="linear", **settings):
-    """SciPy's own iterations are not exact to the last digit."""
+    """By exact solutions: SciPy's are iterations, see :func:`test_grids_are_products_of_splines`."""
     exact = module is scipy.interpolate and method in ("slinear", "cubic", "quintic")
     solver = {"solver": scipy.sparse.linalg.spsolve} if exact else {}
     return module.RegularGridInterpolator((x, p), values, method, **settings, **solver)(at)
@@ -370,3 +370,15 @@ def test_errors(call, kind, words):
     with pytest.raises(kind, match=words) as found:
         call()
     assert isinstance(found.value, (GradopsError, AttributeError))
+
+
+def test_grids_are_products_of_splines():
+    """Of places, which SciPy's iterations, with a tolerance of 1e-6 of the right side's length, come near to."""
+    steep = 100 * SURFACE
+    rows = scipy.interpolate.make_interp_spline(X, steep)(AT[:, 0])
+    want = [scipy.interpolate.make_interp_spline(GRID, row)(at) for row, at in zip(rows, AT[:, 1])]
+    ours, theirs = (
+        module.RegularGridInterpolator((X, GRID), steep, "cubic")(AT) for module in (interpolate, scipy.interpolate)
+    )
+    np.testing.assert_allclose(ours, want, 1e-11, 1e-10)
+    np.testing.assert_allclose(ours, theirs, 1e-3, 1e-2)
