@@ -98,7 +98,7 @@ def in_part(value, part, function: Callable, *arguments):
     if not np.count_nonzero(part):  # the fastest of NumPy's questions
         return value
     given = value, part, *arguments
-    if any(x.shape != value.shape for x in given):  # which is asked sooner than it is arranged
+    if not all(x.__class__ is np.ndarray and x.shape == value.shape for x in given):  # sooner asked than arranged
         given = np.broadcast_arrays(*given)
     value, part, *whole = given
     value, places = np.array(value), part.nonzero() if part.ndim else part

@@ -213,11 +213,13 @@ def floating(ufunc):
 
 def least(x) -> float:
     """The smallest of an array's numbers, NaN where there is one or none: the quickest of NumPy's questions."""
+    x = np.asarray(x)  # or a number
     return x.item(x.argmin()) if x.size else math.nan
 
 
 def greatest(x) -> float:
     """The greatest, in the same way."""
+    x = np.asarray(x)
     return x.item(x.argmax()) if x.size else math.nan
 
 
