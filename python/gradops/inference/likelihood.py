@@ -99,12 +99,7 @@ class Likelihood:
         """By central differences of the exact gradient."""
         # What is left out, by the fourth derivatives, is 1e-7 of likelihoods in logarithms of scales; the gradient has
         # some 12 digits, also with random effects, as the last of Newton's steps doubles those of the mode.
-        found = np.empty((theta.size, theta.size))
-        for k, x in enumerate(theta):
-            ends = np.stack([theta, theta])
-            ends[:, k] += np.array([3e-4, -3e-4]) * max(abs(x), 1.0)
-            above, below = (self.value_and_grad(end)[1] for end in ends)
-            found[k] = (above - below) / (ends[0, k] - ends[1, k])
+        found = differences(lambda x: self.value_and_grad(x)[1], theta, 3e-4)
         return (found + found.T) / 2
 
     def parameters(self, theta):
@@ -233,6 +228,17 @@ class Likelihood:
             argument="start",
             hint="start where it is a number, or write it in logarithms",
         )
+
+
+def differences(gradient: Callable, theta: np.ndarray, step: float) -> np.ndarray:
+    """The derivatives of a gradient by central differences, a row for each parameter."""
+    found = []
+    for k, x in enumerate(theta):
+        ends = np.stack([theta, theta])
+        ends[:, k] += np.array([step, -step]) * max(abs(x), 1.0)
+        above, below = map(gradient, ends)
+        found.append((above - below) / (ends[0, k] - ends[1, k]))
+    return np.array(found) if found else np.zeros((0, 0))
 
 
 def nan_from(f: Callable, *xs) -> str | None:

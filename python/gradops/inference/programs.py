@@ -5,8 +5,7 @@ All are functions of the estimated parameters ``theta`` and the random effects `
 - ``by_u``: the value and its gradient by ``u``;
 - ``elements``: those of the Hessian by ``u``;
 - ``with_determinant``, with weights of these: the gradients by both of the value and half the elements' weighted sum;
-- ``by_theta``, with a direction of ``u``: the derivatives by ``theta`` of the gradient by ``u`` along it;
-- ``by_both``, with a direction of ``theta``: the derivatives by ``u`` of the gradient by ``theta`` along it.
+- ``by_theta``, with a direction of ``u``: the derivatives by ``theta`` of the gradient by ``u`` along it.
 """
 
 from __future__ import annotations
@@ -42,12 +41,11 @@ class Programs:
             return f(theta, u) + ops.sum(weights * hessian.values(theta, u)) / 2
 
         self.hessian = hessian
-        product = compiled(lambda theta, u, v, w: functional.hvp(f, (theta, u), (v, w))[1])
+        product = compiled(lambda theta, u, along: functional.hvp(f, (theta, u), (ops.zeros_like(theta), along))[1][0])
         self.by_u = compiled(functional.value_and_grad(f, 1))
         self.elements = hessian.values
         self.with_determinant = compiled(functional.grad(with_determinant, (0, 1)))
-        self.by_theta = lambda theta, u, along: product(theta, u, ops.zeros_like(theta), along)[0]
-        self.by_both = lambda theta, u, along: product(theta, u, along, ops.zeros_like(u))[1]
+        self.by_theta = product
 
 
 class Shared:
@@ -69,26 +67,23 @@ class Shared:
 
         self._like = theta, u
         self._programs: Any = Compiled(all_of, (), split=True)
-        self._nothing: tuple = np.zeros(u.shape), np.zeros(theta.shape)
+        self._nothing = np.zeros(u.shape)
         self.hessian: Any = None
         self._weights = np.zeros(0)
         self.by_u(theta, u)
         self._weights = np.zeros(self.hessian.pattern.nnz)  # type: ignore[attr-defined]
 
     def by_u(self, theta, u):
-        return self._programs.part(0, theta, u, *self._nothing, late=[self._weights])
+        return self._programs.part(0, theta, u, self._nothing, late=[self._weights])
 
     def elements(self, theta, u):
-        return self._programs.part(1, theta, u, *self._nothing, late=[self._weights])
+        return self._programs.part(1, theta, u, self._nothing, late=[self._weights])
 
     def with_determinant(self, theta, u, weights):
-        return self._programs.part(2, theta, u, *self._nothing, late=[weights])
+        return self._programs.part(2, theta, u, self._nothing, late=[weights])
 
     def by_theta(self, theta, u, along):
-        return self._programs.part(3, theta, u, along, self._nothing[1], late=[self._weights])
-
-    def by_both(self, theta, u, along):
-        return self._programs.part(4, theta, u, self._nothing[0], along, late=[self._weights])
+        return self._programs.part(3, theta, u, along, late=[self._weights])
 
     def _elements(self, f, value, by_u, u):
         """The elements of the Hessian by ``u``, of which the pattern is then known."""
@@ -107,17 +102,17 @@ class Shared:
 
         return self.hessian.elements(product, (u,), True)
 
-    def _all(self, f, theta, u, of_u, of_theta):
+    def _all(self, f, theta, u, along):
         inputs = fresh(theta), fresh(u)
         with enable_grad():
             with sparse.watching(_refuse_unnatural):
                 value = differentiated(inputs, f, *inputs)
-                by_theta, by_u = gradients.grad(value, inputs, create_graph=True, materialize_grads=True)
+                (by_u,) = gradients.grad(value, inputs[1], create_graph=True, materialize_grads=True)
             elements = self._elements(f, value, by_u, inputs[1])
             weights = u.program.input(np.zeros(self.hessian.pattern.nnz))
             whole = value + ops.sum(weights * elements) / 2
         outer = gradients.grad(whole, inputs, retain_graph=True, materialize_grads=True)
-        found = (value, by_u), elements, outer, _along(by_u, of_u, inputs[0]), _along(by_theta, of_theta, inputs[1])
+        found = (value, by_u), elements, outer, _along(by_u, along, inputs[0])
         return tuple(tuple(map(data_of, x)) if isinstance(x, (tuple, list)) else data_of(x) for x in found)
 
 
