@@ -410,9 +410,11 @@ def _trace(f: Callable, tensors: list, analyse: Callable | None, split: bool, ad
     return run
 
 
-FIRST, SHORT = 32, 2_000
-"""The calls of a part before it is compiled, which takes as long as 20 to 100 of them, and the steps of a program that
-is not compiled at once."""
+FIRST, SHORT = 6, 2_000
+"""The calls of a part before it is compiled, and the steps of a program that is not compiled at once.
+
+Compiling takes as long as 15 to 100 calls in turn: a first value needs few, a fit some 30.
+"""
 
 
 class _Parts:
