@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -46,13 +47,11 @@ def likelihood(f: Callable, values, names: list[str], random, labels, parts=None
         first, *effects = layout.halves(theta, u)
         return ops.sum(f(constrained(first, fixed), *effects))
 
-    def tensor(x: np.ndarray):
-        return in_double(config.default_backend(), x)
-
     def answer(theta, question, more):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             if not made:  # now, as R looks at what `f` reads while it is traced
+                tensor = functools.partial(in_double, config.default_backend())
                 made.append(Likelihood.of(joint, layout, tensor, lambda vector: constrained(vector, pieces), within))
                 made[0].log_jacobian = lambda vector: log_jacobian(vector, pieces)
             theta, more = np.array(theta, float).reshape(-1), np.array(more, float).reshape(-1)
