@@ -212,7 +212,8 @@ likelihood_of <- function(
     theta <- as.double(theta)
     if (!identical(theta, last$theta)) {
       evaluations <<- evaluations + 1
-      last <<- c(ask("both", theta), list(theta = theta))
+      last <<- ask("both", theta)
+      last$theta <<- theta
     }
     last
   }

@@ -295,13 +295,14 @@ chosen <- function(argument, choices = eval(formals(sys.function(sys.parent()))[
 
 # `x$name` of a list of gradops': NULL for what is not there, as of any list, but an error for a typing error.
 component <- function(x, name, call = caller_env()) {
-  if (!any(startsWith(names(x), name)) && !is.null(hint <- meant(name, names(x)))) {
+  found <- .subset2(x, name, exact = FALSE)
+  if (is.null(found) && !any(startsWith(names(x), name)) && !is.null(hint <- meant(name, names(x)))) {
     abort(
       c(sprintf("There is no component `%s`; there are %s.", name, toString(names(x))), i = hint),
       class = c("gradops_error_argument", "gradops_error"), argument = "name", call = call
     )
   }
-  .subset2(x, name, exact = FALSE)
+  found
 }
 
 #' @export
