@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import tracemalloc
+import warnings
 from itertools import product
 
 import numpy as np
@@ -172,6 +173,28 @@ def test_all_rules_are_of_single_numbers_to_the_third_derivative():
 
 def test_an_operation_is_made_once():
     assert operation("add", (None, None), np.add) is operation("add", (None, None), np.add)
+
+
+def test_determinants_among_many_operations():
+    """Each is looked at once, where it is known, and an error comes before what would be warned of."""
+    pytest.importorskip("llvmlite")
+
+    def f(s, p):
+        a, b = s.read(0), s.read(1)
+        total = a
+        for i in range(1, 61):
+            det = s.op("subtract", a, 0.25 * i)
+            parts = [s.op("divide" if s.one_by_one else "by_determinant", x, det) for x in (b, total)]
+            total = s.op("add", s.op("multiply", total, 0.5), s.op("sin", s.op("add", *parts)))
+        return s.tensor(total)
+
+    equal(*both(f, [0.3, 0.7]))
+    compiled = jit(gradops.value_and_grad(lambda p: f(Logged(p), p)))
+    compiled(np.array([0.3, 0.7]))
+    for singular in (0.25, 5.0, 15.0):
+        with warnings.catch_warnings(), pytest.raises(gradops.errors.ArgumentError, match="singular"):
+            warnings.simplefilter("error")
+            compiled(np.array([singular, 0.7]))
 
 
 # What else is done with results.

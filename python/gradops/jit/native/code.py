@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..scalar_blocks import by_determinant
 from .instructions import FUNCTIONS, NUMBERS, OPERATIONS, ROWS, SHORT, VECTOR, WHOLES, named
 from .machine import Machine
 
@@ -67,6 +68,11 @@ class Checked:
         found = self._kernel(*[(whole if t in WHOLES else memory)[cells].astype(t) for cells, t in self._given])
         for cells, x in zip(self._results, found if isinstance(found, (tuple, list)) else [found]):
             (whole if x.dtype in WHOLES else memory)[cells] = x
+
+
+def _regular(determinant) -> tuple:
+    by_determinant(1.0, determinant)
+    return ()
 
 
 class Factor(NamedTuple):
@@ -373,6 +379,28 @@ class Code:
         self.words.extend((NUMBERS["checked"], len(self.checks), 0, 0, 0))
         self.checks.append(Checked(kernel, given))
         return self.checks[-1]
+
+    def with_checks(self, words: np.ndarray, first: int, determinants: np.ndarray, zero: int) -> np.ndarray:
+        """Instructions in rows, after those of determinants others that end the program where one is 0.
+
+        Args:
+            words: the instructions, which come next.
+            first: the cell of the first one's result, after which the others' come.
+            determinants: cells, in rising order.
+            zero: the cell of 0.
+        """
+        count, (number, more) = len(determinants), self.form("not_equal")
+        is_good = self.new((count,))
+        checks = np.zeros((count, 3, SHORT), np.intc)
+        checks[:, 0, 0], checks[:, 0, 1] = NUMBERS["checked"], np.arange(len(self.checks), len(self.checks) + count)
+        checks[:, 1, :4] = np.stack([np.full(count, number), is_good, determinants, np.full(count, zero)], 1)
+        checks[:, 1, 4 : 4 + len(more)] = more
+        checks[:, 2, 0], checks[:, 2, 1] = NUMBERS["require"], is_good
+        before = np.maximum(determinants - first + 1, 0)
+        for end, cell in zip((before + 3 * np.arange(1, count + 1)).tolist(), determinants.tolist()):
+            self.checks.append(Checked(_regular, [(np.asarray(cell), FLOATS[0])]))
+            self.checks[-1].end = self.here() + SHORT * end
+        return np.insert(words, np.repeat(before, 3), checks.reshape(-1, SHORT), 0)
 
     def call(self, kernel: Callable, given: list[tuple[np.ndarray, np.dtype]], results: list) -> None:
         """Run ``kernel`` on arrays, by their cells and dtypes, which gives those with the cells of ``results``."""

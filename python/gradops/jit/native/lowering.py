@@ -198,7 +198,8 @@ class Lowering:
         for row in rows.tolist():
             number, place, *operands = row
             form = self._forms.of(number)
-            if form is None or Operation.known[number].name == "power":  # which may be a product
+            what = Operation.known[number]
+            if form is None or what.name == "power" or what.kernel in OF_KERNELS:  # a power may be a product
                 (step,) = steps_of([row])
                 self._lower_step(step)
                 made[place] = self._cells.pop(place)
@@ -216,21 +217,39 @@ class Lowering:
 
     def _lower_together(self, rows: np.ndarray) -> None:
         code, made, places, operands = self.code, self._made, rows[:, 1], rows[:, 2:]
+        determinants = np.unique(operands[self._forms.are_checked(rows), 1])
+        zero = code.constant(0.0) if len(determinants) else 0
         made.take(places, 0)  # so that those among the operands are known
         others = (made.cells(operands) < 0) & (operands > 0)
         outside, at = np.unique(operands[others], return_inverse=True)
-        cells = np.array([self.cells(Place(p)) for p in outside.tolist()], np.intc)
+        cells = np.array([self._cell(p) for p in outside.tolist()], np.intc)
         results = np.arange(code.size, code.size + len(rows), dtype=np.intc)
         made.take(places, results)
         found = made.cells(operands)
         found[others] = cells[at]
         words = self._forms.words(rows, results, found)
         if len(rows) >= MANY and self._is_read_once is not None:
-            short = Shortened(words, code.size, self._is_read_once[places])
+            short = Shortened(words, code.size, self._is_read_once[places] & ~np.isin(places, determinants))
             words = short.words
             made.take(places, short.cells)
+        first = code.size
         code.size += len(words)
+        if len(determinants):
+            cells = made.cells(determinants)
+            others = np.flatnonzero(cells < 0)
+            cells[others] = [self._cell(p) for p in determinants[others].tolist()]
+            words = code.with_checks(words, first, np.sort(cells), zero)
         code.words.frombytes(words.tobytes())
+
+    def _cell(self, place: int) -> int:
+        """The cell of a number, of a constant, as most are, in short."""
+        found = self._cells.get(place)
+        if found is None:
+            value = self.program.constants.get(place)
+            if value.__class__ is not np.float64:
+                return self.cells(Place(place))
+            found = self._cells[place] = self.code.constant(value)
+        return found
 
     def step(self, outputs: list[int]) -> Step:
         """The run as a step of a program."""

@@ -6,7 +6,7 @@ from array import array
 
 import numpy as np
 
-from ..scalar_blocks import Operation, operation
+from ..scalar_blocks import Operation, by_determinant, operation
 from .code import Code
 from .instructions import SHORT
 from .registry import OF_KERNELS, instruction
@@ -25,6 +25,7 @@ class Forms:
         self._words = np.zeros((size, SHORT), np.intc)
         self._operands = np.zeros(size, np.intc)
         self._is_single = np.zeros(size, bool)
+        self._is_checked = np.array([what.kernel is by_determinant for what in Operation.known])
         self.of(_PRODUCT.number)
 
     def of(self, number: int) -> tuple[int, list[int]] | None:
@@ -32,7 +33,8 @@ class Forms:
         if number not in self._known:
             what = Operation.known[number]
             name = "where" if what.name == "where" else instruction(what.name)
-            form = self._code.form(name) if name and what.is_plain and what.kernel not in OF_KERNELS else None
+            is_one = what.is_plain and (what.kernel not in OF_KERNELS or self._is_checked[number])
+            form = self._code.form(name) if name and is_one else None
             self._known[number] = form
             if form:
                 self._words[number] = [form[0], 0, *(0 for _ in range(what.operands)), *form[1]]
@@ -56,6 +58,10 @@ class Forms:
     def are_single(self, rows: np.ndarray) -> np.ndarray:
         """True for the rows that are one instruction each."""
         return self._is_single[rows[:, 0]]
+
+    def are_checked(self, rows: np.ndarray) -> np.ndarray:
+        """True for the rows that divide by a determinant, which must not be 0."""
+        return self._is_checked[rows[:, 0]]
 
     def words(self, rows: np.ndarray, results: np.ndarray, operands: np.ndarray) -> np.ndarray:
         """The instructions, for the cells of their results and operands."""
