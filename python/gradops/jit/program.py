@@ -209,7 +209,9 @@ class Program:
         place = self._literals.get(bits)
         if place is None:
             place = self._literals[bits] = self.new(number)
-            self._keep(place, number)
+            self.constants[place] = number
+            if number == 1.0:
+                self.ones.add(place)
         return place
 
     def fold(self, result, arguments=()):
