@@ -236,8 +236,8 @@ class Lowering:
         code.size += len(words)
         if len(determinants):
             cells = made.cells(determinants)
-            others = np.flatnonzero(cells < 0)
-            cells[others] = [self._cell(p) for p in determinants[others].tolist()]
+            for at in np.flatnonzero(cells < 0).tolist():  # those from outside
+                cells[at] = self._cell(int(determinants[at]))
             words = code.with_checks(words, first, np.sort(cells), zero)
         code.words.frombytes(words.tobytes())
 
