@@ -86,7 +86,10 @@ ratio <- function(name, n, turns = 7, least = 0.012) {
 
 chosen <- commandArgs(TRUE)
 if (length(chosen) == 0) chosen <- names(home)
-found <- t(vapply(chosen, function(name) suppressWarnings(c(ratio(name, 100), ratio(name, 4))), numeric(4)))
+found <- t(vapply(chosen, function(name) {
+  message(name) # which it is, should one not end
+  suppressWarnings(c(ratio(name, 100), ratio(name, 4)))
+}, numeric(4)))
 colnames(found) <- c("us of 100", "ratio", "us of 4", "ratio of 4")
 print(round(found[order(-found[, 2]), , drop = FALSE], 2))
 cat(sprintf(

@@ -235,10 +235,10 @@ class Lowering:
         first = code.size
         code.size += len(words)
         if len(determinants):
-            cells = made.cells(determinants)
-            for at in np.flatnonzero(cells < 0).tolist():  # those from outside
-                cells[at] = self._cell(int(determinants[at]))
-            words = code.with_checks(words, first, np.sort(cells), zero)
+            known = made.cells(determinants)
+            for k in np.flatnonzero(known < 0).tolist():  # those from outside
+                known[k] = self._cell(int(determinants[k]))
+            words = code.with_checks(words, first, np.sort(known), zero)
         code.words.frombytes(words.tobytes())
 
     def _cell(self, place: int) -> int:
