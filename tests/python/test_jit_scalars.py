@@ -17,6 +17,7 @@ from gradops.functional import forward
 from gradops.jit import jit, native, scalars
 from gradops.jit import scalar_blocks as blocks
 from gradops.jit.array import Traced
+from gradops.jit.backend import register
 from gradops.jit.scalar_blocks import Operation, operation
 from gradops.jit.scalar_logs import NAMES, OPERATIONS, Log, log
 from gradops.jit.scalar_rules import template
@@ -155,6 +156,7 @@ def test_without_native_code(monkeypatch):
 
 
 def test_all_rules_are_of_single_numbers_to_the_third_derivative():
+    register()  # as whatever is traced does first
     seen: set[Operation] = set()
     wave = {what for what in OPERATIONS if isinstance(what, Operation)}
     for _ in range(3):
