@@ -870,6 +870,67 @@ def test_writes_between_a_checkpointed_function_and_its_gradient_are_refused(wha
         y.sum().backward()
 
 
+def readers():
+    """Ways to read a tensor ``c`` of ones in a function of ``a``."""
+    import torch
+
+    class Times(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, c):
+            ctx.save_for_backward(a, c)
+            return a * c
+
+        @staticmethod
+        def backward(ctx, u):
+            a, c = ctx.saved_tensors
+            return u * c, None
+
+    def into(a, c):
+        room = torch.empty(3)
+        room[:] = c
+        return a * room
+
+    return {
+        "attribute": lambda a, c: a * c[None].mT[:, 0],
+        "list": lambda a, c: torch.stack([a, c]).prod(0),
+        "number": lambda a, c: a * c[0].item(),
+        "numpy": lambda a, c: a * float(c.numpy()[1]),
+        "function": Times.apply,
+        "custom": gradops.custom_gradient(lambda a, c: (a * c, lambda u: (u * c, None))),
+        "vmap": lambda a, c: torch.vmap(lambda x: x * c.sum() / 3)(a),
+        "rows": lambda a, c: torch.vmap(torch.mul)(a, c),
+        "compiled": lambda a, c: torch.compile(lambda a: a * c, backend="aot_eager")(a),
+        "operator": torch.ops.aten.mul,
+        "into": into,
+        "checkpoint": lambda a, c: checkpoint(lambda a: a * c)(a),
+        "shape": lambda a, c: a * torch.ones(c.shape) * c.dim() * len(c) / 3,
+    }
+
+
+READERS = "attribute list number numpy function custom vmap rows compiled operator into checkpoint shape".split()
+
+
+@pytest.mark.parametrize("how", READERS)
+def test_however_a_constant_is_read_a_write_to_it_is_refused(how):
+    import torch
+
+    c, read, made = torch.ones(3), readers()[how], []
+
+    def f(a):
+        made.append(weakref.ref(h := torch.exp(a)))
+        return read(h[None].mT[:, 0], c).sin()
+
+    a = torch.tensor(X, requires_grad=True)
+    y = checkpoint(f)(a)
+    assert made[0]() is None or how == "custom"  # which keeps the arguments of a function
+    y.sum().backward()
+    np.testing.assert_allclose(a.grad, np.cos(np.exp(X)) * np.exp(X))
+    y = checkpoint(f)(a)
+    c.add_(1.0)
+    with pytest.raises(RuntimeError, match="inplace operation") if how != "shape" else contextlib.nullcontext():
+        y.sum().backward()
+
+
 def test_what_a_checkpointed_function_writes_itself_is_no_error():
     import torch
 

@@ -145,6 +145,15 @@ _Mode = private.find(CHECKPOINT, "torch.utils._python_dispatch.TorchDispatchMode
 _frames = at("torch._C._dynamo.eval_frame")
 
 
+compiles_frames = at("torch._C._dynamo.eval_frame.get_eval_frame_callback") or (lambda: True)
+"""Not None, nor False, in the parts of a function of ``torch.compile`` that are run by Python."""
+
+
+def break_graph() -> None:
+    """End the graph in progress of ``torch.compile`` before the call that leads here."""
+    torch._dynamo.graph_break()
+
+
 class DispatchMode(_Mode):  # type: ignore[valid-type]
     """The class of scopes that see every operation below autograd."""
 

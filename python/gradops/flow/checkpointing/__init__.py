@@ -127,7 +127,8 @@ def checkpoint(f: Callable[P, R], policy: policies.Policy | str | None = None) -
 
     Raises:
         GradientError: (a RuntimeError) in the backward pass, where a torch tensor or a variable that ``f`` used was
-            written in place since. Of a TensorFlow variable that was assigned since, the new value is used.
+            written in place since. Of a TensorFlow variable that was assigned since, the new value is used. What
+            an extension of PyTorch reads is seen in its calls from Python alone.
         ArgumentError: an unknown ``policy``.
         BackendError: a ``policy`` for TensorFlow's tensors, or of names in ``torch.compile``.
         ArgumentTypeError: an ``f`` that is no function.
@@ -237,15 +238,18 @@ def _named(x, name: str):
 @tracing.read_as(lambda run: run)
 def _drawing_again(run: Callable) -> Callable:
     """``run``, which draws the same random numbers when it runs again, and is then in the scopes it was in."""
-    drawn: list[Drawn] = []
-    within = tape.in_progress() is not None
+    drawn, within = Drawn(generators), tape.in_progress() is not None
+    called = drew = False
 
     def repeated(*xs):
-        if drawn:
+        nonlocal called, drew
+        if called:
             with changed(_part_of_a_scope, within):
-                return drawn[0].again(run, xs)
-        drawn.append(Drawn(generators))
-        return run(*xs)
+                return drawn.again(run, xs) if drew else run(*xs)
+        called = True
+        result = run(*xs)
+        drew = drawn.are_other()
+        return result
 
     return repeated
 
@@ -280,8 +284,8 @@ class _NumpyState:
 
     def __init__(self):
         self._generator: Any = None
-        self._memory: list[tuple[int, int]] = []
-        self._seen: list[bytes] | None = None
+        self._memory: list[memoryview] = []
+        self._seen: list[memoryview] = []
         self._state: dict[str, Any] = {}
 
     def get(self) -> dict[str, Any]:
@@ -293,12 +297,21 @@ class _NumpyState:
             owner: Any = np.random.normal.__self__  # type: ignore[attr-defined]
             header = object.__basicsize__  # in which references are counted
             own = id(owner) + header, type(owner).__basicsize__ - header
-            self._generator, self._memory = generator, [(generator.ctypes.state_address, 625 * 4), own]
-            self._seen = None
-        seen = [ctypes.string_at(*place) for place in self._memory]
-        if seen != self._seen:
-            self._state, self._seen = np.random.get_state(legacy=False), seen
+            self._generator = generator
+            places = [(generator.ctypes.state_address, 625 * 4), own]
+            self._memory = [part for place in places for part in _words(*place)]
+            self._seen = []
+        # Not as new bytes, for which memory of that size is asked for and given back at each call.
+        if self._memory != self._seen:
+            self._seen = [memoryview(bytes(x)).cast(x.format) for x in self._memory]
+            self._state = np.random.get_state(legacy=False)
         return self._state
+
+
+def _words(start: int, size: int) -> list[memoryview]:
+    """The memory from an address on by eight bytes, which are compared at once, and the last few."""
+    whole = memoryview((ctypes.c_char * size).from_address(start)).cast("B")
+    return [whole[: size // 8 * 8].cast("Q"), whole[size // 8 * 8 :]]
 
 
 generators: list[tuple[Callable, Callable]] = [(_NumpyState().get, lambda state: np.random.set_state(state))]

@@ -341,6 +341,10 @@ class Drawn:
         finally:
             now._put(Drawn(self.generators).states)
 
+    def are_other(self) -> bool:
+        """False if the generators are surely in these states."""
+        return any(get() is not state for (get, _), state in zip(self.generators, self.states))
+
     def _put(self, states: list) -> None:
         """Put back the states that are not among those of now: one that is costs less to compare than to set."""
         for (_, put), before, now in zip(self.generators, self.states, states):
