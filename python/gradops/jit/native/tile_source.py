@@ -27,7 +27,8 @@ multiple of the rows of a tile, then the operands, the loop's strides, and strid
 # Threads run this function at the same time on one plan. All that they share and write is `next`, from which each takes
 # the number of its next tile, so no order between them is asked for (`monotonic`); a tile's results, and its parts of
 # sums, are its own, and Python sees them once it has waited for all threads. The addresses of a tile's operands stand
-# at the beginning of the thread's own room.
+# at the beginning of the thread's own room. The first instructions, whose results are the same for all tiles, are done
+# for a thread's first tile alone; only the last of all has fewer rows, and no thread takes another after it.
 _TILES = """
 define i32 @tiles(ptr %plan, ptr %operands, ptr %room, ptr %next, ptr %functions) {{
 entry:
@@ -40,13 +41,17 @@ entry:
   %per = i64 %plan[1]
   %places = i64 %plan[2]
   %code.count = i64 %plan[3]
-  %code = getelementptr i64, ptr %plan, i64 4
+  %code = getelementptr i64, ptr %plan, i64 5
+  %once = i64 %plan[4]
+  %once.words = mul i64 %once, {words}
+  %later = getelementptr i64, ptr %code, i64 %once.words
   %code.words = mul i64 %code.count, {words}
   %code.end = getelementptr i64, ptr %code, i64 %code.words
   %room.i = ptrtoint ptr %room to i64
   br label %tile
 tile:
   %raised = phi i32 [0, %entry], [%raised.now, %instructions]
+  %from = phi ptr [%code, %entry], [%later, %instructions]
   %number = atomicrmw add ptr %next, i64 1 monotonic
   %start = mul i64 %number, %per
   %left = sub i64 %rows, %start
@@ -77,7 +82,7 @@ begin:
   %here = select i1 %short, i64 %left, i64 %per
   br label %instructions
 instructions:
-  %at = phi ptr [%code, %begin], [%at1, %after]
+  %at = phi ptr [%from, %begin], [%at1, %after]
   %raised.now = phi i32 [%raised, %begin], [%raised.next, %after]
   %is.end = icmp eq ptr %at, %code.end
   br i1 %is.end, label %tile, label %instruction

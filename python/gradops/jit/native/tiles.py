@@ -651,9 +651,9 @@ class _Writing:
 
     def plan(self) -> tuple[TilePlan, list[int]]:
         """The plan, and the places of its arguments."""
-        instructions = [x for one in self._spread(self._distinct()) for x in one.begun()]
+        instructions, once = self._once_first([x for one in self._spread(self._distinct()) for x in one.begun()])
         last = {o.value: i for i, x in enumerate(instructions) for o in x.operands if self._is_local(o.value)}
-        for place in self.outputs:
+        for place in (*self.outputs, *(x.operands[-1].value for x in instructions[:once])):
             last.pop(place, None)
         words: list[int] = []
         for i, instruction in enumerate(instructions):
@@ -676,7 +676,7 @@ class _Writing:
             words += self._words(instruction, rows)
         results = [self._result(place) for place in self.outputs]
         elements = self.domain.rows * self.domain.width
-        head = [self.domain.rows, self.per, len(self.table), len(instructions)]
+        head = [self.domain.rows, self.per, len(self.table), len(instructions), once]
         inputs = list(self.inputs)
         number = {place: i for i, place in enumerate(inputs)}
         # The addresses of a tile's operands stand at the beginning of the room.
@@ -693,6 +693,18 @@ class _Writing:
             elements * len(instructions) >= PARALLEL,
         )
         return plan, inputs
+
+    def _once_first(self, instructions: list[Instruction]) -> tuple[list[Instruction], int]:
+        """The instructions, first those whose results are the same for all tiles, and the number of these."""
+        writes = Counter(x.operands[-1].value for x in instructions)
+        once, rest = [], []
+        for x in instructions:
+            *given, out = x.operands
+            # What a reduction begins with it writes over, so it is written twice.
+            is_same = self._is_room(out) and writes[out.value] == 1
+            is_same &= all(o.kind in (ROW, ONE) and o.value not in writes for o in given)
+            (once if is_same else rest).append(x)
+        return [*once, *rest], len(once)
 
     def _distinct(self) -> list[Instruction]:
         """The instructions, each once: of two that are equal the first one's result is both's."""
