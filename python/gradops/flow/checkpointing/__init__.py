@@ -303,7 +303,7 @@ class _NumpyState:
             self._seen = []
         # Not as new bytes, for which memory of that size is asked for and given back at each call.
         if self._memory != self._seen:
-            self._seen = [memoryview(bytes(x)).cast(x.format) for x in self._memory]
+            self._seen = [memoryview(bytes(x)).cast(x.format) for x in self._memory]  # type: ignore[call-overload]
             self._state = np.random.get_state(legacy=False)
         return self._state
 

@@ -26,7 +26,7 @@ from ...backends.torch import _private, derivatives, transforms
 from ...errors import BackendError, GradientError
 from . import policies
 from .plan import Drawn, Handle, Input, Origin, Result, Step
-from .torch_plan import Storage, TorchPlan, busy, key_of, layout_of, outside_input, storages
+from .torch_plan import Storage, TorchPlan, busy, key_of, layout_of, storages
 
 
 class Noting(_private.DispatchMode):

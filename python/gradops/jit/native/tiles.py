@@ -697,7 +697,8 @@ class _Writing:
     def _once_first(self, instructions: list[Instruction]) -> tuple[list[Instruction], int]:
         """The instructions, first those whose results are the same for all tiles, and the number of these."""
         writes = Counter(x.operands[-1].value for x in instructions)
-        once, rest = [], []
+        once: list[Instruction] = []
+        rest: list[Instruction] = []
         for x in instructions:
             *given, out = x.operands
             # What a reduction begins with it writes over, so it is written twice.
