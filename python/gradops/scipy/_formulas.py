@@ -225,7 +225,8 @@ def deviance_part(a, x, d=None):
     d = x - a if d is None else d
 
     def near(of):
-        return deviance_near(of(a, 1.0), of(d, 0.0))
+        size = of(a, 1.0)
+        return size * log1p_rest_near(of(d, 0.0) / size)
 
     def far(of):
         return of(d, 1.0) - of(a, 1.0) * log(of(x, 2.0) / of(a, 1.0))
@@ -233,13 +234,11 @@ def deviance_part(a, x, d=None):
     return choose(absolute(d / a) < 0.1, near, far)
 
 
-def deviance_near(a, d):
-    """:func:`deviance_part` of a ``d`` below a tenth of ``a``, by the series of atanh."""
-    u = d / a
+def log1p_rest_near(u):
+    """``u - log1p(u)`` of a ``u`` below a tenth, by the series of atanh."""
     r = u / (2 + u)
     w = r * r
-    series = 1 / 3 + w * (1 / 5 + w * (1 / 7 + w * (1 / 9 + w / 11)))
-    return a * (u * r - 2 * r * w * series)
+    return r * (u - w * (2 / 3 + w * (2 / 5 + w * (2 / 7 + w * (2 / 9 + w * (2 / 11))))))
 
 
 """Gamma functions of large arguments."""

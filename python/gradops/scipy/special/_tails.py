@@ -22,7 +22,6 @@ from .._formulas import (
     all_so,
     binomial_size,
     choose,
-    deviance_near,
     deviance_part,
     digamma,
     exp,
@@ -30,6 +29,7 @@ from .._formulas import (
     lgamma,
     log,
     log1p,
+    log1p_rest_near,
     log_beta,
     log_binomial_large,
     log_rising,
@@ -54,13 +54,18 @@ def _column(x):
 
 
 class _Integral:
-    """The integral of exp(-e(s)) over s > 0, and means under this weight; the parameters of e are columns."""
+    """The integral of exp(-e(s)) over s > 0, and means under this weight; the parameters of e are columns.
+
+    ``exponent`` may give terms of e beside it, which are kept: means of them are what derivatives are made of.
+    """
 
     def __init__(self, exponent, scale, *parameters):
         self.exponent, self.scale = exponent, scale
         self.nodes = _column(scale) * beside(_NODES, scale)
         self.parameters = parameters
-        self.values = exp(-exponent(self.nodes, *self.parameters)) * beside(_WEIGHTS, scale)
+        found = exponent(self.nodes, *self.parameters)
+        e, *self.terms = found if isinstance(found, tuple) else (found,)
+        self.values = exp(-e) * beside(_WEIGHTS, scale)
         self.total = ops.sum(self.values, -1)
 
     def log(self):
@@ -74,7 +79,10 @@ class _Integral:
         return ops.sum(self.values * function(self.nodes, *self.parameters), -1)
 
     def mean(self, function):
-        return self.sum(function) / self.total
+        return self.mean_of(function(self.nodes, *self.parameters))
+
+    def mean_of(self, values):
+        return ops.sum(self.values * values, -1) / self.total
 
 
 def _scale_from(start, e, slope):
@@ -324,13 +332,13 @@ def _beta_integral(a, b, x, y):
         )
 
     scale = choose((b0 > 1) & (x0 + y0 + a0 > 0), curved, lambda of: 1 / of(a0, 1.0)) + 0 * (a0 + b0 + x0)
-    return _Integral(
-        lambda s, first, power, odds: first * s - power * log1p(-odds * expm1(-s)),
-        scale,
-        _column(a),
-        _column(b - 1),
-        _column(x / y),
-    )
+
+    def exponent(s, first, power, odds):
+        gone = expm1(-s)
+        rise = log1p(-odds * gone)
+        return first * s - power * rise, gone, rise
+
+    return _Integral(exponent, scale, _column(a), _column(b - 1), _column(x / y))
 
 
 def _turned(a, b, x, y):
@@ -354,9 +362,9 @@ def beta_rates(a, b, x, y):
         shapes = [of(m, 1.0), of(n, 1.0), of(p, 0.25), of(q, 0.75)]
         integral = _beta_integral(*shapes)
         first, second, place, rest = shapes
-        own = _log_of(place, rest) + psi_rise(first, second) - integral.mean(lambda s, *_: s)
-        rise = integral.mean(lambda s, first, power, odds: log1p(-odds * expm1(-s)))
-        return own, _log_of(rest, place) + psi_rise(second, first) + rise
+        _, rise = integral.terms
+        own = _log_of(place, rest) + psi_rise(first, second) - integral.mean_of(integral.nodes)
+        return own, _log_of(rest, place) + psi_rise(second, first) + integral.mean_of(rise)
 
     def small(of):
         shapes = of(m, 0.05), of(n, 1.0), of(p, 0.01), of(q, 0.99)
@@ -481,20 +489,17 @@ def f_slope(m, n, x, which: int):
     def usual(of):
         first, second, place, other = of(m_, 1.0), of(n_, 1.0), of(p_, 0.25), of(q_, 0.75)
         integral = _beta_integral(first, second, place, other)
-        s, odds = integral.nodes, place / other
-        e = expm1(-s)
-
-        def mean(values):
-            return ops.sum(integral.values * values, -1) / integral.total
+        s, odds, (gone, rise) = integral.nodes, place / other, integral.terms
 
         def of_first(_):
             """The mean of ``s + expm1(-s)``, by its series where that is small."""
-            return -mean(choose(s < 0.1, lambda of: deviance_near(1.0, of(e, -0.05)), lambda of: of(s + e, 1.0)))
+            sums = choose(s < 0.1, lambda of: log1p_rest_near(of(gone, -0.05)), lambda of: of(s + gone, 1.0))
+            return -integral.mean_of(sums)
 
         def of_second(_):
-            return -mean(_log1p_rest(-_column(odds) * e))
+            return -integral.mean_of(_log1p_rest(-_column(odds) * gone, rise))
 
-        rate = choose(own, of_first, of_second) - of(gap, 0.0) * where(own, 1.0, -odds) * mean(e)
+        rate = choose(own, of_first, of_second) - of(gap, 0.0) * where(own, 1.0, -odds) * integral.mean_of(gone)
         return of(start, 0.0) + rate, integral.total * integral.scale
 
     def small(of):
@@ -514,10 +519,7 @@ def f_slope(m, n, x, which: int):
     return where(below, rate, -rate) * size / q_
 
 
-def _log1p_rest(d):
-    """``d - log1p(d)``."""
-    return choose(
-        ops.abs(d) < 0.1,
-        lambda of: deviance_near(1.0, of(d, 0.05)),
-        lambda of: of(d, 1.0) - log1p(of(d, 1.0)),
-    )
+def _log1p_rest(d, logarithm=None):
+    """``d - log1p(d)``, by the logarithm where it is known."""
+    whole = d - (log1p(d) if logarithm is None else logarithm)
+    return choose(ops.abs(d) < 0.1, lambda of: log1p_rest_near(of(d, 0.05)), lambda of: of(whole, 0.3))
