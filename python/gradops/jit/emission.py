@@ -92,20 +92,24 @@ def _getter(arguments: tuple, start: list) -> Callable[[list], Any]:
 
 def needed_steps(program: Program, wanted: Iterable[int]) -> list:
     """The steps that the wanted places need, in order."""
-    is_needed, found = np.zeros(len(program.values), np.uint8), []
+    is_needed = bytearray(len(program.values))  # a view of which is for all operations of a block at a time
+    marks, found = np.frombuffer(is_needed, np.uint8), []
     for place in wanted:
         is_needed[place] = 1
     for step in reversed(program.steps):
         if isinstance(step, Block):
             # Place 0, which stands for an operand that an operation does not have, is no value's.
-            native.mark_operands(step.rows, np.full(len(step), 7, np.uint8), is_needed)
-            block = step.those(is_needed[step.places] != 0)
+            native.mark_operands(step.rows, np.full(len(step), 7, np.uint8), marks)
+            block = step.those(marks[step.places] != 0)
             if block is not None:
                 found.append(block)
-        elif any(is_needed[place] for place in step.places):
-            found.append(step)
-            for place in step.uses:
-                is_needed[place] = 1
+            continue
+        for result in step.places:
+            if is_needed[result]:
+                found.append(step)
+                for place in step.uses:
+                    is_needed[place] = 1
+                break
     return found[::-1]
 
 
