@@ -338,14 +338,16 @@ def _parts(key) -> tuple:
 
 
 def _stays(key) -> bool:
-    """True if a key means the same with the batch's dimension before: at most one array, without numbers beside it."""
+    """True if a key means the same with the batch's dimension before: what is beside arrays of positions is slices."""
     # NumPy puts the dimensions of arrays of positions where they stand if these are next to each other, and before all
     # others if not; a number beside an array counts as one. A slice for the batch before the key would then find itself
     # behind them, in a result whose shape may be the same.
-    arrays = [part for part in _parts(key) if isinstance(part, (list, np.ndarray))]
-    others = [part for part in _parts(key) if not isinstance(part, (list, np.ndarray))]
-    beside = (slice, type(Ellipsis)) if arrays else (int, slice, type(None), type(Ellipsis))
-    return len(arrays) < 2 and all(isinstance(part, beside) for part in others)
+    parts, slices = _parts(key), (slice, type(Ellipsis))
+    if not any(isinstance(part, (list, np.ndarray)) for part in parts):
+        return all(type(part) in (int, type(None), *slices) for part in parts)  # True and False are masks
+    places = [i for i, part in enumerate(parts) if not isinstance(part, slices)]
+    known = all(type(parts[i]) in (int, list, np.ndarray) for i in places)
+    return known and places[-1] - places[0] < len(places)
 
 
 def _take(kernel, x, indices, axis=None):
@@ -403,6 +405,10 @@ def _joined(kernel, xs, axis, more: int):
 
 def _split(kernel, x, indices_or_sections, axis=0):
     return [Batched(part) for part in kernel(x.value, indices_or_sections, axis % x.ndim + 1)]
+
+
+def _unstack(kernel, x, num=None, axis=0):
+    return [Batched(part) for part in kernel(x.value, num, axis % x.ndim + 1)]
 
 
 def _matmul(kernel, a, b):
@@ -546,6 +552,7 @@ RULES: dict[str, Callable] = {
     "take_along_axis": _take_along_axis,
     "tensordot": _tensordot,
     "transpose": _transpose,
+    "unstack": _unstack,
     "where": _where,
 }
 """Kernels for whole batches: ``rule(kernel, *arguments)``, or NotImplemented for one member after the other."""

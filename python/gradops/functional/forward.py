@@ -66,9 +66,9 @@ def through(node: Node, found: dict, create_graph: bool):
     saved = node.saved.unpack({}) if node.saved.__class__ is Packed else node.saved
     if create_graph:
         saved = engine.rejoin(node, saved)
-    places = None if node.rule.vjps is None else _linear_in(node.rule.name, node.rule.slots)
-    if places is not None:
-        moved = _linear(node, places, saved, incoming, create_graph)
+    linear = None if node.rule.vjps is None else _linear_in(node.rule.name, node.rule.slots)
+    if linear is not None:
+        moved = _linear(node, *linear, saved, incoming, create_graph)
         if moved is not None:
             return moved
     is_complex = [cotangents.is_complex(x.dtype) for x in (node, *incoming) if x is not None]
@@ -78,26 +78,43 @@ def through(node: Node, found: dict, create_graph: bool):
 
 
 @functools.cache
-def _linear_in(name: str, slots: tuple) -> tuple[int, ...] | None:
-    """The positions of the arguments that the edges of a node stand for, where its op is linear in each of them."""
+def _linear_in(name: str, slots: tuple) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """The positions of the arguments that the edges of a node stand for, where its op is linear in each of them.
+
+    The second are those in which it is linear together, as in both parts of ``where``; none where it is in each alone.
+    """
     entry = registry.get(name)
     if entry is None or entry.many:
         return None
     edges = sorted((i, p) for p, i in enumerate(slots) if type(i) is int and i >= 0)
     places = tuple(p for _, p in edges)
-    given = tuple(entry.parameters[p] for p in places if p < len(entry.parameters))
-    if len(given) == 1 and (given == entry.facts.linear or entry.facts.moves and given == entry.parameters[:1]):
-        return places
-    return places if given and set(given) <= set(entry.facts.multilinear) else None
+    given, facts = tuple(entry.parameters[p] for p in places if p < len(entry.parameters)), entry.facts
+    if len(given) == 1 and (given == facts.linear or facts.moves and given == entry.parameters[:1]):
+        return places, ()
+    if len(facts.linear) > 1 and not facts.elementwise:
+        return places, tuple(map(entry.parameters.index, facts.linear))
+    return (places, ()) if given and set(given) <= set(facts.multilinear) else None
 
 
-def _linear(node: Node, places: tuple, saved: tuple, incoming: list, create_graph: bool):
+def _linear(node: Node, places: tuple, together: tuple, saved: tuple, incoming: list, create_graph: bool):
     """The sum of the op's results for each tangent in its argument's place; None where the rule keeps too little."""
     entry, total = registry[node.rule.name], None
+    given = saved[: len(entry.parameters)]
+    if together:
+        tangents = {p: t for p, t in zip(places, incoming) if t is not None}
+        if not tangents.keys() <= set(together):
+            return None
+        found = [tangents.get(p) if p in together else value for p, value in enumerate(given)]
+        if found[together[0]] is None:
+            found[together[0]] = _zeros(node, saved, incoming)
+        found = [0.0 if x is None and p in together else x for p, x in enumerate(found)]
+        if any(x is None for x in found):
+            return None
+        return _recorded(create_graph, lambda *arguments: _match(entry.call(*arguments), node), *found)
     for place, t in zip(places, incoming):
         if t is None:
             continue
-        arguments = [t if p == place else value for p, value in enumerate(saved[: len(entry.parameters)])]
+        arguments = [t if p == place else value for p, value in enumerate(given)]
         if any(arguments[p] is None for p in entry.positions):  # an argument that the gradient's rule does not read
             return None
         moved = _recorded(create_graph, entry.call, *arguments)

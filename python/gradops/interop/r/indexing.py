@@ -44,8 +44,8 @@ def subset(x, indices: list, drop: bool = True):
         if isinstance(positions, np.ndarray):
             if len(positions) == 1 and drop:
                 positions = int(positions[0])
-            elif len(positions) and np.all(np.diff(positions) == 1):
-                positions = slice(int(positions[0]), int(positions[-1]) + 1)
+            elif len(positions):
+                positions = _slice_of(positions)
         elif isinstance(positions, int) and not drop:
             positions = slice(positions, positions + 1)
         elif isinstance(positions, slice) and drop and size == 1:
@@ -60,6 +60,13 @@ def subset(x, indices: list, drop: bool = True):
     for axis, positions in reversed(gathered.items()):
         x = _gather(x, axis - sum(isinstance(part, int) for part in key[:axis]), positions, drop)
     return x
+
+
+def _slice_of(positions: np.ndarray) -> slice | np.ndarray:
+    """The slice of positions that follow each other; others as they are."""
+    if np.all(np.diff(positions) == 1):
+        return slice(int(positions[0]), int(positions[-1]) + 1)
+    return positions
 
 
 def _gather(x, axis: int, positions, drop: bool):
@@ -97,6 +104,9 @@ def assign(x, indices: list, value):
             f"`value` must have as many elements as are replaced, or a divisor; got {count} for {chosen.size}.",
             argument="value",
         )
+    if count > 1 and len(shape) == 1 and ops.dtype(values) == ops.dtype(x):
+        recycled = values if count == chosen.size else ops.take(values, np.arange(chosen.size) % count, 0)
+        return ops.set_at(x, _slice_of(chosen), recycled)
     replaced = np.zeros(places.size, dtype=bool)
     replaced[chosen] = True
     if count == 1:
@@ -131,6 +141,8 @@ def put(x, position: float, value):
 
 def column_major(x):
     """``x``'s elements in R's order, as a vector."""
+    if len(x.shape) == 1:
+        return x
     return ops.reshape(ops.transpose(x) if len(x.shape) > 1 else x, (-1,))
 
 
