@@ -65,7 +65,7 @@ def ufunc(
 def in_groups(function: F, group: Callable) -> F:
     """An op of a function that chooses between forms for each element.
 
-    NumPy's arrays go through it in groups of elements that choose alike, so that no form is computed in vain, and 128
+    NumPy's arrays go through it in groups of elements that choose alike, so that no form is computed in vain, and 104
     elements at a time, whose intermediate results, of 76 nodes each, stay in the cache.
 
     Args:
@@ -84,8 +84,8 @@ def in_groups(function: F, group: Callable) -> F:
             numbers = group(*flat)
             for number in np.unique(numbers):
                 places = np.flatnonzero(numbers == number)
-                for start in range(0, len(places), 128):
-                    part = places[start : start + 128]
+                for start in range(0, len(places), 104):
+                    part = places[start : start + 104]
                     result[part] = function(*[x[part] for x in flat])
         return result.reshape(shape)[()]  # a number of NumPy's where it has no dimensions, as of its functions
 

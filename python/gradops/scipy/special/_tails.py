@@ -205,11 +205,14 @@ def _gamma_integral(a, x):
         )
 
     def exponent(s, shape, place, below):
-        return choose(
+        """And less its derivative by the shape."""
+        rise = choose(below, lambda of: -s, lambda of: log1p(s / of(place, 1.0)))
+        e = choose(
             below,
             lambda of: of(shape, 1.0) * s + of(place, 0.0) * expm1(-s),
-            lambda of: s - (of(shape, 1.0) - 1) * log1p(s / of(place, 1.0)),
+            lambda of: s - (of(shape, 1.0) - 1) * of(rise, 1.0),
         )
+        return e, rise
 
     scale = choose(below, lower, upper) + 0 * (a0 + x0)
     return _Integral(exponent, scale, _column(a), _column(x), _column(below))
@@ -230,10 +233,8 @@ def gamma_rate(a, x):
 
     def integral(of):
         shape, place = of(a, 1.0), of(x, 1.0)
-        mean = _gamma_integral(shape, place).mean(
-            lambda s, shape, place, below: choose(below, lambda of: -s, lambda of: log1p(s / of(place, 1.0)))
-        )
-        return log(place / shape) - psi_rest(shape) + mean
+        integral = _gamma_integral(shape, place)
+        return log(place / shape) - psi_rest(shape) + integral.mean_of(integral.terms[0])
 
     return choose(below & (a < 0.1), series, integral)
 
