@@ -1,5 +1,5 @@
 # What R's own vectors cost after library(gradops): each function of base R and stats that gradops masks, on vectors of
-# 100 numbers and of 4, its time by that of R's function, medians of 7 runs in turns.
+# 100 numbers and of 4, its time by that of R's function, medians of 5 runs in turns.
 #
 #     Rscript benchmarks/masks.R [name ...]
 
@@ -72,7 +72,7 @@ loop_of <- function(f, call, here) {
   call[[1]] <- quote(.f)
   compiler::cmpfun(eval(bquote(function(times) for (i in seq_len(times)) .(call)), here))
 }
-ratio <- function(name, n, turns = 7, least = 0.012) {
+ratio <- function(name, n, turns = 5, least = 0.008) {
   call <- calls[[name]]
   mine <- loop_of(get(name, "package:gradops"), call, vectors(n))
   theirs <- loop_of(get(name, asNamespace(home[[name]])), call, vectors(n))
