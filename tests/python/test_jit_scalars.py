@@ -14,7 +14,7 @@ from seeds import seeds
 import gradops
 from gradops import autodiff, flow, functional, ops
 from gradops.functional import forward
-from gradops.jit import jit, native, scalars
+from gradops.jit import jit, native, scalar_logs, scalars
 from gradops.jit import scalar_blocks as blocks
 from gradops.jit.array import Traced
 from gradops.jit.backend import register
@@ -463,6 +463,7 @@ def test_blocks_of_any_length(seed, monkeypatch):
     monkeypatch.setattr(native.lowering, "FEW", 1)
     monkeypatch.setattr(scalars, "LONGEST", 2)
     monkeypatch.setattr(scalars, "FEW", 2 * (seed % 2))
+    monkeypatch.setattr(scalar_logs, "FEW", 2 * (seed % 2))
     monkeypatch.setattr(native.records, "FEW", 1)
     check_random(500 + seed, 25)
 
@@ -471,6 +472,7 @@ def test_blocks_of_any_length(seed, monkeypatch):
 def test_random_programs_without_native_code(few, monkeypatch):
     monkeypatch.setattr(native.machine, "machine", lambda: None)
     monkeypatch.setattr(scalars, "FEW", few)
+    monkeypatch.setattr(scalar_logs, "FEW", few)
     check_random(700, 25)
 
 

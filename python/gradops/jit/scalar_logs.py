@@ -25,7 +25,7 @@ from .native.registry import MOVES, rule_of
 from .program import Program
 from .scalar_blocks import COPY, WIDTH, Operation, by_determinant, operation
 from .scalar_rules import function_template, kernel_of
-from .scalars import Scalars
+from .scalars import FEW, Scalars
 
 
 class Log:
@@ -63,6 +63,50 @@ class Log:
         self._check()
         self._inputs += inputs
         block = Scalars(self.program)
+        if len(words) < 3 * FEW and all(word < 16 or isinstance(_entry(word), Operation) for word in words[::3]):
+            last = self._one_by_one(words, block)
+        else:
+            last = self._together(words, block)
+        self._starts.append(self._count)
+        self._parts.append((block, last))
+        self._count += len(last)
+        block.close()
+
+    def _one_by_one(self, words: list[float], block: Scalars) -> np.ndarray:
+        """Write down operations but functions, which are too few to be handled many at a time; their numbers."""
+        rows: list[list[int]] = []  # of which a result is -1 less its number among them
+        outside: dict[tuple, int] = {}
+        elements: dict[float, list[int]] = {}
+        for word, x, place in zip(words[::3], words[1::3], words[2::3]):
+            if word < 16:
+                elements.setdefault(x, []).append(int(place))
+        reads = {x: iter(_elements(self._inputs[int(x)], places, block)) for x, places in elements.items()}
+
+        def number(kind: int, x: float) -> int:
+            if kind == 0:
+                return block.literal(np.float64(x))
+            if kind == 1 and x >= self._count:
+                return self._count - 1 - int(x)
+            if (kind, x) not in outside:
+                taken = block.take(*self._from_outside(int(x))) if kind == 1 else block.input(self._inputs[int(x)])
+                outside[kind, x] = taken
+            return outside[kind, x]
+
+        for word, x, y in zip(words[::3], words[1::3], words[2::3]):
+            if word < 16:
+                rows.append([COPY.number, next(reads[x]), 0, 0])
+                continue
+            what, kinds = _entry(word), int(word) & 15
+            second = number(kinds & 3, y) if what.operands == 2 else 0
+            rows.append([what.number, number(kinds >> 2, x), second, 0])
+        base = len(block)
+        written = np.array(rows, np.intc).reshape(-1, WIDTH - 1)
+        written[written < 0] = base - 1 - written[written < 0]
+        block.write(written)
+        return np.arange(base, base + len(rows))
+
+    def _together(self, words: list[float], block: Scalars) -> np.ndarray:
+        """Write down operations; their numbers."""
         given = np.array(words, np.float64).reshape(-1, 3)
         codes, operands = given[:, 0].astype(np.intp), given[:, 1:]
         what = codes >> 4
@@ -115,10 +159,7 @@ class Log:
             end = int(last[here.stop - 1]) - base + 1
             rows[end - len(folded.rows) : end] = folded.of(found[here].ravel().tolist(), base + end)
         block.write(rows)
-        self._starts.append(self._count)
-        self._parts.append((block, last))
-        self._count += len(given)
-        block.close()
+        return last
 
     def tensor(self, indices: list[int], shape: tuple[int, ...]):
         """The tensor of several results, by column, seen only as a whole; recorded in every mode, as they are."""
@@ -219,6 +260,10 @@ def _position(shape: tuple, place):
         place, here = divmod(place, size)
         position.append(here)
     return tuple(position)
+
+
+def _entry(word: float) -> Any:
+    return OPERATIONS[int(word) >> 4]
 
 
 _FUNCTION, _MORE = -2, -1
