@@ -145,13 +145,14 @@ _Mode = private.find(CHECKPOINT, "torch.utils._python_dispatch.TorchDispatchMode
 _frames = at("torch._C._dynamo.eval_frame")
 
 
-compiles_frames = at("torch._C._dynamo.eval_frame.get_eval_frame_callback") or (lambda: True)
-"""Not None, nor False, in the parts of a function of ``torch.compile`` that are run by Python."""
+_compiles_frames = at("torch._C._dynamo.eval_frame.get_eval_frame_callback") or (lambda: True)
 
 
-def break_graph() -> None:
-    """End the graph in progress of ``torch.compile`` before the call that leads here."""
-    torch._dynamo.graph_break()
+def within_compiled() -> bool:
+    """True in a function of ``torch.compile``, whose graph ends before the call that leads here, which Python makes."""
+    if _compiling():
+        torch._dynamo.graph_break()
+    return _compiles_frames() not in (None, False)
 
 
 class DispatchMode(_Mode):  # type: ignore[valid-type]

@@ -85,9 +85,8 @@ class Watched(TorchFunctionMode):
         self.compiled = False  # True once it saw a compiled function
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        if torch.compiler.is_compiling():
-            _private.break_graph()  # a compiled function runs its operations one by one, to be seen
-        self.compiled = self.compiled or _private.compiles_frames() not in (None, False)
+        if _private.within_compiled():  # its operations run one by one, to be seen
+            self.compiled = True
         name = getattr(func, "__name__", "")
         if name in _FACTS:
             return func(*args, **(kwargs or {}))
