@@ -240,7 +240,7 @@ def watched(run):
 
     The numbers are those of PyTorch's generator on the CPU.
     """
-    if not torch.is_grad_enabled():
+    if not torch.is_grad_enabled() or torch.jit.is_tracing():  # whose graph names values after the mode's variables
         return run
     drawn = Drawn([(torch.default_generator.get_state, torch.default_generator.set_state)])
     used = Watched()
