@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import pkgutil
 
 import cases
@@ -125,3 +126,21 @@ def test_one_call_for_all_rows(name, monkeypatch):
 def test_positions_out_of_range_in_a_batch():
     with pytest.raises(AxisError, match="between -3 and 2"):
         gradops.vmap(lambda a, i: ops.take(a, i, 0))(np.ones((4, 3, 3)), np.full((4, 2), 3))
+
+
+def test_a_key_that_stays_means_the_same_for_all_members():
+    members = np.random.default_rng(0).normal(size=(5, 3, 4, 2))
+    arrays = [np.array([0, 1]), np.array([[1], [0]]), [1, 0], np.array([True, False, True])]
+    parts = [0, slice(None), slice(0, 2), None, Ellipsis, True, *arrays]
+    stayed = 0
+    for key in itertools.chain.from_iterable(itertools.product(parts, repeat=n) for n in (1, 2, 3)):
+        if sum(part is Ellipsis for part in key) > 1 or not batched._stays(key):
+            continue
+        try:
+            each = np.stack([member[key] for member in members])
+        except (IndexError, ValueError):  # of too many dimensions, or arrays that do not fit
+            continue
+        np.testing.assert_array_equal(members[(slice(None), *key)], each, err_msg=str(key))
+        stayed += 1
+    assert stayed > 200
+    assert batched._stays((np.array([0]), np.array([1]))) and not batched._stays((np.array([0]), slice(None), 1))

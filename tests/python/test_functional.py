@@ -9,6 +9,7 @@ from parity import numpy, on, tensors
 import gradops
 from gradops import Variable, config, functional, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, BackendError, GradientError, ShapeError
+from gradops.ops.indexing import add_at, set_at
 
 X = np.array([0.5, 1.0, 1.5])
 V = np.array([1.0, -2.0, 3.0])
@@ -424,3 +425,35 @@ def test_a_constant_variable_beside_the_librarys_own_tensors(backend):
     np.testing.assert_allclose(numpy(gradops.hessian(lambda x: ops.sum(x * x * c))(x)), np.diag(2 * V))
     np.testing.assert_allclose(numpy(functional.jacobian(lambda x: x * c, x)), np.diag(V))
     np.testing.assert_allclose(numpy(gradops.jvp(lambda x: (x, x * c), (x,), (x,))[1][1]), X * V)
+
+
+X, Y, TX, TY = np.random.default_rng(0).normal(size=(4, 4))
+
+
+def jvp_is_the_difference(f, xs, ts):
+    value, tangent = functional.jvp(f, xs, ts)
+    step = 1e-6
+    above, below = (np.asarray(f(*[p + sign * step * t for p, t in zip(xs, ts)])) for sign in (1, -1))
+    assert np.shape(tangent) == np.shape(value)
+    np.testing.assert_allclose(tangent, (above - below) / (2 * step), atol=1e-8)
+
+
+@pytest.mark.parametrize("which", [np.array([True, False, True, True]), True, False], ids=["some", "all", "none"])
+def test_jvp_of_where(which):
+    jvp_is_the_difference(lambda a, b: ops.where(which, a * a, b * b), (X, Y), (TX, TY))
+    jvp_is_the_difference(lambda a: ops.where(which, a * a, Y), (X,), (TX,))
+    jvp_is_the_difference(lambda a: ops.where(which, Y, a * a), (X,), (TX,))
+    # Of one number, whose result has the other part's shape.
+    one, direction = (np.float64(2),), (np.float64(1),)
+    jvp_is_the_difference(lambda a: ops.reshape(ops.where(which, a * a, Y), (2, 2)), one, direction)
+    jvp_is_the_difference(lambda a: ops.reshape(ops.where(which, Y, a * a), (2, 2)), one, direction)
+
+
+@pytest.mark.parametrize("op", [add_at, set_at])
+def test_jvp_of_writes_at_positions(op):
+    part = slice(1, 3)
+    jvp_is_the_difference(lambda a, b: op(a * a, part, b * b), (X, Y[:2]), (TX, TY[:2]))
+    jvp_is_the_difference(lambda a: op(a * a, part, Y[:2]), (X,), (TX,))
+    jvp_is_the_difference(lambda b: op(X, part, b * b), (Y[:2],), (TY[:2],))
+    jvp_is_the_difference(lambda b: op(X, np.array([1, 1]), b * b), (Y[:2],), (TY[:2],))
+    jvp_is_the_difference(lambda b: op(X, part, b * b), (np.float64(2),), (np.float64(1),))
