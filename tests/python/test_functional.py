@@ -427,7 +427,7 @@ def test_a_constant_variable_beside_the_librarys_own_tensors(backend):
     np.testing.assert_allclose(numpy(gradops.jvp(lambda x: (x, x * c), (x,), (x,))[1][1]), X * V)
 
 
-X, Y, TX, TY = np.random.default_rng(0).normal(size=(4, 4))
+ONE, OTHER, ALONG_ONE, ALONG_OTHER = np.random.default_rng(0).normal(size=(4, 4))
 
 
 def jvp_is_the_difference(f, xs, ts):
@@ -440,20 +440,20 @@ def jvp_is_the_difference(f, xs, ts):
 
 @pytest.mark.parametrize("which", [np.array([True, False, True, True]), True, False], ids=["some", "all", "none"])
 def test_jvp_of_where(which):
-    jvp_is_the_difference(lambda a, b: ops.where(which, a * a, b * b), (X, Y), (TX, TY))
-    jvp_is_the_difference(lambda a: ops.where(which, a * a, Y), (X,), (TX,))
-    jvp_is_the_difference(lambda a: ops.where(which, Y, a * a), (X,), (TX,))
+    jvp_is_the_difference(lambda a, b: ops.where(which, a * a, b * b), (ONE, OTHER), (ALONG_ONE, ALONG_OTHER))
+    jvp_is_the_difference(lambda a: ops.where(which, a * a, OTHER), (ONE,), (ALONG_ONE,))
+    jvp_is_the_difference(lambda a: ops.where(which, OTHER, a * a), (ONE,), (ALONG_ONE,))
     # Of one number, whose result has the other part's shape.
     one, direction = (np.float64(2),), (np.float64(1),)
-    jvp_is_the_difference(lambda a: ops.reshape(ops.where(which, a * a, Y), (2, 2)), one, direction)
-    jvp_is_the_difference(lambda a: ops.reshape(ops.where(which, Y, a * a), (2, 2)), one, direction)
+    jvp_is_the_difference(lambda a: ops.reshape(ops.where(which, a * a, OTHER), (2, 2)), one, direction)
+    jvp_is_the_difference(lambda a: ops.reshape(ops.where(which, OTHER, a * a), (2, 2)), one, direction)
 
 
 @pytest.mark.parametrize("op", [add_at, set_at])
 def test_jvp_of_writes_at_positions(op):
     part = slice(1, 3)
-    jvp_is_the_difference(lambda a, b: op(a * a, part, b * b), (X, Y[:2]), (TX, TY[:2]))
-    jvp_is_the_difference(lambda a: op(a * a, part, Y[:2]), (X,), (TX,))
-    jvp_is_the_difference(lambda b: op(X, part, b * b), (Y[:2],), (TY[:2],))
-    jvp_is_the_difference(lambda b: op(X, np.array([1, 1]), b * b), (Y[:2],), (TY[:2],))
-    jvp_is_the_difference(lambda b: op(X, part, b * b), (np.float64(2),), (np.float64(1),))
+    jvp_is_the_difference(lambda a, b: op(a * a, part, b * b), (ONE, OTHER[:2]), (ALONG_ONE, ALONG_OTHER[:2]))
+    jvp_is_the_difference(lambda a: op(a * a, part, OTHER[:2]), (ONE,), (ALONG_ONE,))
+    jvp_is_the_difference(lambda b: op(ONE, part, b * b), (OTHER[:2],), (ALONG_OTHER[:2],))
+    jvp_is_the_difference(lambda b: op(ONE, np.array([1, 1]), b * b), (OTHER[:2],), (ALONG_OTHER[:2],))
+    jvp_is_the_difference(lambda b: op(ONE, part, b * b), (np.float64(2),), (np.float64(1),))
