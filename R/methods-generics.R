@@ -9,22 +9,22 @@ operators <- c(
 )
 
 Ops_tensor <- function(e1, e2) {
+  logged <- NA # not asked for, or for R to find out
   if (!is.null(state$scalars) && is.null(state$marks) && !missing(e2)) {
     # Loops have thousands of these, whose results are nearly all numbers of a log.
     logged <- .Call(C_operation_in_log, state, .Generic, e1, e2, TRUE)
-    if (is.environment(logged)) {
-      if (is.null(.subset2(logged, "gradops_dim"))) {
-        return(logged)
-      }
-      return(made_by_operator(logged, .Generic, e1, e2))
+    if (is.environment(logged) && is.null(.subset2(logged, "gradops_dim"))) {
+      return(logged)
     }
   }
   if (!is.null(state$marks) && (is_observed(e1) || !missing(e2) && is_observed(e2))) {
     operator <- get(.Generic, baseenv())
     return(if (missing(e2)) operator(as_plain(e1)) else operator(as_plain(e1), as_plain(e2)))
   }
-  logged <- if (!is.null(state$scalars)) {
-    if (missing(e2)) minus_in_log(.Generic, e1) else operation_in_log(.Generic, e1, e2)
+  if (is.logical(logged)) {
+    logged <- if (!is.null(state$scalars)) {
+      if (missing(e2)) minus_in_log(.Generic, e1) else operation_in_log(.Generic, e1, e2)
+    }
   }
   if (!is.null(logged)) {
     if (is_logged_number(logged)) logged else made_by_operator(logged, .Generic, e1, e2)

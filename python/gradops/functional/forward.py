@@ -78,10 +78,10 @@ def through(node: Node, found: dict, create_graph: bool):
 
 
 @functools.cache
-def _linear_in(name: str, slots: tuple) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """The positions of the arguments that the edges of a node stand for, where its op is linear in each of them.
+def _linear_in(name: str, slots: tuple) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]] | None:
+    """The positions of the arguments that the edges of a node stand for, and of those in which its op is linear.
 
-    The second are those in which it is linear together, as in both parts of ``where``; none where it is in each alone.
+    The second are in groups: in those of one it is linear together, as in both parts of ``where``.
     """
     entry = registry.get(name)
     if entry is None or entry.many:
@@ -90,34 +90,33 @@ def _linear_in(name: str, slots: tuple) -> tuple[tuple[int, ...], tuple[int, ...
     places = tuple(p for _, p in edges)
     given, facts = tuple(entry.parameters[p] for p in places if p < len(entry.parameters)), entry.facts
     if len(given) == 1 and (given == facts.linear or facts.moves and given == entry.parameters[:1]):
-        return places, ()
+        return places, (places,)
     if len(facts.linear) > 1 and not facts.elementwise:
-        return places, tuple(map(entry.parameters.index, facts.linear))
-    return (places, ()) if given and set(given) <= set(facts.multilinear) else None
+        return places, (tuple(map(entry.parameters.index, facts.linear)),)
+    return (places, tuple((p,) for p in places)) if given and set(given) <= set(facts.multilinear) else None
 
 
-def _linear(node: Node, places: tuple, together: tuple, saved: tuple, incoming: list, create_graph: bool):
-    """The sum of the op's results for each tangent in its argument's place; None where the rule keeps too little."""
+def _linear(node: Node, places: tuple, groups: tuple, saved: tuple, incoming: list, create_graph: bool):
+    """The sum of the op's results, for each group with the tangents in its arguments' places.
+
+    None where the rule keeps too little, or a tangent is of an argument in which the op is not linear.
+    """
     entry, total = registry[node.rule.name], None
-    given = saved[: len(entry.parameters)]
-    if together:
-        tangents = {p: t for p, t in zip(places, incoming) if t is not None}
-        if not tangents.keys() <= set(together):
-            return None
-        found = [tangents.get(p) if p in together else value for p, value in enumerate(given)]
-        if found[together[0]] is None:
-            found[together[0]] = _zeros(node, saved, incoming)
-        found = [0.0 if x is None and p in together else x for p, x in enumerate(found)]
-        if any(x is None for x in found):
-            return None
-        return _recorded(create_graph, lambda *arguments: _match(entry.call(*arguments), node), *found)
-    for place, t in zip(places, incoming):
-        if t is None:
+    tangents = {p: t for p, t in zip(places, incoming) if t is not None}
+    if not tangents.keys() <= {p for group in groups for p in group}:
+        return None
+    for group in groups:
+        if tangents.keys().isdisjoint(group):
             continue
-        arguments = [t if p == place else value for p, value in enumerate(given)]
+        arguments = list(saved[: len(entry.parameters)])
+        for p in group:  # the first without a tangent is zeros of the result's shape, which the others are fitted to
+            zero = _zeros(node, saved, incoming) if p == group[0] and p not in tangents else 0.0
+            arguments[p] = tangents.get(p, zero)
         if any(arguments[p] is None for p in entry.positions):  # an argument that the gradient's rule does not read
             return None
         moved = _recorded(create_graph, entry.call, *arguments)
+        if len(group) > 1:
+            moved = _recorded(create_graph, _match, moved, node)
         total = moved if total is None else _recorded(create_graph, elementwise.add, total, moved)
     return total
 

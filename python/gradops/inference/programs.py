@@ -41,11 +41,12 @@ class Programs:
             return f(theta, u) + ops.sum(weights * hessian.values(theta, u)) / 2
 
         self.hessian = hessian
-        product = compiled(lambda theta, u, along: functional.hvp(f, (theta, u), (ops.zeros_like(theta), along))[1][0])
         self.by_u = compiled(functional.value_and_grad(f, 1))
         self.elements = hessian.values
         self.with_determinant = compiled(functional.grad(with_determinant, (0, 1)))
-        self.by_theta = product
+        self.by_theta = compiled(
+            lambda theta, u, along: functional.hvp(f, (theta, u), (ops.zeros_like(theta), along))[1][0]
+        )
 
 
 class Shared:

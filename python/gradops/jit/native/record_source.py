@@ -236,31 +236,27 @@ new:
 }}
 """
 
-_OPERANDS = "".join(
-    f"""\
-  %x{i}.w = i32 %at[{i + 2}]
+_ROW = """\
+  %k5 = mul i64 %k, 5
+  %at = getelementptr i32, ptr %rows, i64 %k5
+  %out.w = i32 %at[1]
+  %out = sext i32 %out.w to i64
+  %m.3 = i8 %marks[%out]
+"""
+"""Operation ``k``, and in ``%m.3`` the mark of its result."""
+
+
+def _operands(text: str, order: tuple = (0, 1, 2)) -> str:
+    """``text`` for each operand: its place is ``%x{i}``, the mark of it ``%x{i}.m``, and its bit ``%x{i}.bit``."""
+    read = """\
+  %x{i}.w = i32 %at[{word}]
   %x{i} = sext i32 %x{i}.w to i64
+  %x{i}.m = i8 %marks[%x{i}]
   %x{i}.bits = lshr i8 %bits, {i}
   %x{i}.bit = and i8 %x{i}.bits, 1
-  %x{i}.m = i8 %marks[%x{i}]
-  %x{i}.new = or i8 %x{i}.m, %x{i}.bit
-  %marks[%x{i}] = i8 %x{i}.new
 """
-    for i in range(3)
-)
+    return "".join((read + text).format(i=i, before=i + 1, word=i + 2) for i in order)
 
-_RESULTS = "".join(
-    f"""\
-  %x{i}.w = i32 %at[{i + 2}]
-  %x{i} = sext i32 %x{i}.w to i64
-  %x{i}.bits = lshr i8 %bits, {i}
-  %x{i}.m = i8 %marks[%x{i}]
-  %x{i}.on = and i8 %x{i}.m, %x{i}.bits
-  %x{i}.bit = and i8 %x{i}.on, 1
-  %m.{i} = or i8 %m.{i + 1}, %x{i}.bit
-"""
-    for i in (2, 1, 0)
-)
 
 TEXT += (
     """
@@ -277,17 +273,15 @@ done:
   ret void
 begin:
   %k = sub i64 %k1, 1
-  %k5 = mul i64 %k, 5
-  %at = getelementptr i32, ptr %rows, i64 %k5
-  %out.w = i32 %at[1]
-  %out = sext i32 %out.w to i64
-  %mark = i8 %marks[%out]
-  %has = icmp ne i8 %mark, 0
+"""
+    + _ROW
+    + """\
+  %has = icmp ne i8 %m.3, 0
   br i1 %has, label %mark.operands, label %next
 mark.operands:
   %bits = i8 %through[%k]
 """
-    + _OPERANDS
+    + _operands("  %x{i}.new = or i8 %x{i}.m, %x{i}.bit\n  %marks[%x{i}] = i8 %x{i}.new\n")
     + """\
   br label %next
 next:
@@ -306,14 +300,12 @@ done:
   ret void
 begin:
   %k1 = add i64 %k, 1
-  %k5 = mul i64 %k, 5
-  %at = getelementptr i32, ptr %rows, i64 %k5
-  %out.w = i32 %at[1]
-  %out = sext i32 %out.w to i64
-  %m.3 = i8 %marks[%out]
+"""
+    + _ROW
+    + """\
   %bits = i8 %through[%k]
 """
-    + _RESULTS
+    + _operands("  %x{i}.on = and i8 %x{i}.m, %x{i}.bit\n  %m.{i} = or i8 %m.{before}, %x{i}.on\n", (2, 1, 0))
     + """\
   %marks[%out] = i8 %m.0
   br label %row
