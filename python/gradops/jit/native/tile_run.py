@@ -117,11 +117,19 @@ class Tiles:
         __name__: its name in profiles.
     """
 
-    def __init__(self, machine: Machine, plan: Plan, steps: list[Step], inputs: list[int], outputs: list[int]):
+    def __init__(
+        self,
+        machine: Machine,
+        plan: Plan,
+        steps: list[Step],
+        inputs: list[int],
+        outputs: list[int],
+        constants: dict[int, np.ndarray],
+    ):
         self.names: Counter[str] = Counter()
         self.__name__ = "native"
         self._machine, self._plan = machine, plan
-        self._steps, self._inputs, self._outputs = steps, inputs, outputs
+        self._steps, self._inputs, self._outputs, self._constants = steps, inputs, outputs, constants
         self._free: list[_State] = []
 
     @property
@@ -177,7 +185,7 @@ class Tiles:
         return results
 
     def _replayed(self, arrays) -> list:
-        values = dict(zip(self._inputs, arrays))
+        values = {**self._constants, **dict(zip(self._inputs, arrays))}
         for step in self._steps:
             (values[step.places[0]],) = [step.function(*step.given(values.__getitem__))]
         return [values[place] for place in self._outputs]

@@ -264,6 +264,11 @@ class _Grouping:
         known = {p: x for p, x in self.program.folded if np.ndim(x) and np.size(x) and x.dtype in FLOATS}
         return {p: x.flat[0] for p, x in known.items() if x.tobytes() == x.flat[0].tobytes() * x.size}
 
+    def _constant(self, place: int) -> Any:
+        """What NumPy's steps read where tiles read a number, or the matrix whose transpose this is."""
+        x = self.program.constants[place]
+        return np.broadcast_to(self.folded[place], x.shape) if place in self.folded else x
+
     # Steps as instructions.
 
     def work(self, step) -> Work | None:
@@ -602,13 +607,16 @@ class _Grouping:
         outputs = [step.places[0] for step, _ in members if step.places[0] in needed]
         writing = _Writing(self.program, domain, members, outputs, self.machine.address("spread.tile"))
         plan, inputs = writing.plan()
-        function = Tiles(self.machine, plan, self._redone(inputs, [step for step, _ in members]), inputs, outputs)
+        redone = self._redone(inputs, [step for step, _ in members])
+        unread = {p for step in redone for p in step.uses if p in self.program.constants}.difference(inputs)
+        constants = {p: self._constant(p) for p in unread}
+        function = Tiles(self.machine, plan, redone, inputs, outputs, constants)
         function.names = Counter(step.name for step, _ in members)
         return Step(NATIVE, function, tuple(map(Place, inputs)), tuple(outputs), True)
 
     def _redone(self, inputs: list[int], members: list[Step]) -> list[Step]:
         """The steps of NumPy's that do the same, with those by which they see arrays otherwise."""
-        known, found, own = set(inputs), [], set(map(id, members))
+        known, found, own = {*inputs, *self.program.constants}, [], set(map(id, members))
         for step in self.given:
             if id(step) in own or not isinstance(step, Block) and self._source(step) in known:
                 known.update(step.places)
