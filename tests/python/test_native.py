@@ -226,6 +226,23 @@ def test_functions_are_scipys_up_to_a_limit_and_ours_beyond(name):
 
 
 @needs_machine
+def test_elements_are_put_together_once_where_all_calls_come_by():
+    """The elements of a transposed matrix, which lie apart, after a division that some calls leave to its kernel."""
+
+    def f(m, divisors):
+        turned = ops.transpose(m)
+        return turned % divisors, turned + 1, turned * turned, padding(turned)
+
+    m, divisors = np.arange(12).reshape(3, 4) ** 2, np.arange(1, 13).reshape(4, 3)
+    compiled = jit(f)
+    for d in (divisors, np.where(divisors == 5, -1, divisors), divisors):
+        m = m + 1
+        assert_same_bits(compiled(m, d), [m.T % d, m.T + 1, m.T * m.T, padding(m.T)])
+    explained = next(iter(compiled.programs.values())).native
+    assert explained.native == explained.steps, str(explained)
+
+
+@needs_machine
 @pytest.mark.parametrize("name", SPECIAL)
 def test_functions_of_scipy_special(name):
     x = np.array([*HARD, *np.linspace(-4.0, 4.0, 41), 0.25, 0.5, 30.0, 800.0, -1e-9])

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import warnings
 from collections.abc import Callable
 
@@ -126,6 +127,7 @@ class Laplace(Likelihood):
         self.u = layout.u.copy()
         self._factor: Factor | None = None  # of the last search
         self._mode: tuple[bytes, float] | None = None  # the parameters that it was for, and the joint value
+        self._slope: tuple = (None, None)  # the same mode, and the gradient there
         start, u = tensor(layout.theta), tensor(layout.u)
         try:
             self._programs = self._derivatives(start, u)
@@ -208,14 +210,14 @@ class Laplace(Likelihood):
         value, gradient = self._at(given, u)
         if factor is not None and self._mode == (theta.tobytes(), value):
             return value, u, factor
-        if not np.isfinite(value):
+        if not _are_finite(value, gradient):
             u, factor = self.layout.u, None
             value, gradient = self._at(given, u)
+            if not _are_finite(value, gradient):
+                raise self._failed("is not a number", theta, u)
         fall, near, here, ridge = np.inf, False, False, False  # here: the factor is of the Hessian at u
         seen: list[tuple] = []  # since the factor: steps, by what the gradient changed along them, their product
         for _ in range(STEPS):
-            if not np.isfinite(value) or not np.isfinite(gradient).all():
-                raise self._failed("is not a number", theta, u)
             if factor is None or near:
                 values = ops.convert_to_numpy(self._programs.elements(given, self.tensor(u)))
                 factor, ridge = self._factored(values, theta)
@@ -238,7 +240,7 @@ class Laplace(Likelihood):
                 moved = u + step * 0.5**halving
                 new, new_gradient = self._at(given, moved)
                 rounding = 1e-11 * (1 + abs(value))
-                if new <= value - 1e-4 * fall * 0.5**halving + rounding and np.isfinite(new_gradient).all():
+                if new <= value - 1e-4 * fall * 0.5**halving + rounding and _are_finite(new, new_gradient):
                     break
             else:
                 if here:
@@ -327,7 +329,11 @@ class Laplace(Likelihood):
             return float(value), np.array(ops.convert_to_numpy(gradient))
         if self._count:
             value += self._by_integrated(factor).logdet / 2 - self._count * np.log(2 * np.pi) / 2
-        return value, self._gradient(theta, u, factor) if wants_gradient else None
+        if not wants_gradient:
+            return value, None
+        if self._slope[0] is not self._mode:
+            self._slope = self._mode, self._gradient(theta, u, factor)
+        return value, self._slope[1].copy()
 
     def _gradient(self, theta, u, factor: Factor) -> np.ndarray:
         weights = np.zeros(self._pattern.count)
@@ -444,6 +450,10 @@ class Laplace(Likelihood):
 
     def _effects(self, theta) -> np.ndarray:
         return self.mode(theta)
+
+
+def _are_finite(value: float, gradient: np.ndarray) -> bool:
+    return math.isfinite(value) and math.isfinite(gradient.dot(gradient))
 
 
 def _solved(factor: Factor, seen: list[tuple], gradient: np.ndarray) -> np.ndarray:

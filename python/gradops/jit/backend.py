@@ -26,7 +26,7 @@ from ..ops import _pandas, numpy_functions, operators
 from ..ops._dispatch import facts_of, of_kernels
 from ..ops._structures import recorder
 from .array import Traced, Tracing
-from .steps import values_of, with_arrays
+from .steps import is_plain, values_of, with_arrays
 
 
 def _in_place(op):
@@ -145,7 +145,7 @@ def _recorded(name: str, kernel):
                 is_same = is_same and program.is_folded(x)
                 if x.stale:
                     x.refuse_stale(name, arguments)
-            elif x.__class__ not in _PLAIN:
+            elif not is_plain(x):
                 nested = True
         values: Any = arguments
         if nested:
@@ -195,8 +195,6 @@ def _recorded(name: str, kernel):
     return record
 
 
-_PLAIN = frozenset((int, float, bool, str, type(None), np.float64, np.int64))
-"""The types of values that hold no traced array and cannot be written."""
 _ASK_FOR_VALUES = frozenset(("get_item", "nonzero", "where"))
 
 

@@ -40,6 +40,17 @@ class Step(Call):
         return places if places.__class__ is tuple else (places,)
 
 
+_PLAIN = frozenset((int, float, bool, str, type(None), np.float64, np.int64))
+
+
+def is_plain(x) -> bool:
+    """True of values that hold no traced array and cannot be written: numbers, shapes, slices of numbers."""
+    kind = x.__class__
+    if kind is slice:
+        return is_plain(x.start) and is_plain(x.stop) and is_plain(x.step)
+    return kind in _PLAIN or kind is tuple and all(map(is_plain, x))
+
+
 def with_arrays(function: Callable, value):
     """An argument, or nested lists and tuples of them, with ``function`` of each traced array in it."""
     return map_items(lambda x: function(x) if x.__class__ is Traced else x, value)
@@ -52,7 +63,7 @@ _place_of = operator.attrgetter("place")
 
 def placed(arguments: tuple) -> tuple:
     """Arguments with places for traced arrays."""
-    return tuple([x.place if x.__class__ is Traced else with_arrays(_place_of, x) for x in arguments])
+    return tuple([x if is_plain(x) else with_arrays(_place_of, x) for x in arguments])
 
 
 def places(spec) -> list[Place]:

@@ -61,6 +61,7 @@ class Checked:
     def ends(self, code: Code, results: list) -> None:
         """Note that no more instructions follow, and the cells of their results."""
         self.end, self._results = code.here(), results
+        code._together.clear()  # by instructions that may be passed over
 
     def redo(self, memory: np.ndarray) -> None:
         """Run the kernel on the memory."""
@@ -113,6 +114,7 @@ class Code:
         self._numbers: dict[bytes, int] = {}
         self._forms: dict[str, tuple[int, list[int]]] = {}
         self._factors: dict[bytes, Factor] = {}
+        self._together: dict[bytes, int] = {}
 
     # Memory.
 
@@ -337,14 +339,18 @@ class Code:
         That is quicker than as vectors, and leaves :mod:`.peephole` more to do.
         """
         # A factor that was taken before the loop is of another matrix in the next round, and one taken inside may be of
-        # none after it, where the loop's body was skipped: neither is known on the other side.
+        # none after it, where the loop's body was skipped: neither is known on the other side. So it is with elements.
         before, self.few = self.few, _FEW
-        self._factors.clear()
+        self._forget()
         try:
             yield
         finally:
             self.few = before
-            self._factors.clear()
+            self._forget()
+
+    def _forget(self) -> None:
+        self._factors.clear()
+        self._together.clear()
 
     def here(self) -> int:
         """The place of the next instruction."""
@@ -414,13 +420,13 @@ class Code:
 
     def skip_unless(self, cell: int) -> int:
         """Go on elsewhere where ``cell`` is 0: at the place where :meth:`lands` is called with this result."""
-        self._factors.clear()
+        self._forget()
         self.words.extend((NUMBERS["unless"], cell, 0, 0, 0))
         return len(self.words) - SHORT
 
     def lands(self, skip: int) -> None:
         """Set the place where a skip continues: here."""
-        self._factors.clear()
+        self._forget()
         self.words[skip + 2] = len(self.words) - skip
 
     def again(self, top: int, counter: int, order: range) -> None:
@@ -484,9 +490,13 @@ class Code:
         return (first, stride) if _is_progression(flat, stride) else (self._gathered(flat), 1)
 
     def _gathered(self, flat: np.ndarray) -> int:
-        out = self.size
-        self.size += flat.size
-        self._copy(flat, out)
+        """The first cell of the values in cells, put together once for all that follows in straight code."""
+        key = flat.tobytes()
+        out = self._together.get(key)
+        if out is None:
+            out = self._together[key] = self.size
+            self.size += flat.size
+            self._copy(flat, out)
         return out
 
     def _copy(self, flat: np.ndarray, out: int) -> None:
@@ -498,7 +508,7 @@ class Code:
             self._write_vector(NUMBERS["copy"], out, [int(flat[0])], flat.size, (1,))
         else:
             self._write_vector(NUMBERS["gather"], out, [], flat.size, ())
-            self.words.extend(flat.tolist())
+            self.words.frombytes(flat.astype(np.intc).tobytes())
 
 
 def _is_progression(flat: np.ndarray, stride: int) -> bool:
