@@ -11,7 +11,7 @@ import pytest
 
 from gradops import jit, ops, value_and_grad
 from gradops._tree import items
-from gradops.jit.native import machine, tile_run, tiles
+from gradops.jit.native import machine, tile_plan, tile_run
 
 mpmath = pytest.importorskip("mpmath")
 
@@ -195,7 +195,7 @@ def test_warnings_are_numpys():
 
 @needs_machine
 def test_threads_give_the_same_bits_and_a_fork_has_its_own(monkeypatch):
-    monkeypatch.setattr(tiles, "PARALLEL", 1)
+    monkeypatch.setattr(tile_plan, "PARALLEL", 1)
     x = rng.normal(size=20_077)
     compiled = jit(value_and_grad(chain))
     results = []

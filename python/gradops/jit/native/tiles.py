@@ -27,22 +27,28 @@ from . import tile_run, tile_source
 from .code import BOOL, FLOATS
 from .plan import LARGEST, LARGEST_CALL, Plan
 from .registry import limits_of
-from .tile_run import PARALLEL, Result, Tiles
-from .tile_run import Plan as TilePlan
-
-TILE = 1024
-"""Elements of a tile."""
-
-LARGE_TILE = 8192
-"""The same where rows are multiplied by BLAS, whose calls take longer."""
+from .tile_plan import (
+    COLUMN,
+    FULL,
+    ONE,
+    PRODUCT,
+    PRODUCTS,
+    ROW,
+    TILE,
+    Domain,
+    Inner,
+    Instruction,
+    Operand,
+    Work,
+    Writing,
+)
+from .tile_run import PARALLEL, Tiles
 
 FEWEST = 2
 """Instructions of a group: one alone is no faster than NumPy's call, unless its loop is, or threads share it."""
 
 NATIVE = "native"
 """The name of a group's step."""
-
-FULL, COLUMN, ROW, ONE, PRODUCT, SPREAD = "full", "column", "row", "one", "product", "spread"
 
 _WAVES = {np.sin: "sin", np.cos: "cos"}
 
@@ -53,14 +59,7 @@ _REDUCTIONS = {"sum": np.add, "mean": np.add, "max": np.maximum, "min": np.minim
 _TURNS = frozenset(("transpose", "swapaxes", "moveaxis", "matrix_transpose"))
 _IDENTITIES = {np.add: 0.0, np.maximum: -np.inf, np.minimum: np.inf}
 
-
-_PRODUCTS = frozenset(("matmul", "dot"))
 _OF_ROWS = frozenset(("softmax", "log_softmax", "logsumexp"))
-
-
-class Domain(NamedTuple):
-    rows: int
-    width: int
 
 
 class Factors(NamedTuple):
@@ -69,53 +68,6 @@ class Factors(NamedTuple):
     matrix: Place
     is_turned: bool
     vector: Place
-
-
-class Operand(NamedTuple):
-    """An operand of an instruction: a place, or a number's bytes; how it lies in the domain; its dtype."""
-
-    value: Any
-    kind: str
-    dtype: np.dtype
-
-    @classmethod
-    def number(cls, x, dtype: np.dtype) -> Operand:
-        """A number that is the same at each call."""
-        # By its bytes, as operands are keys: the number 2.0 is equal to the place 2, and 0.0 to -0.0.
-        return cls(np.asarray(x, dtype).tobytes(), ONE, dtype)
-
-
-class Instruction(NamedTuple):
-    """A loop, and its operands, of which the last is the result.
-
-    Attributes:
-        over: ``FULL``, or what it is done for alone: each row (``COLUMN``), a row's elements (``ROW``), once (``ONE``);
-            a ``PRODUCT`` is of all at once, and ``SPREAD`` makes a ``FULL`` array of a row or a number for each.
-        initial: of a reduction, whose result is an operand, too, the loop that copies and the number it begins with.
-    """
-
-    loop: tuple[int, int]
-    operands: tuple[Operand, ...]
-    over: str
-    initial: tuple[tuple[int, int], float] | None = None
-
-    def begun(self) -> list[Instruction]:
-        """It, after the one that it begins with."""
-        if self.initial is None:
-            return [self]
-        copy, number = self.initial
-        out = self.operands[-1]
-        return [Instruction(copy, (Operand.number(number, out.dtype), out), out.kind), self]
-
-
-class Work(NamedTuple):
-    """A step as instructions; ``part`` where its result is put together of the tiles' parts."""
-
-    domain: Domain
-    instructions: list[Instruction]
-    result: Operand
-    part: np.ufunc | None = None
-    divisor: float = 1.0
 
 
 def tiled(program: Program, steps: list, wanted: set[int], machine: machines.Machine) -> list:
@@ -181,7 +133,7 @@ class _Grouping:
                 if axes in (tuple(range(k)), tuple(range(k, len(shape)))):
                     return self._checked(math.prod(shape[:k]), size)
             return None
-        if step.name in _PRODUCTS:
+        if step.name in PRODUCTS:
             factors = self._factors(step)
             return factors and self._checked(self.shape(factors.matrix)[0], size)
         if np.size(value) != size:
@@ -282,7 +234,7 @@ class _Grouping:
             return self._reduction(step, value)
         if step.name in _OF_ROWS:
             return self._of_rows(step, value)
-        if step.name in _PRODUCTS:
+        if step.name in PRODUCTS:
             return self._product(step, value)
         domain = self._domain(value, step)
         if domain is None or step.name in _ALIASES:
@@ -312,7 +264,7 @@ class _Grouping:
         """The domains of products with vectors, by the numbers of rows: vectors go with them."""
         found = {}
         for step in self.given:
-            if not isinstance(step, Block) and step.name in _PRODUCTS:
+            if not isinstance(step, Block) and step.name in PRODUCTS:
                 work = self._product(step, self.program.value(step.places[0]))
                 if work is not None:
                     found[work.domain.rows] = work.domain
@@ -320,7 +272,7 @@ class _Grouping:
 
     def _instruction(self, ufunc, arguments, out, value, domain: Domain, over: str) -> Instruction | None:
         """The instruction of a ufunc, of ``where``, or of a power by a whole number."""
-        given = [x.dtype if isinstance(x, _Inner) else _dtype_of(self.example(x)) for x in arguments]
+        given = [x.dtype if isinstance(x, Inner) else _dtype_of(self.example(x)) for x in arguments]
         if ufunc is np.where:
             dtypes: tuple[Any, ...] = (BOOL, value.dtype, value.dtype, value.dtype)
             if given[0] not in (BOOL, bool) or value.dtype not in FLOATS:
@@ -343,14 +295,14 @@ class _Grouping:
                 loop = (self.machine.address(f"{_WAVES[ufunc]}.tile"), loop[0])
         operands = []
         for x, dtype in zip(arguments, dtypes):
-            if isinstance(x, _Inner):
+            if isinstance(x, Inner):
                 operand = Operand(x, over, dtype) if x.dtype == dtype else None
             else:
                 operand = self.operand(x, value.shape, domain, dtype)
             if operand is None:
                 return None
             operands.append(operand)
-        if isinstance(out, _Inner):
+        if isinstance(out, Inner):
             out.dtype = dtypes[-1]
         elif dtypes[-1] != value.dtype:
             return None
@@ -391,7 +343,7 @@ class _Grouping:
             and value.dtype == FLOATS[0]
             and machines.has_fused()
         ):
-            ones = Operand(_Inner(), COLUMN, value.dtype)
+            ones = Operand(Inner(), COLUMN, value.dtype)
             fill = Instruction(copy, (Operand.number(1.0, value.dtype), ones), COLUMN)
             product = Instruction((self.machine.address("vecmat.tile"), 0), (operand, ones, out), PRODUCT)
             return Work(domain, [fill, product], out, ufunc, divisor)
@@ -456,7 +408,7 @@ class _Grouping:
                 return None
             known = self.folded.get(source)
             one = Operand(source, ONE, value.dtype) if known is None else Operand.number(known, value.dtype)
-            operand = Operand(_Inner(), COLUMN, value.dtype)
+            operand = Operand(Inner(), COLUMN, value.dtype)
             instructions.append(Instruction(copy, (one, operand), COLUMN))
         elif kind is None or self.size(source) != self.size(vector):
             return None
@@ -492,13 +444,13 @@ class _Grouping:
         def call(ufunc, *operands: Operand, kind: str = FULL, out: Operand | None = None) -> Operand:
             of_rows = all(o.kind in (COLUMN, ONE) for o in operands)
             found = tile_run.loop(ufunc, *[dtype] * (len(operands) + 1))
-            out = out or Operand(_Inner(), kind, dtype)
+            out = out or Operand(Inner(), kind, dtype)
             assert found is not None
             instructions.append(Instruction(found, (*operands, out), COLUMN if of_rows else FULL))
             return out
 
         def over_row(ufunc, x: Operand) -> Operand:
-            out = Operand(_Inner(), COLUMN, dtype)
+            out = Operand(Inner(), COLUMN, dtype)
             add, copy = self._reducing(ufunc, dtype), tile_run.loop(np.positive, dtype, dtype)
             assert add is not None and copy is not None
             instructions.append(Instruction(add, (out, x, out), FULL, (copy, _IDENTITIES[ufunc])))
@@ -536,7 +488,7 @@ class _Grouping:
             works.append(work)
             at = 0
             for place in step.uses:
-                if work is not None and step.name in _PRODUCTS:
+                if work is not None and step.name in PRODUCTS:
                     place = self.turned.get(place, place)
                 if place in level:
                     within = work is not None and maker.get(self.root(place)) == work.domain
@@ -605,7 +557,7 @@ class _Grouping:
 
     def _group(self, domain: Domain, members: list[tuple[Step, Work]], needed: set[int]) -> Step:
         outputs = [step.places[0] for step, _ in members if step.places[0] in needed]
-        writing = _Writing(self.program, domain, members, outputs, self.machine.address("spread.tile"))
+        writing = Writing(self.program, domain, members, outputs, self.machine.address("spread.tile"))
         plan, inputs = writing.plan()
         redone = self._redone(inputs, [step for step, _ in members])
         unread = {p for step in redone for p in step.uses if p in self.program.constants}.difference(inputs)
@@ -622,232 +574,6 @@ class _Grouping:
                 known.update(step.places)
                 found.append(step)
         return found
-
-
-class _Inner:
-    """A value between the instructions of one step."""
-
-    dtype: np.dtype
-
-
-_SHORT = 16
-"""Elements of a row from which on loops go along rows, not from row to row."""
-
-_REPEATED = 64
-"""The same from which on a number for each row, or a row, is read again and again, not repeated to an array."""
-
-
-class _Writing:
-    """The plan of one group while it is written."""
-
-    def __init__(
-        self, program: Program, domain: Domain, members: list[tuple[Step, Work]], outputs: list[int], spread: int
-    ):
-        self.program, self.domain, self.members, self.outputs = program, domain, members, outputs
-        self.spread = spread
-        is_product = any(step.name in _PRODUCTS for step, _ in members)
-        self.per = max(1, (LARGE_TILE if is_product else TILE) // domain.width)
-        self.tiles = -(-domain.rows // self.per)
-        self.made = {step.places[0]: work for step, work in members}
-        self.table: list[list[int]] = []
-        self.rows: dict[Any, int] = {}
-        self.inputs: dict[int, None] = {}
-        self.arrays: list[tuple[int, int]] = []
-        self.numbers: list[tuple[Any, int, np.dtype]] = []
-        self.size = 0
-        self.free: dict[tuple[str, int], list[int]] = {}
-
-    def plan(self) -> tuple[TilePlan, list[int]]:
-        """The plan, and the places of its arguments."""
-        instructions, once = self._once_first([x for one in self._spread(self._distinct()) for x in one.begun()])
-        last = {o.value: i for i, x in enumerate(instructions) for o in x.operands if self._is_local(o.value)}
-        for place in (*self.outputs, *(x.operands[-1].value for x in instructions[:once])):
-            last.pop(place, None)
-        words: list[int] = []
-        for i, instruction in enumerate(instructions):
-            rows = [self._row(o) for o in instruction.operands[:-1]]
-            out = instruction.operands[-1]
-            dying = [o for o in dict.fromkeys(instruction.operands[:-1]) if last.get(o.value) == i and o != out]
-            # A result may take the room of an operand that no one reads later, also within the instruction: a loop
-            # reads an element before it writes its result there. That is so where both have the same elements at the
-            # same places, as rooms of one kind and size do; the result of a sum over rows, or of a product, is of
-            # another kind than what it reads.
-            if out not in self.rows:
-                for o in dying:
-                    if self._is_room(out) and (o.kind, o.dtype.itemsize) == (out.kind, out.dtype.itemsize):
-                        self.rows[out] = self.rows[o]
-                        dying.remove(o)
-                        break
-            rows.append(self._row(out))
-            for o in (*dying, *[out] * (last.get(out.value) == i)):
-                self.free.setdefault((o.kind, o.dtype.itemsize), []).append(self.rows[o])
-            words += self._words(instruction, rows)
-        results = [self._result(place) for place in self.outputs]
-        elements = self.domain.rows * self.domain.width
-        head = [self.domain.rows, self.per, len(self.table), len(instructions), once]
-        inputs = list(self.inputs)
-        number = {place: i for i, place in enumerate(inputs)}
-        # The addresses of a tile's operands stand at the beginning of the room.
-        start = -(-8 * len(self.table) // 64) * 64
-        for row in self.table:
-            row[0] += start * row[1]
-        plan = TilePlan(
-            np.array([*head, *words], np.int64),
-            np.array(self.table, np.int64),
-            [(number[place], row) for place, row in self.arrays],
-            [(Place(number[x]) if isinstance(x, Place) else x, row, dtype) for x, row, dtype in self.numbers],
-            results,
-            start + self.size,
-            elements * len(instructions) >= PARALLEL,
-        )
-        return plan, inputs
-
-    def _once_first(self, instructions: list[Instruction]) -> tuple[list[Instruction], int]:
-        """The instructions, first those whose results are the same for all tiles, and the number of these."""
-        writes = Counter(x.operands[-1].value for x in instructions)
-        once: list[Instruction] = []
-        rest: list[Instruction] = []
-        for x in instructions:
-            *given, out = x.operands
-            # What a reduction begins with it writes over, so it is written twice.
-            is_same = self._is_room(out) and writes[out.value] == 1
-            is_same &= all(o.kind in (ROW, ONE) and o.value not in writes for o in given)
-            (once if is_same else rest).append(x)
-        return [*once, *rest], len(once)
-
-    def _distinct(self) -> list[Instruction]:
-        """The instructions, each once: of two that are equal the first one's result is both's."""
-        found: list[Instruction] = []
-        known: dict[Any, Any] = {}
-        same: dict[Any, Any] = {}
-        for _, work in self.members:
-            for x in work.instructions:
-                *given, out = [o._replace(value=same.get(o.value, o.value)) for o in x.operands]
-                # Two steps may compute the same, as a function and its derivative do. The second one's result is then
-                # the first one's, unless it is an array that the program reads, which must be there on its own. A
-                # reduction reads its result, too, which is left out of the key.
-                key = x.loop, x.over, x.initial, out.kind, out.dtype, *[o for o in given if o != out]
-                if key in known and self._is_room(out):
-                    same[out.value] = known[key]
-                    continue
-                if self._is_room(out):
-                    known[key] = out.value
-                found.append(x._replace(operands=(*given, out)))
-        return found
-
-    def _spread(self, instructions: list[Instruction]) -> list[Instruction]:
-        """The instructions of short rows, with operands that are repeated as arrays, of which loops are quicker."""
-        if not 1 < self.domain.width < _REPEATED:
-            return instructions
-        found: list[Instruction] = []
-        known: dict[Operand, Operand] = {}
-        for x in instructions:
-            *given, out = x.operands
-            for i, o in enumerate(given):
-                if x.over == FULL and o != out and o.kind in (COLUMN, ROW) and o.dtype == FLOATS[0]:
-                    if o not in known:
-                        known[o] = Operand(_Inner(), FULL, o.dtype)
-                        found.append(Instruction((self.spread, 0), (o, known[o]), SPREAD))
-                    given[i] = known[o]
-            found.append(x._replace(operands=(*given, out)))
-        return found
-
-    def _is_local(self, value) -> bool:
-        if isinstance(value, Place):
-            return value in self.made and self.made[value].part is None
-        return isinstance(value, _Inner)
-
-    def _is_room(self, o: Operand) -> bool:
-        return self._is_local(o.value) and o.value not in self.outputs
-
-    def _row(self, o: Operand) -> int:
-        found = self.rows.get(o)
-        if found is None:
-            found = self.rows[o] = self._placed(o)
-        return found
-
-    def _placed(self, o: Operand) -> int:
-        """The row of the table for an operand that is new."""
-        size = o.dtype.itemsize
-        across = {COLUMN: size, ROW: 0, ONE: 0}.get(o.kind, size * self.domain.width)
-        if self._is_room(o):
-            free = self.free.get((o.kind, size))
-            if free:
-                return free.pop()
-            start, bytes_ = self.size, self.per * (self.domain.width if o.kind == FULL else 1) * size
-            self.size += -(-bytes_ // 64) * 64
-            return self._new([start, 1, 0, 0])
-        if isinstance(o.value, Place) and o.value in self.made:
-            if self.made[o.value].part:
-                return self._new([0, 0, 0, size * (self.domain.width if o.kind == ROW else 1)])
-            return self._new([0, 0, across, 0])
-        row = self._new([0, 0, across, 0])
-        if isinstance(o.value, Place):
-            self.inputs[o.value] = None
-        if o.kind == ONE:
-            self.numbers.append((o.value, row, o.dtype))
-        else:
-            self.arrays.append((o.value, row))
-        return row
-
-    def _new(self, row: list[int]) -> int:
-        self.table.append(row)
-        return len(self.table) - 1
-
-    def _words(self, instruction: Instruction, rows: list[int]) -> list[int]:
-        operands, width = instruction.operands, self.domain.width
-        along, across = [], []
-        for o in operands:
-            size = o.dtype.itemsize
-            along.append(size if o.kind in (FULL, ROW) else 0)
-            across.append({FULL: size * width, COLUMN: size}.get(o.kind, 0))
-        nothing = [0] * len(operands)
-        calls, counts, outer = (1, 0), [(0, width)], nothing
-        inner = along
-        if instruction.over == ONE:
-            counts, inner = [(1, 0)], nothing
-        elif instruction.over == ROW:
-            counts = [(width, 0)]
-        elif instruction.over == COLUMN:
-            counts, inner = [(0, 1)], across
-        elif instruction.over == PRODUCT:
-            counts, inner = self._product(operands)
-        elif instruction.over == SPREAD:
-            counts, inner = [(0, 1), (width, 0)], [along[0], across[0]]
-        elif any(o.kind not in (FULL, ONE) for o in operands):
-            if width >= _SHORT:
-                calls, counts, outer = (0, 1), [(width, 0)], across
-            else:
-                calls, counts, inner, outer = (width, 0), [(0, 1)], across, along
-        words = [*instruction.loop, len(operands), *calls]
-        for part, most in (
-            ([n for pair in counts for n in pair], 2 * tile_source.COUNTS),
-            (rows, tile_source.OPERANDS),
-            (inner, tile_source.STEPS),
-            (outer, tile_source.OPERANDS),
-        ):
-            words += [*part, *[0] * (most - len(part))]
-        return words
-
-    def _product(self, operands: tuple[Operand, ...]) -> tuple[list[tuple[int, int]], list[int]]:
-        """Counts and strides of a tile's product with a vector, or of the product of its transpose."""
-        size, width = operands[0].dtype.itemsize, self.domain.width
-        near, far = (size, size), (size * width, size)
-        rows, columns = (0, 1), (width, 0)
-        if operands[-1].kind == COLUMN:
-            # A loop of `np.matmul` has four counts (products, rows, inner elements, columns) and nine strides: from
-            # product to product of its three operands, then two of each. A vector is a matrix with one column. For the
-            # transpose the counts of rows and columns change places, and so do the strides of the matrix.
-            return [(1, 0), rows, columns, (1, 0)], [0, 0, 0, *far, *near, *near]
-        return [(1, 0), columns, rows, (1, 0)], [0, 0, 0, *far[::-1], *near, *near]
-
-    def _result(self, place: int) -> Result:
-        work, value = self.made[place], self.program.value(place)
-        row = self._row(work.result)
-        if work.part is None:
-            return Result(row, value)
-        parts = (self.tiles, self.domain.width) if work.result.kind == ROW else (self.tiles,)
-        return Result(row, value, work.part, parts, work.divisor)
 
 
 # Operations.
@@ -882,7 +608,7 @@ def _power(grouping: _Grouping, out, x, exponent):
 
 def _softplus(grouping: _Grouping, out, x):
     """NumPy's ``logaddexp(x, 0)``, whose loop computes one element at a time."""
-    size, less, small, rest, top = (_Inner() for _ in range(5))
+    size, less, small, rest, top = (Inner() for _ in range(5))
     return [
         (np.absolute, (x,), size),
         (np.negative, (size,), less),

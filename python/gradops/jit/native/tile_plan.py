@@ -1,0 +1,304 @@
+"""A group of steps on large arrays as the plan that the machine runs: instructions, operands, and their room."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..array import Place
+from ..program import Program
+from ..steps import Step
+from . import tile_source
+from .code import FLOATS
+from .tile_run import PARALLEL, Plan, Result
+
+TILE = 1024
+"""Elements of a tile."""
+
+LARGE_TILE = 8192
+"""The same where rows are multiplied by BLAS, whose calls take longer."""
+
+FULL, COLUMN, ROW, ONE, PRODUCT, SPREAD = "full", "column", "row", "one", "product", "spread"
+
+PRODUCTS = frozenset(("matmul", "dot"))
+"""Ops whose work is the product of a matrix and a vector."""
+
+
+class Domain(NamedTuple):
+    rows: int
+    width: int
+
+
+class Operand(NamedTuple):
+    """An operand of an instruction: a place, or a number's bytes; how it lies in the domain; its dtype."""
+
+    value: Any
+    kind: str
+    dtype: np.dtype
+
+    @classmethod
+    def number(cls, x, dtype: np.dtype) -> Operand:
+        """A number that is the same at each call."""
+        # By its bytes, as operands are keys: the number 2.0 is equal to the place 2, and 0.0 to -0.0.
+        return cls(np.asarray(x, dtype).tobytes(), ONE, dtype)
+
+
+class Instruction(NamedTuple):
+    """A loop, and its operands, of which the last is the result.
+
+    Attributes:
+        over: ``FULL``, or what it is done for alone: each row (``COLUMN``), a row's elements (``ROW``), once (``ONE``);
+            a ``PRODUCT`` is of all at once, and ``SPREAD`` makes a ``FULL`` array of a row or a number for each.
+        initial: of a reduction, whose result is an operand, too, the loop that copies and the number it begins with.
+    """
+
+    loop: tuple[int, int]
+    operands: tuple[Operand, ...]
+    over: str
+    initial: tuple[tuple[int, int], float] | None = None
+
+    def begun(self) -> list[Instruction]:
+        """It, after the one that it begins with."""
+        if self.initial is None:
+            return [self]
+        copy, number = self.initial
+        out = self.operands[-1]
+        return [Instruction(copy, (Operand.number(number, out.dtype), out), out.kind), self]
+
+
+class Work(NamedTuple):
+    """A step as instructions; ``part`` where its result is put together of the tiles' parts."""
+
+    domain: Domain
+    instructions: list[Instruction]
+    result: Operand
+    part: np.ufunc | None = None
+    divisor: float = 1.0
+
+
+class Inner:
+    """A value between the instructions of one step."""
+
+    dtype: np.dtype
+
+
+_SHORT = 16
+"""Elements of a row from which on loops go along rows, not from row to row."""
+
+_REPEATED = 64
+"""The same from which on a number for each row, or a row, is read again and again, not repeated to an array."""
+
+
+class Writing:
+    """The plan of one group while it is written."""
+
+    def __init__(
+        self, program: Program, domain: Domain, members: list[tuple[Step, Work]], outputs: list[int], spread: int
+    ):
+        self.program, self.domain, self.members, self.outputs = program, domain, members, outputs
+        self.spread = spread
+        is_product = any(step.name in PRODUCTS for step, _ in members)
+        self.per = max(1, (LARGE_TILE if is_product else TILE) // domain.width)
+        self.tiles = -(-domain.rows // self.per)
+        self.made = {step.places[0]: work for step, work in members}
+        self.table: list[list[int]] = []
+        self.rows: dict[Any, int] = {}
+        self.inputs: dict[int, None] = {}
+        self.arrays: list[tuple[int, int]] = []
+        self.numbers: list[tuple[Any, int, np.dtype]] = []
+        self.size = 0
+        self.free: dict[tuple[str, int], list[int]] = {}
+
+    def plan(self) -> tuple[Plan, list[int]]:
+        """The plan, and the places of its arguments."""
+        instructions, once = self._once_first([x for one in self._spread(self._distinct()) for x in one.begun()])
+        last = {o.value: i for i, x in enumerate(instructions) for o in x.operands if self._is_local(o.value)}
+        for place in (*self.outputs, *(x.operands[-1].value for x in instructions[:once])):
+            last.pop(place, None)
+        words: list[int] = []
+        for i, instruction in enumerate(instructions):
+            rows = [self._row(o) for o in instruction.operands[:-1]]
+            out = instruction.operands[-1]
+            dying = [o for o in dict.fromkeys(instruction.operands[:-1]) if last.get(o.value) == i and o != out]
+            # A result may take the room of an operand that no one reads later, also within the instruction: a loop
+            # reads an element before it writes its result there. That is so where both have the same elements at the
+            # same places, as rooms of one kind and size do; the result of a sum over rows, or of a product, is of
+            # another kind than what it reads.
+            if out not in self.rows:
+                for o in dying:
+                    if self._is_room(out) and (o.kind, o.dtype.itemsize) == (out.kind, out.dtype.itemsize):
+                        self.rows[out] = self.rows[o]
+                        dying.remove(o)
+                        break
+            rows.append(self._row(out))
+            for o in (*dying, *[out] * (last.get(out.value) == i)):
+                self.free.setdefault((o.kind, o.dtype.itemsize), []).append(self.rows[o])
+            words += self._words(instruction, rows)
+        results = [self._result(place) for place in self.outputs]
+        elements = self.domain.rows * self.domain.width
+        head = [self.domain.rows, self.per, len(self.table), len(instructions), once]
+        inputs = list(self.inputs)
+        number = {place: i for i, place in enumerate(inputs)}
+        # The addresses of a tile's operands stand at the beginning of the room.
+        start = -(-8 * len(self.table) // 64) * 64
+        for row in self.table:
+            row[0] += start * row[1]
+        plan = Plan(
+            np.array([*head, *words], np.int64),
+            np.array(self.table, np.int64),
+            [(number[place], row) for place, row in self.arrays],
+            [(Place(number[x]) if isinstance(x, Place) else x, row, dtype) for x, row, dtype in self.numbers],
+            results,
+            start + self.size,
+            elements * len(instructions) >= PARALLEL,
+        )
+        return plan, inputs
+
+    def _once_first(self, instructions: list[Instruction]) -> tuple[list[Instruction], int]:
+        """The instructions, first those whose results are the same for all tiles, and the number of these."""
+        writes = Counter(x.operands[-1].value for x in instructions)
+        once: list[Instruction] = []
+        rest: list[Instruction] = []
+        for x in instructions:
+            *given, out = x.operands
+            # What a reduction begins with it writes over, so it is written twice.
+            is_same = self._is_room(out) and writes[out.value] == 1
+            is_same &= all(o.kind in (ROW, ONE) and o.value not in writes for o in given)
+            (once if is_same else rest).append(x)
+        return [*once, *rest], len(once)
+
+    def _distinct(self) -> list[Instruction]:
+        """The instructions, each once: of two that are equal the first one's result is both's."""
+        found: list[Instruction] = []
+        known: dict[Any, Any] = {}
+        same: dict[Any, Any] = {}
+        for _, work in self.members:
+            for x in work.instructions:
+                *given, out = [o._replace(value=same.get(o.value, o.value)) for o in x.operands]
+                # Two steps may compute the same, as a function and its derivative do. The second one's result is then
+                # the first one's, unless it is an array that the program reads, which must be there on its own. A
+                # reduction reads its result, too, which is left out of the key.
+                key = x.loop, x.over, x.initial, out.kind, out.dtype, *[o for o in given if o != out]
+                if key in known and self._is_room(out):
+                    same[out.value] = known[key]
+                    continue
+                if self._is_room(out):
+                    known[key] = out.value
+                found.append(x._replace(operands=(*given, out)))
+        return found
+
+    def _spread(self, instructions: list[Instruction]) -> list[Instruction]:
+        """The instructions of short rows, with operands that are repeated as arrays, of which loops are quicker."""
+        if not 1 < self.domain.width < _REPEATED:
+            return instructions
+        found: list[Instruction] = []
+        known: dict[Operand, Operand] = {}
+        for x in instructions:
+            *given, out = x.operands
+            for i, o in enumerate(given):
+                if x.over == FULL and o != out and o.kind in (COLUMN, ROW) and o.dtype == FLOATS[0]:
+                    if o not in known:
+                        known[o] = Operand(Inner(), FULL, o.dtype)
+                        found.append(Instruction((self.spread, 0), (o, known[o]), SPREAD))
+                    given[i] = known[o]
+            found.append(x._replace(operands=(*given, out)))
+        return found
+
+    def _is_local(self, value) -> bool:
+        if isinstance(value, Place):
+            return value in self.made and self.made[value].part is None
+        return isinstance(value, Inner)
+
+    def _is_room(self, o: Operand) -> bool:
+        return self._is_local(o.value) and o.value not in self.outputs
+
+    def _row(self, o: Operand) -> int:
+        found = self.rows.get(o)
+        if found is None:
+            found = self.rows[o] = self._placed(o)
+        return found
+
+    def _placed(self, o: Operand) -> int:
+        """The row of the table for an operand that is new."""
+        size = o.dtype.itemsize
+        across = {COLUMN: size, ROW: 0, ONE: 0}.get(o.kind, size * self.domain.width)
+        if self._is_room(o):
+            free = self.free.get((o.kind, size))
+            if free:
+                return free.pop()
+            start, bytes_ = self.size, self.per * (self.domain.width if o.kind == FULL else 1) * size
+            self.size += -(-bytes_ // 64) * 64
+            return self._new([start, 1, 0, 0])
+        if isinstance(o.value, Place) and o.value in self.made:
+            if self.made[o.value].part:
+                return self._new([0, 0, 0, size * (self.domain.width if o.kind == ROW else 1)])
+            return self._new([0, 0, across, 0])
+        row = self._new([0, 0, across, 0])
+        if isinstance(o.value, Place):
+            self.inputs[o.value] = None
+        if o.kind == ONE:
+            self.numbers.append((o.value, row, o.dtype))
+        else:
+            self.arrays.append((o.value, row))
+        return row
+
+    def _new(self, row: list[int]) -> int:
+        self.table.append(row)
+        return len(self.table) - 1
+
+    def _words(self, instruction: Instruction, rows: list[int]) -> list[int]:
+        operands, width = instruction.operands, self.domain.width
+        along, across = [], []
+        for o in operands:
+            size = o.dtype.itemsize
+            along.append(size if o.kind in (FULL, ROW) else 0)
+            across.append({FULL: size * width, COLUMN: size}.get(o.kind, 0))
+        nothing = [0] * len(operands)
+        calls, counts, outer = (1, 0), [(0, width)], nothing
+        inner = along
+        if instruction.over == ONE:
+            counts, inner = [(1, 0)], nothing
+        elif instruction.over == ROW:
+            counts = [(width, 0)]
+        elif instruction.over == COLUMN:
+            counts, inner = [(0, 1)], across
+        elif instruction.over == PRODUCT:
+            counts, inner = self._product(operands)
+        elif instruction.over == SPREAD:
+            counts, inner = [(0, 1), (width, 0)], [along[0], across[0]]
+        elif any(o.kind not in (FULL, ONE) for o in operands):
+            if width >= _SHORT:
+                calls, counts, outer = (0, 1), [(width, 0)], across
+            else:
+                calls, counts, inner, outer = (width, 0), [(0, 1)], across, along
+        words = [*instruction.loop, len(operands), *calls]
+        for part, most in (
+            ([n for pair in counts for n in pair], 2 * tile_source.COUNTS),
+            (rows, tile_source.OPERANDS),
+            (inner, tile_source.STEPS),
+            (outer, tile_source.OPERANDS),
+        ):
+            words += [*part, *[0] * (most - len(part))]
+        return words
+
+    def _product(self, operands: tuple[Operand, ...]) -> tuple[list[tuple[int, int]], list[int]]:
+        """Counts and strides of a tile's product with a vector, or of the product of its transpose."""
+        size, width = operands[0].dtype.itemsize, self.domain.width
+        near, far = (size, size), (size * width, size)
+        rows, columns = (0, 1), (width, 0)
+        if operands[-1].kind == COLUMN:
+            # A loop of `np.matmul` has four counts (products, rows, inner elements, columns) and nine strides: from
+            # product to product of its three operands, then two of each. A vector is a matrix with one column. For the
+            # transpose the counts of rows and columns change places, and so do the strides of the matrix.
+            return [(1, 0), rows, columns, (1, 0)], [0, 0, 0, *far, *near, *near]
+        return [(1, 0), columns, rows, (1, 0)], [0, 0, 0, *far[::-1], *near, *near]
+
+    def _result(self, place: int) -> Result:
+        work, value = self.made[place], self.program.value(place)
+        row = self._row(work.result)
+        if work.part is None:
+            return Result(row, value)
+        parts = (self.tiles, self.domain.width) if work.result.kind == ROW else (self.tiles,)
+        return Result(row, value, work.part, parts, work.divisor)
