@@ -11,7 +11,7 @@ import pytest
 
 from gradops import jit, ops, value_and_grad
 from gradops._tree import items
-from gradops.jit.native import machine, tile_plan, tile_run
+from gradops.jit.native import machine, tile_compiler, tile_run
 
 mpmath = pytest.importorskip("mpmath")
 
@@ -44,12 +44,40 @@ def compare(f, *arguments, rtol=1e-12, grad=True, least=1):
     return compiled
 
 
+def by_llvm(f, *arguments):
+    """A function whose groups are compiled by LLVM, and the number of groups that have functions of their own."""
+    made, real = [], tile_compiler.compiled
+
+    def noted(*given):
+        made.append(real(*given))
+        return made[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tile_run, "WORTH", 1)
+        patch.setattr(tile_compiler, "compiled", noted)
+        compiled = jit(f)
+        with np.errstate(all="ignore"):
+            compiled(*arguments)
+    return compiled, sum(plan.held is not None for plan in made)
+
+
+def same_by_llvm(f, *arguments) -> int:
+    """The bits of a compiled function before and after LLVM; the number of groups that LLVM compiled."""
+    (after, count), before = by_llvm(f, *arguments), jit(f)
+    with np.errstate(all="ignore"):
+        for a, b in zip(items(after(*arguments)), items(before(*arguments)), strict=True):
+            np.testing.assert_array_equal(a, b)
+            np.testing.assert_array_equal(np.signbit(a) | np.isnan(a), np.signbit(b) | np.isnan(b))
+    return count
+
+
 @needs_machine
 @pytest.mark.parametrize("size", [513, 1024, 4096, 5000, 20_001])
 def test_a_chain_with_its_gradient_is_one_pass(size):
     compiled = compare(chain, rng.normal(size=size))
     assert compiled.explain().splitlines()[-1].endswith(")") and "in 1 run" in compiled.explain()
     compare(chain, rng.normal(size=size).astype("float32"), rtol=3e-5)
+    assert same_by_llvm(value_and_grad(chain), rng.normal(size=size)) == 1
 
 
 SHAPES = {
@@ -70,7 +98,9 @@ SHAPES = {
 @pytest.mark.parametrize("f", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("width", [2, 10, 100, 1500])
 def test_shapes(f, width):
-    compare(f, rng.normal(size=(6000 // width + 1, width)))
+    x = rng.normal(size=(6000 // width + 1, width))
+    compare(f, x)
+    same_by_llvm(value_and_grad(f), x)
 
 
 @needs_machine
@@ -109,6 +139,7 @@ def test_products_with_vectors(shape):
         lambda b, X, y: ops.sum(ops.transpose(X) @ ops.tanh(X @ b)) + ops.dot(y, ops.dot(X, b)),
     ):
         compare(f, b, X, y, rtol=1e-10)
+        same_by_llvm(value_and_grad(f), b, X, y)
         compare(lambda b, f=f: f(b, X, y), b, rtol=1e-10, least=0)
         compare(lambda b, f=f: f(b, np.asfortranarray(X), y), b, rtol=1e-10, least=0)
     single = [x.astype("float32") for x in (b, X, y)]
@@ -195,7 +226,7 @@ def test_warnings_are_numpys():
 
 @needs_machine
 def test_threads_give_the_same_bits_and_a_fork_has_its_own(monkeypatch):
-    monkeypatch.setattr(tile_plan, "PARALLEL", 1)
+    monkeypatch.setattr(tile_run, "PARALLEL", 1)
     x = rng.normal(size=20_077)
     compiled = jit(value_and_grad(chain))
     results = []
@@ -241,3 +272,126 @@ def test_calls_at_once_and_results_are_the_callers():
 def test_numpys_objects_are_laid_out_as_they_are_read():
     assert tile_run.are_known()
     assert tile_run.loop(np.exp, np.dtype("int64"), np.dtype("int64")) is None
+
+
+HARD = np.array(
+    [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, np.inf, -np.inf, np.nan, 5e-324, 1e-310, 1e308, -1e308, 3.0, 7e8]
+)
+OF_ONE = {
+    **{name: getattr(ops, name) for name in ("negative", "abs", "sqrt", "sign", "floor", "ceil", "trunc", "relu")},
+    **{name: lambda x, name=name: ops.where(getattr(ops, name)(x), x, 2.0) for name in ("isnan", "isinf", "isfinite")},
+    **{f"power {n}": lambda x, n=n: x**n for n in (2, 3, 5, 8)},
+}
+OF_TWO = {
+    **{name: getattr(ops, name) for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum")},
+    **{
+        name: lambda x, y, name=name: ops.where(getattr(ops, name)(x, y), x, y)
+        for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+    },
+    **{
+        name: lambda x, y, name=name: ops.where(getattr(ops, name)(x > 0, y >= 0), x, y)
+        for name in ("logical_and", "logical_or", "logical_xor")
+    },
+    "logical_not": lambda x, y: ops.where(ops.logical_not(x > y), x, y),
+}
+
+
+@needs_machine
+def test_operations_by_llvm_at_hard_points():
+    x, y = (np.resize(a, 1051).reshape(-1) for a in (np.repeat(HARD, len(HARD)), np.tile(HARD, len(HARD))))
+
+    def f(x, y):
+        return [g(x) * 1.0 for g in OF_ONE.values()] + [g(x, y) * 1.0 for g in OF_TWO.values()]
+
+    assert same_by_llvm(f, x, y) == 1
+    compiled, _ = by_llvm(f, x, y)
+    with np.errstate(all="ignore"):
+        for name, a, b in zip([*OF_ONE, *OF_TWO], compiled(x, y), f(x, y), strict=True):
+            if name.startswith("power"):  # within one unit
+                np.testing.assert_allclose(a, b, rtol=3e-16, err_msg=name)
+            else:
+                np.testing.assert_array_equal(a, b, err_msg=name)
+                np.testing.assert_array_equal(np.signbit(a[b == b]), np.signbit(b[b == b]), err_msg=name)
+
+
+@needs_machine
+@pytest.mark.parametrize("size", [1, 7, 513, 519, 1000, 1023, 1025, 3000])
+def test_sums_by_llvm_have_the_order_of_numpys(size):
+    # One tile, or one and a part: NumPy halves 1,000 and 1,023 to blocks of other sizes than it does 1,024.
+    for x in (rng.normal(size=size) * 10.0 ** rng.integers(-6, 6, size), np.full(size, -0.0)):
+        compiled, count = by_llvm(lambda x: (ops.sum(x * 3.0), ops.max(x * 2.0), ops.min(-x), ops.tanh(x)), x)
+        assert count == (size > 512)
+        got = compiled(x)
+        if size <= 1024:
+            assert got[0] == np.sum(x * 3.0) and np.signbit(got[0]) == np.signbit(np.sum(x * 3.0))
+        assert got[1] == np.max(x * 2.0) and got[2] == np.min(-x)
+
+
+@needs_machine
+@pytest.mark.parametrize("width", [64, 71, 100, 129, 256, 1500, 4100])
+def test_rows_by_llvm(width):
+    x = rng.normal(size=(5000 // width + 3, width))
+
+    def f(x, row):
+        top, low = ops.max(x, axis=1, keepdims=True), ops.min(x, axis=1)
+        total = ops.sum((x - top) * row, axis=1)
+        return total * low, ops.mean(x * x, axis=1), x / ops.expand_dims(total, 1), top, low
+
+    compiled, count = by_llvm(f, x, x[0])
+    assert count == (width <= 4096)
+    x[1, 3], x[2, -1] = np.nan, np.inf
+    for given in (x, np.asfortranarray(x), np.repeat(x, 2, 0)[::2]):
+        with np.errstate(invalid="ignore"):
+            for a, b in zip(compiled(given, x[0]), f(given, x[0]), strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12)
+    assert same_by_llvm(f, x, x[0]) == count
+    assert same_by_llvm(f, x.astype("float32"), x[0].astype("float32")) == 0  # by NumPy's loops
+
+
+@needs_machine
+def test_gradients_by_llvm_are_finite_differences():
+    x = rng.normal(size=(71, 67))
+    x[:, 0] = 0.0
+
+    def f(x):
+        scaled = (x - ops.mean(x, axis=1, keepdims=True)) / (1.0 + ops.sum(x * x, axis=1, keepdims=True))
+        return ops.sum(ops.where(x > 0.3, scaled**3, ops.maximum(scaled, x) * ops.softmax(x))) + ops.sum(ops.abs(x - 2))
+
+    (compiled, count), way, h = by_llvm(value_and_grad(f), x), rng.normal(size=x.shape), 1e-6
+    assert count >= 1
+    slope = (f(x + h * way) - f(x - h * way)) / (2 * h)
+    np.testing.assert_allclose(np.sum(compiled(x)[1] * way), slope, rtol=1e-7)
+
+
+@needs_machine
+def test_warnings_by_llvm_are_numpys_and_nan_is_none(monkeypatch):
+    def f(x):
+        return 1.0 / x + ops.relu(x) * ops.where(x > 1.0, x, 2.0), ops.sqrt(x) * 2.0
+
+    x = np.resize([0.5, np.nan, 2.0], 5000)
+    compiled, count = by_llvm(f, x)
+    assert count == 1
+    replays = []
+    monkeypatch.setattr(tile_run.Tiles, "_replayed", lambda self, arrays: replays.append(1))
+    with np.errstate(all="raise"):
+        compiled(x)
+    assert not replays
+    monkeypatch.undo()
+    for number, message in ((0.0, "divide by zero encountered in divide"), (-1.0, "invalid value encountered in sqrt")):
+        with pytest.warns(RuntimeWarning, match=message):
+            got = compiled(np.full(5000, number))
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(got, f(np.full(5000, number)))
+
+
+@needs_machine
+def test_a_group_is_compiled_once_it_has_run_for_long(monkeypatch):
+    x, plans, calls = rng.normal(size=2000), [], 0
+    monkeypatch.setattr(tile_run, "WORTH", 100_000)
+    monkeypatch.setattr(tile_compiler, "compiled", lambda plan, *_: plans.append(plan) or plan)
+    compiled = jit(value_and_grad(chain))
+    while not plans and calls < 100:
+        compiled(x)
+        calls += 1
+    compiled(x)
+    assert len(plans) == 1 and (calls - 1) * plans[0].work < 100_000 <= calls * plans[0].work

@@ -6,8 +6,9 @@
 instructions in ``instructions``), compiled by LLVM once and stored by ``cache``. A ``run`` calls it, replays it with
 NumPy where that would warn, and says which steps are native and why the rest are not.
 
-Steps on large arrays go another way: ``tiles`` finds the groups of them and writes their instructions, which are calls
-of the loops of ``ufuncs``, ``tile_source`` is the function that runs these, and ``tile_run`` calls it, in threads.
+Steps on large arrays go another way: ``tiles`` finds the groups of them, ``tile_plan`` writes their instructions, calls
+of the loops of ufuncs, ``tile_source`` is the function that runs these, and ``tile_run`` calls it, in threads. Groups
+that have run for long ``tile_compiler`` compiles, several instructions as one loop.
 """
 
 from __future__ import annotations

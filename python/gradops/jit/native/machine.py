@@ -143,12 +143,16 @@ class Machine:
         self.mark_results = ctypes.CFUNCTYPE(None, *sizes[:4])(self.address("mark_results"))
         _check(self)
 
-    def compiled(self, text: str, name: str) -> tuple[Any, int]:
-        """The owner of the code of LLVM's text, and the address of a function in it."""
+    def compiled(self, text: str, name: str, level: int = 3) -> tuple[Any, int]:
+        """The owner of the code of LLVM's text, and the address of a function in it.
+
+        Args:
+            level: 3, or 1 for text whose loops are of vectors already.
+        """
         binding = importlib.import_module("llvmlite.binding")
         target, processor = binding.Target.from_default_triple(), binding.get_host_cpu_name()
         features = binding.get_host_cpu_features().flatten()
-        made = _object(binding, text, target, processor, features)
+        made = _object(binding, text, target, processor, features, level)
         found = _loaded(binding, target, processor, features, made, name)
         if found is None:
             raise OSError("LLVM does not load what it compiled")
@@ -249,14 +253,14 @@ def _compiled(binding) -> tuple[Any, int]:
     return found
 
 
-def _object(binding, text: str, target, processor: str, features: str) -> bytes:
+def _object(binding, text: str, target, processor: str, features: str, level: int = 3) -> bytes:
     """LLVM's text as the processor's code."""
     builder = target.create_target_machine(cpu=processor, features=features, opt=3, jit=True)
     module = binding.parse_assembly(assembled(text))
     module.triple = target.triple
     module.data_layout = str(builder.target_data)
-    options = binding.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = True
+    options = binding.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = options.loop_unrolling = level == 3
     passes = binding.create_pass_builder(builder, options)
     passes.getModulePassManager().run(module, passes)
     return builder.emit_object(module)

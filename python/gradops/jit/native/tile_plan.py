@@ -12,7 +12,7 @@ from ..program import Program
 from ..steps import Step
 from . import tile_source
 from .code import FLOATS
-from .tile_run import PARALLEL, Plan, Result
+from .tile_run import Plan, Result
 
 TILE = 1024
 """Elements of a tile."""
@@ -87,8 +87,21 @@ class Inner:
 _SHORT = 16
 """Elements of a row from which on loops go along rows, not from row to row."""
 
-_REPEATED = 64
+REPEATED = 64
 """The same from which on a number for each row, or a row, is read again and again, not repeated to an array."""
+
+
+class Written(NamedTuple):
+    """The instructions of a plan as the compiler takes them.
+
+    Attributes:
+        rows, width: a full tile's.
+        code: each instruction with the rows of its operands in the plan's table.
+    """
+
+    rows: int
+    width: int
+    code: list[tuple[Instruction, list[int]]]
 
 
 class Writing:
@@ -100,7 +113,7 @@ class Writing:
         self.program, self.domain, self.members, self.outputs = program, domain, members, outputs
         self.spread = spread
         is_product = any(step.name in PRODUCTS for step, _ in members)
-        self.per = max(1, (LARGE_TILE if is_product else TILE) // domain.width)
+        self.per = min(domain.rows, max(1, (LARGE_TILE if is_product else TILE) // domain.width))
         self.tiles = -(-domain.rows // self.per)
         self.made = {step.places[0]: work for step, work in members}
         self.table: list[list[int]] = []
@@ -111,13 +124,14 @@ class Writing:
         self.size = 0
         self.free: dict[tuple[str, int], list[int]] = {}
 
-    def plan(self) -> tuple[Plan, list[int]]:
-        """The plan, and the places of its arguments."""
+    def plan(self) -> tuple[Plan, list[int], Written]:
+        """The plan, the places of its arguments, and its instructions."""
         instructions, once = self._once_first([x for one in self._spread(self._distinct()) for x in one.begun()])
         last = {o.value: i for i, x in enumerate(instructions) for o in x.operands if self._is_local(o.value)}
         for place in (*self.outputs, *(x.operands[-1].value for x in instructions[:once])):
             last.pop(place, None)
         words: list[int] = []
+        written = Written(self.per, self.domain.width, [])
         for i, instruction in enumerate(instructions):
             rows = [self._row(o) for o in instruction.operands[:-1]]
             out = instruction.operands[-1]
@@ -136,9 +150,11 @@ class Writing:
             for o in (*dying, *[out] * (last.get(out.value) == i)):
                 self.free.setdefault((o.kind, o.dtype.itemsize), []).append(self.rows[o])
             words += self._words(instruction, rows)
+            written.code.append((instruction, rows))
         results = [self._result(place) for place in self.outputs]
         elements = self.domain.rows * self.domain.width
-        head = [self.domain.rows, self.per, len(self.table), len(instructions), once]
+        count = len(instructions)
+        head = [self.domain.rows, self.per, len(self.table), count, once, 0, count]
         inputs = list(self.inputs)
         number = {place: i for i, place in enumerate(inputs)}
         # The addresses of a tile's operands stand at the beginning of the room.
@@ -152,9 +168,9 @@ class Writing:
             [(Place(number[x]) if isinstance(x, Place) else x, row, dtype) for x, row, dtype in self.numbers],
             results,
             start + self.size,
-            elements * len(instructions) >= PARALLEL,
+            elements * count,
         )
-        return plan, inputs
+        return plan, inputs, written
 
     def _once_first(self, instructions: list[Instruction]) -> tuple[list[Instruction], int]:
         """The instructions, first those whose results are the same for all tiles, and the number of these."""
@@ -191,7 +207,7 @@ class Writing:
 
     def _spread(self, instructions: list[Instruction]) -> list[Instruction]:
         """The instructions of short rows, with operands that are repeated as arrays, of which loops are quicker."""
-        if not 1 < self.domain.width < _REPEATED:
+        if not 1 < self.domain.width < REPEATED:
             return instructions
         found: list[Instruction] = []
         known: dict[Operand, Operand] = {}

@@ -7,6 +7,7 @@ import ctypes
 import functools
 import os
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,6 +70,10 @@ With less to do a thread that others keep from running holds up the result for l
 """
 
 
+WORTH = 100_000_000
+"""The same after which a group is compiled: some 20 ms of work, as LLVM takes for it."""
+
+
 class Result(NamedTuple):
     """A result of a group: its row in the table of operands, its example, and how the tiles' parts become one."""
 
@@ -97,7 +102,8 @@ class Plan(NamedTuple):
         numbers: single numbers: an argument's number or the number's bytes, its row and dtype.
         results: in order of their places.
         room: bytes that each thread needs.
-        is_parallel: True if threads share the tiles.
+        work: elements times instructions.
+        held: the owner of compiled code.
     """
 
     words: np.ndarray
@@ -106,7 +112,8 @@ class Plan(NamedTuple):
     numbers: list[tuple[Any, int, np.dtype]]
     results: list[Result]
     room: int
-    is_parallel: bool
+    work: int
+    held: Any = None
 
 
 class Tiles:
@@ -125,12 +132,14 @@ class Tiles:
         inputs: list[int],
         outputs: list[int],
         constants: dict[int, np.ndarray],
+        compiled: Callable[[], Plan],
     ):
         self.names: Counter[str] = Counter()
         self.__name__ = "native"
         self._machine, self._plan = machine, plan
         self._steps, self._inputs, self._outputs, self._constants = steps, inputs, outputs, constants
         self._free: list[_State] = []
+        self._compiled, self._until_compiled = compiled, WORTH
 
     @property
     def bytes(self) -> int:
@@ -181,7 +190,12 @@ class Tiles:
         else:
             for i, part in state.parts:
                 results[i] = plan.results[i].joined(part)
-        self._free.append(state)
+        if plan is self._plan:
+            self._free.append(state)
+        if self._until_compiled > 0:
+            self._until_compiled -= plan.work
+            if self._until_compiled <= 0:
+                self._plan, self._free = self._compiled(), []
         return results
 
     def _replayed(self, arrays) -> list:
@@ -224,7 +238,7 @@ class _State:
             memory: the arrays that are read and written.
         """
         self.next[0] = 0
-        others = threads() - 1 if self.plan.is_parallel else 0
+        others = threads() - 1 if self.plan.work >= PARALLEL else 0
         while len(self._rooms) <= others:
             self._rooms.append(np.empty(self.plan.room + 64, np.uint8))
         # Each thread holds the arrays: an interrupt here ends the call, but not the other threads' tiles.

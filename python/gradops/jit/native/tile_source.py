@@ -17,6 +17,10 @@ OPERANDS = 4
 COUNTS, STEPS = 4, 9
 """The counts and strides that a loop takes at most: those of ``np.matmul``."""
 
+HEAD = 7
+"""Words before the instructions: rows of the domain and of a tile, operands, instructions, those that are done once,
+the first and the end of the last tile's where it is shorter."""
+
 WORDS = 5 + 2 * COUNTS + OPERANDS + STEPS + OPERANDS
 """Words of an instruction.
 
@@ -27,12 +31,15 @@ multiple of the rows of a tile, then the operands, the loop's strides, and strid
 # Threads run this function at the same time on one plan. All that they share and write is `next`, from which each takes
 # the number of its next tile, so no order between them is asked for (`monotonic`); a tile's results, and its parts of
 # sums, are its own, and Python sees them once it has waited for all threads. The addresses of a tile's operands stand
-# at the beginning of the thread's own room. The first instructions, whose results are the same for all tiles, are done
-# for a thread's first tile alone; only the last of all has fewer rows, and no thread takes another after it.
+# at the beginning of the thread's own room, whose address a loop finds behind those of its operands. The first
+# instructions, whose results are the same for all tiles, are done for a thread's first tile alone; only the last of all
+# has fewer rows, and no thread takes another after it. It has its own instructions, as compiled ones are of full tiles.
 _TILES = """
 define i32 @tiles(ptr %plan, ptr %operands, ptr %room, ptr %next, ptr %functions) {{
 entry:
   %arguments = alloca [{most} x ptr]
+  %behind = getelementptr ptr, ptr %arguments, i64 {behind}
+  store ptr %room, ptr %behind
   %count = alloca [{counts} x i64]
   %clear = load ptr, ptr %functions
   call i32 %clear(i32 {exceptions})
@@ -41,12 +48,18 @@ entry:
   %per = i64 %plan[1]
   %places = i64 %plan[2]
   %code.count = i64 %plan[3]
-  %code = getelementptr i64, ptr %plan, i64 5
+  %code = getelementptr i64, ptr %plan, i64 {head}
   %once = i64 %plan[4]
   %once.words = mul i64 %once, {words}
   %later = getelementptr i64, ptr %code, i64 %once.words
   %code.words = mul i64 %code.count, {words}
   %code.end = getelementptr i64, ptr %code, i64 %code.words
+  %last.first = i64 %plan[5]
+  %last.first.words = mul i64 %last.first, {words}
+  %last = getelementptr i64, ptr %code, i64 %last.first.words
+  %last.end.at = i64 %plan[6]
+  %last.end.words = mul i64 %last.end.at, {words}
+  %last.end = getelementptr i64, ptr %code, i64 %last.end.words
   %room.i = ptrtoint ptr %room to i64
   br label %tile
 tile:
@@ -80,11 +93,13 @@ place: ; the addresses of the operands of this tile
 begin:
   %short = icmp slt i64 %left, %per
   %here = select i1 %short, i64 %left, i64 %per
+  %begun = select i1 %short, ptr %last, ptr %from
+  %end = select i1 %short, ptr %last.end, ptr %code.end
   br label %instructions
 instructions:
-  %at = phi ptr [%from, %begin], [%at1, %after]
+  %at = phi ptr [%begun, %begin], [%at1, %after]
   %raised.now = phi i32 [%raised, %begin], [%raised.next, %after]
-  %is.end = icmp eq ptr %at, %code.end
+  %is.end = icmp eq ptr %at, %end
   br i1 %is.end, label %tile, label %instruction
 instruction:
   %loop = load ptr, ptr %at
@@ -288,17 +303,11 @@ end:
 }}
 """
 
-# Where a product overflows its rounding error is infinite less infinite, a NaN. Such a low part says nothing, and the
-# high one alone is the power, infinite as NumPy's.
 _POWER_LOOP = """
 {name}.each:
   %{name}.i = phi i64 [0, %0], [%{name}.i1, %{name}.each]
-  %{name}.h0 = double %x[%{name}.i * {sx} bytes]
+  %{name}.x = double %x[%{name}.i * {sx} bytes]
 {body}
-  %{name}.sum = fadd double %{name}.h{last}, %{name}.l{last}
-  %{name}.size = call double @llvm.fabs.f64(double %{name}.l{last})
-  %{name}.finite = fcmp olt double %{name}.size, 0x7FF0000000000000
-  %{name}.r = select i1 %{name}.finite, double %{name}.sum, double %{name}.h{last}
   %out[%{name}.i * {so} bytes] = double %{name}.r
   %{name}.i1 = add i64 %{name}.i, 1
   %{name}.more = icmp slt i64 %{name}.i1, %n
@@ -333,7 +342,9 @@ def source(exceptions: int) -> str:
     loads = [f"  %{name} = i64 %at[{i}]" for i, name in enumerate(_LOADED, 1)]
     own = 5 + 2 * COUNTS
     tiles = _TILES.format(
-        most=OPERANDS,
+        most=OPERANDS + 1,
+        behind=OPERANDS,
+        head=HEAD,
         counts=COUNTS,
         words=WORDS,
         exceptions=exceptions,
@@ -390,28 +401,35 @@ def _bits(number: float) -> str:
 
 
 def _power(exponent: int) -> str:
-    return _POWER.format(
-        begin=_OF_ONE.format(name=f"power{exponent}"),
-        loops="\n".join(_power_loop(exponent, *of) for of in (("near", 8, 8), ("far", "%sx", "%so"))),
-    )
+    loops = []
+    for name, sx, so in (("near", 8, 8), ("far", "%sx", "%so")):
+        body = power(exponent).format(r=f"%{name}.r", t=f"%{name}.", x=f"%{name}.x")
+        loops.append(_POWER_LOOP.format(name=name, sx=sx, so=so, body=body))
+    return _POWER.format(begin=_OF_ONE.format(name=f"power{exponent}"), loops="\n".join(loops))
 
 
-def _power_loop(exponent: int, name: str, sx, so) -> str:
+def power(exponent: int) -> str:
+    """The source of a power of ``{x}``, as of :class:`.Operation`."""
     lines, last = [], 0
     for digit in bin(exponent)[3:]:
-        for factor in ("h{last}", "h0")[: 1 + int(digit)]:
-            h, low, other = f"%{name}.h{last}", f"%{name}.l{last}", f"%{name}.{factor.format(last=last)}"
-            is_square, last = h == other, last + 1
-            p, q = f"%{name}.h{last}", f"%{name}.q{last}"
+        for of_x in (False, True)[: 1 + int(digit)]:
+            h, low = f"{{t}}h{last}" if last else "{x}", f"{{t}}l{last}"
+            other, last = "{x}" if of_x else h, last + 1
+            p, q, out = f"{{t}}h{last}", f"{{t}}q{last}", f"{{t}}l{last}"
             lines += [f"{p} = fmul double {h}, {other}", f"{q}.n = fneg double {p}"]
             lines.append(f"{q} = call double @llvm.fma.f64(double {h}, double {other}, double {q}.n)")
             if last == 1:
-                lines.append(f"%{name}.l{last} = fadd double {q}, 0.0")
+                lines.append(f"{out} = fadd double {q}, 0.0")
             else:
-                lines.append(f"{q}.c = fmul double {other}, {'2.0' if is_square else '1.0'}")
-                lines.append(f"%{name}.l{last} = call double @llvm.fma.f64(double {low}, double {q}.c, double {q})")
-    body = "\n".join(f"  {line}" for line in lines)
-    return _POWER_LOOP.format(name=name, sx=sx, so=so, body=body, last=last)
+                lines.append(f"{q}.c = fmul double {other}, {'1.0' if of_x else '2.0'}")
+                lines.append(f"{out} = call double @llvm.fma.f64(double {low}, double {q}.c, double {q})")
+    # Where a product overflows its rounding error is infinite less infinite, a NaN. Such a low part says nothing, and
+    # the high one alone is the power, infinite as NumPy's.
+    lines.append(f"{{t}}s = fadd double {{t}}h{last}, {{t}}l{last}")
+    lines.append(f"{{t}}size = call double @llvm.fabs.f64(double {{t}}l{last})")
+    lines.append("{t}finite = fcmp olt double {t}size, 0x7FF0000000000000")
+    lines.append(f"{{r}} = select i1 {{t}}finite, double {{t}}s, double {{t}}h{last}")
+    return "\n".join(lines)
 
 
 def _where(size: int, kind: str) -> str:

@@ -10,17 +10,10 @@ _V, _TYPE = 8, "<8 x double>"
 
 def source() -> str:
     """The text."""
-    return "\n".join([_DECLARED, _SUM, _SPREAD, _matrix_by_vector(), _vector_by_matrix()])
+    return "\n".join([_DECLARED, JOINED, _SUM, _SPREAD, _matrix_by_vector(), _vector_by_matrix()])
 
 
-# The last numbers of a row are fewer than eight, and those behind them may be another's memory, or none. So they are
-# read under a mask (`first`), with zeros for the others: a product of two zeros adds nothing, where a product of 0 and
-# what happens to stand there could be a NaN.
-_DECLARED = """
-declare <8 x double> @llvm.fma.v8f64(<8 x double>, <8 x double>, <8 x double>)
-declare <8 x double> @llvm.masked.load.v8f64.p0(ptr, i32, <8 x i1>, <8 x double>)
-declare void @llvm.masked.store.v8f64.p0(<8 x double>, ptr, i32, <8 x i1>)
-
+JOINED = """
 define internal double @joined(<8 x double> %r) alwaysinline {
   %a = shufflevector <8 x double> %r, <8 x double> poison, <4 x i32> <i32 0, i32 2, i32 4, i32 6>
   %b = shufflevector <8 x double> %r, <8 x double> poison, <4 x i32> <i32 1, i32 3, i32 5, i32 7>
@@ -33,6 +26,16 @@ define internal double @joined(<8 x double> %r) alwaysinline {
   %z = fadd double %x, %y
   ret double %z
 }
+"""
+"""The sum of eight parts in NumPy's order."""
+
+# The last numbers of a row are fewer than eight, and those behind them may be another's memory, or none. So they are
+# read under a mask (`first`), with zeros for the others: a product of two zeros adds nothing, where a product of 0 and
+# what happens to stand there could be a NaN.
+_DECLARED = """
+declare <8 x double> @llvm.fma.v8f64(<8 x double>, <8 x double>, <8 x double>)
+declare <8 x double> @llvm.masked.load.v8f64.p0(ptr, i32, <8 x i1>, <8 x double>)
+declare void @llvm.masked.store.v8f64.p0(<8 x double>, ptr, i32, <8 x i1>)
 
 define internal <8 x i1> @first(i64 %n) alwaysinline {
   %one = insertelement <8 x i64> poison, i64 %n, i64 0

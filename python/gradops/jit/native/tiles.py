@@ -23,7 +23,7 @@ from ..program import Program
 from ..scalar_blocks import Block
 from ..steps import Step
 from . import machine as machines
-from . import tile_run, tile_source
+from . import tile_compiler, tile_run, tile_source
 from .code import BOOL, FLOATS
 from .plan import LARGEST, LARGEST_CALL, Plan
 from .registry import limits_of
@@ -558,11 +558,12 @@ class _Grouping:
     def _group(self, domain: Domain, members: list[tuple[Step, Work]], needed: set[int]) -> Step:
         outputs = [step.places[0] for step, _ in members if step.places[0] in needed]
         writing = Writing(self.program, domain, members, outputs, self.machine.address("spread.tile"))
-        plan, inputs = writing.plan()
+        plan, inputs, written = writing.plan()
         redone = self._redone(inputs, [step for step, _ in members])
         unread = {p for step in redone for p in step.uses if p in self.program.constants}.difference(inputs)
         constants = {p: self._constant(p) for p in unread}
-        function = Tiles(self.machine, plan, redone, inputs, outputs, constants)
+        compiled = functools.partial(tile_compiler.compiled, plan, written, self.machine)
+        function = Tiles(self.machine, plan, redone, inputs, outputs, constants, compiled)
         function.names = Counter(step.name for step, _ in members)
         return Step(NATIVE, function, tuple(map(Place, inputs)), tuple(outputs), True)
 
