@@ -13,19 +13,7 @@ from .._names import missing
 from ..ops import scipy_functions
 from ._names import unknown
 
-__all__ = [
-    "fft",
-    "integrate",
-    "interpolate",
-    "linalg",
-    "ndimage",
-    "optimize",
-    "signal",
-    "sparse",
-    "spatial",
-    "special",
-    "stats",
-]
+__all__ = "fft integrate interpolate linalg ndimage optimize signal sparse spatial special stats".split()
 
 
 def __dir__() -> list[str]:

@@ -14,20 +14,7 @@ from ..ops._checks import check_axis
 from ..ops.convolution import conv_to_output
 from ._tensors import as_complex, beside, constant, floating, inexact, is_complex, numbers
 
-__all__ = [
-    "alike",
-    "back",
-    "bilinear",
-    "conj",
-    "designed",
-    "extended",
-    "last",
-    "line",
-    "number",
-    "patches",
-    "real_like",
-    "vector",
-]
+__all__ = "alike back bilinear conj designed extended last line number patches real_like vector".split()
 
 
 def alike(*xs) -> list:

@@ -26,14 +26,7 @@ from .. import _compiled
 from .._solving import Problem, numbers, solver
 from .._tensors import beside
 
-__all__ = [
-    "dblquad",
-    "fixed_quad",
-    "nquad",
-    "quad",
-    "quad_vec",
-    "tplquad",
-]
+__all__ = "dblquad fixed_quad nquad quad quad_vec tplquad".split()
 
 PARTS, TOLERANCE, SINGLE = 400, 1e-10, 1e-5
 POINTS = np.array([

@@ -11,15 +11,7 @@ from .._define import composed, family
 from .._solving import of_tensors
 from .._tensors import beside, constant, floating, inexact
 
-__all__ = [
-    "cumulative_simpson",
-    "cumulative_trapezoid",
-    "lebedev_rule",
-    "newton_cotes",
-    "romb",
-    "simpson",
-    "trapezoid",
-]
+__all__ = "cumulative_simpson cumulative_trapezoid lebedev_rule newton_cotes romb simpson trapezoid".split()
 
 newton_cotes = constant("integrate.newton_cotes")
 lebedev_rule = constant("integrate.lebedev_rule")

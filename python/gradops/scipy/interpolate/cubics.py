@@ -16,13 +16,7 @@ from ..linalg import solve_banded
 from ._shared import BEYOND, along, ascends, by_orders, columns, cyclic, finite, leading, mode_of, real_with, vector
 from .pieces import PPoly
 
-__all__ = [
-    "Akima1DInterpolator",
-    "CubicHermiteSpline",
-    "CubicSpline",
-    "PchipInterpolator",
-    "pchip_interpolate",
-]
+__all__ = "Akima1DInterpolator CubicHermiteSpline CubicSpline PchipInterpolator pchip_interpolate".split()
 
 
 def _data(name: str, x, y, axis, **others) -> tuple:

@@ -14,29 +14,10 @@ from .._define import composed, in_part, ufunc
 from .._formulas import choose
 from .._tensors import as_complex, constant, inexact, is_complex
 
-__all__ = [
-    "airy",
-    "airye",
-    "bei",
-    "bei_zeros",
-    "beip",
-    "beip_zeros",
-    "ber",
-    "ber_zeros",
-    "berp",
-    "berp_zeros",
-    "itairy",
-    "kei",
-    "kei_zeros",
-    "keip",
-    "keip_zeros",
-    "kelvin",
-    "kelvin_zeros",
-    "ker",
-    "ker_zeros",
-    "kerp",
-    "kerp_zeros",
-]
+__all__ = """
+    airy airye bei bei_zeros beip beip_zeros ber ber_zeros berp berp_zeros itairy kei kei_zeros keip keip_zeros
+    kelvin kelvin_zeros ker ker_zeros kerp kerp_zeros
+""".split()
 
 ber_zeros, bei_zeros = constant("special.ber_zeros"), constant("special.bei_zeros")
 ker_zeros, kei_zeros = constant("special.ker_zeros"), constant("special.kei_zeros")

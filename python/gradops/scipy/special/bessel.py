@@ -19,52 +19,11 @@ from .._define import composed, promoting, refused, ufunc
 from .._tensors import as_complex, constant, floating, inexact, is_complex
 from . import _orders
 
-__all__ = [
-    "ai_zeros",
-    "bi_zeros",
-    "h1vp",
-    "h2vp",
-    "hankel1",
-    "hankel1e",
-    "hankel2",
-    "hankel2e",
-    "i0",
-    "i0e",
-    "i1",
-    "i1e",
-    "iv",
-    "ive",
-    "ivp",
-    "j0",
-    "j1",
-    "jn",
-    "jn_zeros",
-    "jnjnp_zeros",
-    "jnp_zeros",
-    "jnyn_zeros",
-    "jv",
-    "jve",
-    "jvp",
-    "k0",
-    "k0e",
-    "k1",
-    "k1e",
-    "kn",
-    "kv",
-    "kve",
-    "kvp",
-    "y0",
-    "y0_zeros",
-    "y1",
-    "y1_zeros",
-    "y1p_zeros",
-    "yn",
-    "yn_zeros",
-    "ynp_zeros",
-    "yv",
-    "yve",
-    "yvp",
-]
+__all__ = """
+    ai_zeros bi_zeros h1vp h2vp hankel1 hankel1e hankel2 hankel2e i0 i0e i1 i1e iv ive ivp j0 j1 jn jn_zeros
+    jnjnp_zeros jnp_zeros jnyn_zeros jv jve jvp k0 k0e k1 k1e kn kv kve kvp y0 y0_zeros y1 y1_zeros y1p_zeros yn
+    yn_zeros ynp_zeros yv yve yvp
+""".split()
 
 ai_zeros, bi_zeros = constant("special.ai_zeros"), constant("special.bi_zeros")
 jn_zeros, jnp_zeros = constant("special.jn_zeros"), constant("special.jnp_zeros")

@@ -22,23 +22,10 @@ from .._formulas import choose
 from .._tensors import constant, floating
 from ._orders import nodes
 
-__all__ = [
-    "agm",
-    "ellip_harm",
-    "ellip_harm_2",
-    "ellip_normal",
-    "ellipe",
-    "ellipeinc",
-    "ellipj",
-    "ellipk",
-    "ellipkinc",
-    "ellipkm1",
-    "elliprc",
-    "elliprd",
-    "elliprf",
-    "elliprg",
-    "elliprj",
-]
+__all__ = """
+    agm ellip_harm ellip_harm_2 ellip_normal ellipe ellipeinc ellipj ellipk ellipkinc ellipkm1 elliprc elliprd
+    elliprf elliprg elliprj
+""".split()
 
 CHUNK = 8192
 

@@ -18,37 +18,12 @@ from ...extend import derivative
 from .._define import composed, refused, ufunc
 from .._tensors import constant, floating
 
-__all__ = [
-    "mathieu_a",
-    "mathieu_b",
-    "mathieu_cem",
-    "mathieu_even_coef",
-    "mathieu_modcem1",
-    "mathieu_modcem2",
-    "mathieu_modsem1",
-    "mathieu_modsem2",
-    "mathieu_odd_coef",
-    "mathieu_sem",
-    "obl_ang1",
-    "obl_ang1_cv",
-    "obl_cv",
-    "obl_cv_seq",
-    "obl_rad1",
-    "obl_rad1_cv",
-    "obl_rad2",
-    "obl_rad2_cv",
-    "pbdv",
-    "pbvv",
-    "pbwa",
-    "pro_ang1",
-    "pro_ang1_cv",
-    "pro_cv",
-    "pro_cv_seq",
-    "pro_rad1",
-    "pro_rad1_cv",
-    "pro_rad2",
-    "pro_rad2_cv",
-]
+__all__ = """
+    mathieu_a mathieu_b mathieu_cem mathieu_even_coef mathieu_modcem1 mathieu_modcem2 mathieu_modsem1
+    mathieu_modsem2 mathieu_odd_coef mathieu_sem obl_ang1 obl_ang1_cv obl_cv obl_cv_seq obl_rad1 obl_rad1_cv
+    obl_rad2 obl_rad2_cv pbdv pbvv pbwa pro_ang1 pro_ang1_cv pro_cv pro_cv_seq pro_rad1 pro_rad1_cv pro_rad2
+    pro_rad2_cv
+""".split()
 
 mathieu_even_coef, mathieu_odd_coef = constant("special.mathieu_even_coef"), constant("special.mathieu_odd_coef")
 pro_cv_seq, obl_cv_seq = constant("special.pro_cv_seq"), constant("special.obl_cv_seq")

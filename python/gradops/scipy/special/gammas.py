@@ -19,29 +19,10 @@ from .._formulas import choose, refined
 from .._tensors import constant, floating
 from . import _tails
 
-__all__ = [
-    "bernoulli",
-    "beta",
-    "betaln",
-    "binom",
-    "comb",
-    "digamma",
-    "euler",
-    "factorial",
-    "factorial2",
-    "factorialk",
-    "gamma",
-    "gammaln",
-    "gammasgn",
-    "loggamma",
-    "multigammaln",
-    "perm",
-    "poch",
-    "polygamma",
-    "psi",
-    "rgamma",
-    "stirling2",
-]
+__all__ = """
+    bernoulli beta betaln binom comb digamma euler factorial factorial2 factorialk gamma gammaln gammasgn loggamma
+    multigammaln perm poch polygamma psi rgamma stirling2
+""".split()
 
 bernoulli = constant("special.bernoulli")
 euler = constant("special.euler")

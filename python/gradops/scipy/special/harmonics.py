@@ -17,17 +17,10 @@ from .._formulas import choose
 from .._tensors import as_complex, beside, floating
 from .orthogonal import eval_gegenbauer, eval_legendre, refusals
 
-__all__ = [
-    "assoc_legendre_p",
-    "assoc_legendre_p_all",
-    "legendre_p",
-    "legendre_p_all",
-    "lpmv",
-    "sph_harm_y",
-    "sph_harm_y_all",
-    "sph_legendre_p",
-    "sph_legendre_p_all",
-]
+__all__ = """
+    assoc_legendre_p assoc_legendre_p_all legendre_p legendre_p_all lpmv sph_harm_y sph_harm_y_all sph_legendre_p
+    sph_legendre_p_all
+""".split()
 
 
 @ufunc()

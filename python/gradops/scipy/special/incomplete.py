@@ -22,16 +22,7 @@ from .._formulas import choose, exp, usually, where
 from .._tensors import floating
 from . import _tails
 
-__all__ = [
-    "betainc",
-    "betaincc",
-    "betainccinv",
-    "betaincinv",
-    "gammainc",
-    "gammaincc",
-    "gammainccinv",
-    "gammaincinv",
-]
+__all__ = "betainc betaincc betainccinv betaincinv gammainc gammaincc gammainccinv gammaincinv".split()
 
 # Gamma ----------------------------------------------------------------------------------------------------------------
 

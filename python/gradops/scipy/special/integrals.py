@@ -16,32 +16,10 @@ from .._tensors import as_complex, constant, inexact, is_complex
 from .airys import parts
 from .bessel import i0, j0, k0, y0
 
-__all__ = [
-    "besselpoly",
-    "erf_zeros",
-    "exp1",
-    "expi",
-    "expn",
-    "fresnel",
-    "fresnel_zeros",
-    "fresnelc_zeros",
-    "fresnels_zeros",
-    "it2i0k0",
-    "it2j0y0",
-    "it2struve0",
-    "iti0k0",
-    "itj0y0",
-    "itmodstruve0",
-    "itstruve0",
-    "modfresnelm",
-    "modfresnelp",
-    "modstruve",
-    "shichi",
-    "sici",
-    "spence",
-    "struve",
-    "wofz",
-]
+__all__ = """
+    besselpoly erf_zeros exp1 expi expn fresnel fresnel_zeros fresnelc_zeros fresnels_zeros it2i0k0 it2j0y0
+    it2struve0 iti0k0 itj0y0 itmodstruve0 itstruve0 modfresnelm modfresnelp modstruve shichi sici spence struve wofz
+""".split()
 
 erf_zeros, fresnel_zeros = constant("special.erf_zeros"), constant("special.fresnel_zeros")
 fresnelc_zeros, fresnels_zeros = constant("special.fresnelc_zeros"), constant("special.fresnels_zeros")

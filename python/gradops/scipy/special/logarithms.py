@@ -11,37 +11,10 @@ from .._define import composed, ufunc
 from .._formulas import choose, exp, log
 from .._tensors import floating
 
-__all__ = [
-    "boxcox",
-    "boxcox1p",
-    "cbrt",
-    "cosdg",
-    "cosm1",
-    "cotdg",
-    "entr",
-    "exp10",
-    "exp2",
-    "expit",
-    "expm1",
-    "exprel",
-    "inv_boxcox",
-    "inv_boxcox1p",
-    "kl_div",
-    "log1p",
-    "log_expit",
-    "log_softmax",
-    "logit",
-    "logsumexp",
-    "radian",
-    "rel_entr",
-    "round",
-    "sindg",
-    "softmax",
-    "softplus",
-    "tandg",
-    "xlog1py",
-    "xlogy",
-]
+__all__ = """
+    boxcox boxcox1p cbrt cosdg cosm1 cotdg entr exp10 exp2 expit expm1 exprel inv_boxcox inv_boxcox1p kl_div log1p
+    log_expit log_softmax logit logsumexp radian rel_entr round sindg softmax softplus tandg xlog1py xlogy
+""".split()
 
 cbrt = ops.cbrt
 exp2 = ops.exp2

@@ -19,21 +19,10 @@ from ._noncentral import BETA_SUMS, CHI2, T, value
 from ._tails import f_parts
 from .probabilities import _probability
 
-__all__ = [
-    "chndtr",
-    "chndtridf",
-    "chndtrinc",
-    "chndtrix",
-    "ncfdtr",
-    "ncfdtri",
-    "ncfdtridfd",
-    "ncfdtridfn",
-    "ncfdtrinc",
-    "nctdtr",
-    "nctdtridf",
-    "nctdtrinc",
-    "nctdtrit",
-]
+__all__ = """
+    chndtr chndtridf chndtrinc chndtrix ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc
+    nctdtrit
+""".split()
 
 _of_sums = _probability("By each argument, to second order.")
 

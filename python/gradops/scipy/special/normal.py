@@ -13,21 +13,7 @@ from .._define import composed, ufunc
 from .._formulas import choose, exp
 from .._tensors import floating, is_complex
 
-__all__ = [
-    "dawsn",
-    "erf",
-    "erfc",
-    "erfcinv",
-    "erfcx",
-    "erfi",
-    "erfinv",
-    "log_ndtr",
-    "ndtr",
-    "ndtri",
-    "ndtri_exp",
-    "owens_t",
-    "voigt_profile",
-]
+__all__ = "dawsn erf erfc erfcinv erfcx erfi erfinv log_ndtr ndtr ndtri ndtri_exp owens_t voigt_profile".split()
 
 erfinv = ops.erfinv
 ndtr = ops.activations.normal_cdf

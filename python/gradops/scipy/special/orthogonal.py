@@ -22,54 +22,14 @@ _FAMILIES = (
     " sh_legendre sh_chebyt sh_chebyu sh_jacobi"
 ).split()
 
-__all__ = [
-    "assoc_laguerre",
-    "c_roots",
-    "cg_roots",
-    "eval_chebyc",
-    "eval_chebys",
-    "eval_chebyt",
-    "eval_chebyu",
-    "eval_gegenbauer",
-    "eval_genlaguerre",
-    "eval_hermite",
-    "eval_hermitenorm",
-    "eval_jacobi",
-    "eval_laguerre",
-    "eval_legendre",
-    "eval_sh_chebyt",
-    "eval_sh_chebyu",
-    "eval_sh_jacobi",
-    "eval_sh_legendre",
-    "h_roots",
-    "he_roots",
-    "j_roots",
-    "js_roots",
-    "l_roots",
-    "la_roots",
-    "p_roots",
-    "ps_roots",
-    "roots_chebyc",
-    "roots_chebys",
-    "roots_chebyt",
-    "roots_chebyu",
-    "roots_gegenbauer",
-    "roots_genlaguerre",
-    "roots_hermite",
-    "roots_hermitenorm",
-    "roots_jacobi",
-    "roots_laguerre",
-    "roots_legendre",
-    "roots_sh_chebyt",
-    "roots_sh_chebyu",
-    "roots_sh_jacobi",
-    "roots_sh_legendre",
-    "s_roots",
-    "t_roots",
-    "ts_roots",
-    "u_roots",
-    "us_roots",
-]
+__all__ = """
+    assoc_laguerre c_roots cg_roots eval_chebyc eval_chebys eval_chebyt eval_chebyu eval_gegenbauer eval_genlaguerre
+    eval_hermite eval_hermitenorm eval_jacobi eval_laguerre eval_legendre eval_sh_chebyt eval_sh_chebyu
+    eval_sh_jacobi eval_sh_legendre h_roots he_roots j_roots js_roots l_roots la_roots p_roots ps_roots roots_chebyc
+    roots_chebys roots_chebyt roots_chebyu roots_gegenbauer roots_genlaguerre roots_hermite roots_hermitenorm
+    roots_jacobi roots_laguerre roots_legendre roots_sh_chebyt roots_sh_chebyu roots_sh_jacobi roots_sh_legendre
+    s_roots t_roots ts_roots u_roots us_roots
+""".split()
 
 (
     roots_legendre,

@@ -35,38 +35,10 @@ from .incomplete import (
 )
 from .normal import ndtri
 
-__all__ = [
-    "bdtr",
-    "bdtrc",
-    "bdtri",
-    "btdtria",
-    "btdtrib",
-    "chdtr",
-    "chdtrc",
-    "chdtri",
-    "chdtriv",
-    "fdtr",
-    "fdtrc",
-    "fdtri",
-    "fdtridfd",
-    "gdtr",
-    "gdtrc",
-    "gdtria",
-    "gdtrib",
-    "gdtrix",
-    "nbdtr",
-    "nbdtrc",
-    "nbdtri",
-    "nrdtrimn",
-    "nrdtrisd",
-    "pdtr",
-    "pdtrc",
-    "pdtri",
-    "pdtrik",
-    "stdtr",
-    "stdtridf",
-    "stdtrit",
-]
+__all__ = """
+    bdtr bdtrc bdtri btdtria btdtrib chdtr chdtrc chdtri chdtriv fdtr fdtrc fdtri fdtridfd gdtr gdtrc gdtria gdtrib
+    gdtrix nbdtr nbdtrc nbdtri nrdtrimn nrdtrisd pdtr pdtrc pdtri pdtrik stdtr stdtridf stdtrit
+""".split()
 
 _RESULT = """
     Returns:

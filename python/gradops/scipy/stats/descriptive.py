@@ -14,23 +14,9 @@ from ...ops._matrices import epsilon
 from .._define import family
 from ._samples import ARGUMENTS, RANGE, Sample, extreme, of_sample, real
 
-__all__ = [
-    "describe",
-    "gmean",
-    "gstd",
-    "gzscore",
-    "hmean",
-    "kstat",
-    "kstatvar",
-    "kurtosis",
-    "moment",
-    "pmean",
-    "sem",
-    "skew",
-    "variation",
-    "zmap",
-    "zscore",
-]
+__all__ = """
+    describe gmean gstd gzscore hmean kstat kstatvar kurtosis moment pmean sem skew variation zmap zscore
+""".split()
 
 
 def _cast(a, dtype):

@@ -576,18 +576,6 @@ poisson = _Poisson("poisson", "mu")
 randint = _Randint("randint", "low, high")
 skellam = _Skellam("skellam", "mu1, mu2")
 
-__all__ = [
-    "bernoulli",
-    "betabinom",
-    "betanbinom",
-    "binom",
-    "boltzmann",
-    "dlaplace",
-    "geom",
-    "hypergeom",
-    "nbinom",
-    "planck",
-    "poisson",
-    "randint",
-    "skellam",
-]
+__all__ = """
+    bernoulli betabinom betanbinom binom boltzmann dlaplace geom hypergeom nbinom planck poisson randint skellam
+""".split()

@@ -429,14 +429,4 @@ genextreme = _Genextreme("genextreme", "c")
 loguniform = _Loguniform("loguniform", "a, b")
 reciprocal = _Loguniform("reciprocal", "a, b")
 
-__all__ = [
-    "expon",
-    "exponweib",
-    "genextreme",
-    "genpareto",
-    "loguniform",
-    "pareto",
-    "rayleigh",
-    "reciprocal",
-    "weibull_min",
-]
+__all__ = "expon exponweib genextreme genpareto loguniform pareto rayleigh reciprocal weibull_min".split()

@@ -18,14 +18,7 @@ from ._arguments import public
 from ._family import seed_of
 from ._samples import real
 
-__all__ = [
-    "dirichlet",
-    "dirichlet_multinomial",
-    "matrix_normal",
-    "multinomial",
-    "multivariate_normal",
-    "multivariate_t",
-]
+__all__ = "dirichlet dirichlet_multinomial matrix_normal multinomial multivariate_normal multivariate_t".split()
 
 LOG_2_PI = math.log(2 * math.pi)
 LOG_2 = math.log(2)

@@ -335,15 +335,4 @@ gumbel_r = _GumbelRight("gumbel_r")
 gumbel_l = _GumbelLeft("gumbel_l")
 uniform = _Uniform("uniform")
 
-__all__ = [
-    "cauchy",
-    "gumbel_l",
-    "gumbel_r",
-    "halfcauchy",
-    "halfnorm",
-    "laplace",
-    "logistic",
-    "lognorm",
-    "norm",
-    "uniform",
-]
+__all__ = "cauchy gumbel_l gumbel_r halfcauchy halfnorm laplace logistic lognorm norm uniform".split()

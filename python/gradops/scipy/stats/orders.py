@@ -15,22 +15,10 @@ from .._define import composed, family
 from .._tensors import option
 from ._samples import ARGUMENTS, RANGE, Sample, extreme, known_number, of_sample, real, safe_sqrt
 
-__all__ = [
-    "energy_distance",
-    "expectile",
-    "iqr",
-    "median_abs_deviation",
-    "mode",
-    "rankdata",
-    "tmax",
-    "tmean",
-    "tmin",
-    "trim_mean",
-    "tsem",
-    "tstd",
-    "tvar",
-    "wasserstein_distance",
-]
+__all__ = """
+    energy_distance expectile iqr median_abs_deviation mode rankdata tmax tmean tmin trim_mean tsem tstd tvar
+    wasserstein_distance
+""".split()
 
 NORMAL_QUARTILE = 0.67448975019608174320
 

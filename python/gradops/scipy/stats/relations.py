@@ -17,21 +17,10 @@ from .._tensors import option
 from . import gammas
 from ._samples import ARGUMENTS, RANGE, Sample, known_number, of_sample, real, safe_sqrt
 
-__all__ = [
-    "boxcox",
-    "boxcox_llf",
-    "circmean",
-    "circstd",
-    "circvar",
-    "differential_entropy",
-    "directional_stats",
-    "entropy",
-    "linregress",
-    "pearsonr",
-    "pointbiserialr",
-    "yeojohnson",
-    "yeojohnson_llf",
-]
+__all__ = """
+    boxcox boxcox_llf circmean circstd circvar differential_entropy directional_stats entropy linregress pearsonr
+    pointbiserialr yeojohnson yeojohnson_llf
+""".split()
 
 # To normal ones -------------------------------------------------------------------------------------------------------
 
