@@ -485,21 +485,22 @@ def _check_of(entry: Op, call: list[str]) -> str:
 
 
 def _is_ellipsis(function: Callable) -> bool:
-    """True where a function's body is nothing but a docstring and ``...``."""
-    return not function.__code__.co_names and function.__code__.co_code == _empty(function).__code__.co_code
+    """True where a function's body is nothing but a docstring or ``...``, or both."""
+    code = function.__code__
+    return code.co_code in _EMPTY and not code.co_names and {*code.co_consts} <= {None, function.__doc__}
 
 
-def _empty(function: Callable):
-    if function.__doc__ is None:
+def _empty(): ...
+def _described():
+    """."""
 
-        def empty(): ...
-    else:
 
-        def empty():
-            """."""
-            ...
+def _both():
+    """."""
+    ...
 
-    return empty
+
+_EMPTY = {function.__code__.co_code for function in (_empty, _described, _both)}
 
 
 __all__ = ["Op", "alias", "kind_of", "op", "registry", "trace_with", "ArgumentTypeError"]

@@ -43,7 +43,6 @@ riccati = family(
 @make_op(name="scipy.linalg.sylvester")
 def sylvester(a: Tensor, b: Tensor, q: Tensor) -> Tensor:
     """Solution ``x`` of ``a @ x + x @ b = q``, of matrices alone."""
-    ...
 
 
 of_matrices(sylvester, lambda a, b, q: _scipy.linalg.solve_sylvester(a, b, q), like=2)
@@ -143,13 +142,11 @@ def solve_discrete_lyapunov(a: Tensor, q: Tensor, method: Literal["direct", "bil
 @make_op(name="scipy.linalg.continuous_riccati")
 def _continuous(a: Tensor, b: Tensor, q: Tensor, r: Tensor, e: Tensor, s: Tensor) -> Tensor:
     """Solution of Riccati's equation in continuous time, all of whose matrices are given."""
-    ...
 
 
 @make_op(name="scipy.linalg.discrete_riccati")
 def _in_steps(a: Tensor, b: Tensor, q: Tensor, r: Tensor, e: Tensor, s: Tensor) -> Tensor:
     """Solution of Riccati's equation in discrete time, all of whose matrices are given."""
-    ...
 
 
 of_matrices(_continuous, lambda a, b, q, r, e, s: _scipy.linalg.solve_continuous_are(a, b, q, r, e, s))

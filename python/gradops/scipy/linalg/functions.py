@@ -105,13 +105,11 @@ def _logarithm(x):
 @make_op(name="scipy.linalg.square_root")
 def _root(x: Tensor) -> Tensor:
     """The principal square root."""
-    ...
 
 
 @make_op(name="scipy.linalg.logarithm")
 def _log(x: Tensor) -> Tensor:
     """The principal logarithm."""
-    ...
 
 
 of_matrices(_root, _real(lambda x: _scipy.linalg.sqrtm(x)))

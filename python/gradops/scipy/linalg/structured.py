@@ -42,7 +42,6 @@ cho_solve_banded cholesky_banded matmul_toeplitz solve_banded solve_circulant so
 @make_op(name="scipy.linalg.banded")
 def _banded(ab: Tensor, b: Tensor, lower: int, upper: int, definite: bool) -> Tensor:
     """Solution of the system of a matrix given by its diagonals, of right sides as columns."""
-    ...
 
 
 def _solve_on_host(ab, b, lower, upper, definite):

@@ -128,7 +128,6 @@ def _each(function):
 @make_op(name="scipy.sparse.solution")
 def solution(values: Tensor, b: Tensor, pattern: Pattern, transposed: bool) -> Tensor:
     """The solution of the system of the matrix, or its transpose, for right sides as columns."""
-    ...
 
 
 def _solve_on_host(values, b, pattern, transposed):
@@ -159,7 +158,6 @@ derivative(solution, complex_aware=True, values=_solution_by_values, b=_solution
 @make_op(name="scipy.sparse.logdet")
 def log_determinant(values: Tensor, first: Tensor, pattern: Pattern) -> Tensor:
     """The log determinant of a symmetric positive definite matrix, NaN of others; ``first`` has the result's shape."""
-    ...
 
 
 def _log_determinant_on_host(values, first, pattern):
@@ -176,7 +174,6 @@ def inverse(values: Tensor, directions: Tensor, pattern: Pattern) -> Tensor:
 
     With ``directions``, values of symmetric matrices as columns, its derivative in all of them.
     """
-    ...
 
 
 def none_of(values):

@@ -63,7 +63,6 @@ def _method(name: str, settings: tuple) -> Method:
 @make_op(name="scipy.sparse.iterated")
 def _iterated(values: Tensor, b: Tensor, pattern: Pattern, transposed: bool, method: Method) -> Tensor:
     """The solution for right sides as columns, found by a method."""
-    ...
 
 
 def _iterate_on_host(values, b, pattern, transposed, method):

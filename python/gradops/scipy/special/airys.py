@@ -36,7 +36,6 @@ def parts(name: str, count: int, rules: Callable) -> list[Callable]:
     def part(i: int) -> Callable:
         def function(x: Tensor) -> Tensor:
             """One of several results."""
-            ...
 
         function.__name__ = function.__qualname__ = f"{name}_{i}"
         return ufunc(lambda x: getattr(_scipy.special, name)(x)[i])(function)
@@ -151,7 +150,6 @@ def ber(x: Tensor) -> Tensor:
     Gradient:
         ``berp(x)``.
     """
-    ...
 
 
 @ufunc()
@@ -161,7 +159,6 @@ def bei(x: Tensor) -> Tensor:
     Gradient:
         ``beip(x)``.
     """
-    ...
 
 
 _TURN = cmath.exp(0.25j * math.pi)
@@ -188,7 +185,6 @@ def ker(x: Tensor) -> Tensor:
     Gradient:
         ``kerp(x)``.
     """
-    ...
 
 
 @ufunc(_of_k("kei", lambda z: _k(0, z).imag))
@@ -198,7 +194,6 @@ def kei(x: Tensor) -> Tensor:
     Gradient:
         ``keip(x)``.
     """
-    ...
 
 
 @ufunc()
@@ -208,7 +203,6 @@ def berp(x: Tensor) -> Tensor:
     Gradient:
         ``-bei(x) - berp(x) / x``, as of Bessel's equation.
     """
-    ...
 
 
 @ufunc()
@@ -218,7 +212,6 @@ def beip(x: Tensor) -> Tensor:
     Gradient:
         ``ber(x) - beip(x) / x``.
     """
-    ...
 
 
 @ufunc(_of_k("kerp", lambda z: -(_TURN * _k(1, z)).real))
@@ -228,7 +221,6 @@ def kerp(x: Tensor) -> Tensor:
     Gradient:
         ``-kei(x) - kerp(x) / x``.
     """
-    ...
 
 
 @ufunc(_of_k("keip", lambda z: -(_TURN * _k(1, z)).imag))
@@ -238,7 +230,6 @@ def keip(x: Tensor) -> Tensor:
     Gradient:
         ``ker(x) - keip(x) / x``.
     """
-    ...
 
 
 def _at_0(x, limit, other: Callable):

@@ -54,7 +54,6 @@ def _by_order(name: str, kind: str, scaled: bool) -> list[Callable]:
 
         def function(v: Operand, z: Operand) -> Tensor:
             """A derivative by the order ``v``."""
-            ...
 
         function.__name__ = function.__qualname__ = f"{name}_by_order_{n}"
         made.append(ufunc(_orders.derivative(kind, n, scaled))(function))
@@ -118,7 +117,6 @@ def jv(v: Operand, z: Operand) -> Tensor:
     Gradient:
         By ``z`` ``(jv(v - 1, z) - jv(v + 1, z)) / 2``; by ``v`` an integral for real ``z`` above 0, NaN elsewhere.
     """
-    ...
 
 
 @ufunc(of_real_order("yv"))
@@ -131,7 +129,6 @@ def yv(v: Operand, z: Operand) -> Tensor:
     Gradient:
         As of :func:`jv`.
     """
-    ...
 
 
 @ufunc(of_real_order("iv"))
@@ -144,7 +141,6 @@ def iv(v: Operand, z: Operand) -> Tensor:
     Gradient:
         By ``z`` ``(iv(v - 1, z) + iv(v + 1, z)) / 2``; by ``v`` an integral for real ``z`` above 0, NaN elsewhere.
     """
-    ...
 
 
 @ufunc(of_real_order("kv"))
@@ -157,7 +153,6 @@ def kv(v: Operand, z: Operand) -> Tensor:
     Gradient:
         By ``z`` ``-kv(v - 1, z) - v / z * kv(v, z)``; by ``v`` an integral for real ``z`` above 0, NaN elsewhere.
     """
-    ...
 
 
 @ufunc()
@@ -167,7 +162,6 @@ def ive(v: Operand, z: Operand) -> Tensor:
     Gradient:
         By ``z`` ``(ive(v - 1, z) + ive(v + 1, z)) / 2 - sign(z) * ive(v, z)``; by ``v`` as of :func:`iv`.
     """
-    ...
 
 
 @ufunc(of_real_order("kve"))
@@ -180,7 +174,6 @@ def kve(v: Operand, z: Operand) -> Tensor:
     Gradient:
         By ``z`` ``kve(v, z) - (kve(v - 1, z) + kve(v + 1, z)) / 2``; by ``v`` as of :func:`kv`.
     """
-    ...
 
 
 _rules(jv, "jv", "J")
@@ -242,7 +235,6 @@ def yn(n: Operand, x: Operand) -> Tensor:
     Gradient:
         By ``x`` ``(yn(n - 1, x) - yn(n + 1, x)) / 2``; an error by ``n``, see :func:`yv`.
     """
-    ...
 
 
 @ufunc(_whole("kn"))
@@ -252,7 +244,6 @@ def kn(n: Operand, x: Operand) -> Tensor:
     Gradient:
         By ``x`` ``-(kn(n - 1, x) + kn(n + 1, x)) / 2``; an error by ``n``, see :func:`kv`.
     """
-    ...
 
 
 derivative(
@@ -274,7 +265,6 @@ def j0(x: Tensor) -> Tensor:
     Gradient:
         ``-j1(x)``.
     """
-    ...
 
 
 @ufunc()
@@ -284,7 +274,6 @@ def j1(x: Tensor) -> Tensor:
     Gradient:
         ``j0(x) - j1(x) / x``.
     """
-    ...
 
 
 @ufunc()
@@ -294,7 +283,6 @@ def y0(x: Tensor) -> Tensor:
     Gradient:
         ``-y1(x)``.
     """
-    ...
 
 
 @ufunc()
@@ -304,7 +292,6 @@ def y1(x: Tensor) -> Tensor:
     Gradient:
         ``y0(x) - y1(x) / x``.
     """
-    ...
 
 
 @ufunc(torch="special.i0", jax="scipy.special.i0")
@@ -314,7 +301,6 @@ def i0(x: Tensor) -> Tensor:
     Gradient:
         ``i1(x)``.
     """
-    ...
 
 
 @ufunc(torch="special.i1", jax="scipy.special.i1")
@@ -324,7 +310,6 @@ def i1(x: Tensor) -> Tensor:
     Gradient:
         ``i0(x) - i1(x) / x``.
     """
-    ...
 
 
 @ufunc(torch="special.i0e", jax="scipy.special.i0e")
@@ -334,7 +319,6 @@ def i0e(x: Tensor) -> Tensor:
     Gradient:
         ``i1e(x) - sign(x) * i0e(x)``.
     """
-    ...
 
 
 @ufunc(torch="special.i1e", jax="scipy.special.i1e")
@@ -344,7 +328,6 @@ def i1e(x: Tensor) -> Tensor:
     Gradient:
         ``i0e(x) - i1e(x) / x - sign(x) * i1e(x)``.
     """
-    ...
 
 
 @ufunc()
@@ -354,7 +337,6 @@ def k0(x: Tensor) -> Tensor:
     Gradient:
         ``-k1(x)``.
     """
-    ...
 
 
 @ufunc()
@@ -364,7 +346,6 @@ def k1(x: Tensor) -> Tensor:
     Gradient:
         ``-k0(x) - k1(x) / x``.
     """
-    ...
 
 
 @ufunc()
@@ -374,7 +355,6 @@ def k0e(x: Tensor) -> Tensor:
     Gradient:
         ``k0e(x) - k1e(x)``.
     """
-    ...
 
 
 @ufunc()
@@ -384,7 +364,6 @@ def k1e(x: Tensor) -> Tensor:
     Gradient:
         ``k1e(x) - k0e(x) - k1e(x) / x``.
     """
-    ...
 
 
 def _slope(zeroth: Callable, first: Callable, third: Callable, sign: int, turn: int, damping: float) -> Callable:
@@ -440,7 +419,6 @@ def _hankels(kind: int, scaled: bool) -> Callable:
 
     def function(v: Operand, z: Operand) -> Tensor:
         """A Hankel function of complex arguments."""
-        ...
 
     function.__name__ = function.__qualname__ = f"{name}_complex"
     made = ufunc(of_real_order(name))(function)

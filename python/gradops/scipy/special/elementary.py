@@ -18,7 +18,6 @@ sinc = ops.sinc
 @ufunc("special.diric")
 def _diric(x: Operand, n: Operand) -> Tensor:
     """Dirichlet's kernel."""
-    ...
 
 
 derivative(
@@ -54,7 +53,6 @@ def huber(delta: Operand, r: Operand) -> Tensor:
     Gradient:
         By ``r`` ``r`` cut to ``delta`` on both sides, by ``delta`` ``max(abs(r) - delta, 0)``.
     """
-    ...
 
 
 derivative(
@@ -71,7 +69,6 @@ def pseudo_huber(delta: Operand, r: Operand) -> Tensor:
     Gradient:
         By ``r`` ``r / sqrt(1 + (r / delta)**2)``, by ``delta`` ``delta * (s - 1)**2 / s`` with that root ``s``.
     """
-    ...
 
 
 def _by_delta(delta, r):
@@ -94,7 +91,6 @@ def powm1(x: Operand, p: Operand) -> Tensor:
     Gradient:
         By ``x`` ``p * x**(p - 1)``, by ``p`` ``x**p * log(x)``.
     """
-    ...
 
 
 derivative(

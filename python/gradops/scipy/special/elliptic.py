@@ -72,7 +72,6 @@ def carlson(
     x: Operand, y_: Operand, z: Operand, p: Operand, i: Operand, j: Operand, k: Operand, e: Operand, m: Operand
 ) -> Tensor:
     """Carlson's integral of general exponents, of arguments that are not negative."""
-    ...
 
 
 derivative(
@@ -91,31 +90,26 @@ def _integral(x, y, z, p=1.0, i=0, j=0, k=0, e=0, m=0):
 @ufunc("special.elliprf")
 def _elliprf(x: Operand, y_: Operand, z: Operand) -> Tensor:
     """R_F."""
-    ...
 
 
 @ufunc("special.elliprd")
 def _elliprd(x: Operand, y_: Operand, z: Operand) -> Tensor:
     """R_D."""
-    ...
 
 
 @ufunc("special.elliprg")
 def _elliprg(x: Operand, y_: Operand, z: Operand) -> Tensor:
     """R_G."""
-    ...
 
 
 @ufunc("special.elliprj")
 def _elliprj(x: Operand, y_: Operand, z: Operand, p: Operand) -> Tensor:
     """R_J."""
-    ...
 
 
 @ufunc("special.elliprc")
 def _elliprc(x: Operand, y_: Operand) -> Tensor:
     """R_C."""
-    ...
 
 
 derivative(
@@ -229,7 +223,6 @@ def ellipk(m: Tensor) -> Tensor:
     Gradient:
         Half the integral of ``sin(t)**2 / (1 - m * sin(t)**2)**1.5`` from 0 to ``pi / 2``.
     """
-    ...
 
 
 @ufunc()
@@ -239,7 +232,6 @@ def ellipkm1(p: Tensor) -> Tensor:
     Gradient:
         That of :func:`ellipk`, with the other sign.
     """
-    ...
 
 
 @ufunc()
@@ -249,7 +241,6 @@ def ellipe(m: Tensor) -> Tensor:
     Gradient:
         ``(ellipe(m) - ellipk(m)) / (2 * m)``, as an integral.
     """
-    ...
 
 
 derivative(ellipk, m=lambda g, m: g * _k_slope(1 - m))
@@ -281,7 +272,6 @@ def _legendre_sum(phi, m, a, b):
 @ufunc(lambda *xs: _in_chunks(_legendre_sum, *xs))
 def legendre(phi: Operand, m: Operand, a: Operand, b: Operand) -> Tensor:
     """Legendre's integral of general exponents."""
-    ...
 
 
 def _integrand(phi, m, a, b):
@@ -303,7 +293,6 @@ def ellipkinc(phi: Operand, m: Operand) -> Tensor:
     Gradient:
         By ``phi`` ``(1 - m * sin(phi)**2)**-0.5``, by ``m`` an integral.
     """
-    ...
 
 
 @ufunc()
@@ -313,7 +302,6 @@ def ellipeinc(phi: Operand, m: Operand) -> Tensor:
     Gradient:
         By ``phi`` ``(1 - m * sin(phi)**2)**0.5``, by ``m`` an integral.
     """
-    ...
 
 
 derivative(
@@ -334,7 +322,6 @@ derivative(
 def _jacobi(i: int):
     def function(u: Operand, m: Operand) -> Tensor:
         """One of Jacobi's functions."""
-        ...
 
     function.__name__ = function.__qualname__ = f"ellipj_{i}"
     return ufunc(lambda u, m: _scipy.special.ellipj(u, m)[i])(function)
@@ -381,7 +368,6 @@ def agm(a: Operand, b: Operand) -> Tensor:
     Gradient:
         By ``a`` ``agm**2 * abs(a) / pi`` times an elliptic integral.
     """
-    ...
 
 
 derivative(

@@ -77,7 +77,6 @@ def mathieu_a(m: Operand, q: Operand) -> Tensor:
     Gradient:
         By ``q`` an integral of the function's square (perturbation theory), to order 1; an error by ``m``.
     """
-    ...
 
 
 @ufunc(lambda m, q: in_bounds("mathieu_b", m, q)[0])
@@ -87,19 +86,16 @@ def mathieu_b(m: Operand, q: Operand) -> Tensor:
     Gradient:
         By ``q`` an integral of the function's square (perturbation theory), to order 1; an error by ``m``.
     """
-    ...
 
 
 @ufunc(_mathieu_slope("mathieu_cem"))
 def _a_slope(m: Operand, q: Operand) -> Tensor:
     """The derivative of ``mathieu_a`` by ``q``."""
-    ...
 
 
 @ufunc(_mathieu_slope("mathieu_sem"))
 def _b_slope(m: Operand, q: Operand) -> Tensor:
     """The derivative of ``mathieu_b`` by ``q``."""
-    ...
 
 
 derivative(mathieu_a, m=refused("mathieu_a", "m", "an order"), q=lambda g, m, q: g * _a_slope(m, q))
@@ -115,7 +111,6 @@ def pro_cv(m: Operand, n: Operand, c: Operand) -> Tensor:
     Gradient:
         An error.
     """
-    ...
 
 
 @ufunc(lambda *xs: in_bounds("obl_cv", *xs)[0])
@@ -125,7 +120,6 @@ def obl_cv(m: Operand, n: Operand, c: Operand) -> Tensor:
     Gradient:
         An error.
     """
-    ...
 
 
 for _value, _name in ((pro_cv, "pro_cv"), (obl_cv, "obl_cv")):
@@ -143,19 +137,15 @@ def _op(name: str, i: int, count: int) -> Callable:
 
     def one(a: Operand, x: Operand) -> Tensor:
         """A solution of a differential equation."""
-        ...
 
     def two(a: Operand, b: Operand, x: Operand) -> Tensor:
         """A solution of a differential equation."""
-        ...
 
     def three(a: Operand, b: Operand, c: Operand, x: Operand) -> Tensor:
         """A solution of a differential equation."""
-        ...
 
     def four(a: Operand, b: Operand, c: Operand, d: Operand, x: Operand) -> Tensor:
         """A solution of a differential equation."""
-        ...
 
     function = (one, two, three, four)[count - 1]
     function.__name__ = function.__qualname__ = f"{name}_{i}"

@@ -43,7 +43,6 @@ def gamma(z: Tensor) -> Tensor:
     Gradient:
         ``gamma(z) * digamma(z)``; NaN at the poles.
     """
-    ...
 
 
 derivative(gamma, z=lambda g, z, y: g * y * _digamma(z))
@@ -56,7 +55,6 @@ def loggamma(z: Tensor) -> Tensor:
     Gradient:
         ``digamma(z)``.
     """
-    ...
 
 
 derivative(loggamma, z=lambda g, z: g * _digamma(z))
@@ -69,7 +67,6 @@ def gammasgn(x: Tensor) -> Tensor:
     Gradient:
         0.
     """
-    ...
 
 
 derivative(gammasgn, x=lambda g, x: 0 * g)
@@ -82,7 +79,6 @@ def rgamma(z: Tensor) -> Tensor:
     Gradient:
         ``-digamma(z) * rgamma(z)``; at the pole ``-n`` its limit, ``(-1)**n * n!``.
     """
-    ...
 
 
 def _rgamma_slope(z, y):
@@ -104,7 +100,6 @@ def digamma(z: Tensor) -> Tensor:
     Gradient:
         ``polygamma(1, z)``.
     """
-    ...
 
 
 derivative(digamma, z=lambda g, z: g * ops.special.polygamma(z, 1))
@@ -180,7 +175,6 @@ def beta(a: Operand, b: Operand) -> Tensor:
     Gradient:
         ``beta(a, b) * (digamma(a) - digamma(a + b))``, and the same of ``b``, without cancellation.
     """
-    ...
 
 
 derivative(
@@ -204,7 +198,6 @@ def binom(x: Operand, k: Operand) -> Tensor:
         By ``x`` ``binom * (digamma(x + 1) - digamma(x - k + 1))``, by ``k``
         ``binom * (digamma(x - k + 1) - digamma(k + 1))``, without cancellation.
     """
-    ...
 
 
 derivative(
@@ -221,7 +214,6 @@ def poch(a: Operand, m: Operand) -> Tensor:
     Gradient:
         By ``a`` ``poch * (digamma(a + m) - digamma(a))``, by ``m`` ``poch * digamma(a + m)``.
     """
-    ...
 
 
 derivative(

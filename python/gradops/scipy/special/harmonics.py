@@ -31,7 +31,6 @@ def lpmv(m: Operand, v: Operand, x: Operand) -> Tensor:
         By ``x`` ``(v * x * lpmv(m, v, x) - (v + m) * lpmv(m, v - 1, x)) / (x**2 - 1)``, NaN at -1 and 1; an error by
         ``m`` and ``v``.
     """
-    ...
 
 
 derivative(
@@ -110,7 +109,6 @@ def _associated(branch_cut: int, norm: bool) -> tuple[Callable, Callable]:
 
     def function(n: Operand, m: Operand, z: Operand) -> Tensor:
         """An associated Legendre function of whole degree and order."""
-        ...
 
     function.__name__ = function.__qualname__ = f"assoc_legendre_p_{branch_cut}{'_norm' * norm}"
     made = ufunc(_whole("assoc_legendre_p", branch_cut=branch_cut, norm=norm))(function)
@@ -216,7 +214,6 @@ def _order(function: str, diff_n) -> int:
 @ufunc(_whole("sph_legendre_p"))
 def _sph(n: Operand, m: Operand, theta: Operand) -> Tensor:
     """The part of a spherical harmonic that depends on the polar angle."""
-    ...
 
 
 def _sph_derivative(n, m, theta, k: int):

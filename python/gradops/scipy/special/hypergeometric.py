@@ -40,7 +40,6 @@ def hyp0f1(v: Operand, z: Operand) -> Tensor:
     Gradient:
         By ``z`` ``hyp0f1(v + 1, z) / v``; an error by ``v``.
     """
-    ...
 
 
 @ufunc(_of_real_parameters("hyp1f1"))
@@ -50,7 +49,6 @@ def hyp1f1(a: Operand, b: Operand, x: Operand) -> Tensor:
     Gradient:
         By ``x`` ``a / b * hyp1f1(a + 1, b + 1, x)``; an error by ``a`` and ``b``.
     """
-    ...
 
 
 @ufunc(_of_real_parameters("hyp2f1"))
@@ -60,7 +58,6 @@ def hyp2f1(a: Operand, b: Operand, c: Operand, z: Operand) -> Tensor:
     Gradient:
         By ``z`` ``a * b / c * hyp2f1(a + 1, b + 1, c + 1, z)``; an error by the parameters.
     """
-    ...
 
 
 _PLACES = np.arange(-4.2, 5.2, 0.0625)
@@ -95,7 +92,6 @@ def hyperu(a: Operand, b: Operand, x: Operand) -> Tensor:
     Gradient:
         By ``x`` ``-a * hyperu(a + 1, b + 1, x)``; an error by ``a`` and ``b``.
     """
-    ...
 
 
 derivative(hyp0f1, v=refused("hyp0f1", "v", _WHY), z=promoting(lambda g, v, z: g * hyp0f1(v + 1, z) / v))
@@ -127,7 +123,6 @@ def wright_bessel(a: Operand, b: Operand, x: Operand) -> Tensor:
     Gradient:
         By ``x`` ``wright_bessel(a, a + b, x)``; an error by ``a`` and ``b``.
     """
-    ...
 
 
 @ufunc()
@@ -137,7 +132,6 @@ def log_wright_bessel(a: Operand, b: Operand, x: Operand) -> Tensor:
     Gradient:
         By ``x`` ``exp(log_wright_bessel(a, a + b, x) - log_wright_bessel(a, b, x))``; an error by ``a`` and ``b``.
     """
-    ...
 
 
 derivative(

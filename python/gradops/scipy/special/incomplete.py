@@ -113,7 +113,6 @@ def gammainc(a: Operand, x: Operand) -> Tensor:
         By ``x`` the density, ``exp((a - 1) * log(x) - x - lgamma(a))``; by ``a`` that of an integral over the tail
         without the mode (Temme 1994 for the value; Takahasi and Mori 1974 for the rule).
     """
-    ...
 
 
 @ufunc(_upper_gamma)
@@ -123,7 +122,6 @@ def gammaincc(a: Operand, x: Operand) -> Tensor:
     Gradient:
         That of :func:`gammainc` with the other sign.
     """
-    ...
 
 
 derivative(gammainc, a=lambda g, a, x: g * gamma_slope(a, x), x=lambda g, a, x: g * gamma_density(a, x))
@@ -159,7 +157,6 @@ def gammaincinv(a: Operand, p: Operand) -> Tensor:
     Gradient:
         Of the implicit function: by ``p`` 1 over the density, by ``a`` the slope of :func:`gammainc` over it.
     """
-    ...
 
 
 @ufunc(_gammainccinv)
@@ -169,7 +166,6 @@ def gammainccinv(a: Operand, p: Operand) -> Tensor:
     Gradient:
         As of :func:`gammaincinv`, by ``p`` with the other sign.
     """
-    ...
 
 
 def _quotient(slope, x):
@@ -213,13 +209,11 @@ def _log_gammaincc(a, x):
 @ufunc(_log_gammainc)
 def log_gammainc(a: Operand, x: Operand) -> Tensor:
     """``log(gammainc(a, x))``, with its digits where that is 0 or 1."""
-    ...
 
 
 @ufunc(_log_gammaincc)
 def log_gammaincc(a: Operand, x: Operand) -> Tensor:
     """``log(gammaincc(a, x))``, with its digits where that is 0 or 1."""
-    ...
 
 
 def _log_density_over(a, x, log_p):
@@ -313,13 +307,11 @@ def _far_above(a, p):
 @ufunc(_inverse_of_log(_gammaincinv, _gammainccinv, _far_below))
 def log_gammaincinv(a: Operand, p: Operand) -> Tensor:
     """The quantile of the logarithm ``p`` of a lower probability: the inverse of :func:`log_gammainc`."""
-    ...
 
 
 @ufunc(_inverse_of_log(_gammainccinv, _gammaincinv, _far_above))
 def log_gammainccinv(a: Operand, p: Operand) -> Tensor:
     """The quantile of the logarithm ``p`` of an upper probability: the inverse of :func:`log_gammaincc`."""
-    ...
 
 
 derivative(
@@ -445,7 +437,6 @@ def betainc(a: Operand, b: Operand, x: Operand) -> Tensor:
         By ``x`` the density; by ``a`` and ``b`` that of an integral over the tail without the mode (DiDonato and
         Morris 1992 for the value; Takahasi and Mori 1974 for the rule).
     """
-    ...
 
 
 @ufunc(_upper_beta)
@@ -455,7 +446,6 @@ def betaincc(a: Operand, b: Operand, x: Operand) -> Tensor:
     Gradient:
         That of :func:`betainc` with the other sign.
     """
-    ...
 
 
 derivative(
@@ -493,7 +483,6 @@ def betaincinv(a: Operand, b: Operand, p: Operand) -> Tensor:
     Gradient:
         Of the implicit function: by ``p`` 1 over the density, by a shape the slope of :func:`betainc` over it.
     """
-    ...
 
 
 @ufunc(of_betainccinv)
@@ -503,7 +492,6 @@ def betainccinv(a: Operand, b: Operand, p: Operand) -> Tensor:
     Gradient:
         As of :func:`betaincinv`, by ``p`` with the other sign.
     """
-    ...
 
 
 def _left(inverse: Callable, x, a, b, p):
@@ -572,13 +560,11 @@ def _log_betaincc(a, b, x):
 @ufunc(_log_betainc)
 def log_betainc(a: Operand, b: Operand, x: Operand) -> Tensor:
     """``log(betainc(a, b, x))``, with its digits where that is 0 or 1."""
-    ...
 
 
 @ufunc(_log_betaincc)
 def log_betaincc(a: Operand, b: Operand, x: Operand) -> Tensor:
     """``log(betaincc(a, b, x))``, with its digits where that is 0 or 1."""
-    ...
 
 
 def _log_beta_slope(which: int, lower: bool):
@@ -653,13 +639,11 @@ def _log_far_below_of_beta(a, b, p):
 @ufunc(_inverse_of_log(of_betaincinv, of_betainccinv, lambda a, b, p: np.exp(_log_far_below_of_beta(a, b, p))))
 def log_betaincinv(a: Operand, b: Operand, p: Operand) -> Tensor:
     """The quantile of the logarithm ``p`` of a lower probability: the inverse of :func:`log_betainc`."""
-    ...
 
 
 @ufunc(_inverse_of_log(of_betainccinv, of_betaincinv, lambda a, b, p: -np.expm1(_log_far_below_of_beta(b, a, p))))
 def log_betainccinv(a: Operand, b: Operand, p: Operand) -> Tensor:
     """The quantile of the logarithm ``p`` of an upper probability: the inverse of :func:`log_betaincc`."""
-    ...
 
 
 for _inverse, _other, _lower in ((log_betaincinv, log_betaincc, True), (log_betainccinv, log_betainc, False)):

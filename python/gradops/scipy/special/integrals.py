@@ -48,7 +48,6 @@ def exp1(z: Tensor) -> Tensor:
     Gradient:
         ``-exp(-z) / z``.
     """
-    ...
 
 
 @ufunc()
@@ -58,7 +57,6 @@ def expi(x: Tensor) -> Tensor:
     Gradient:
         ``exp(x) / x``.
     """
-    ...
 
 
 def _whole(name: str) -> Callable:
@@ -91,7 +89,6 @@ def expn(n: Operand, x: Operand) -> Tensor:
     Gradient:
         By ``x`` ``-expn(n - 1, x)``; an error by ``n``.
     """
-    ...
 
 
 def _expn_slope(n, x):
@@ -183,7 +180,6 @@ def _modified_fresnel(name: str, sign: int) -> Callable:
     def part(i: int, which: str) -> Callable:
         def function(x: Tensor) -> Tensor:
             """A part of a modified Fresnel integral."""
-            ...
 
         function.__name__ = function.__qualname__ = f"{name}_{i}_{which}"
         return ufunc(lambda x: getattr(getattr(_scipy.special, name)(x)[i], which))(function)
@@ -222,7 +218,6 @@ def spence(z: Tensor) -> Tensor:
     Gradient:
         ``log(z) / (1 - z)``; -1 at 1.
     """
-    ...
 
 
 _ALTERNATING = [(-1) ** k / (k + 1) for k in range(20)]
@@ -235,7 +230,6 @@ derivative(
 @ufunc("special.wofz")
 def _wofz(z: Tensor) -> Tensor:
     """Faddeeva's function of complex numbers."""
-    ...
 
 
 derivative(_wofz, z=lambda g, z, y: -2 * g * (z * y - 1j / math.sqrt(math.pi)))
@@ -265,7 +259,6 @@ def struve(v: Operand, x: Operand) -> Tensor:
     Gradient:
         By ``x`` ``struve(v - 1, x) - v / x * struve(v, x)``; an error by ``v``.
     """
-    ...
 
 
 @ufunc()
@@ -275,7 +268,6 @@ def modstruve(v: Operand, x: Operand) -> Tensor:
     Gradient:
         By ``x`` ``modstruve(v - 1, x) - v / x * modstruve(v, x)``; an error by ``v``.
     """
-    ...
 
 
 derivative(
@@ -295,7 +287,6 @@ def itstruve0(x: Tensor) -> Tensor:
     Gradient:
         ``struve(0, x)``.
     """
-    ...
 
 
 @ufunc()
@@ -305,7 +296,6 @@ def it2struve0(x: Tensor) -> Tensor:
     Gradient:
         ``-struve(0, x) / x``.
     """
-    ...
 
 
 @ufunc()
@@ -315,7 +305,6 @@ def itmodstruve0(x: Tensor) -> Tensor:
     Gradient:
         ``modstruve(0, x)``.
     """
-    ...
 
 
 derivative(itstruve0, x=lambda g, x: g * struve(0.0, x))
@@ -389,7 +378,6 @@ def besselpoly(a: Operand, lmb: Operand, nu: Operand) -> Tensor:
         By ``a`` ``nu / a * besselpoly(a, lmb, nu) - 2 * besselpoly(a, lmb + 1, nu + 1)``; an error by
         ``lmb`` and ``nu``.
     """
-    ...
 
 
 derivative(

@@ -56,7 +56,6 @@ def exp10(x: Tensor) -> Tensor:
     Gradient:
         ``log(10) * exp10(x)``.
     """
-    ...
 
 
 @ufunc()
@@ -66,7 +65,6 @@ def cosm1(x: Tensor) -> Tensor:
     Gradient:
         ``-sin(x)``.
     """
-    ...
 
 
 @ufunc()
@@ -76,7 +74,6 @@ def exprel(x: Tensor) -> Tensor:
     Gradient:
         ``(exp(x) - exprel(x)) / x``, near 0 by its series.
     """
-    ...
 
 
 def _exprel_slope(x, y):
@@ -107,7 +104,6 @@ def round(x: Tensor) -> Tensor:
     Gradient:
         0.
     """
-    ...
 
 
 derivative(round, x=lambda g, x: 0 * g)
@@ -120,7 +116,6 @@ def sindg(x: Tensor) -> Tensor:
     Gradient:
         ``pi / 180 * cosdg(x)``.
     """
-    ...
 
 
 @ufunc()
@@ -130,7 +125,6 @@ def cosdg(x: Tensor) -> Tensor:
     Gradient:
         ``-pi / 180 * sindg(x)``.
     """
-    ...
 
 
 @ufunc()
@@ -140,7 +134,6 @@ def tandg(x: Tensor) -> Tensor:
     Gradient:
         ``pi / 180 * (1 + tandg(x)**2)``.
     """
-    ...
 
 
 @ufunc()
@@ -150,7 +143,6 @@ def cotdg(x: Tensor) -> Tensor:
     Gradient:
         ``-pi / 180 * (1 + cotdg(x)**2)``.
     """
-    ...
 
 
 derivative(sindg, x=lambda g, x: g * _DEGREE * cosdg(x))
@@ -166,7 +158,6 @@ def radian(d: Operand, m: Operand, s: Operand) -> Tensor:
     Gradient:
         ``pi / 180``, and a sixtieth and a 3600th of it.
     """
-    ...
 
 
 derivative(
@@ -187,7 +178,6 @@ def logit(x: Tensor) -> Tensor:
     Gradient:
         ``1 / (x * (1 - x))``.
     """
-    ...
 
 
 derivative(logit, x=lambda g, x: g / (x * (1 - x)))
@@ -270,7 +260,6 @@ def xlogy(x: Operand, v: Operand) -> Tensor:
     Gradient:
         By ``x`` ``log(v)``, by ``v`` ``x / v``; 0 where ``x`` and ``v`` are 0.
     """
-    ...
 
 
 @ufunc(torch="special.xlog1py", jax="scipy.special.xlog1py", tensorflow="math.xlog1py")
@@ -280,7 +269,6 @@ def xlog1py(x: Operand, v: Operand) -> Tensor:
     Gradient:
         By ``x`` ``log1p(v)``, by ``v`` ``x / (1 + v)``; 0 where ``x`` is 0 and ``v`` -1.
     """
-    ...
 
 
 def _both_0(x, v, value, zero):
@@ -309,7 +297,6 @@ def entr(x: Tensor) -> Tensor:
     Gradient:
         ``-1 - log(x)``.
     """
-    ...
 
 
 derivative(entr, x=lambda g, x: -g * (1 + log(ops.where(x < 0, math.nan, x))))
@@ -322,7 +309,6 @@ def rel_entr(x: Operand, v: Operand) -> Tensor:
     Gradient:
         By ``x`` ``1 + log(x / v)``, by ``v`` ``-x / v``.
     """
-    ...
 
 
 @ufunc(jax="scipy.special.kl_div")
@@ -332,7 +318,6 @@ def kl_div(x: Operand, v: Operand) -> Tensor:
     Gradient:
         By ``x`` ``log(x / v)``, by ``v`` ``1 - x / v``.
     """
-    ...
 
 
 derivative(
@@ -358,7 +343,6 @@ def boxcox(x: Operand, lmbda: Operand) -> Tensor:
         By ``x`` ``x**(lmbda - 1)``, by ``lmbda`` ``log(x)**2`` times the slope of :func:`exprel` at
         ``lmbda * log(x)``.
     """
-    ...
 
 
 @ufunc()
@@ -368,7 +352,6 @@ def boxcox1p(x: Operand, lmbda: Operand) -> Tensor:
     Gradient:
         As of :func:`boxcox` at ``1 + x``.
     """
-    ...
 
 
 @ufunc()
@@ -378,7 +361,6 @@ def inv_boxcox(v: Operand, lmbda: Operand) -> Tensor:
     Gradient:
         Of the implicit function.
     """
-    ...
 
 
 @ufunc("")

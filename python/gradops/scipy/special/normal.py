@@ -25,13 +25,11 @@ _LOG_ROOT = math.log(2 * math.pi) / 2
 @ufunc("special.erf")
 def _erf(z: Tensor) -> Tensor:
     """The error function of complex numbers."""
-    ...
 
 
 @ufunc("special.erfc")
 def _erfc(z: Tensor) -> Tensor:
     """The complementary error function of complex numbers."""
-    ...
 
 
 @composed
@@ -67,7 +65,6 @@ def erfcx(x: Tensor) -> Tensor:
     Gradient:
         ``2 * x * erfcx(x) - 2 / sqrt(pi)``; of large ``x`` by its asymptotic series, as the terms cancel.
     """
-    ...
 
 
 @ufunc()
@@ -77,7 +74,6 @@ def erfi(z: Tensor) -> Tensor:
     Gradient:
         ``2 / sqrt(pi) * exp(z**2)``.
     """
-    ...
 
 
 @ufunc()
@@ -87,7 +83,6 @@ def dawsn(x: Tensor) -> Tensor:
     Gradient:
         ``1 - 2 * x * dawsn(x)``; of large ``x`` by its asymptotic series, as the terms cancel.
     """
-    ...
 
 
 def _gaussian(z):
@@ -129,7 +124,6 @@ def erfcinv(p: Tensor) -> Tensor:
     Gradient:
         ``-sqrt(pi) / 2 * exp(erfcinv(p)**2)``.
     """
-    ...
 
 
 derivative(erfcinv, p=lambda g, y: -g * (exp(ops.square(y)) / _SLOPE))
@@ -142,7 +136,6 @@ def log_ndtr(x: Tensor) -> Tensor:
     Gradient:
         The inverse Mills ratio, ``exp(-x**2 / 2 - log_ndtr(x)) / sqrt(2 * pi)``; below -1 by :func:`erfcx`.
     """
-    ...
 
 
 def _density(x):
@@ -166,7 +159,6 @@ def ndtri(p: Tensor) -> Tensor:
     Gradient:
         ``sqrt(2 * pi) * exp(ndtri(p)**2 / 2)``.
     """
-    ...
 
 
 @ufunc()
@@ -176,7 +168,6 @@ def ndtri_exp(p: Tensor) -> Tensor:
     Gradient:
         ``sqrt(2 * pi) * exp(p + ndtri_exp(p)**2 / 2)``, by the inverse Mills ratio.
     """
-    ...
 
 
 derivative(ndtri, p=lambda g, y: g * exp(ops.square(y) / 2 + _LOG_ROOT))
@@ -191,7 +182,6 @@ def owens_t(h: Operand, a: Operand) -> Tensor:
         By ``h`` ``-exp(-h**2 / 2) * erf(a * h / sqrt(2)) / (2 * sqrt(2 * pi))``, by ``a``
         ``exp(-h**2 * (1 + a**2) / 2) / (2 * pi * (1 + a**2))`` (Owen 1956).
     """
-    ...
 
 
 derivative(
@@ -208,7 +198,6 @@ def voigt_profile(x: Operand, sigma: Operand, gamma: Operand) -> Tensor:
     Gradient:
         By Faddeeva's function w, whose real part it is: ``w'(z) = 2j / sqrt(pi) - 2 * z * w(z)``; ``sigma`` above 0.
     """
-    ...
 
 
 def _imaginary_part(x, sigma, gamma):

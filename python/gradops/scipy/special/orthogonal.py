@@ -101,7 +101,6 @@ def eval_jacobi(n: Operand, alpha: Operand, beta: Operand, x: Operand) -> Tensor
     Gradient:
         By ``x`` ``(n + alpha + beta + 1) / 2 * eval_jacobi(n - 1, alpha + 1, beta + 1, x)``; else an error.
     """
-    ...
 
 
 @ufunc(_of_degree("eval_gegenbauer"))
@@ -111,7 +110,6 @@ def eval_gegenbauer(n: Operand, alpha: Operand, x: Operand) -> Tensor:
     Gradient:
         By ``x`` ``2 * alpha * eval_gegenbauer(n - 1, alpha + 1, x)``; else an error.
     """
-    ...
 
 
 @ufunc(_of_degree("eval_genlaguerre"))
@@ -121,7 +119,6 @@ def eval_genlaguerre(n: Operand, alpha: Operand, x: Operand) -> Tensor:
     Gradient:
         By ``x`` ``-eval_genlaguerre(n - 1, alpha + 1, x)``; else an error.
     """
-    ...
 
 
 @ufunc(_of_degree("eval_sh_jacobi"))
@@ -131,7 +128,6 @@ def eval_sh_jacobi(n: Operand, p: Operand, q: Operand, x: Operand) -> Tensor:
     Gradient:
         By ``x`` ``n * eval_sh_jacobi(n - 1, p + 2, q + 1, x)``; else an error.
     """
-    ...
 
 
 @ufunc(_of_degree("eval_legendre"))
@@ -141,7 +137,6 @@ def eval_legendre(n: Operand, x: Operand) -> Tensor:
     Gradient:
         By ``x`` ``eval_gegenbauer(n - 1, 3 / 2, x)``; an error by ``n``.
     """
-    ...
 
 
 @ufunc(_of_degree("eval_chebyt"))
@@ -151,7 +146,6 @@ def eval_chebyt(n: Operand, x: Operand) -> Tensor:
     Gradient:
         By ``x`` ``n * eval_chebyu(n - 1, x)``; an error by ``n``.
     """
-    ...
 
 
 @ufunc(_of_degree("eval_chebyu"))
@@ -161,7 +155,6 @@ def eval_chebyu(n: Operand, x: Operand) -> Tensor:
     Gradient:
         By ``x`` ``2 * eval_gegenbauer(n - 1, 2, x)``; an error by ``n``.
     """
-    ...
 
 
 @ufunc(_of_degree("eval_laguerre"))
@@ -171,7 +164,6 @@ def eval_laguerre(n: Operand, x: Operand) -> Tensor:
     Gradient:
         By ``x`` ``-eval_genlaguerre(n - 1, 1, x)``; an error by ``n``.
     """
-    ...
 
 
 @ufunc(_of_degree("eval_hermite"))
@@ -181,7 +173,6 @@ def eval_hermite(n: Operand, x: Operand) -> Tensor:
     Gradient:
         By ``x`` ``2 * n * eval_hermite(n - 1, x)``; an error by ``n``.
     """
-    ...
 
 
 @ufunc(_of_degree("eval_hermitenorm"))
@@ -191,7 +182,6 @@ def eval_hermitenorm(n: Operand, x: Operand) -> Tensor:
     Gradient:
         By ``x`` ``n * eval_hermitenorm(n - 1, x)``; an error by ``n``.
     """
-    ...
 
 
 def refusals(name: str, *arguments: str) -> dict:

@@ -149,13 +149,11 @@ implicit = family(gradient="Of the implicit function.", within=ufunc())
 @implicit
 def gdtrib(a: Operand, p: Operand, x: Operand) -> Tensor:
     """Shape of the gamma distribution of rate ``a`` that has ``p`` up to ``x``."""
-    ...
 
 
 @implicit
 def pdtrik(p: Operand, m: Operand) -> Tensor:
     """The real count up to which the Poisson distribution of mean ``m`` has ``p``."""
-    ...
 
 
 derivative(
@@ -245,13 +243,11 @@ def nbdtri(k: Operand, n: Operand, p: Operand) -> Tensor:
 @implicit
 def btdtria(p: Operand, b: Operand, x: Operand) -> Tensor:
     """First shape of the beta distribution of second shape ``b`` that has ``p`` up to ``x``."""
-    ...
 
 
 @implicit
 def btdtrib(a: Operand, p: Operand, x: Operand) -> Tensor:
     """Second shape of the beta distribution of first shape ``a`` that has ``p`` up to ``x``."""
-    ...
 
 
 derivative(
@@ -423,7 +419,6 @@ def _fdtridfd(dfn, p, x):
 @family(gradient="Of the implicit function.", within=ufunc(_fdtridfd))
 def fdtridfd(dfn: Operand, p: Operand, x: Operand) -> Tensor:
     """Second degrees of freedom of the F distribution of ``dfn`` first ones that has ``p`` up to ``x``."""
-    ...
 
 
 derivative(
@@ -462,7 +457,6 @@ def stdtr(df: Operand, t: Operand) -> Tensor:
     Gradient:
         By ``t`` the density; by ``df`` that of the incomplete beta function.
     """
-    ...
 
 
 def t_density(df, t):
@@ -554,7 +548,6 @@ def stdtrit(df: Operand, p: Operand) -> Tensor:
     Gradient:
         Of the implicit function.
     """
-    ...
 
 
 def _stdtridf(p, t):
@@ -567,7 +560,6 @@ def _stdtridf(p, t):
 @family(gradient="Of the implicit function.", within=ufunc(_stdtridf))
 def stdtridf(p: Operand, t: Operand) -> Tensor:
     """Degrees of freedom of Student's t distribution that has ``p`` up to ``t``."""
-    ...
 
 
 def _over_t_density(y, df, t):
@@ -587,7 +579,6 @@ derivative(
 @ufunc(_log_stdtrit)
 def log_stdtrit(df: Operand, p: Operand) -> Tensor:
     """The quantile of the logarithm ``p`` of a lower probability of Student's t distribution."""
-    ...
 
 
 derivative(

@@ -20,7 +20,6 @@ def _spherical(name: str, title: str, below: int, above: int) -> Callable:
 
     def op(n: Operand, z: Operand) -> Tensor:
         """A spherical Bessel function."""
-        ...
 
     op.__name__ = op.__qualname__ = f"{name}_of"
     made = ufunc(lambda n, z: np.asarray(getattr(_scipy.special, name)(n.real.astype("int64"), z)))(op)

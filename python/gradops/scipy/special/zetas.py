@@ -110,7 +110,6 @@ def _zeta_by_exponent(n: int) -> Callable:
 @ufunc("special.zeta")
 def _zeta(x: Operand, q: Operand) -> Tensor:
     """Hurwitz' zeta function."""
-    ...
 
 
 def _orders() -> list[Callable]:
@@ -119,7 +118,6 @@ def _orders() -> list[Callable]:
 
         def function(x: Operand, q: Operand) -> Tensor:
             """A derivative of Hurwitz' zeta function by the exponent."""
-            ...
 
         function.__name__ = function.__qualname__ = f"zeta_by_exponent_{n}"
         made.append(ufunc(_zeta_by_exponent(n))(function))
@@ -171,7 +169,6 @@ def zeta(x: Operand, q: Operand | None = None) -> Tensor:
 @ufunc(lambda x: _scipy.special.zeta(x))
 def _riemann(x: Tensor) -> Tensor:
     """Riemann's zeta function."""
-    ...
 
 
 @ufunc()
@@ -181,7 +178,6 @@ def zetac(x: Tensor) -> Tensor:
     Gradient:
         That of :func:`zeta`.
     """
-    ...
 
 
 derivative(_riemann, x=lambda g, x: g * _ZETA[1](x, 1.0))
@@ -198,7 +194,6 @@ def _branch(z, k):
 @ufunc(_branch)
 def _lambertw(z: Operand, k: Operand) -> Tensor:
     """Lambert's W of complex arguments."""
-    ...
 
 
 derivative(
@@ -232,7 +227,6 @@ def wrightomega(z: Tensor) -> Tensor:
     Gradient:
         ``w / (1 + w)``.
     """
-    ...
 
 
 derivative(wrightomega, z=lambda g, y: g * (y / (1 + y)))
