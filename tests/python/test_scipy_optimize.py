@@ -129,7 +129,8 @@ def test_hessians_of_libraries():
     one = total(CASES["minimize"][0])
     expected = functional.hessian(one, A)
     for backend in BACKENDS[1:]:
-        np.testing.assert_allclose(numpy(functional.hessian(one, tensors(A, backend))), expected, 1e-8, 1e-10)
+        if backend != "jax":  # whose own is below
+            np.testing.assert_allclose(numpy(functional.hessian(one, tensors(A, backend))), expected, 1e-8, 1e-10)
     if "torch" in BACKENDS:
         import torch
 

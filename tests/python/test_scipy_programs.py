@@ -68,7 +68,13 @@ OUTSIDE = SOLVERS | {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] if name == "closed over" else []) for name in OUTSIDE]
+    "name",
+    [
+        pytest.param(
+            name, marks=[] if name in ("minimize", "root_scalar", "least_squares", "quad") else pytest.mark.long
+        )
+        for name in OUTSIDE
+    ],
 )
 def test_solvers_run_outside_of_a_graph_of_torch_compile(name, torch):
     function, at = OUTSIDE[name]

@@ -42,6 +42,11 @@ def real_with(function: str, count: int, optional: str = "", **given) -> list:
     return [real_like(found[x]) if i < count and x in found else found.get(x) for i, x in enumerate(given)]
 
 
+def rows_of(x) -> list:
+    """The elements of a list, or the rows of a tensor, whose number graphs know by its shape alone."""
+    return list(x) if isinstance(x, (list, tuple)) else [x[i] for i in range(int(x.shape[0]))]
+
+
 def vector(function: str, x, name: str = "x", least: int = 1) -> int:
     """The length of a tensor that must be a vector of at least ``least`` elements."""
     if len(x.shape) != 1 or x.shape[0] < least:

@@ -9,7 +9,7 @@ from ...annotations import Tensor
 from ...errors import ArgumentError, ShapeError
 from ...ops._checks import choice, integer, known
 from .._define import composed, family
-from ._shared import real_with, vector
+from ._shared import real_with, rows_of, vector
 from .fitting import knots_between, make_interp_spline, make_lsq_spline
 from .pieces import PPoly
 from .splines import BSpline, spline_of
@@ -127,7 +127,7 @@ def splrep(
     choice("splrep", task, (0, -1), "task")
     choice("splrep", full_output, (0,), "full_output")
     if t is None:
-        _exact("splrep", s, 0 if w is None else len(x))
+        _exact("splrep", s, 0 if w is None else len(rows_of(x)))
     return _tuple(_fitted("splrep", x, y, w, xb, xe, k, t, bool(per)))
 
 
@@ -271,7 +271,7 @@ class UnivariateSpline:
     def __init__(
         self, x: Tensor, y: Tensor, w: Tensor = None, bbox=(None, None), k=3, s=None, ext=0, check_finite=False
     ):
-        _exact(type(self).__name__, s, len(x))
+        _exact(type(self).__name__, s, len(rows_of(x)))
         self._fit(x, y, w, bbox, k, ext)
 
     def _fit(self, x, y, w, bbox, k, ext, t=None) -> None:

@@ -14,7 +14,7 @@ from ...ops._checks import check_axis, integer, known
 from .._define import composed, family
 from .._solving import numbers
 from .._tensors import beside, is_complex
-from ._shared import BEYOND, alike, along, interval, mode_of, outside, placed, real_with, wrapped
+from ._shared import BEYOND, alike, along, interval, mode_of, outside, placed, real_with, rows_of, wrapped
 from .splines import BSpline, spline_of
 
 __all__ = ["BPoly", "PPoly"]
@@ -421,10 +421,10 @@ class BPoly(Pieces):
             By ``xi`` and ``yi``.
         """
         name = "BPoly.from_derivatives"
-        count = len(xi)
-        if len(yi) != count:
+        given, count = rows_of(yi), len(rows_of(xi))
+        if len(given) != count:
             raise ShapeError(f"`{name}`: `yi` must have as many elements as `xi`, {count}.", argument="yi")
-        rows = [list(y) if isinstance(y, (list, tuple)) else [y[i] for i in range(y.shape[0])] for y in yi]
+        rows = [rows_of(y) for y in given]
         sizes = [len(row) for row in rows]
         flat = alike(xi, *[y for row in rows for y in row])
         x, flat = flat[0], flat[1:]
