@@ -176,16 +176,20 @@ def items(value) -> Iterator:
     """The items of nested lists and tuples, None among them; all but a list or tuple is an item."""
     if isinstance(value, (list, tuple)):
         for part in value:
-            yield from items(part)
+            if isinstance(part, (list, tuple)):
+                yield from items(part)
+            else:
+                yield part
     else:
         yield value
 
 
 def map_items(function: Callable, value) -> Any:
     """Nested lists and tuples with ``function`` of each item in them, as :func:`items` has them."""
-    if isinstance(value, (list, tuple)):
-        return alike(value, [map_items(function, part) for part in value])
-    return function(value)
+    if not isinstance(value, (list, tuple)):
+        return function(value)
+    # Most parts are no sequences, and a call for each would take as long as most functions do.
+    return alike(value, [map_items(function, x) if isinstance(x, (list, tuple)) else function(x) for x in value])
 
 
 def alike(sequence, parts) -> Any:

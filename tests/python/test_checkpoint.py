@@ -1387,3 +1387,28 @@ def test_tensorflow_operations_under_a_tape_are_refused(own):
     with pytest.raises(BackendError, match="in a TensorFlow graph"):
         graph(x)
     np.testing.assert_allclose(square(x), X**2)  # nothing is left behind
+
+
+@pytest.mark.parametrize("change", ["nothing", "other values", "transposed", "other strides", "written"])
+def test_a_torch_tensor_from_outside_is_recomputed_as_it_was_at_each_use(change):
+    torch = pytest.importorskip("torch")
+
+    def changed(c):
+        if change == "other values":
+            c.data = c.data * 3
+        elif change == "transposed":
+            c.t_()
+        elif change == "other strides":
+            c.as_strided_((3, 3), (1, 3))
+        elif change == "written":
+            c.mul_(2)
+
+    def gradient(scope):
+        x, c = torch.arange(9.0).reshape(3, 3).div(9).requires_grad_(), torch.arange(9.0).reshape(3, 3).sin()
+        with scope:
+            first = torch.sin(torch.tanh(x) + c)
+            changed(c)
+            y = (first * torch.cos(torch.tanh(x) + c)).sum()
+        return torch.autograd.grad(y, x)[0]
+
+    assert torch.equal(gradient(gradient_checkpoint_scope()), gradient(contextlib.nullcontext()))

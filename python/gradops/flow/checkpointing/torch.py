@@ -44,11 +44,13 @@ class Noting(_private.DispatchMode):
         drawn = Drawn([_generator(args, kwargs)]) if facts.draws else None
         written = _written_by(func, args, kwargs) if facts.writes else ()
         overwritten = written if facts.overwrites else ()
+        keys = []
 
         def source(x):
             if not isinstance(x, torch.Tensor):
                 return x
-            return plan.source(x, facts.reads and not any(x is t for t in overwritten))
+            keys.append(key_of(x))
+            return plan.source(x, keys[-1], facts.reads and not any(x is t for t in overwritten))
 
         sources = map_items(source, (*args, *kwargs.values()) if kwargs else args)
         for t in written:
@@ -57,12 +59,13 @@ class Noting(_private.DispatchMode):
         if plan.policy.products and facts.name in _PRODUCTS:
             return result
         step = Step(plan, _of_positions(func, tuple(kwargs)) if kwargs else func, sources, drawn)
-        plan.noted(step, (*args, *kwargs.values()))
+        if plan.policy.others:
+            plan.noted(step, (*args, *kwargs.values()))
         for t in written:
             plan.after_write(t, step, facts.counted)
-        for i, out in enumerate(items(result)):
+        for i, out in enumerate((result,) if isinstance(result, torch.Tensor) else items(result)):
             if isinstance(out, torch.Tensor) and not any(out is t for t in tensors):
-                plan.remember(out, step, i, tensors, facts.name in _BLANK)
+                plan.remember(out, step, i, keys, facts.name in _BLANK)
         return result
 
 

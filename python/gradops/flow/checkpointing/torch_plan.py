@@ -21,6 +21,10 @@ storages: dict[int | None, Storage] = {}
 """The storages that open and past scopes made, and that may still live."""
 
 
+def _nothing() -> None:
+    """The reference to nothing."""
+
+
 class _Busy(threading.local):
     """A scope of our own operations, in which nothing is noted or packed."""
 
@@ -51,11 +55,14 @@ class TorchPlan(Plan):
         self.storages: set[Storage] = set()
         self.outside: dict[int | None, weakref.WeakSet[_Outside]] = {}
         self.written: dict[int | None, _Written] = {}
+        self.seen: dict[int, tuple[Callable, int | None, Callable]] = {}
+        """References to tensors from outside, their storages, and references to their sources, by identity."""
 
     def close(self) -> None:
         """Leave the scope: living tensors have the versions of now, and those that the user dropped are forgotten."""
         self.open = False
         self.written.clear()
+        self.seen.clear()
         self.recent.clear()
         for made in list(self.storages):
             for output in made.outputs:
@@ -100,20 +107,26 @@ class TorchPlan(Plan):
                     stack.enter_context(torch.amp.autocast(kind, enabled=False))
             yield
 
-    def source(self, t, reads: bool) -> Source:
-        """The source of an argument; ``reads`` is True if the operation reads its values."""
-        key = key_of(t)
+    def source(self, t, key: int | None, reads: bool) -> Source:
+        """The source of an argument on the storage ``key``; ``reads`` is True if the operation reads its values."""
         made = self.made(key)
         if made is not None and made.filled_unseen and reads:
             made.forget()
         elif made is not None:
-            layout = layout_of(t)
+            layout = None
             for output in made.outputs:
-                if output.tensor() is t or output.layout == layout:
-                    return Result(output.step, output.index, after=made.writer)
-        outside = _Outside(t, self.written.get(key))
-        self.outside.setdefault(key, weakref.WeakSet()).add(outside)
-        return outside
+                if output.tensor() is not t:
+                    layout = layout or layout_of(t)
+                    if output.layout != layout:
+                        continue
+                return Result(output.step, output.index, after=made.writer)
+        known, place, outside = self.seen.get(id(t), (_nothing, None, _nothing))
+        found = outside() if place == key and known() is t else None
+        if found is None or not found.is_of(t):
+            found = _Outside(t, self.written.get(key))
+            self.outside.setdefault(key, weakref.WeakSet()).add(found)
+            self.seen[id(t)] = weakref.ref(t), key, weakref.ref(found)
+        return found
 
     def made(self, key) -> Storage | None:
         """The living storage of that key, if this scope made it."""
@@ -148,12 +161,13 @@ class TorchPlan(Plan):
                     handle.result.after = step
 
     def remember(self, out, step: Step, index: int, arguments: list, blank: bool) -> None:
+        """Note a result of a step; ``arguments`` are the storages of what it took."""
         key = key_of(out)
         if key is None:
             return
         made = self.made(key)
         if made is None:
-            if any(key_of(x) == key for x in arguments):
+            if key in arguments:
                 return  # a view of a tensor from outside
             if key in storages:  # of one that is gone: an address is soon given to another storage, also in one scope
                 storages[key].forget()
@@ -176,7 +190,7 @@ class Storage:
         plan.storages.add(self)
 
     def alive(self) -> bool:
-        return not self.ref.expired()
+        return bool(self.held) or not self.ref.expired()
 
     def add(self, out, step: Step, index: int) -> None:
         output = Output(out, step, index, self._dropped)
@@ -236,15 +250,23 @@ class _Outside(Source):
     __slots__ = ("input", "written", "layout", "after", "__weakref__")
 
     def __init__(self, t, written: _Written | None):
-        self.layout = layout_of(t)
+        self.layout: tuple = ()
         self.written: _Written | None = None
         self.after: Step | None = None
         if written is None or written.ref.expired():
             self.input: Input | None = outside_input(t)
         else:
+            self.layout, self.input = layout_of(t), None
             self.move(written, written.writer)
 
+    def is_of(self, t) -> bool:
+        """True if the tensor, which is on the same storage, is as it was."""
+        known = self.input
+        return known is not None and known.version == _private.version(t) and layout_of(known.array) == layout_of(t)
+
     def move(self, written: _Written, after: Step | None) -> None:
+        if self.input is not None:
+            self.layout = layout_of(self.input.array)
         self.input, self.written, self.after = None, written, after
 
     def steps(self):
