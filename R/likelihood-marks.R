@@ -259,9 +259,9 @@ draw_of <- function(family, x, given) {
 # One-step-ahead residuals of the observations in `f`, at numbers for all parameters: the normal quantiles of each one's
 # probability given those before it (Thygesen, Albertsen, Berg, Kristensen and Nielsen 2017). In the likelihood each
 # log density counts `keep` times, and the logarithms of the probabilities up to it and above it `below` and `above`
-# times; random effects are integrated out of each.
+# times, or it is at the observation and a `shift` of that; random effects are integrated out of each.
 one_step_residuals <- function(f, parameters, data, values, method) {
-  scope <- weighing_scope()
+  scope <- weighing_scope(tails = method == "cdf")
   with_marks(scope, tensor_aware(of_parameters(f, parameters$layout, parameters$is_list, data))(values))
   n <- length(scope$names)
   if (n == 0L) {
@@ -276,46 +276,55 @@ one_step_residuals <- function(f, parameters, data, values, method) {
   if (method == "gaussian") {
     found[is_there] <- gaussian_residuals(f, parameters, data, values, scope, is_there)
   } else {
-    model <- weighed_model(f, parameters, data, values, scope, n)
+    model <- weighed_model(f, parameters, data, values, scope, n, method)
     counts <- scope$counts[seq_len(n)] %in% TRUE
-    points <- replace(numeric(n), counts, stats::runif(sum(counts)))
-    found[is_there] <- as.vector(model$ask("steps", model$par, c(is_there, counts, points)))[is_there]
+    if (method == "slope") {
+      if (any(counts)) refuse_observed(scope$names[which(counts)[1L]], "are counts, of which there are `cdf` residuals")
+      of_each <- model$ask("slope", model$par, is_there)
+    } else {
+      points <- replace(numeric(n), counts, stats::runif(sum(counts)))
+      of_each <- model$ask("steps", model$par, c(is_there, counts, points))
+    }
+    found[is_there] <- as.vector(of_each)[is_there]
   }
   found <- lapply(split(found, factor(scope$names, unique(scope$names))), as.vector)
   if (length(found) == 1L) found[[1L]] else found
 }
 
-weighing_scope <- function() {
+weighing_scope <- function(tails) {
   scope <- scope_of_marks(function(x, name, places, family, given, before) {
     if (family %in% c("multinom", "hyper") || !exists(paste0("p", family), mode = "function")) {
       refuse_observed(name, sprintf("has no residuals of `d%s()`", family))
     }
     scope$seen[places] <- TRUE
     scope$counts[places] <- family %in% c("binom", "pois", "geom", "nbinom")
-    density <- log_density(family, x, given)
     weights <- scope$weights
     if (is.null(weights)) {
-      return(density)
+      return(log_density(family, x, given))
     }
     tail <- function(lower) {
       do.call(paste0("p", family), c(list(x), given, lower.tail = lower, log.p = TRUE), quote = TRUE)
     }
     places <- as.vector(places)
     flat_one <- function(x) if (length(x) == length(places)) flat(x) else x
-    weights$keep[places] * flat_one(density) + weights$below[places] * flat_one(tail(TRUE)) +
+    if (!tails) {
+      return(weights$keep[places] * flat_one(log_density(family, as.vector(x) + weights$shift[places], given)))
+    }
+    weights$keep[places] * flat_one(log_density(family, x, given)) + weights$below[places] * flat_one(tail(TRUE)) +
       weights$above[places] * flat_one(tail(FALSE))
   })
   scope
 }
 
 # The likelihood of weights and random effects.
-weighed_model <- function(f, parameters, data, values, scope, n) {
+weighed_model <- function(f, parameters, data, values, scope, n, method) {
   weighed <- function(q, code) {
     scope$weights <- q
     on.exit(scope$weights <- NULL)
     with_marks(scope, code)
   }
-  start <- list(keep = rep(1, n), below = numeric(n), above = numeric(n))
+  start <- list(keep = rep(1, n))
+  start[if (method == "slope") "shift" else c("below", "above")] <- list(numeric(n))
   with_effects(f, parameters, data, values, weighed, start, NULL)
 }
 

@@ -24,9 +24,9 @@
 #' Hessians with random effects are by differences of the exact gradient. `integrate =` takes `GK()`, `SR(x)`
 #' and `LA()` for random effects that are independent of each other given the parameters: quadrature at nodes about the
 #' mode, or between the ends of `x`; others are an error.
-#' `sdreport(bias.correct = TRUE)` has no standard errors of what it corrects. `oneStepPredict()` has two methods:
-#' `"fullGaussian"`, which the `"oneStepGaussian"` ones also are, TMB's default among them, and `"cdf"`, which
-#' `"oneStepGeneric"` also is. Tapes are functions that are differentiated as they run:
+#' `sdreport(bias.correct = TRUE)` has no standard errors of what it corrects. Of `oneStepPredict()`'s methods
+#' `"oneStepGaussian"` is `"fullGaussian"` and `"oneStepGeneric"` is `"cdf"`. Tapes are functions that are
+#' differentiated as they run:
 #' `simplify()`, `reorder()` and `atomic()` give them as they are, `print()` and `graph()` have nothing to show.
 #' @returns The name of what is attached, invisibly.
 #' @section Errors:
@@ -375,7 +375,11 @@ one_step_predict <- function(
   method = c("oneStepGaussianOffMode", "fullGaussian", "oneStepGeneric", "oneStepGaussian", "cdf"), subset = NULL,
   conditional = NULL, ...
 ) {
-  kind <- if (chosen(method) %in% c("cdf", "oneStepGeneric")) "cdf" else "gaussian"
+  kind <- switch(chosen(method),
+    cdf = , oneStepGeneric = "cdf",
+    oneStepGaussianOffMode = "slope",
+    "gaussian"
+  )
   theta <- whole_theta(obj$env$last.par.best, obj$env$model$layout)
   residual <- obj$env$model$residuals(theta, kind)
   if (is.list(residual)) residual <- residual[[observation.name %||% 1L]]

@@ -35,7 +35,8 @@ def test_reports_and_residuals_of_a_normal_sample(backend):
     np.testing.assert_allclose(reported["both"][1], np.full(2, Y.std() / np.sqrt(40)), rtol=1e-7)
     expected = (Y - Y.mean()) / Y.std()
     np.testing.assert_allclose(found.residuals(), expected, rtol=1e-6)
-    np.testing.assert_allclose(found.residuals("gaussian"), expected, rtol=1e-6)
+    for method in ("gaussian", "slope"):
+        np.testing.assert_allclose(found.residuals(method), expected, rtol=1e-6)
     drawn = found.simulate(seed=3)["y"]
     assert drawn.shape == (40,)
     np.testing.assert_array_equal(drawn, found.simulate(seed=3)["y"])
@@ -57,6 +58,8 @@ def test_residuals_of_counts_are_between_the_quantiles_of_both_sides():
     assert (scipy.stats.norm.ppf(of.cdf(y - 1)) <= residuals).all()
     assert (residuals <= scipy.stats.norm.ppf(of.cdf(y))).all()
     assert not np.array_equal(residuals, found.residuals(seed=2))
+    with pytest.raises(ArgumentError, match="`y` are counts"):
+        found.residuals("slope")
 
 
 def walk(p):
@@ -83,6 +86,7 @@ def test_residuals_of_a_state_space_model_are_the_innovations():
     theta = [0.1, -0.4]
     expected = innovations(np.exp(0.1), np.exp(-0.4))
     np.testing.assert_allclose(model.residuals(theta, "gaussian"), expected, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(model.residuals(theta, "slope"), expected, rtol=1e-6, atol=1e-8)
     # each tail times a normal density is not normal, so its integral is approximate
     np.testing.assert_allclose(model.residuals(theta), expected, atol=0.15)
 
@@ -143,7 +147,7 @@ def test_vectors_are_drawn_together():
     drawn = found.simulate(seed=5)["y"]
     assert drawn.shape == points.shape
     np.testing.assert_allclose(np.cov(drawn.T), cov, atol=0.35)
-    with pytest.raises(ArgumentError, match="has no `cdf` residuals of `multivariate_normal`"):
+    with pytest.raises(ArgumentError, match="has no residuals of `multivariate_normal` one by one"):
         found.residuals()
     root = np.linalg.cholesky(cov)
     expected = np.linalg.solve(root, (points - points.mean(0)).T).T
@@ -189,7 +193,7 @@ def test_marks_without_a_meaning_are_named(nll, call, match):
 
 def test_an_unknown_method_and_too_few_draws():
     found = fit(normal, NORMAL, Y)
-    with pytest.raises(ArgumentError, match="cdf or gaussian; got exact"):
+    with pytest.raises(ArgumentError, match="gaussian or slope; got exact"):
         found.residuals("exact")
     with pytest.raises(ArgumentError, match="more than 2"):
         found.model.consistency(found.theta, 2)

@@ -134,9 +134,11 @@ test_once("the model of RTMB's introduction: estimates, reports, simulations and
   expect_output(print(sdr), "Maximum gradient component")
   expect_equal(obj$report()$sdeps, opt$par[["sdeps"]])
   expect_equal(obj$env$parList()$a[1:2], of("random", 1:2)[1:2], tolerance = 1e-6)
-  expect_equal(oneStepPredict(obj, method = "fullGaussian")$residual[1:4],
-    c(1.002977753, 0.2411978844, 0.6170173467, 0.6292822477), tolerance = 1e-5
-  )
+  for (method in c("fullGaussian", "oneStepGaussianOffMode")) {
+    expect_equal(oneStepPredict(obj, method = method)$residual[1:4],
+      c(1.002977753, 0.2411978844, 0.6170173467, 0.6292822477), tolerance = 1e-5
+    )
+  }
   set.seed(1)
   expect_length(obj$simulate()$weight, nrow(chicks))
   check <- checkConsistency(obj, n = 30)

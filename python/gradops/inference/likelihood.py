@@ -136,7 +136,9 @@ class Likelihood:
 
         Args:
             method: ``"cdf"`` has the probabilities by the Laplace approximation, and exact ones without random
-                effects; ``"gaussian"`` is exact where observations and random effects are normal together.
+                effects; ``"gaussian"`` is exact where observations and random effects are normal together;
+                ``"slope"`` takes each observation given those before it as normal, by the value and the slope of its
+                density.
             seed: of the random points.
 
         Returns:
@@ -145,8 +147,8 @@ class Likelihood:
         Raises:
             ArgumentError: an unknown method; no observations are marked; as of :func:`observed`.
         """
-        if method not in ("cdf", "gaussian"):
-            raise ArgumentError(f"`residuals`: `method` must be cdf or gaussian; got {method}.", argument="method")
+        if method not in ("cdf", "gaussian", "slope"):
+            raise ArgumentError(f"`residuals`: `method` must be cdf, gaussian or slope; got {method}.", argument="method")
         theta = self._vector(theta)
         found = validation.residuals(self, theta, self._effects(theta), method, np.random.default_rng(seed))
         return next(iter(found.values())) if len(found) == 1 else found

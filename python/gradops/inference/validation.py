@@ -79,25 +79,35 @@ def simulated(model: Any, theta, u, seed: int | None, effects: bool) -> dict[str
 
 
 class _Weighing(Places):
-    """A scope in which each log density counts ``keep`` times, and the logarithms of the probabilities up to it and
-    above it ``below`` and ``above`` times; without weights it only looks at which places there are."""
+    """A scope in which each log density counts ``keep`` times, and with ``tails`` the logarithms of the probabilities
+    up to it and above it ``below`` and ``above`` times; else it is at the observation and a ``shift`` of that. Without
+    weights it only looks at which places there are."""
 
-    def __init__(self):
+    def __init__(self, tails: bool):
         super().__init__()
+        self.tails = tails
         self.weights: Any = None
 
     def density(self, family, x, args):
-        places = x.places.reshape(-1)
+        places, shape = x.places.reshape(-1), x.places.shape
         counts = hasattr(family, "logpmf")
-        density = (family.logpmf if counts else family.logpdf)(x.value, *args)
+        density = family.logpmf if counts else family.logpdf
         if not hasattr(family, "logsf"):
-            raise refused(self.names[places[0]], f"has no `cdf` residuals of `{family.name}`: ask for `gaussian` ones")
+            raise refused(
+                self.names[places[0]], f"has no residuals of `{family.name}` one by one: ask for `gaussian` ones"
+            )
+        if counts and not self.tails:
+            raise refused(self.names[places[0]], "are counts, of which there are `cdf` residuals")
         self.seen.update(dict.fromkeys(places.tolist(), counts))
         if self.weights is None:
-            return density
-        tails = density, family.logcdf(x.value, *args), family.logsf(x.value, *args)
-        shape = x.places.shape
-        return sum(ops.reshape(ops.take(w, places, 0), shape) * tail for w, tail in zip(self.weights, tails))
+            return density(x.value, *args)
+        keep, *others = (ops.reshape(ops.take(w, places, 0), shape) for w in self.weights)
+        if not self.tails:
+            return keep * density(x.value + others[0], *args)
+        below, above = others
+        return (
+            keep * density(x.value, *args) + below * family.logcdf(x.value, *args) + above * family.logsf(x.value, *args)
+        )
 
 
 def residuals(model: Any, theta, u, method: str, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -107,9 +117,9 @@ def residuals(model: Any, theta, u, method: str, rng: np.random.Generator) -> di
     (Thygesen, Albertsen, Berg, Kristensen & Nielsen 2017).
 
     Raises:
-        ArgumentError: no observations are marked; ``cdf`` of a family without tails.
+        ArgumentError: no observations are marked; a family that has no residuals by that method.
     """
-    scope = _Weighing()
+    scope = _Weighing(method == "cdf")
     given = model.tensor(theta)
     found: np.ndarray
     if method == "gaussian":
@@ -135,16 +145,18 @@ def residuals(model: Any, theta, u, method: str, rng: np.random.Generator) -> di
     count = len(there)
 
     def weighed(weights, effects):
-        scope.weights = weights[:count], weights[count : 2 * count], weights[2 * count :]
+        scope.weights = [weights[k : k + count] for k in range(0, len(start), count)]
         try:
             with marked_by(scope):
                 return model.f(given, effects)
         finally:
             scope.weights = None
 
-    start = np.repeat([1.0, 0.0, 0.0], count)
+    start = np.repeat([1.0, 0.0, 0.0] if scope.tails else [1.0, 0.0], count)
     of_weights = _around(model, weighed, start, u)
-    return scope.split(step_residuals(of_weights, there, counts, rng.random(count)))
+    if scope.tails:
+        return scope.split(step_residuals(of_weights, there, counts, rng.random(count)))
+    return scope.split(slope_residuals(of_weights, there))
 
 
 def _around(model: Any, f, theta: np.ndarray, u: np.ndarray) -> Any:
@@ -186,6 +198,26 @@ def step_residuals(model: Any, there: np.ndarray, counts: np.ndarray, uniform: n
         found = np.where(lower, -of_log(np.where(lower, -above, -below) - whole), of_log(-below - whole))
         drawn = quantile(np.exp(-below - whole) - uniform * np.exp(-density - whole))
     return np.where(there, np.where(counts, drawn, found), np.nan)
+
+
+def slope_residuals(model: Any, there: np.ndarray) -> np.ndarray:
+    """Residuals of a likelihood of each observation's weight and shift, as if each were normal given those before it.
+
+    Of a residual ``r``, a standard deviation ``s`` and the density's logarithm, the value ``-log(s) - r**2 / 2 + c``
+    and the slope ``-r / s`` give ``r**2 exp(r**2)``.
+    """
+    count = len(there)
+    found, keep, shift = np.full(count, np.nan), np.zeros(count), np.zeros(count)
+    before = model.value(np.concatenate([keep, shift]))
+    for k in np.flatnonzero(there):
+        keep[k] = 1.0
+        value, gradient = model.value_and_grad(np.concatenate([keep, shift]))
+        slope = gradient[count + k]
+        with np.errstate(divide="ignore"):
+            log = 2 * (value - before + np.log(np.abs(slope))) - np.log(2 * np.pi)
+        found[k] = np.sign(slope) * np.sqrt(_scipy.special.wrightomega(log))
+        before = value
+    return found
 
 
 def normal_residuals(model: Any, theta: np.ndarray, y: np.ndarray) -> np.ndarray:

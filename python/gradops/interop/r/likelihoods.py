@@ -18,7 +18,7 @@ from ...inference.parameters import Layout, free_numbers, in_double
 from ...inference.quadrature import domain
 from ...inference.samples import Posterior
 from ...inference.transforms import Transform
-from ...inference.validation import normal_residuals, step_residuals
+from ...inference.validation import normal_residuals, slope_residuals, step_residuals
 
 
 def likelihood(f: Callable, values, names: list[str], random, labels, parts=None, integrate=False) -> Callable:
@@ -210,6 +210,11 @@ def _step_residuals(model: Any, theta, more):
     return step_residuals(model, there == 1, counts == 1, uniform)
 
 
+def _slope_residuals(model: Any, theta, more):
+    """Of which observations are there."""
+    return slope_residuals(model, more == 1)
+
+
 def _normal_residuals(model: Any, theta, more):
     """Of observations, which are random effects."""
     return normal_residuals(model, theta, more)
@@ -231,5 +236,6 @@ QUESTIONS = (
     _sample,
     _step_residuals,
     _normal_residuals,
+    _slope_residuals,
 )
 """By the numbers that R asks them by."""
