@@ -38,7 +38,7 @@ needed <- function(x, what) {
   if (!is.object(x) || !is_any_tensor(x)) {
     return(x)
   }
-  plain(x) %||% needs_values(sprintf("`%s()`", what), instead_of$values, NULL)
+  plain(x) %||% needs_values(sprintf("`%s()`", what), instead(instead_of$values), NULL)
 }
 
 # The values of a tensor, for an answer that depends on a part of what they say: on their order, on how they compare

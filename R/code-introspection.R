@@ -279,7 +279,7 @@ seen <- function(x, what) {
 }
 
 not_seen <- function(what) {
-  needs_values(sprintf("`%s()`", what), instead_of$values, NULL)
+  needs_values(sprintf("`%s()`", what), instead(instead_of$values), NULL)
 }
 
 holds_tensors_within <- function(x) {
@@ -410,7 +410,7 @@ refuse <- function(error) {
     error <- rlang::error_cnd(
       c("gradops_error_jit", "gradops_error"),
       message = "`tryCatch()` or `try()` decides by an error, which is not known for other numbers while compiled.",
-      body = base::c(i = "Test before, as by `if`; or leave `jit` out."), parent = error, use_cli_format = TRUE
+      body = base::c(i = instead("Test before, as by `if`")), parent = error, use_cli_format = TRUE
     )
   }
   state$refused <- error

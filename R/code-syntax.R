@@ -263,7 +263,7 @@ decided <- function(x, form, code) {
     says <- paste(where, "looks at a value, which is not known while a function is compiled.")
     message <- sprintf(says, form, written)
     abort(
-      c(message, i = instead_of[[form]]),
+      c(message, i = instead(instead_of[[form]])),
       class = c("gradops_error_jit", "gradops_error"), call = NULL
     )
   }
@@ -271,14 +271,17 @@ decided <- function(x, form, code) {
 }
 
 instead_of <- list(
-  `if` = "Use `ifelse()` for elements, `op_cond()` for branches; or leave `jit` out.",
-  `while` = "Use `op_while_loop()`; or a loop of a fixed number of steps, or leave `jit` out.",
-  switch = "Use `op_switch()`; or leave `jit` out.",
-  `&&` = "Use `&`, whose value may be a tensor; or leave `jit` out.",
-  `||` = "Use `|`, whose value may be a tensor; or leave `jit` out.",
-  stopifnot = "Check before, on R's numbers; or leave `jit` out.",
-  values = "Leave `jit` out, or pass them as an argument that is no tensor (`static_argnums`)."
+  `if` = "Use `ifelse()` for elements, `op_cond()` for branches",
+  `while` = "Use `op_while_loop()`, or a loop of a fixed number of steps",
+  switch = "Use `op_switch()`",
+  `&&` = "Use `&`, whose value may be a tensor",
+  `||` = "Use `|`, whose value may be a tensor",
+  stopifnot = "Check before, on R's numbers",
+  values = "Take them from data that are no tensors, with `jit()` as an argument in `static_argnums`"
 )
+
+# The advice, and the one that there always is but in a likelihood, whose derivatives have to be compiled.
+instead <- function(advice) paste0(advice, if (is.null(state$likelihood)) "; or leave `jit` out", ".")
 
 # The elements that a loop visits: a tensor's by column.
 elements <- function(x) {

@@ -285,7 +285,7 @@ time_overload <- function(original) {
       abort(
         c(
           sprintf("A compiled function asked for `%s()` while it was traced; it would be the same at each call.", name),
-          i = "Ask outside and pass it as an argument; or leave `jit` out."
+          i = instead("Ask outside and pass it as an argument")
         ),
         class = c("gradops_error_jit", "gradops_error"), call = NULL
       )

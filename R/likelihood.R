@@ -203,6 +203,9 @@ likelihood_of <- function(
     )
   })
   ask <- function(question, theta, more = numeric()) {
+    before <- state$likelihood
+    on.exit(state$likelihood <- before)
+    state$likelihood <- TRUE
     run(list(as.double(theta), asked_by[[question]], as.double(more)))
   }
   free <- !duplicated(parameters$labels) & parameters$labels >= 0

@@ -226,6 +226,10 @@ def test_random_effects_without_a_mode_give_nan_and_say_so():
     assert np.isnan(value) and np.isnan(gradient).all()
     with pytest.raises(InferenceError, match="curvature"):
         model.mode([-1.0])
+    flat = laplace(lambda p: ops.where(p["a"] > 0, 1.0, 0.0) * ops.sum(p["u"] ** 2), {"a": 1.0, "u": [0.0]}, random="u")
+    flat.value([1.0])  # of which the factor is known in the next search
+    with pytest.warns(RuntimeWarning, match=r"no positive curvature .* the least is by u\[0\]"):
+        assert np.isnan(flat.value([-1.0]))
     with pytest.raises(ShapeError, match="vector of 1 numbers"):
         model.value([1.0, 2.0])
 

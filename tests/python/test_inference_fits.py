@@ -157,6 +157,16 @@ def test_what_is_not_identified_is_named():
 def test_a_likelihood_that_is_not_a_number_says_where():
     with pytest.raises(InferenceError, match="nan at a = -1 and b = 2: `sqrt` is the first"), np.errstate(all="ignore"):
         fit(lambda p: ops.exp(ops.sqrt(p["a"]) * p["b"]), {"a": -1.0, "b": 2.0})
+    y = np.array([0.0, 1.0, 2.0])
+
+    def guarded(p):  # the logarithm of 0 is in what `where` leaves out
+        return ops.sum(ops.where(y > 0, ops.log(y * p["a"]), 0.0)) - ops.sum(
+            stats.gamma.logpdf(y + 1, p["a"], 0.0, p["b"])
+        )
+
+    with pytest.raises(InferenceError, match="nan at a = 1 and b = -1: `gamma.logpdf` is the first"):
+        with np.errstate(all="ignore"):
+            fit(guarded, {"a": 1.0, "b": -1.0})
     with pytest.raises(ArgumentError, match="no parameter to estimate"):
         fit(lambda p: p["a"] ** 2, {"a": 1.0}, map={"a": None})
     with pytest.raises(ArgumentError, match="number of observations"):

@@ -97,6 +97,15 @@ test_each("what is wrong is named", {
   f <- function(p) p$a^2 + p$u[2]^2
   expect_error(maximize_likelihood(f, start, random = "u"), "curvature.* by u1", class = "gradops_error_inference")
   expect_error(maximize_likelihood(\(p) log(-p$a), list(a = 1)), "at a = 1", class = "gradops_error_inference")
+  if (config_backend() == "numpy") {
+    normal <- function(p) sum(dnorm(p$u, 0, p$sd, log = TRUE) - p$u^2)
+    says <- "nan at sd = -1, .* `dnorm` is the first to give no number"
+    expect_error(maximize_likelihood(normal, list(sd = -1, u = 0:1), random = "u"), says)
+    says <- "`if \\(p\\$a > 0\\)` looks at a value"
+    branches <- function(p) if (p$a > 0) sum(p$u^2) + p$a^2 else 0
+    error <- expect_error(maximize_likelihood(branches, list(a = 1, u = 0), random = "u"), says)
+    expect_no_match(conditionMessage(error), "jit")
+  }
   expect_error(maximize_likelihood(f, start, random = "v"), "no parameter `v`", class = "gradops_error_argument")
   expect_error(maximize_likelihood(f, start, map = list(u = 1:3)), "its map 3", class = "gradops_error_argument")
   expect_error(maximize_likelihood(f, start, lower = c(w = 1)), "no parameter `w`", class = "gradops_error_argument")

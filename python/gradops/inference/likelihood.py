@@ -11,10 +11,10 @@ from .. import _display, backends, functional, ops
 from ..errors import ArgumentError, ArgumentTypeError, Code, InferenceError, ShapeError
 from ..jit import jit
 from ..jit.compiled import Compiled
-from ..jit.scalar_blocks import expanded
 from ..ops import _checks
 from . import validation
 from .marks import reports_of
+from .nonfinite import nonfinite_from
 from .parameters import Layout, listed, shown
 
 LONG = 20_000
@@ -148,7 +148,9 @@ class Likelihood:
             ArgumentError: an unknown method; no observations are marked; as of :func:`observed`.
         """
         if method not in ("cdf", "gaussian", "slope"):
-            raise ArgumentError(f"`residuals`: `method` must be cdf, gaussian or slope; got {method}.", argument="method")
+            raise ArgumentError(
+                f"`residuals`: `method` must be cdf, gaussian or slope; got {method}.", argument="method"
+            )
         theta = self._vector(theta)
         found = validation.residuals(self, theta, self._effects(theta), method, np.random.default_rng(seed))
         return next(iter(found.values())) if len(found) == 1 else found
@@ -224,7 +226,7 @@ class Likelihood:
         if np.isfinite(value):
             return
         at = f"{value} at {shown(self.layout.names, self.layout.numbers(theta, u))}"
-        operation = nan_from(self.f, theta, u) if self._on_numpy else None
+        operation = nonfinite_from(self.f, theta, u) if self._on_numpy else None
         raise InferenceError(
             f"the likelihood is {at}" + (f": `{operation}` is the first to give no number." if operation else "."),
             argument="start",
@@ -241,16 +243,3 @@ def differences(gradient: Callable, theta: np.ndarray, step: float) -> np.ndarra
         above, below = map(gradient, ends)
         found.append((above - below) / (ends[0, k] - ends[1, k]))
     return np.array(found) if found else np.zeros((0, 0))
-
-
-def nan_from(f: Callable, *xs) -> str | None:
-    """The first operation of ``f`` that gives a NaN or an infinity, of NumPy's arrays."""
-
-    def first(program, outputs):
-        for step in expanded(program.steps):
-            if not all(np.isfinite(program.value(place)).all() for place in step.places):
-                return step.name
-        return None
-
-    with np.errstate(all="ignore"):
-        return Compiled(lambda *xs: f(*xs), (), first).program(*xs).analysis

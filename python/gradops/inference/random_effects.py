@@ -231,7 +231,7 @@ class Laplace(Likelihood):
             if not ridge and fall <= 1e-20:
                 near = True
                 continue
-            rate = fall / before if before < np.inf else 1.0
+            rate = fall / before if 0 < before < np.inf else 1.0
             if not here and (rate > SLOW and before < np.inf):
                 factor, fall = None, np.inf
                 continue

@@ -101,13 +101,10 @@ class _Weighing(Places):
         self.seen.update(dict.fromkeys(places.tolist(), counts))
         if self.weights is None:
             return density(x.value, *args)
-        keep, *others = (ops.reshape(ops.take(w, places, 0), shape) for w in self.weights)
+        weights = [ops.reshape(ops.take(w, places, 0), shape) for w in self.weights]
         if not self.tails:
-            return keep * density(x.value + others[0], *args)
-        below, above = others
-        return (
-            keep * density(x.value, *args) + below * family.logcdf(x.value, *args) + above * family.logsf(x.value, *args)
-        )
+            return weights[0] * density(x.value + weights[1], *args)
+        return sum(w * f(x.value, *args) for w, f in zip(weights, (density, family.logcdf, family.logsf)))
 
 
 def residuals(model: Any, theta, u, method: str, rng: np.random.Generator) -> dict[str, np.ndarray]:

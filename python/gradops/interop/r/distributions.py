@@ -109,6 +109,13 @@ def special(name: str, *xs):
 _KINDS = {function.__name__: function for function in (density, probability, quantile, special)}
 
 
+def called_as(function: str, values: dict) -> str | None:
+    """R's name of a function that runs, of its values."""
+    kind = values["kind"] if function == "of_one_form" else function
+    name = values.get("name")
+    return name if kind == "special" else f"{kind[0]}{name}" if kind in _KINDS else None
+
+
 def _together(*xs) -> list:
     """Numbers as they are, and tensors of one library and dtype: R's arrays are NumPy's."""
     return alike([f"argument {i + 1}" for i in range(len(xs))], xs)

@@ -57,6 +57,11 @@ def public(function: Callable, owner, name: str, parameters: dict[str, Any], doc
     return method
 
 
+def called_as(function: str, values: dict) -> str | None:
+    """What users call a function that runs, of its values."""
+    return values["method"].__qualname__ if function == "method" else None
+
+
 def _role(name: str):
     if name in ("size", "random_state", "moments", "order", "seed"):
         return Any

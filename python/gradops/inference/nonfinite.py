@@ -1,0 +1,81 @@
+"""The function that gives no number: of a likelihood that is none, what its writer called."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._scopes import changed
+from ..autodiff.variable import data_of
+from ..errors import JitError
+from ..jit.array import Traced
+from ..jit.backend import register
+from ..jit.control import Recorder
+from ..jit.program import Program
+from ..jit.scalar_blocks import expanded
+from ..ops._structures import recorder
+
+OP = "<gradops op "
+"""How the file names of ops begin; that of R's form of one ends with "for R"."""
+
+
+class _Called(Program):
+    """A program that knows, of each step whose result is not finite, what was called for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.called: dict[int, str] = {}
+
+    def call(self, name, kernel, arguments, values):
+        found = super().call(name, kernel, arguments, values)
+        for x in found if isinstance(found, (list, tuple)) else [found]:
+            if isinstance(x, Traced) and not _is_finite(x.value):
+                self.called.setdefault(x.place, _by_user(sys._getframe(1)) or name)
+        return found
+
+
+def nonfinite_from(f: Callable, *xs: np.ndarray) -> str | None:
+    """What a function of NumPy's arrays calls that is no number though its arguments are; None where that is unknown.
+
+    It is looked for backward from the result, so that what another branch has does not count.
+    """
+    program = _Called()
+    register()
+    with contextlib.suppress(JitError), np.errstate(all="ignore"):
+        with changed(recorder, Recorder(program, unrolled=True)):
+            result: Any = data_of(f(*map(program.input, xs)))
+        if isinstance(result, Traced):
+            steps = {place: step for step in expanded(program.so_far().steps) for place in step.places}
+            place: Any = result.place
+            name = None
+            while place in steps:
+                name = program.called.get(place, steps[place].name)
+                place = next((p for p in steps[place].uses if not _is_finite(program.value(p))), None)
+            return name
+    return None
+
+
+def _is_finite(value) -> bool:
+    return bool(np.isfinite(value).all()) if np.asarray(value).dtype.kind in "fc" else True
+
+
+def _by_user(frame: Any) -> str | None:
+    """The function of gradops that the nearest frame of another's called, by its name for users.
+
+    A module where names of functions are not those for users says them: ``called_as(name, locals)``.
+    """
+    name = None
+    while frame is not None:
+        code, within = frame.f_code, frame.f_globals
+        if code.co_filename.startswith(OP):
+            name = code.co_filename[len(OP) : -1].removesuffix(" for R")
+        elif not str(within.get("__name__")).startswith("gradops."):
+            break
+        elif "called_as" in within:
+            name = within["called_as"](code.co_name, frame.f_locals) or name
+        frame = frame.f_back
+    return name
