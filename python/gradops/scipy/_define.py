@@ -30,7 +30,7 @@ LIBRARIES = ("torch", "jax", "tensorflow")
 
 
 def ufunc(
-    path: str | Callable | None = None, *, domain: tuple[float, float] | None = None, **kernels: str | Callable
+    path: str | Callable | None = None, *, domain: tuple[float, float] | None = None, **named: Any
 ) -> Callable[[F], F]:
     """A decorator that makes an elementwise op of a signature with a docstring.
 
@@ -40,8 +40,9 @@ def ufunc(
         path: SciPy's function, ``special.gammainc`` for instance, or a function of NumPy's arrays; by default the op's
             own name in its module. An empty one: there is none, and the body composes the op.
         domain: of a function of one argument the interval outside of which it is NaN, as of :class:`.extend.Facts`.
-        **kernels: for a library's name the path of its own function of the same arguments, ``special.gammainc`` for
+        **named: for a library's name the path of its own function of the same arguments, ``special.gammainc`` for
             ``torch.special.gammainc``, where that has all digits; a library that is left out calls SciPy's on the host.
+            For an argument's name the rule of the derivative by it, as of :func:`.extend.derivative`.
     """
 
     def decorate(function: F) -> F:
@@ -53,10 +54,13 @@ def ufunc(
         if where:
             backends.add_kernel("numpy", name, functools.partial(_of_scipy, entry, where))
         for library in LIBRARIES:
-            if library in kernels:
-                backends.add_kernel(library, name, functools.partial(_of_library, library, kernels[library]))
+            if library in named:
+                backends.add_kernel(library, name, functools.partial(_of_library, library, named[library]))
             elif where:
                 backends.add_kernel(library, name, functools.partial(_on_host, entry, where))
+        rules = {argument: rule for argument, rule in named.items() if argument not in LIBRARIES}
+        if rules:
+            extend.derivative(made, **rules)
         return made
 
     return decorate

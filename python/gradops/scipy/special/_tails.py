@@ -14,7 +14,6 @@ import numpy as np
 
 from ... import ops
 from ...annotations import Operand, Tensor
-from ...extend import derivative
 from ...flow import stop_gradient
 from ...ops._compose import NUMBERS
 from .._define import ufunc
@@ -130,7 +129,7 @@ def psi_rise(a, d, start=0):
 # Gamma ----------------------------------------------------------------------------------------------------------------
 
 
-@ufunc("")
+@ufunc("", a=lambda g, a, x: g * (log(x / a) - psi_rest(a)), x=lambda g, a, x: g * ((a - 1 - x) / x))
 def log_gamma_density(a: Operand, x: Operand) -> Tensor:
     """``(a - 1) * log(x) - x - lgamma(a)``, ``a`` and ``x`` positive."""
 
@@ -145,14 +144,11 @@ def log_gamma_density(a: Operand, x: Operand) -> Tensor:
     return refined(a + 0 * x >= 20, large, small)
 
 
-derivative(
-    log_gamma_density,
-    a=lambda g, a, x: g * (log(x / a) - psi_rest(a)),
-    x=lambda g, a, x: g * ((a - 1 - x) / x),
+@ufunc(
+    "",
+    k=lambda g, k, mean: g * (log(_known_mean(k, mean) / (k + 1)) - psi_rest(k + 1)),
+    mean=lambda g, k, mean: g * (k / _known_mean(k, mean) - 1),
 )
-
-
-@ufunc("")
 def log_poisson(k: Operand, mean: Operand) -> Tensor:
     """``log(mean**k * exp(-mean) / gamma(k + 1))``."""
 
@@ -169,13 +165,6 @@ def log_poisson(k: Operand, mean: Operand) -> Tensor:
 
 def _known_mean(k, mean):
     return where((mean == 0) & (k == 0), 1.0, mean)
-
-
-derivative(
-    log_poisson,
-    k=lambda g, k, mean: g * (log(_known_mean(k, mean) / (k + 1)) - psi_rest(k + 1)),
-    mean=lambda g, k, mean: g * (k / _known_mean(k, mean) - 1),
-)
 
 
 def gamma_is_below(a, x):
@@ -272,7 +261,13 @@ def _upper_slope_of_small(a, x):
 # Beta -----------------------------------------------------------------------------------------------------------------
 
 
-@ufunc("")
+@ufunc(
+    "",
+    a=lambda g, a, b, x, rest: g * (_log_of(x, rest) + psi_rise(a, b)),
+    b=lambda g, a, b, x, rest: g * (_log_of(rest, x) + psi_rise(b, a)),
+    x=lambda g, a, x: g * ((a - 1) / x),
+    rest=lambda g, b, rest: g * ((b - 1) / rest),
+)
 def log_beta_density(a: Operand, b: Operand, x: Operand, rest: Operand) -> Tensor:
     """``(a - 1) * log(x) + (b - 1) * log(rest) - log(beta(a, b))``, rest = 1 - x, within (0, 1)."""
 
@@ -296,15 +291,6 @@ def log_beta_density(a: Operand, b: Operand, x: Operand, rest: Operand) -> Tenso
         return (m - 1) * _log_of(p, q) + (n - 1) * _log_of(q, p) - log_beta(m, n)
 
     return refined(minimum(a, b) + 0 * (x + rest) >= 20, of_large, of_small)
-
-
-derivative(
-    log_beta_density,
-    a=lambda g, a, b, x, rest: g * (_log_of(x, rest) + psi_rise(a, b)),
-    b=lambda g, a, b, x, rest: g * (_log_of(rest, x) + psi_rise(b, a)),
-    x=lambda g, a, x: g * ((a - 1) / x),
-    rest=lambda g, b, rest: g * ((b - 1) / rest),
-)
 
 
 def _log_of(x, y):
@@ -459,19 +445,16 @@ def log_f_density_slope(m, n, x):
     return choose(n + 0 * m >= 20, large, small) - deviance_part(1.0, whole, gap)
 
 
-@ufunc("")
+@ufunc(
+    "",
+    df=lambda g, df, t: g * log_f_density_slope(0.5, df / 2, t * t) / 2,
+    t=lambda g, df, t: g * (-(df + 1) * t / (df + t * t)),
+)
 def log_t_density(df: Operand, t: Operand) -> Tensor:
     """The logarithm of the density of Student's t."""
     square = t * t
     start = log_rising(df / 2, 0.5) - math.log(2 * math.pi) / 2
     return start - scaled_log1p(df / 2, square / 2) - log1p(square / df) / 2
-
-
-derivative(
-    log_t_density,
-    df=lambda g, df, t: g * log_f_density_slope(0.5, df / 2, t * t) / 2,
-    t=lambda g, df, t: g * (-(df + 1) * t / (df + t * t)),
-)
 
 
 def f_slope(m, n, x, which: int):

@@ -143,7 +143,7 @@ def itairy(x: Tensor) -> tuple:
 # Kelvin functions ----------------------------------------------------------------------------------------------------
 
 
-@ufunc()
+@ufunc(x=lambda g, x: g * berp(x))
 def ber(x: Tensor) -> Tensor:
     """Kelvin function ber, the real part of ``jv(0, x * exp(3j * pi / 4))``.
 
@@ -152,7 +152,7 @@ def ber(x: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(x=lambda g, x: g * beip(x))
 def bei(x: Tensor) -> Tensor:
     """Kelvin function bei, the imaginary part of ``jv(0, x * exp(3j * pi / 4))``.
 
@@ -178,7 +178,7 @@ def _of_k(name: str, of_turned: Callable) -> Callable:
     return function
 
 
-@ufunc(_of_k("ker", lambda z: _k(0, z).real))
+@ufunc(_of_k("ker", lambda z: _k(0, z).real), x=lambda g, x: g * kerp(x))
 def ker(x: Tensor) -> Tensor:
     """Kelvin function ker, the real part of ``kv(0, x * exp(1j * pi / 4))``.
 
@@ -187,7 +187,7 @@ def ker(x: Tensor) -> Tensor:
     """
 
 
-@ufunc(_of_k("kei", lambda z: _k(0, z).imag))
+@ufunc(_of_k("kei", lambda z: _k(0, z).imag), x=lambda g, x: g * keip(x))
 def kei(x: Tensor) -> Tensor:
     """Kelvin function kei, the imaginary part of ``kv(0, x * exp(1j * pi / 4))``.
 
@@ -196,7 +196,7 @@ def kei(x: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(x=lambda g, x: g * _at_0(x, 0.0, lambda x: -bei(x) - berp(x) / x))
 def berp(x: Tensor) -> Tensor:
     """Derivative of :func:`ber`.
 
@@ -205,7 +205,7 @@ def berp(x: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(x=lambda g, x: g * _at_0(x, 0.5, lambda x: ber(x) - beip(x) / x))
 def beip(x: Tensor) -> Tensor:
     """Derivative of :func:`bei`.
 
@@ -214,7 +214,7 @@ def beip(x: Tensor) -> Tensor:
     """
 
 
-@ufunc(_of_k("kerp", lambda z: -(_TURN * _k(1, z)).real))
+@ufunc(_of_k("kerp", lambda z: -(_TURN * _k(1, z)).real), x=lambda g, x: g * (-kei(x) - kerp(x) / x))
 def kerp(x: Tensor) -> Tensor:
     """Derivative of :func:`ker`.
 
@@ -223,7 +223,7 @@ def kerp(x: Tensor) -> Tensor:
     """
 
 
-@ufunc(_of_k("keip", lambda z: -(_TURN * _k(1, z)).imag))
+@ufunc(_of_k("keip", lambda z: -(_TURN * _k(1, z)).imag), x=lambda g, x: g * (ker(x) - keip(x) / x))
 def keip(x: Tensor) -> Tensor:
     """Derivative of :func:`kei`.
 
@@ -235,16 +235,6 @@ def keip(x: Tensor) -> Tensor:
 def _at_0(x, limit, other: Callable):
     """The value of ``other``, which divides by ``x``, and at 0 its limit."""
     return choose(x == 0, lambda of: 0 * of(x, 0.0) + limit, lambda of: other(of(x, 1.0)))
-
-
-derivative(ber, x=lambda g, x: g * berp(x))
-derivative(bei, x=lambda g, x: g * beip(x))
-derivative(ker, x=lambda g, x: g * kerp(x))
-derivative(kei, x=lambda g, x: g * keip(x))
-derivative(berp, x=lambda g, x: g * _at_0(x, 0.0, lambda x: -bei(x) - berp(x) / x))
-derivative(beip, x=lambda g, x: g * _at_0(x, 0.5, lambda x: ber(x) - beip(x) / x))
-derivative(kerp, x=lambda g, x: g * (-kei(x) - kerp(x) / x))
-derivative(keip, x=lambda g, x: g * (ker(x) - keip(x) / x))
 
 
 @composed

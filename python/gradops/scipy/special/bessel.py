@@ -228,7 +228,11 @@ def _whole(name: str) -> Callable:
     return function
 
 
-@ufunc(_whole("yn"))
+@ufunc(
+    _whole("yn"),
+    n=refused("yn", "n", "of whole orders; `yv` has one"),
+    x=promoting(lambda g, n, x: g * (yn(ops.trunc(n) - 1, x) - yn(ops.trunc(n) + 1, x)) / 2),
+)
 def yn(n: Operand, x: Operand) -> Tensor:
     """Bessel function of the second kind of whole order, to which others are cut off.
 
@@ -237,7 +241,11 @@ def yn(n: Operand, x: Operand) -> Tensor:
     """
 
 
-@ufunc(_whole("kn"))
+@ufunc(
+    _whole("kn"),
+    n=refused("kn", "n", "of whole orders; `kv` has one"),
+    x=promoting(lambda g, n, x: -g * (kn(ops.abs(ops.trunc(n) - 1), x) + kn(ops.trunc(n) + 1, x)) / 2),
+)
 def kn(n: Operand, x: Operand) -> Tensor:
     """Modified Bessel function of the second kind of whole order, to which others are cut off.
 
@@ -246,19 +254,7 @@ def kn(n: Operand, x: Operand) -> Tensor:
     """
 
 
-derivative(
-    yn,
-    n=refused("yn", "n", "of whole orders; `yv` has one"),
-    x=promoting(lambda g, n, x: g * (yn(ops.trunc(n) - 1, x) - yn(ops.trunc(n) + 1, x)) / 2),
-)
-derivative(
-    kn,
-    n=refused("kn", "n", "of whole orders; `kv` has one"),
-    x=promoting(lambda g, n, x: -g * (kn(ops.abs(ops.trunc(n) - 1), x) + kn(ops.trunc(n) + 1, x)) / 2),
-)
-
-
-@ufunc()
+@ufunc(x=lambda g, x: -g * j1(x))
 def j0(x: Tensor) -> Tensor:
     """Bessel function of the first kind of order 0.
 
@@ -267,7 +263,7 @@ def j0(x: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(x=lambda g, x: g * _j1_slope(x))
 def j1(x: Tensor) -> Tensor:
     """Bessel function of the first kind of order 1.
 
@@ -276,7 +272,7 @@ def j1(x: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(x=lambda g, x: -g * y1(x))
 def y0(x: Tensor) -> Tensor:
     """Bessel function of the second kind of order 0.
 
@@ -285,7 +281,7 @@ def y0(x: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(x=lambda g, x: g * _y1_slope(x))
 def y1(x: Tensor) -> Tensor:
     """Bessel function of the second kind of order 1.
 
@@ -294,7 +290,7 @@ def y1(x: Tensor) -> Tensor:
     """
 
 
-@ufunc(torch="special.i0", jax="scipy.special.i0")
+@ufunc(torch="special.i0", jax="scipy.special.i0", x=lambda g, x: g * i1(x))
 def i0(x: Tensor) -> Tensor:
     """Modified Bessel function of the first kind of order 0.
 
@@ -303,7 +299,7 @@ def i0(x: Tensor) -> Tensor:
     """
 
 
-@ufunc(torch="special.i1", jax="scipy.special.i1")
+@ufunc(torch="special.i1", jax="scipy.special.i1", x=lambda g, x: g * _i1_slope(x))
 def i1(x: Tensor) -> Tensor:
     """Modified Bessel function of the first kind of order 1.
 
@@ -312,7 +308,7 @@ def i1(x: Tensor) -> Tensor:
     """
 
 
-@ufunc(torch="special.i0e", jax="scipy.special.i0e")
+@ufunc(torch="special.i0e", jax="scipy.special.i0e", x=lambda g, x, y: g * (i1e(x) - ops.sign(x) * y))
 def i0e(x: Tensor) -> Tensor:
     """:func:`i0`, multiplied by ``exp(-abs(x))``.
 
@@ -321,7 +317,7 @@ def i0e(x: Tensor) -> Tensor:
     """
 
 
-@ufunc(torch="special.i1e", jax="scipy.special.i1e")
+@ufunc(torch="special.i1e", jax="scipy.special.i1e", x=lambda g, x, y: g * (_i1e_slope(x) - ops.sign(x) * y))
 def i1e(x: Tensor) -> Tensor:
     """:func:`i1`, multiplied by ``exp(-abs(x))``.
 
@@ -330,7 +326,7 @@ def i1e(x: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(x=lambda g, x: -g * k1(x))
 def k0(x: Tensor) -> Tensor:
     """Modified Bessel function of the second kind of order 0.
 
@@ -339,7 +335,7 @@ def k0(x: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(x=lambda g, x: g * _k1_slope(x))
 def k1(x: Tensor) -> Tensor:
     """Modified Bessel function of the second kind of order 1.
 
@@ -348,7 +344,7 @@ def k1(x: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(x=lambda g, x, y: g * (y - k1e(x)))
 def k0e(x: Tensor) -> Tensor:
     """:func:`k0`, multiplied by ``exp(x)``.
 
@@ -357,7 +353,7 @@ def k0e(x: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(x=lambda g, x, y: g * (_k1e_slope(x) + y))
 def k1e(x: Tensor) -> Tensor:
     """:func:`k1`, multiplied by ``exp(x)``.
 
@@ -394,19 +390,6 @@ def _slope(zeroth: Callable, first: Callable, third: Callable, sign: int, turn: 
 _j1_slope, _y1_slope = _slope(j0, j1, jv, -1, 1, 0), _slope(y0, y1, yv, -1, 1, 0)
 _i1_slope, _k1_slope = _slope(i0, i1, iv, 1, 1, 0), _slope(k0, k1, kv, 1, -1, 0)
 _i1e_slope, _k1e_slope = _slope(i0e, i1e, ive, 1, 1, -1), _slope(k0e, k1e, kve, 1, -1, 1)
-
-derivative(j0, x=lambda g, x: -g * j1(x))
-derivative(j1, x=lambda g, x: g * _j1_slope(x))
-derivative(y0, x=lambda g, x: -g * y1(x))
-derivative(y1, x=lambda g, x: g * _y1_slope(x))
-derivative(i0, x=lambda g, x: g * i1(x))
-derivative(i1, x=lambda g, x: g * _i1_slope(x))
-derivative(i0e, x=lambda g, x, y: g * (i1e(x) - ops.sign(x) * y))
-derivative(i1e, x=lambda g, x, y: g * (_i1e_slope(x) - ops.sign(x) * y))
-derivative(k0, x=lambda g, x: -g * k1(x))
-derivative(k1, x=lambda g, x: g * _k1_slope(x))
-derivative(k0e, x=lambda g, x, y: g * (y - k1e(x)))
-derivative(k1e, x=lambda g, x, y: g * (_k1e_slope(x) + y))
 
 
 # Hankel functions and derivatives ------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ... import ops
 from ...annotations import Operand, Tensor
-from ...extend import derivative
 from .._define import composed, refused, ufunc
 from .._formulas import choose
 from .._tensors import floating
@@ -15,16 +14,13 @@ __all__ = ["diric", "huber", "powm1", "pseudo_huber", "sinc"]
 sinc = ops.sinc
 
 
-@ufunc("special.diric")
-def _diric(x: Operand, n: Operand) -> Tensor:
-    """Dirichlet's kernel."""
-
-
-derivative(
-    _diric,
+@ufunc(
+    "special.diric",
     x=lambda g, x, n: -g * (ops.sin(x / 2) / n * _slope(ops.cos(x / 2), n)),
     n=refused("diric", "n", "a whole number"),
 )
+def _diric(x: Operand, n: Operand) -> Tensor:
+    """Dirichlet's kernel."""
 
 
 def _slope(c, n):
@@ -46,7 +42,10 @@ def diric(x: Operand, n: Operand) -> Tensor:
     return _diric(*floating(x, n))
 
 
-@ufunc()
+@ufunc(
+    delta=lambda g, delta, r: g * ops.maximum(ops.abs(r) - delta, 0 * (r + delta)),
+    r=lambda g, delta, r: g * ops.maximum(ops.minimum(r, delta), -delta),
+)
 def huber(delta: Operand, r: Operand) -> Tensor:
     """Huber's loss: ``r**2 / 2`` within ``delta`` of 0, beyond it ``delta * (abs(r) - delta / 2)``.
 
@@ -55,14 +54,9 @@ def huber(delta: Operand, r: Operand) -> Tensor:
     """
 
 
-derivative(
-    huber,
-    delta=lambda g, delta, r: g * ops.maximum(ops.abs(r) - delta, 0 * (r + delta)),
-    r=lambda g, delta, r: g * ops.maximum(ops.minimum(r, delta), -delta),
+@ufunc(
+    delta=lambda g, delta, r: g * _by_delta(delta, r), r=lambda g, delta, r: g * r / ops.sqrt(1 + ops.square(r / delta))
 )
-
-
-@ufunc()
 def pseudo_huber(delta: Operand, r: Operand) -> Tensor:
     """Smooth loss: ``delta**2 * (sqrt(1 + (r / delta)**2) - 1)``.
 
@@ -77,24 +71,14 @@ def _by_delta(delta, r):
     return delta * ops.square(u / (1 + s)) / s
 
 
-derivative(
-    pseudo_huber,
-    delta=lambda g, delta, r: g * _by_delta(delta, r),
-    r=lambda g, delta, r: g * r / ops.sqrt(1 + ops.square(r / delta)),
+@ufunc(
+    "special.powm1",
+    x=lambda g, x, p: g * p * x ** (p - 1),
+    p=lambda g, x, p: g * choose(x > 0, lambda of: of(x, 1.0) ** p * ops.log(of(x, 1.0)), lambda of: 0 * of(x, 0.0)),
 )
-
-
-@ufunc("special.powm1")
 def powm1(x: Operand, p: Operand) -> Tensor:
     """``x**p - 1``, with its digits where it is small.
 
     Gradient:
         By ``x`` ``p * x**(p - 1)``, by ``p`` ``x**p * log(x)``.
     """
-
-
-derivative(
-    powm1,
-    x=lambda g, x, p: g * p * x ** (p - 1),
-    p=lambda g, x, p: g * choose(x > 0, lambda of: of(x, 1.0) ** p * ops.log(of(x, 1.0)), lambda of: 0 * of(x, 0.0)),
-)

@@ -67,76 +67,67 @@ def _carlson_sum(x, y, z, p, i, j, k, exponent, m):
     return np.where(valid, np.where(infinite, np.inf, total[:, None]), np.nan)[:, 0]
 
 
-@ufunc(lambda *xs: _in_chunks(_carlson_sum, *xs))
+@ufunc(
+    lambda *xs: _in_chunks(_carlson_sum, *xs),
+    x=lambda g, x, y_, z, p, i, j, k, e, m: -g * (i + 0.5) * carlson(x, y_, z, p, i + 1, j, k, e, m),
+    y_=lambda g, x, y_, z, p, i, j, k, e, m: -g * (j + 0.5) * carlson(x, y_, z, p, i, j + 1, k, e, m),
+    z=lambda g, x, y_, z, p, i, j, k, e, m: -g * (k + 0.5) * carlson(x, y_, z, p, i, j, k + 1, e, m),
+    p=lambda g, x, y_, z, p, i, j, k, e, m: -g * e * carlson(x, y_, z, p, i, j, k, e + 1, m),
+)
 def carlson(
     x: Operand, y_: Operand, z: Operand, p: Operand, i: Operand, j: Operand, k: Operand, e: Operand, m: Operand
 ) -> Tensor:
     """Carlson's integral of general exponents, of arguments that are not negative."""
 
 
-derivative(
-    carlson,
-    x=lambda g, x, y_, z, p, i, j, k, e, m: -g * (i + 0.5) * carlson(x, y_, z, p, i + 1, j, k, e, m),
-    y_=lambda g, x, y_, z, p, i, j, k, e, m: -g * (j + 0.5) * carlson(x, y_, z, p, i, j + 1, k, e, m),
-    z=lambda g, x, y_, z, p, i, j, k, e, m: -g * (k + 0.5) * carlson(x, y_, z, p, i, j, k + 1, e, m),
-    p=lambda g, x, y_, z, p, i, j, k, e, m: -g * e * carlson(x, y_, z, p, i, j, k, e + 1, m),
-)
-
-
 def _integral(x, y, z, p=1.0, i=0, j=0, k=0, e=0, m=0):
     return carlson(x, y, z, p, float(i), float(j), float(k), float(e), float(m))
 
 
-@ufunc("special.elliprf")
-def _elliprf(x: Operand, y_: Operand, z: Operand) -> Tensor:
-    """R_F."""
-
-
-@ufunc("special.elliprd")
-def _elliprd(x: Operand, y_: Operand, z: Operand) -> Tensor:
-    """R_D."""
-
-
-@ufunc("special.elliprg")
-def _elliprg(x: Operand, y_: Operand, z: Operand) -> Tensor:
-    """R_G."""
-
-
-@ufunc("special.elliprj")
-def _elliprj(x: Operand, y_: Operand, z: Operand, p: Operand) -> Tensor:
-    """R_J."""
-
-
-@ufunc("special.elliprc")
-def _elliprc(x: Operand, y_: Operand) -> Tensor:
-    """R_C."""
-
-
-derivative(
-    _elliprf,
+@ufunc(
+    "special.elliprf",
     x=lambda g, x, y_, z: -g / 4 * _integral(x, y_, z, i=1),
     y_=lambda g, x, y_, z: -g / 4 * _integral(x, y_, z, j=1),
     z=lambda g, x, y_, z: -g / 4 * _integral(x, y_, z, k=1),
 )
-derivative(
-    _elliprd,
+def _elliprf(x: Operand, y_: Operand, z: Operand) -> Tensor:
+    """R_F."""
+
+
+@ufunc(
+    "special.elliprd",
     x=lambda g, x, y_, z: -0.75 * g * _integral(x, y_, z, i=1, k=1),
     y_=lambda g, x, y_, z: -0.75 * g * _integral(x, y_, z, j=1, k=1),
     z=lambda g, x, y_, z: -2.25 * g * _integral(x, y_, z, k=2),
 )
-derivative(
-    _elliprg,
+def _elliprd(x: Operand, y_: Operand, z: Operand) -> Tensor:
+    """R_D."""
+
+
+@ufunc(
+    "special.elliprg",
     x=lambda g, x, y_, z: g / 8 * _integral(x, y_, z, i=1, m=1),
     y_=lambda g, x, y_, z: g / 8 * _integral(x, y_, z, j=1, m=1),
     z=lambda g, x, y_, z: g / 8 * _integral(x, y_, z, k=1, m=1),
 )
-derivative(
-    _elliprj,
+def _elliprg(x: Operand, y_: Operand, z: Operand) -> Tensor:
+    """R_G."""
+
+
+@ufunc(
+    "special.elliprj",
     x=lambda g, x, y_, z, p: -0.75 * g * _integral(x, y_, z, p, i=1, e=1),
     y_=lambda g, x, y_, z, p: -0.75 * g * _integral(x, y_, z, p, j=1, e=1),
     z=lambda g, x, y_, z, p: -0.75 * g * _integral(x, y_, z, p, k=1, e=1),
     p=lambda g, x, y_, z, p: -1.5 * g * _integral(x, y_, z, p, e=2),
 )
+def _elliprj(x: Operand, y_: Operand, z: Operand, p: Operand) -> Tensor:
+    """R_J."""
+
+
+@ufunc("special.elliprc", x=lambda g, x, y_: g * _of_rc(x, y_, True), y_=lambda g, x, y_: g * _of_rc(x, y_, False))
+def _elliprc(x: Operand, y_: Operand) -> Tensor:
+    """R_C."""
 
 
 def _of_rc(x, y, by_x: bool):
@@ -155,9 +146,6 @@ def _of_rc(x, y, by_x: bool):
         return slope if by_x else (-value / 2 - (first * value - ops.sqrt(first)) / (2 * (second - first))) / second
 
     return choose(y + 0 * x > 0, integral, equation)
-
-
-derivative(_elliprc, x=lambda g, x, y_: g * _of_rc(x, y_, True), y_=lambda g, x, y_: g * _of_rc(x, y_, False))
 
 
 of_carlson = family(returns="A tensor of the broadcast shape.")
@@ -216,7 +204,7 @@ def elliprj(x: Operand, y: Operand, z: Operand, p: Operand) -> Tensor:
 # Legendre's integrals ------------------------------------------------------------------------------------------------
 
 
-@ufunc()
+@ufunc(m=lambda g, m: g * _k_slope(1 - m))
 def ellipk(m: Tensor) -> Tensor:
     """Complete elliptic integral of the first kind.
 
@@ -225,7 +213,7 @@ def ellipk(m: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(p=lambda g, p: -g * _k_slope(p))
 def ellipkm1(p: Tensor) -> Tensor:
     """``ellipk(1 - p)``, with its digits where ``p`` is small.
 
@@ -234,18 +222,13 @@ def ellipkm1(p: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(m=lambda g, m: -g / 4 * _integral(0.0, 1 - m, 1.0, k=1))
 def ellipe(m: Tensor) -> Tensor:
     """Complete elliptic integral of the second kind.
 
     Gradient:
         ``(ellipe(m) - ellipk(m)) / (2 * m)``, as an integral.
     """
-
-
-derivative(ellipk, m=lambda g, m: g * _k_slope(1 - m))
-derivative(ellipkm1, p=lambda g, p: -g * _k_slope(p))
-derivative(ellipe, m=lambda g, m: -g / 4 * _integral(0.0, 1 - m, 1.0, k=1))
 
 
 def _k_slope(p):
@@ -269,7 +252,11 @@ def _legendre_sum(phi, m, a, b):
     return np.where(periods[:, 0] == 0, 0.0, 2 * periods[:, 0] * whole) + to(rest, False)
 
 
-@ufunc(lambda *xs: _in_chunks(_legendre_sum, *xs))
+@ufunc(
+    lambda *xs: _in_chunks(_legendre_sum, *xs),
+    phi=lambda g, phi, m, a, b: g * _integrand(phi, m, a, b),
+    m=lambda g, phi, m, a, b: g * (b + 0.5) * legendre(phi, m, a + 1, b + 1),
+)
 def legendre(phi: Operand, m: Operand, a: Operand, b: Operand) -> Tensor:
     """Legendre's integral of general exponents."""
 
@@ -279,14 +266,10 @@ def _integrand(phi, m, a, b):
     return square**a * (1 - m * square) ** (-b - 0.5)
 
 
-derivative(
-    legendre,
-    phi=lambda g, phi, m, a, b: g * _integrand(phi, m, a, b),
-    m=lambda g, phi, m, a, b: g * (b + 0.5) * legendre(phi, m, a + 1, b + 1),
+@ufunc(
+    phi=lambda g, phi, m: g / ops.sqrt(1 - m * ops.square(ops.sin(phi))),
+    m=lambda g, phi, m: g / 2 * legendre(phi, m, 1.0, 1.0),
 )
-
-
-@ufunc()
 def ellipkinc(phi: Operand, m: Operand) -> Tensor:
     """Incomplete elliptic integral of the first kind, of amplitude ``phi``.
 
@@ -295,25 +278,16 @@ def ellipkinc(phi: Operand, m: Operand) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(
+    phi=lambda g, phi, m: g * ops.sqrt(1 - m * ops.square(ops.sin(phi))),
+    m=lambda g, phi, m: -g / 2 * legendre(phi, m, 1.0, 0.0),
+)
 def ellipeinc(phi: Operand, m: Operand) -> Tensor:
     """Incomplete elliptic integral of the second kind, of amplitude ``phi``.
 
     Gradient:
         By ``phi`` ``(1 - m * sin(phi)**2)**0.5``, by ``m`` an integral.
     """
-
-
-derivative(
-    ellipkinc,
-    phi=lambda g, phi, m: g / ops.sqrt(1 - m * ops.square(ops.sin(phi))),
-    m=lambda g, phi, m: g / 2 * legendre(phi, m, 1.0, 1.0),
-)
-derivative(
-    ellipeinc,
-    phi=lambda g, phi, m: g * ops.sqrt(1 - m * ops.square(ops.sin(phi))),
-    m=lambda g, phi, m: -g / 2 * legendre(phi, m, 1.0, 0.0),
-)
 
 
 # Jacobi's functions --------------------------------------------------------------------------------------------------
@@ -361,17 +335,13 @@ def ellipj(u: Operand, m: Operand) -> tuple:
     return _sn(u, m), _cn(u, m), _dn(u, m), _ph(u, m)
 
 
-@ufunc()
+@ufunc(
+    a=lambda g, a, b, y: g * (y * y) / math.pi * ops.abs(a) * _integral(0.0, a * a, b * b, j=1),
+    b=lambda g, a, b, y: g * (y * y) / math.pi * ops.abs(b) * _integral(0.0, a * a, b * b, k=1),
+)
 def agm(a: Operand, b: Operand) -> Tensor:
     """Arithmetic-geometric mean.
 
     Gradient:
         By ``a`` ``agm**2 * abs(a) / pi`` times an elliptic integral.
     """
-
-
-derivative(
-    agm,
-    a=lambda g, a, b, y: g * (y * y) / math.pi * ops.abs(a) * _integral(0.0, a * a, b * b, j=1),
-    b=lambda g, a, b, y: g * (y * y) / math.pi * ops.abs(b) * _integral(0.0, a * a, b * b, k=1),
-)

@@ -70,7 +70,11 @@ def _mathieu_slope(name: str) -> Callable:
     return function
 
 
-@ufunc(lambda m, q: in_bounds("mathieu_a", m, q)[0])
+@ufunc(
+    lambda m, q: in_bounds("mathieu_a", m, q)[0],
+    m=refused("mathieu_a", "m", "an order"),
+    q=lambda g, m, q: g * _a_slope(m, q),
+)
 def mathieu_a(m: Operand, q: Operand) -> Tensor:
     """Characteristic value of the even Mathieu function of order ``m``.
 
@@ -79,7 +83,11 @@ def mathieu_a(m: Operand, q: Operand) -> Tensor:
     """
 
 
-@ufunc(lambda m, q: in_bounds("mathieu_b", m, q)[0])
+@ufunc(
+    lambda m, q: in_bounds("mathieu_b", m, q)[0],
+    m=refused("mathieu_b", "m", "an order"),
+    q=lambda g, m, q: g * _b_slope(m, q),
+)
 def mathieu_b(m: Operand, q: Operand) -> Tensor:
     """Characteristic value of the odd Mathieu function of order ``m``.
 
@@ -98,8 +106,6 @@ def _b_slope(m: Operand, q: Operand) -> Tensor:
     """The derivative of ``mathieu_b`` by ``q``."""
 
 
-derivative(mathieu_a, m=refused("mathieu_a", "m", "an order"), q=lambda g, m, q: g * _a_slope(m, q))
-derivative(mathieu_b, m=refused("mathieu_b", "m", "an order"), q=lambda g, m, q: g * _b_slope(m, q))
 for _slope, _name in ((_a_slope, "mathieu_a"), (_b_slope, "mathieu_b")):
     derivative(_slope, m=refused(_name, "m", "an order"), q=refused(_name, "q", "beyond order 1"))
 

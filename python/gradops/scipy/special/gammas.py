@@ -11,7 +11,6 @@ import numpy as np
 from ... import _scipy, ops
 from ...annotations import Integer, Operand, Tensor
 from ...errors import ArgumentError
-from ...extend import derivative
 from ...ops._checks import choice, integer
 from .. import _formulas
 from .._define import composed, in_part, ufunc, up_to
@@ -36,7 +35,7 @@ def _digamma(x):
     return ops.special.polygamma(x, 0)
 
 
-@ufunc()
+@ufunc(z=lambda g, z, y: g * y * _digamma(z))
 def gamma(z: Tensor) -> Tensor:
     """Gamma function, of real arguments.
 
@@ -45,10 +44,7 @@ def gamma(z: Tensor) -> Tensor:
     """
 
 
-derivative(gamma, z=lambda g, z, y: g * y * _digamma(z))
-
-
-@ufunc()
+@ufunc(z=lambda g, z: g * _digamma(z))
 def loggamma(z: Tensor) -> Tensor:
     """Principal branch of the logarithm of the gamma function, of real arguments: NaN below 0.
 
@@ -57,10 +53,7 @@ def loggamma(z: Tensor) -> Tensor:
     """
 
 
-derivative(loggamma, z=lambda g, z: g * _digamma(z))
-
-
-@ufunc()
+@ufunc(x=lambda g, x: 0 * g)
 def gammasgn(x: Tensor) -> Tensor:
     """Sign of the gamma function.
 
@@ -69,10 +62,7 @@ def gammasgn(x: Tensor) -> Tensor:
     """
 
 
-derivative(gammasgn, x=lambda g, x: 0 * g)
-
-
-@ufunc()
+@ufunc(z=lambda g, z, y: g * _rgamma_slope(z, y))
 def rgamma(z: Tensor) -> Tensor:
     """``1 / gamma(z)``, of real arguments; 0 at the poles of the gamma function.
 
@@ -90,10 +80,12 @@ def _rgamma_slope(z, y):
     return ops.where(pole, limit, other)
 
 
-derivative(rgamma, z=lambda g, z, y: g * _rgamma_slope(z, y))
-
-
-@ufunc(torch="special.digamma", jax="scipy.special.digamma", tensorflow="math.digamma")
+@ufunc(
+    torch="special.digamma",
+    jax="scipy.special.digamma",
+    tensorflow="math.digamma",
+    z=lambda g, z: g * ops.special.polygamma(z, 1),
+)
 def digamma(z: Tensor) -> Tensor:
     """Derivative of :func:`gammaln`, of real arguments.
 
@@ -102,7 +94,6 @@ def digamma(z: Tensor) -> Tensor:
     """
 
 
-derivative(digamma, z=lambda g, z: g * ops.special.polygamma(z, 1))
 psi = digamma
 
 
@@ -137,7 +128,7 @@ def _rise(a, d):
     return _positive(a, d, _tails.psi_rise, lambda a, d: _digamma(a + d) - _digamma(a))
 
 
-@ufunc("")
+@ufunc("", a=lambda g, a, b: -g * _rise(a, b), b=lambda g, a, b: -g * _rise(b, a))
 def betaln(a: Operand, b: Operand) -> Tensor:
     """Logarithm of the absolute value of the beta function, with its digits where one argument is large.
 
@@ -147,8 +138,6 @@ def betaln(a: Operand, b: Operand) -> Tensor:
     a, b = floating(a, b)
     return _positive(a, b, _formulas.log_beta, lambda a, b: gammaln(a) + gammaln(b) - gammaln(a + b))
 
-
-derivative(betaln, a=lambda g, a, b: -g * _rise(a, b), b=lambda g, a, b: -g * _rise(b, a))
 
 _LARGE = 100.0
 """From which on SciPy's beta and binom lose digits."""
@@ -168,7 +157,11 @@ def _is_large_pair(a, b):
     return (np.maximum(a, b) > _LARGE) & (np.minimum(a, b) > 0)
 
 
-@ufunc(_with_large("beta", _is_large_pair, _formulas.log_beta, (_LARGE, _LARGE)))
+@ufunc(
+    _with_large("beta", _is_large_pair, _formulas.log_beta, (_LARGE, _LARGE)),
+    a=lambda g, a, b, y: -g * y * _rise(a, b),
+    b=lambda g, a, b, y: -g * y * _rise(b, a),
+)
 def beta(a: Operand, b: Operand) -> Tensor:
     """Beta function.
 
@@ -177,20 +170,17 @@ def beta(a: Operand, b: Operand) -> Tensor:
     """
 
 
-derivative(
-    beta,
-    a=lambda g, a, b, y: -g * y * _rise(a, b),
-    b=lambda g, a, b, y: -g * y * _rise(b, a),
-)
-
-
 def _is_large_choice(x, k):
     """Not of few things, whose number SciPy multiplies out."""
     least = np.minimum(k, x - k)
     return (x > _LARGE) & (least > 0) & ((least >= 20) | (k != np.floor(k)))
 
 
-@ufunc(_with_large("binom", _is_large_choice, lambda x, k: _formulas.log_choose(k, x - k), (_LARGE, np.inf)))
+@ufunc(
+    _with_large("binom", _is_large_choice, lambda x, k: _formulas.log_choose(k, x - k), (_LARGE, np.inf)),
+    x=lambda g, x, k, y: g * y * _rise(x - k + 1, k),
+    k=lambda g, x, k, y: g * y * _rise(k + 1, x - 2 * k),
+)
 def binom(x: Operand, k: Operand) -> Tensor:
     """Binomial coefficient, of real arguments.
 
@@ -200,27 +190,13 @@ def binom(x: Operand, k: Operand) -> Tensor:
     """
 
 
-derivative(
-    binom,
-    x=lambda g, x, k, y: g * y * _rise(x - k + 1, k),
-    k=lambda g, x, k, y: g * y * _rise(k + 1, x - 2 * k),
-)
-
-
-@ufunc()
+@ufunc(a=lambda g, a, m, y: g * y * _rise(a, m), m=lambda g, a, m, y: g * y * _digamma(a + m))
 def poch(a: Operand, m: Operand) -> Tensor:
     """Pochhammer's symbol ``gamma(a + m) / gamma(a)``.
 
     Gradient:
         By ``a`` ``poch * (digamma(a + m) - digamma(a))``, by ``m`` ``poch * digamma(a + m)``.
     """
-
-
-derivative(
-    poch,
-    a=lambda g, a, m, y: g * y * _rise(a, m),
-    m=lambda g, a, m, y: g * y * _digamma(a + m),
-)
 
 
 @composed

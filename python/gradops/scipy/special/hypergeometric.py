@@ -6,7 +6,6 @@ import numpy as np
 
 from ... import _scipy, ops
 from ...annotations import Operand, Tensor
-from ...extend import derivative
 from .._define import in_part, promoting, refused, ufunc
 
 __all__ = ["hyp0f1", "hyp1f1", "hyp2f1", "hyperu", "log_wright_bessel", "wright_bessel"]
@@ -33,7 +32,7 @@ def _hyp0f1(v, z):
     return in_part(value, (z < -4) & (v > 0) & (v < 10), of_bessel, v, z)
 
 
-@ufunc(_hyp0f1)
+@ufunc(_hyp0f1, v=refused("hyp0f1", "v", _WHY), z=promoting(lambda g, v, z: g * hyp0f1(v + 1, z) / v))
 def hyp0f1(v: Operand, z: Operand) -> Tensor:
     """Confluent hypergeometric limit function, also of complex arguments.
 
@@ -42,7 +41,12 @@ def hyp0f1(v: Operand, z: Operand) -> Tensor:
     """
 
 
-@ufunc(_of_real_parameters("hyp1f1"))
+@ufunc(
+    _of_real_parameters("hyp1f1"),
+    a=refused("hyp1f1", "a", _WHY),
+    b=refused("hyp1f1", "b", _WHY),
+    x=promoting(lambda g, a, b, x: g * (a / b) * hyp1f1(a + 1, b + 1, x)),
+)
 def hyp1f1(a: Operand, b: Operand, x: Operand) -> Tensor:
     """Confluent hypergeometric function of Kummer, also of complex arguments.
 
@@ -51,7 +55,13 @@ def hyp1f1(a: Operand, b: Operand, x: Operand) -> Tensor:
     """
 
 
-@ufunc(_of_real_parameters("hyp2f1"))
+@ufunc(
+    _of_real_parameters("hyp2f1"),
+    a=refused("hyp2f1", "a", _WHY),
+    b=refused("hyp2f1", "b", _WHY),
+    c=refused("hyp2f1", "c", _WHY),
+    z=promoting(lambda g, a, b, c, z: g * (a * b / c) * hyp2f1(a + 1, b + 1, c + 1, z)),
+)
 def hyp2f1(a: Operand, b: Operand, c: Operand, z: Operand) -> Tensor:
     """Hypergeometric function of Gauss, also of complex arguments.
 
@@ -85,7 +95,12 @@ def _hyperu_integral(*parameters):
     return found.reshape(np.shape(parameters[0]))
 
 
-@ufunc(_hyperu)
+@ufunc(
+    _hyperu,
+    a=refused("hyperu", "a", _WHY),
+    b=refused("hyperu", "b", _WHY),
+    x=promoting(lambda g, a, b, x: -g * a * hyperu(a + 1, b + 1, x)),
+)
 def hyperu(a: Operand, b: Operand, x: Operand) -> Tensor:
     """Confluent hypergeometric function of Tricomi.
 
@@ -94,29 +109,11 @@ def hyperu(a: Operand, b: Operand, x: Operand) -> Tensor:
     """
 
 
-derivative(hyp0f1, v=refused("hyp0f1", "v", _WHY), z=promoting(lambda g, v, z: g * hyp0f1(v + 1, z) / v))
-derivative(
-    hyp1f1,
-    a=refused("hyp1f1", "a", _WHY),
-    b=refused("hyp1f1", "b", _WHY),
-    x=promoting(lambda g, a, b, x: g * (a / b) * hyp1f1(a + 1, b + 1, x)),
+@ufunc(
+    a=refused("wright_bessel", "a", _WHY),
+    b=refused("wright_bessel", "b", _WHY),
+    x=promoting(lambda g, a, b, x: g * wright_bessel(a, a + b, x)),
 )
-derivative(
-    hyp2f1,
-    a=refused("hyp2f1", "a", _WHY),
-    b=refused("hyp2f1", "b", _WHY),
-    c=refused("hyp2f1", "c", _WHY),
-    z=promoting(lambda g, a, b, c, z: g * (a * b / c) * hyp2f1(a + 1, b + 1, c + 1, z)),
-)
-derivative(
-    hyperu,
-    a=refused("hyperu", "a", _WHY),
-    b=refused("hyperu", "b", _WHY),
-    x=promoting(lambda g, a, b, x: -g * a * hyperu(a + 1, b + 1, x)),
-)
-
-
-@ufunc()
 def wright_bessel(a: Operand, b: Operand, x: Operand) -> Tensor:
     """Wright's generalised Bessel function, the sum of ``x**k / (k! * gamma(a * k + b))``.
 
@@ -125,24 +122,14 @@ def wright_bessel(a: Operand, b: Operand, x: Operand) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(
+    a=refused("log_wright_bessel", "a", _WHY),
+    b=refused("log_wright_bessel", "b", _WHY),
+    x=promoting(lambda g, a, b, x, y: g * ops.exp(log_wright_bessel(a, a + b, x) - y)),
+)
 def log_wright_bessel(a: Operand, b: Operand, x: Operand) -> Tensor:
     """Logarithm of :func:`wright_bessel`.
 
     Gradient:
         By ``x`` ``exp(log_wright_bessel(a, a + b, x) - log_wright_bessel(a, b, x))``; an error by ``a`` and ``b``.
     """
-
-
-derivative(
-    wright_bessel,
-    a=refused("wright_bessel", "a", _WHY),
-    b=refused("wright_bessel", "b", _WHY),
-    x=promoting(lambda g, a, b, x: g * wright_bessel(a, a + b, x)),
-)
-derivative(
-    log_wright_bessel,
-    a=refused("log_wright_bessel", "a", _WHY),
-    b=refused("log_wright_bessel", "b", _WHY),
-    x=promoting(lambda g, a, b, x, y: g * ops.exp(log_wright_bessel(a, a + b, x) - y)),
-)

@@ -105,7 +105,7 @@ def _of_scipys_gamma(name: str):
 _lower_gamma, _upper_gamma = _of_scipys_gamma("gammainc"), _of_scipys_gamma("gammaincc")
 
 
-@ufunc(_lower_gamma)
+@ufunc(_lower_gamma, a=lambda g, a, x: g * gamma_slope(a, x), x=lambda g, a, x: g * gamma_density(a, x))
 def gammainc(a: Operand, x: Operand) -> Tensor:
     """Regularised lower incomplete gamma function, the gamma distribution function of shape ``a``.
 
@@ -115,17 +115,13 @@ def gammainc(a: Operand, x: Operand) -> Tensor:
     """
 
 
-@ufunc(_upper_gamma)
+@ufunc(_upper_gamma, a=lambda g, a, x: -g * gamma_slope(a, x), x=lambda g, a, x: -g * gamma_density(a, x))
 def gammaincc(a: Operand, x: Operand) -> Tensor:
     """Regularised upper incomplete gamma function, ``1 - gammainc(a, x)`` with its digits.
 
     Gradient:
         That of :func:`gammainc` with the other sign.
     """
-
-
-derivative(gammainc, a=lambda g, a, x: g * gamma_slope(a, x), x=lambda g, a, x: g * gamma_density(a, x))
-derivative(gammaincc, a=lambda g, a, x: -g * gamma_slope(a, x), x=lambda g, a, x: -g * gamma_density(a, x))
 
 
 def _of_scipys_inverse(name: str, sign: int):
@@ -150,7 +146,11 @@ def _of_scipys_inverse(name: str, sign: int):
 _gammaincinv, _gammainccinv = _of_scipys_inverse("gammaincinv", 1), _of_scipys_inverse("gammainccinv", -1)
 
 
-@ufunc(_gammaincinv)
+@ufunc(
+    _gammaincinv,
+    a=lambda g, a, p, y: -g * _quotient(gamma_slope(a, y), gamma_density(a, y)),
+    p=lambda g, a, p, y: g / gamma_density(a, y),
+)
 def gammaincinv(a: Operand, p: Operand) -> Tensor:
     """Inverse of :func:`gammainc`: the quantile of the gamma distribution of shape ``a``.
 
@@ -159,7 +159,11 @@ def gammaincinv(a: Operand, p: Operand) -> Tensor:
     """
 
 
-@ufunc(_gammainccinv)
+@ufunc(
+    _gammainccinv,
+    a=lambda g, a, p, y: -g * _quotient(gamma_slope(a, y), gamma_density(a, y)),
+    p=lambda g, a, p, y: -g / gamma_density(a, y),
+)
 def gammainccinv(a: Operand, p: Operand) -> Tensor:
     """Inverse of :func:`gammaincc`: the quantile of an upper probability.
 
@@ -171,18 +175,6 @@ def gammainccinv(a: Operand, p: Operand) -> Tensor:
 def _quotient(slope, x):
     """``slope / x``, 0 where both are."""
     return slope / where((x == 0) & (slope == 0), 1.0, x)
-
-
-derivative(
-    gammaincinv,
-    a=lambda g, a, p, y: -g * _quotient(gamma_slope(a, y), gamma_density(a, y)),
-    p=lambda g, a, p, y: g / gamma_density(a, y),
-)
-derivative(
-    gammainccinv,
-    a=lambda g, a, p, y: -g * _quotient(gamma_slope(a, y), gamma_density(a, y)),
-    p=lambda g, a, p, y: -g / gamma_density(a, y),
-)
 
 
 def _log_of_tails(p, q, log_tail, *arguments):
@@ -206,12 +198,20 @@ def _log_gammaincc(a, x):
     return _log_of_tails(_upper_gamma(a, x), _lower_gamma(a, x), _tails.log_gamma_tail, a, x)
 
 
-@ufunc(_log_gammainc)
+@ufunc(
+    _log_gammainc,
+    a=lambda g, a, x, y: g * _log_slope(a, x, y, log_gammaincc(a, x), True),
+    x=lambda g, a, x, y: g * _log_density_over(a, x, y),
+)
 def log_gammainc(a: Operand, x: Operand) -> Tensor:
     """``log(gammainc(a, x))``, with its digits where that is 0 or 1."""
 
 
-@ufunc(_log_gammaincc)
+@ufunc(
+    _log_gammaincc,
+    a=lambda g, a, x, y: g * _log_slope(a, x, log_gammainc(a, x), y, False),
+    x=lambda g, a, x, y: -g * _log_density_over(a, x, y),
+)
 def log_gammaincc(a: Operand, x: Operand) -> Tensor:
     """``log(gammaincc(a, x))``, with its digits where that is 0 or 1."""
 
@@ -240,18 +240,6 @@ def _log_slope(a, x, log_lower, log_upper, lower: bool):
         return rate * where(below, 1.0, -exp(-where(below, 0.0, difference)))
 
     return choose(_gamma_inside(a, x), inside, lambda of: constant((of(a, 0.0) >= 0) & (of(x, 0.0) >= 0), x))
-
-
-derivative(
-    log_gammainc,
-    a=lambda g, a, x, y: g * _log_slope(a, x, y, log_gammaincc(a, x), True),
-    x=lambda g, a, x, y: g * _log_density_over(a, x, y),
-)
-derivative(
-    log_gammaincc,
-    a=lambda g, a, x, y: g * _log_slope(a, x, log_gammainc(a, x), y, False),
-    x=lambda g, a, x, y: -g * _log_density_over(a, x, y),
-)
 
 
 def _newton_on_log(tail, log_density, start, target, sign):
@@ -304,26 +292,23 @@ def _far_above(a, p):
     return np.exp(_newton_on_gamma(a, np.log(a - p), p, -1))
 
 
-@ufunc(_inverse_of_log(_gammaincinv, _gammainccinv, _far_below))
+@ufunc(
+    _inverse_of_log(_gammaincinv, _gammainccinv, _far_below),
+    a=lambda g, a, p, y: -g * _quotient(_log_slope(a, y, p, log_gammaincc(a, y), True), _log_density_over(a, y, p)),
+    p=lambda g, a, p, y: g / _log_density_over(a, y, p),
+)
 def log_gammaincinv(a: Operand, p: Operand) -> Tensor:
     """The quantile of the logarithm ``p`` of a lower probability: the inverse of :func:`log_gammainc`."""
 
 
-@ufunc(_inverse_of_log(_gammainccinv, _gammaincinv, _far_above))
-def log_gammainccinv(a: Operand, p: Operand) -> Tensor:
-    """The quantile of the logarithm ``p`` of an upper probability: the inverse of :func:`log_gammaincc`."""
-
-
-derivative(
-    log_gammaincinv,
-    a=lambda g, a, p, y: -g * _quotient(_log_slope(a, y, p, log_gammaincc(a, y), True), _log_density_over(a, y, p)),
-    p=lambda g, a, p, y: g / _log_density_over(a, y, p),
-)
-derivative(
-    log_gammainccinv,
+@ufunc(
+    _inverse_of_log(_gammainccinv, _gammaincinv, _far_above),
     a=lambda g, a, p, y: g * _quotient(_log_slope(a, y, log_gammainc(a, y), p, False), _log_density_over(a, y, p)),
     p=lambda g, a, p, y: -g / _log_density_over(a, y, p),
 )
+def log_gammainccinv(a: Operand, p: Operand) -> Tensor:
+    """The quantile of the logarithm ``p`` of an upper probability: the inverse of :func:`log_gammaincc`."""
+
 
 # Beta -----------------------------------------------------------------------------------------------------------------
 
@@ -429,7 +414,12 @@ def _upper_beta(a, b, x):
     return _beta_tails(a, b, x)[1]
 
 
-@ufunc(_lower_beta)
+@ufunc(
+    _lower_beta,
+    a=lambda g, a, b, x: g * beta_slope_a(a, b, x),
+    b=lambda g, a, b, x: g * beta_slope_b(a, b, x),
+    x=lambda g, a, b, x: g * beta_density(a, b, x),
+)
 def betainc(a: Operand, b: Operand, x: Operand) -> Tensor:
     """Regularised incomplete beta function, the beta distribution function of shapes ``a`` and ``b``.
 
@@ -439,27 +429,18 @@ def betainc(a: Operand, b: Operand, x: Operand) -> Tensor:
     """
 
 
-@ufunc(_upper_beta)
+@ufunc(
+    _upper_beta,
+    a=lambda g, a, b, x: -g * beta_slope_a(a, b, x),
+    b=lambda g, a, b, x: -g * beta_slope_b(a, b, x),
+    x=lambda g, a, b, x: -g * beta_density(a, b, x),
+)
 def betaincc(a: Operand, b: Operand, x: Operand) -> Tensor:
     """Complement of :func:`betainc`, with its digits.
 
     Gradient:
         That of :func:`betainc` with the other sign.
     """
-
-
-derivative(
-    betainc,
-    a=lambda g, a, b, x: g * beta_slope_a(a, b, x),
-    b=lambda g, a, b, x: g * beta_slope_b(a, b, x),
-    x=lambda g, a, b, x: g * beta_density(a, b, x),
-)
-derivative(
-    betaincc,
-    a=lambda g, a, b, x: -g * beta_slope_a(a, b, x),
-    b=lambda g, a, b, x: -g * beta_slope_b(a, b, x),
-    x=lambda g, a, b, x: -g * beta_density(a, b, x),
-)
 
 
 def of_betaincinv(a, b, p):

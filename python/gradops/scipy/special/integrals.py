@@ -41,7 +41,7 @@ def near_0(x, width: float, near: Callable, far: Callable):
 # Exponential integrals -----------------------------------------------------------------------------------------------
 
 
-@ufunc()
+@ufunc(z=lambda g, z: -g * (ops.exp(-z) / z))
 def exp1(z: Tensor) -> Tensor:
     """Exponential integral, of ``exp(-t) / t`` from ``z`` to infinity, also of complex arguments.
 
@@ -50,7 +50,7 @@ def exp1(z: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(x=lambda g, x: g * (ops.exp(x) / x))
 def expi(x: Tensor) -> Tensor:
     """Exponential integral, of ``exp(t) / t`` from minus infinity to ``x``, its principal value; also of complex ones.
 
@@ -82,7 +82,7 @@ def _expn(n, x):
     return in_part(value, (n >= 49) & (x > 0) & (x < np.inf), by_fraction, n, x)
 
 
-@ufunc(_expn)
+@ufunc(_expn, n=refused("expn", "n", "of whole orders"), x=promoting(lambda g, n, x: g * _expn_slope(n, x)))
 def expn(n: Operand, x: Operand) -> Tensor:
     """Generalised exponential integral, of ``exp(-x * t) / t**n`` from 1 to infinity, of whole ``n``.
 
@@ -98,11 +98,6 @@ def _expn_slope(n, x):
         lambda of: -expn(of(below, 1.0), of(x, 1.0)),
         lambda of: -ops.exp(-of(x, 1.0)) * (1 / of(x, 1.0) + 1 / (of(x, 1.0) * of(x, 1.0))),
     )
-
-
-derivative(exp1, z=lambda g, z: -g * (ops.exp(-z) / z))
-derivative(expi, x=lambda g, x: g * (ops.exp(x) / x))
-derivative(expn, n=refused("expn", "n", "of whole orders"), x=promoting(lambda g, n, x: g * _expn_slope(n, x)))
 
 
 # Trigonometric and hyperbolic integrals ------------------------------------------------------------------------------
@@ -211,7 +206,7 @@ def _modified_fresnel(name: str, sign: int) -> Callable:
 modfresnelp, modfresnelm = _modified_fresnel("modfresnelp", 1), _modified_fresnel("modfresnelm", -1)
 
 
-@ufunc()
+@ufunc(z=lambda g, z: -g * near_0(z - 1, 0.1, lambda u: series(u, _ALTERNATING), lambda u: ops.log(u + 1) / u))
 def spence(z: Tensor) -> Tensor:
     """Spence's function, the dilogarithm of ``1 - z``, also of complex arguments.
 
@@ -221,18 +216,11 @@ def spence(z: Tensor) -> Tensor:
 
 
 _ALTERNATING = [(-1) ** k / (k + 1) for k in range(20)]
-derivative(
-    spence,
-    z=lambda g, z: -g * near_0(z - 1, 0.1, lambda u: series(u, _ALTERNATING), lambda u: ops.log(u + 1) / u),
-)
 
 
-@ufunc("special.wofz")
+@ufunc("special.wofz", z=lambda g, z, y: -2 * g * (z * y - 1j / math.sqrt(math.pi)))
 def _wofz(z: Tensor) -> Tensor:
     """Faddeeva's function of complex numbers."""
-
-
-derivative(_wofz, z=lambda g, z, y: -2 * g * (z * y - 1j / math.sqrt(math.pi)))
 
 
 @composed
@@ -252,7 +240,7 @@ def wofz(z: Tensor) -> Tensor:
 # Struve functions ----------------------------------------------------------------------------------------------------
 
 
-@ufunc()
+@ufunc(v=refused("struve", "v"), x=promoting(lambda g, v, x: g * (struve(v - 1, x) - struve(v, x) * (v / x))))
 def struve(v: Operand, x: Operand) -> Tensor:
     """Struve function of real order.
 
@@ -261,7 +249,7 @@ def struve(v: Operand, x: Operand) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(v=refused("modstruve", "v"), x=promoting(lambda g, v, x: g * (modstruve(v - 1, x) - modstruve(v, x) * (v / x))))
 def modstruve(v: Operand, x: Operand) -> Tensor:
     """Modified Struve function of real order.
 
@@ -270,17 +258,7 @@ def modstruve(v: Operand, x: Operand) -> Tensor:
     """
 
 
-derivative(
-    struve, v=refused("struve", "v"), x=promoting(lambda g, v, x: g * (struve(v - 1, x) - struve(v, x) * (v / x)))
-)
-derivative(
-    modstruve,
-    v=refused("modstruve", "v"),
-    x=promoting(lambda g, v, x: g * (modstruve(v - 1, x) - modstruve(v, x) * (v / x))),
-)
-
-
-@ufunc()
+@ufunc(x=lambda g, x: g * struve(0.0, x))
 def itstruve0(x: Tensor) -> Tensor:
     """Integral of the Struve function of order 0 from 0 to ``x``.
 
@@ -289,7 +267,7 @@ def itstruve0(x: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(x=lambda g, x: -g * (struve(0.0, x) / x))
 def it2struve0(x: Tensor) -> Tensor:
     """Integral of the Struve function of order 0, divided by its argument, from ``x`` to infinity.
 
@@ -298,18 +276,13 @@ def it2struve0(x: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(x=lambda g, x: g * modstruve(0.0, x))
 def itmodstruve0(x: Tensor) -> Tensor:
     """Integral of the modified Struve function of order 0 from 0 to ``x``.
 
     Gradient:
         ``modstruve(0, x)``.
     """
-
-
-derivative(itstruve0, x=lambda g, x: g * struve(0.0, x))
-derivative(it2struve0, x=lambda g, x: -g * (struve(0.0, x) / x))
-derivative(itmodstruve0, x=lambda g, x: g * modstruve(0.0, x))
 
 
 # Integrals of Bessel functions ---------------------------------------------------------------------------------------
@@ -370,7 +343,11 @@ it2i0k0 = _pair(
 )
 
 
-@ufunc()
+@ufunc(
+    a=promoting(lambda g, a, lmb, nu: g * (besselpoly(a, lmb, nu) * (nu / a) - 2 * besselpoly(a, lmb + 1, nu + 1))),
+    lmb=refused("besselpoly", "lmb"),
+    nu=refused("besselpoly", "nu"),
+)
 def besselpoly(a: Operand, lmb: Operand, nu: Operand) -> Tensor:
     """Integral of ``x**lmb * jv(nu, 2 * a * x)`` from 0 to 1.
 
@@ -378,11 +355,3 @@ def besselpoly(a: Operand, lmb: Operand, nu: Operand) -> Tensor:
         By ``a`` ``nu / a * besselpoly(a, lmb, nu) - 2 * besselpoly(a, lmb + 1, nu + 1)``; an error by
         ``lmb`` and ``nu``.
     """
-
-
-derivative(
-    besselpoly,
-    a=promoting(lambda g, a, lmb, nu: g * (besselpoly(a, lmb, nu) * (nu / a) - 2 * besselpoly(a, lmb + 1, nu + 1))),
-    lmb=refused("besselpoly", "lmb"),
-    nu=refused("besselpoly", "nu"),
-)

@@ -6,7 +6,6 @@ import math
 
 from ... import ops
 from ...annotations import Axes, Operand, Tensor
-from ...extend import derivative
 from .._define import composed, ufunc
 from .._formulas import choose, exp, log
 from .._tensors import floating
@@ -25,7 +24,7 @@ softplus = ops.softplus
 _DEGREE = math.pi / 180
 
 
-@ufunc("")
+@ufunc("", x=lambda g, x, y: g * y * expit(-x))
 def expit(x: Tensor) -> Tensor:
     """Logistic function ``1 / (1 + exp(-x))``: :func:`gradops.ops.sigmoid`, but for the derivative.
 
@@ -35,7 +34,7 @@ def expit(x: Tensor) -> Tensor:
     return ops.sigmoid(x)
 
 
-@ufunc("")
+@ufunc("", x=lambda g, x: g * ops.exp(x))
 def expm1(x: Tensor) -> Tensor:
     """``exp(x) - 1``, with its digits near 0: :func:`gradops.ops.expm1`, but for the derivative.
 
@@ -45,11 +44,7 @@ def expm1(x: Tensor) -> Tensor:
     return ops.expm1(x)
 
 
-derivative(expit, x=lambda g, x, y: g * y * expit(-x))
-derivative(expm1, x=lambda g, x: g * ops.exp(x))
-
-
-@ufunc()
+@ufunc(x=lambda g, y: g * math.log(10) * y)
 def exp10(x: Tensor) -> Tensor:
     """``10**x``.
 
@@ -58,7 +53,7 @@ def exp10(x: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(x=lambda g, x: -g * ops.sin(x))
 def cosm1(x: Tensor) -> Tensor:
     """``cos(x) - 1``, with its digits near 0.
 
@@ -67,7 +62,7 @@ def cosm1(x: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(x=lambda g, x, y: g * _exprel_slope(x, y))
 def exprel(x: Tensor) -> Tensor:
     """``(exp(x) - 1) / x``, 1 at 0.
 
@@ -92,12 +87,7 @@ def _exprel_slope(x, y):
     return choose(ops.abs(x) < 1, near, far)
 
 
-derivative(exp10, x=lambda g, y: g * math.log(10) * y)
-derivative(cosm1, x=lambda g, x: -g * ops.sin(x))
-derivative(exprel, x=lambda g, x, y: g * _exprel_slope(x, y))
-
-
-@ufunc(torch="round", jax="numpy.round", tensorflow="math.round")
+@ufunc(torch="round", jax="numpy.round", tensorflow="math.round", x=lambda g, x: 0 * g)
 def round(x: Tensor) -> Tensor:
     """The nearest whole number, the even one of two.
 
@@ -106,10 +96,7 @@ def round(x: Tensor) -> Tensor:
     """
 
 
-derivative(round, x=lambda g, x: 0 * g)
-
-
-@ufunc()
+@ufunc(x=lambda g, x: g * _DEGREE * cosdg(x))
 def sindg(x: Tensor) -> Tensor:
     """Sine of an angle in degrees.
 
@@ -118,7 +105,7 @@ def sindg(x: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(x=lambda g, x: -g * _DEGREE * sindg(x))
 def cosdg(x: Tensor) -> Tensor:
     """Cosine of an angle in degrees.
 
@@ -127,7 +114,7 @@ def cosdg(x: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(x=lambda g, y: g * _DEGREE * (1 + ops.square(y)))
 def tandg(x: Tensor) -> Tensor:
     """Tangent of an angle in degrees.
 
@@ -136,7 +123,7 @@ def tandg(x: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(x=lambda g, y: -g * _DEGREE * (1 + ops.square(y)))
 def cotdg(x: Tensor) -> Tensor:
     """Cotangent of an angle in degrees.
 
@@ -145,13 +132,7 @@ def cotdg(x: Tensor) -> Tensor:
     """
 
 
-derivative(sindg, x=lambda g, x: g * _DEGREE * cosdg(x))
-derivative(cosdg, x=lambda g, x: -g * _DEGREE * sindg(x))
-derivative(tandg, x=lambda g, y: g * _DEGREE * (1 + ops.square(y)))
-derivative(cotdg, x=lambda g, y: -g * _DEGREE * (1 + ops.square(y)))
-
-
-@ufunc()
+@ufunc(d=lambda g, d: g * _DEGREE, m=lambda g, m: g * (_DEGREE / 60), s=lambda g, s: g * (_DEGREE / 3600))
 def radian(d: Operand, m: Operand, s: Operand) -> Tensor:
     """Angle in radians of degrees, minutes and seconds.
 
@@ -160,27 +141,16 @@ def radian(d: Operand, m: Operand, s: Operand) -> Tensor:
     """
 
 
-derivative(
-    radian,
-    d=lambda g, d: g * _DEGREE,
-    m=lambda g, m: g * (_DEGREE / 60),
-    s=lambda g, s: g * (_DEGREE / 3600),
-)
-
-
 # Logistic -------------------------------------------------------------------------------------------------------------
 
 
-@ufunc(torch="special.logit", jax="scipy.special.logit")
+@ufunc(torch="special.logit", jax="scipy.special.logit", x=lambda g, x: g / (x * (1 - x)))
 def logit(x: Tensor) -> Tensor:
     """Logarithm of the odds ``x / (1 - x)``, the inverse of :func:`expit`.
 
     Gradient:
         ``1 / (x * (1 - x))``.
     """
-
-
-derivative(logit, x=lambda g, x: g / (x * (1 - x)))
 
 
 # Sums of exponentials -------------------------------------------------------------------------------------------------
@@ -253,7 +223,13 @@ def log_softmax(x: Tensor, axis: Axes = None) -> Tensor:
 # Entropies ------------------------------------------------------------------------------------------------------------
 
 
-@ufunc(torch="special.xlogy", jax="scipy.special.xlogy", tensorflow="math.xlogy")
+@ufunc(
+    torch="special.xlogy",
+    jax="scipy.special.xlogy",
+    tensorflow="math.xlogy",
+    x=lambda g, x, v: g * _both_0(x, v, log, 0),
+    v=lambda g, x, v: g * x * _both_0(x, v, lambda v: 1 / v, 0),
+)
 def xlogy(x: Operand, v: Operand) -> Tensor:
     """``x * log(v)``, 0 where ``x`` is 0.
 
@@ -262,7 +238,13 @@ def xlogy(x: Operand, v: Operand) -> Tensor:
     """
 
 
-@ufunc(torch="special.xlog1py", jax="scipy.special.xlog1py", tensorflow="math.xlog1py")
+@ufunc(
+    torch="special.xlog1py",
+    jax="scipy.special.xlog1py",
+    tensorflow="math.xlog1py",
+    x=lambda g, x, v: g * _both_0(x, v, ops.log1p, -1),
+    v=lambda g, x, v: g * x * _both_0(x, v, lambda v: 1 / (1 + v), -1),
+)
 def xlog1py(x: Operand, v: Operand) -> Tensor:
     """``x * log1p(v)``, 0 where ``x`` is 0.
 
@@ -278,19 +260,7 @@ def _both_0(x, v, value, zero):
     return ops.where(none, 0.0, value(ops.where(none, 1.0, v)))
 
 
-derivative(
-    xlogy,
-    x=lambda g, x, v: g * _both_0(x, v, log, 0),
-    v=lambda g, x, v: g * x * _both_0(x, v, lambda v: 1 / v, 0),
-)
-derivative(
-    xlog1py,
-    x=lambda g, x, v: g * _both_0(x, v, ops.log1p, -1),
-    v=lambda g, x, v: g * x * _both_0(x, v, lambda v: 1 / (1 + v), -1),
-)
-
-
-@ufunc(torch="special.entr", jax="scipy.special.entr")
+@ufunc(torch="special.entr", jax="scipy.special.entr", x=lambda g, x: -g * (1 + log(ops.where(x < 0, math.nan, x))))
 def entr(x: Tensor) -> Tensor:
     """``-x * log(x)``, 0 at 0 and -Inf below.
 
@@ -299,10 +269,7 @@ def entr(x: Tensor) -> Tensor:
     """
 
 
-derivative(entr, x=lambda g, x: -g * (1 + log(ops.where(x < 0, math.nan, x))))
-
-
-@ufunc(jax="scipy.special.rel_entr")
+@ufunc(jax="scipy.special.rel_entr", x=lambda g, x, v: g * (1 + log(x / v)), v=lambda g, x, v: -g * x / v)
 def rel_entr(x: Operand, v: Operand) -> Tensor:
     """``x * log(x / v)``, 0 where ``x`` is 0, Inf where one is negative.
 
@@ -311,7 +278,7 @@ def rel_entr(x: Operand, v: Operand) -> Tensor:
     """
 
 
-@ufunc(jax="scipy.special.kl_div")
+@ufunc(jax="scipy.special.kl_div", x=lambda g, x, v: g * log(x / v), v=lambda g, x, v: g * (1 - x / v))
 def kl_div(x: Operand, v: Operand) -> Tensor:
     """``x * log(x / v) - x + v``, ``v`` where ``x`` is 0, Inf where one is negative.
 
@@ -320,22 +287,10 @@ def kl_div(x: Operand, v: Operand) -> Tensor:
     """
 
 
-derivative(
-    rel_entr,
-    x=lambda g, x, v: g * (1 + log(x / v)),
-    v=lambda g, x, v: -g * x / v,
-)
-derivative(
-    kl_div,
-    x=lambda g, x, v: g * log(x / v),
-    v=lambda g, x, v: g * (1 - x / v),
-)
-
-
 # Box and Cox ----------------------------------------------------------------------------------------------------------
 
 
-@ufunc()
+@ufunc(x=lambda g, x, lmbda: g * exp((lmbda - 1) * log(x)), lmbda=lambda g, x, lmbda: g * slope_by_power(log(x), lmbda))
 def boxcox(x: Operand, lmbda: Operand) -> Tensor:
     """Box and Cox's transformation, ``(x**lmbda - 1) / lmbda``, ``log(x)`` where ``lmbda`` is 0.
 
@@ -345,7 +300,10 @@ def boxcox(x: Operand, lmbda: Operand) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(
+    x=lambda g, x, lmbda: g * exp((lmbda - 1) * ops.log1p(x)),
+    lmbda=lambda g, x, lmbda: g * slope_by_power(ops.log1p(x), lmbda),
+)
 def boxcox1p(x: Operand, lmbda: Operand) -> Tensor:
     """:func:`boxcox` of ``1 + x``, with its digits near 0.
 
@@ -354,7 +312,10 @@ def boxcox1p(x: Operand, lmbda: Operand) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(
+    v=lambda g, y, lmbda: g * exp((1 - lmbda) * log(y)),
+    lmbda=lambda g, v, y, lmbda: -g * exp((1 - lmbda) * log(y)) * slope_by_power(_log_inverse(v, lmbda), lmbda),
+)
 def inv_boxcox(v: Operand, lmbda: Operand) -> Tensor:
     """Inverse of :func:`boxcox`.
 
@@ -363,7 +324,11 @@ def inv_boxcox(v: Operand, lmbda: Operand) -> Tensor:
     """
 
 
-@ufunc("")
+@ufunc(
+    "",
+    v=lambda g, y, lmbda: g * exp((1 - lmbda) * ops.log1p(y)),
+    lmbda=lambda g, y, lmbda: -g * exp((1 - lmbda) * ops.log1p(y)) * slope_by_power(ops.log1p(y), lmbda),
+)
 def inv_boxcox1p(v: Operand, lmbda: Operand) -> Tensor:
     """Inverse of :func:`boxcox1p`.
 
@@ -393,25 +358,3 @@ def slope_by_power(logarithm, lmbda):
     """The derivative of ``logarithm * exprel(lmbda * logarithm)`` by ``lmbda``."""
     z = lmbda * logarithm
     return ops.square(logarithm) * _exprel_slope(z, exprel(z))
-
-
-derivative(
-    boxcox,
-    x=lambda g, x, lmbda: g * exp((lmbda - 1) * log(x)),
-    lmbda=lambda g, x, lmbda: g * slope_by_power(log(x), lmbda),
-)
-derivative(
-    boxcox1p,
-    x=lambda g, x, lmbda: g * exp((lmbda - 1) * ops.log1p(x)),
-    lmbda=lambda g, x, lmbda: g * slope_by_power(ops.log1p(x), lmbda),
-)
-derivative(
-    inv_boxcox,
-    v=lambda g, y, lmbda: g * exp((1 - lmbda) * log(y)),
-    lmbda=lambda g, v, y, lmbda: -g * exp((1 - lmbda) * log(y)) * slope_by_power(_log_inverse(v, lmbda), lmbda),
-)
-derivative(
-    inv_boxcox1p,
-    v=lambda g, y, lmbda: g * exp((1 - lmbda) * ops.log1p(y)),
-    lmbda=lambda g, y, lmbda: -g * exp((1 - lmbda) * ops.log1p(y)) * slope_by_power(ops.log1p(y), lmbda),
-)

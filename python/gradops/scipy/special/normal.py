@@ -8,7 +8,6 @@ import numpy as np
 
 from ... import _scipy, ops
 from ...annotations import Operand, Tensor
-from ...extend import derivative
 from .._define import composed, ufunc
 from .._formulas import choose, exp
 from .._tensors import floating, is_complex
@@ -22,12 +21,12 @@ _SLOPE = 2 / math.sqrt(math.pi)
 _LOG_ROOT = math.log(2 * math.pi) / 2
 
 
-@ufunc("special.erf")
+@ufunc("special.erf", z=lambda g, z: g * _SLOPE * exp(-ops.square(z)))
 def _erf(z: Tensor) -> Tensor:
     """The error function of complex numbers."""
 
 
-@ufunc("special.erfc")
+@ufunc("special.erfc", z=lambda g, z: -g * _SLOPE * exp(-ops.square(z)))
 def _erfc(z: Tensor) -> Tensor:
     """The complementary error function of complex numbers."""
 
@@ -58,7 +57,7 @@ def erfc(x: Tensor) -> Tensor:
     return _erfc(x) if is_complex(x) else ops.erfc(x)
 
 
-@ufunc(torch="special.erfcx", jax="scipy.special.erfcx")
+@ufunc(torch="special.erfcx", jax="scipy.special.erfcx", x=lambda g, x, y: g * _erfcx_slope(x, y))
 def erfcx(x: Tensor) -> Tensor:
     """Scaled complementary error function, ``exp(x**2) * erfc(x)``.
 
@@ -67,7 +66,7 @@ def erfcx(x: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(z=lambda g, z: g * _SLOPE * exp(ops.square(z)))
 def erfi(z: Tensor) -> Tensor:
     """Imaginary error function, ``-1j * erf(1j * z)``.
 
@@ -76,7 +75,7 @@ def erfi(z: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(x=lambda g, x, y: g * _dawsn_slope(x, y))
 def dawsn(x: Tensor) -> Tensor:
     """Dawson's integral, ``sqrt(pi) / 2 * exp(-x**2) * erfi(x)``.
 
@@ -110,14 +109,7 @@ def _dawsn_slope(x, y):
     return ops.where(far, -_series(ops.where(far, x, 20.0), 1.0), near)
 
 
-derivative(_erf, z=lambda g, z: g * _SLOPE * exp(-ops.square(z)))
-derivative(_erfc, z=lambda g, z: -g * _SLOPE * exp(-ops.square(z)))
-derivative(erfcx, x=lambda g, x, y: g * _erfcx_slope(x, y))
-derivative(erfi, z=lambda g, z: g * _SLOPE * exp(ops.square(z)))
-derivative(dawsn, x=lambda g, x, y: g * _dawsn_slope(x, y))
-
-
-@ufunc(domain=(0.0, 2.0))
+@ufunc(domain=(0.0, 2.0), p=lambda g, y: -g * (exp(ops.square(y)) / _SLOPE))
 def erfcinv(p: Tensor) -> Tensor:
     """Inverse of :func:`erfc`.
 
@@ -126,10 +118,7 @@ def erfcinv(p: Tensor) -> Tensor:
     """
 
 
-derivative(erfcinv, p=lambda g, y: -g * (exp(ops.square(y)) / _SLOPE))
-
-
-@ufunc(torch="special.log_ndtr")
+@ufunc(torch="special.log_ndtr", x=lambda g, x, y: g * _mills(x, y))
 def log_ndtr(x: Tensor) -> Tensor:
     """Logarithm of :func:`ndtr`, with its digits in both tails.
 
@@ -149,10 +138,13 @@ def _mills(x, y):
     return ops.where(low, below, exp(-ops.square(high) / 2 - _LOG_ROOT - ops.where(low, 0.0, y)))
 
 
-derivative(log_ndtr, x=lambda g, x, y: g * _mills(x, y))
-
-
-@ufunc(domain=(0.0, 1.0), torch="special.ndtri", jax="scipy.special.ndtri", tensorflow="math.ndtri")
+@ufunc(
+    domain=(0.0, 1.0),
+    torch="special.ndtri",
+    jax="scipy.special.ndtri",
+    tensorflow="math.ndtri",
+    p=lambda g, y: g * exp(ops.square(y) / 2 + _LOG_ROOT),
+)
 def ndtri(p: Tensor) -> Tensor:
     """Inverse of :func:`ndtr`: the quantile of the standard normal distribution.
 
@@ -161,7 +153,7 @@ def ndtri(p: Tensor) -> Tensor:
     """
 
 
-@ufunc()
+@ufunc(p=lambda g, p, y: g / _mills(y, p))
 def ndtri_exp(p: Tensor) -> Tensor:
     """Inverse of :func:`log_ndtr`: the quantile of the logarithm ``p`` of a probability.
 
@@ -170,11 +162,10 @@ def ndtri_exp(p: Tensor) -> Tensor:
     """
 
 
-derivative(ndtri, p=lambda g, y: g * exp(ops.square(y) / 2 + _LOG_ROOT))
-derivative(ndtri_exp, p=lambda g, p, y: g / _mills(y, p))
-
-
-@ufunc()
+@ufunc(
+    h=lambda g, h, a: -g * _density(h) * erf(a * h / math.sqrt(2)) / 2,
+    a=lambda g, h, a: g * exp(-ops.square(h) * (1 + ops.square(a)) / 2) / (2 * math.pi * (1 + ops.square(a))),
+)
 def owens_t(h: Operand, a: Operand) -> Tensor:
     """Owen's T function, the probability that X > h and 0 < Y < a * X of independent standard normal X and Y.
 
@@ -184,14 +175,11 @@ def owens_t(h: Operand, a: Operand) -> Tensor:
     """
 
 
-derivative(
-    owens_t,
-    h=lambda g, h, a: -g * _density(h) * erf(a * h / math.sqrt(2)) / 2,
-    a=lambda g, h, a: g * exp(-ops.square(h) * (1 + ops.square(a)) / 2) / (2 * math.pi * (1 + ops.square(a))),
+@ufunc(
+    x=lambda g, x, sigma, gamma: g * _slope(0, x, sigma, gamma),
+    sigma=lambda g, x, sigma, gamma: g * _slope(0, x, sigma, gamma, by_sigma=True),
+    gamma=lambda g, x, sigma, gamma: -g * _slope(1, x, sigma, gamma),
 )
-
-
-@ufunc()
 def voigt_profile(x: Operand, sigma: Operand, gamma: Operand) -> Tensor:
     """Density at ``x`` of the sum of a normal variable of deviation ``sigma`` and a Cauchy one of scale ``gamma``.
 
@@ -205,7 +193,12 @@ def _imaginary_part(x, sigma, gamma):
     return _scipy.special.wofz(z).imag / (sigma * math.sqrt(2 * math.pi))
 
 
-@ufunc(_imaginary_part)
+@ufunc(
+    _imaginary_part,
+    x=lambda g, x, sigma, gamma: g * _slope(1, x, sigma, gamma),
+    sigma=lambda g, x, sigma, gamma: g * _slope(1, x, sigma, gamma, by_sigma=True),
+    gamma=lambda g, x, sigma, gamma: g * _slope(0, x, sigma, gamma),
+)
 def _imaginary_voigt(x: Operand, sigma: Operand, gamma: Operand) -> Tensor: ...
 
 
@@ -253,17 +246,3 @@ def _slope(part: int, x, sigma, gamma, by_sigma: bool = False):
         lambda of: _series_far(of(x, 30.0), of(sigma, 1.0), of(gamma, 1.0), by_sigma)[part],
         lambda of: _near(of(x, 0.0), of(sigma, 1.0), of(gamma, 1.0), by_sigma)[part],
     )
-
-
-derivative(
-    voigt_profile,
-    x=lambda g, x, sigma, gamma: g * _slope(0, x, sigma, gamma),
-    sigma=lambda g, x, sigma, gamma: g * _slope(0, x, sigma, gamma, by_sigma=True),
-    gamma=lambda g, x, sigma, gamma: -g * _slope(1, x, sigma, gamma),
-)
-derivative(
-    _imaginary_voigt,
-    x=lambda g, x, sigma, gamma: g * _slope(1, x, sigma, gamma),
-    sigma=lambda g, x, sigma, gamma: g * _slope(1, x, sigma, gamma, by_sigma=True),
-    gamma=lambda g, x, sigma, gamma: g * _slope(0, x, sigma, gamma),
-)

@@ -450,7 +450,7 @@ def _stdtr(df, t):
     return in_part(_scipy.special.stdtr(df, t), near & (df < np.inf), by_part, df, t)
 
 
-@ufunc(_stdtr)
+@ufunc(_stdtr, df=lambda g, df, t: g * t_slope(df, t), t=lambda g, df, t: g * t_density(df, t))
 def stdtr(df: Operand, t: Operand) -> Tensor:
     """Student's t distribution function of ``df`` degrees of freedom.
 
@@ -483,9 +483,6 @@ def t_slope_over(df, t):
 def t_slope(df, t):
     """The derivative of :func:`stdtr` by ``df``."""
     return t_density(df, t) * t_slope_over(df, t)
-
-
-derivative(stdtr, df=lambda g, df, t: g * t_slope(df, t), t=lambda g, df, t: g * t_density(df, t))
 
 
 def _from_parts(df, rest, part, log_both):
@@ -541,7 +538,7 @@ def _log_stdtrit(df, p):
     return np.where((df > 0) & (p <= 0), t, np.nan).astype(np.result_type(df, p), copy=False)
 
 
-@ufunc(_stdtrit)
+@ufunc(_stdtrit, df=lambda g, df, y: -g * t_slope_over(df, y), p=lambda g, df, y: _over_t_density(g, df, y))
 def stdtrit(df: Operand, p: Operand) -> Tensor:
     """Quantile of Student's t distribution of ``df`` degrees of freedom.
 
@@ -569,23 +566,11 @@ def _over_t_density(y, df, t):
     return y / exp(-betaln(df / 2, 0.5) - df / 2 * ops.log1p(square / df)) * ops.sqrt(df + square)
 
 
-derivative(
-    stdtrit,
-    df=lambda g, df, y: -g * t_slope_over(df, y),
-    p=lambda g, df, y: _over_t_density(g, df, y),
-)
-
-
-@ufunc(_log_stdtrit)
+@ufunc(_log_stdtrit, df=lambda g, df, y: -g * t_slope_over(df, y), p=lambda g, df, p, y: g * exp(p) / t_density(df, y))
 def log_stdtrit(df: Operand, p: Operand) -> Tensor:
     """The quantile of the logarithm ``p`` of a lower probability of Student's t distribution."""
 
 
-derivative(
-    log_stdtrit,
-    df=lambda g, df, y: -g * t_slope_over(df, y),
-    p=lambda g, df, p, y: g * exp(p) / t_density(df, y),
-)
 derivative(
     stdtridf,
     p=lambda g, t, y: g / t_slope(y, t),

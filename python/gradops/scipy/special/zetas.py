@@ -166,22 +166,18 @@ def zeta(x: Operand, q: Operand | None = None) -> Tensor:
     return _riemann(*given) if q is None else _zeta(*given)
 
 
-@ufunc(lambda x: _scipy.special.zeta(x))
+@ufunc(lambda x: _scipy.special.zeta(x), x=lambda g, x: g * _ZETA[1](x, 1.0))
 def _riemann(x: Tensor) -> Tensor:
     """Riemann's zeta function."""
 
 
-@ufunc()
+@ufunc(x=lambda g, x: g * _ZETA[1](x, 1.0))
 def zetac(x: Tensor) -> Tensor:
     """Riemann's zeta function less 1.
 
     Gradient:
         That of :func:`zeta`.
     """
-
-
-derivative(_riemann, x=lambda g, x: g * _ZETA[1](x, 1.0))
-derivative(zetac, x=lambda g, x: g * _ZETA[1](x, 1.0))
 
 
 # w * exp(w) ----------------------------------------------------------------------------------------------------------
@@ -191,16 +187,9 @@ def _branch(z, k):
     return _scipy.special.lambertw(z, np.round(k.real).astype("int64"))
 
 
-@ufunc(_branch)
+@ufunc(_branch, z=lambda g, z, k, y: g * (ops.exp(-y) / (1 + y)), k=refused("lambertw", "k", "the number of a branch"))
 def _lambertw(z: Operand, k: Operand) -> Tensor:
     """Lambert's W of complex arguments."""
-
-
-derivative(
-    _lambertw,
-    z=lambda g, z, k, y: g * (ops.exp(-y) / (1 + y)),
-    k=refused("lambertw", "k", "the number of a branch"),
-)
 
 
 @composed
@@ -220,13 +209,10 @@ def lambertw(z: Operand, k: Operand = 0, tol: float = 1e-8) -> Tensor:
     return _lambertw(z if is_complex(z) else as_complex(z, 0 * z), k)
 
 
-@ufunc()
+@ufunc(z=lambda g, y: g * (y / (1 + y)))
 def wrightomega(z: Tensor) -> Tensor:
     """Wright's omega, the solution of ``w + log(w) = z``, also of complex arguments.
 
     Gradient:
         ``w / (1 + w)``.
     """
-
-
-derivative(wrightomega, z=lambda g, y: g * (y / (1 + y)))

@@ -8,7 +8,6 @@ import numpy as np
 
 from ... import ops
 from ...annotations import Operand, Tensor
-from ...extend import derivative
 from .. import special
 from .._define import ufunc
 from .._formulas import (
@@ -302,22 +301,19 @@ class _Hypergeom(Discrete):
         )
 
 
-@ufunc("")
+@ufunc(
+    "",
+    k=lambda g: ops.zeros_like(g),
+    n=lambda g: ops.zeros_like(g),
+    a=lambda g, k, n, a, b: g * (psi_rise(a, k) - psi_rise(a + b, n)),
+    b=lambda g, k, n, a, b: g * (psi_rise(b, n - k) - psi_rise(a + b, n)),
+)
 def _log_betabinom(k: Operand, n: Operand, a: Operand, b: Operand) -> Tensor:
     """The logarithm by a quotient of negative binomial probabilities, near the modes of all three."""
     m, both_ = n - k, a + b
     p, q = n / (both_ + n), both_ / (both_ + n)
     counts = _log_binomial(k, a, p, q) + _log_binomial(m, b, p, q) - _log_binomial(n, both_, p, q)
     return counts - log1p(k / a) - log1p(m / b) + log1p(n / both_)
-
-
-derivative(
-    _log_betabinom,
-    k=lambda g: ops.zeros_like(g),
-    n=lambda g: ops.zeros_like(g),
-    a=lambda g, k, n, a, b: g * (psi_rise(a, k) - psi_rise(a + b, n)),
-    b=lambda g, k, n, a, b: g * (psi_rise(b, n - k) - psi_rise(a + b, n)),
-)
 
 
 class _Betabinom(Discrete):

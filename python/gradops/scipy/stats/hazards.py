@@ -6,7 +6,6 @@ import math
 
 from ... import _scipy
 from ...annotations import Operand, Tensor
-from ...extend import derivative
 from .. import special
 from .._define import ufunc
 from .._formulas import (
@@ -273,13 +272,10 @@ def power_over(h, c):
     return where(ever, end, value)
 
 
-@ufunc("")
+@ufunc("", h=lambda g, h, c: g * exp(c * h), c=lambda g, h, c: g * slope_by_power(h, c))
 def _power_over(h: Operand, c: Operand) -> Tensor:
     """Its derivative by ``h`` is by that, not by the value, which may be nearer to its end than numbers are."""
     return h * exprel(c * h)
-
-
-derivative(_power_over, h=lambda g, h, c: g * exp(c * h), c=lambda g, h, c: g * slope_by_power(h, c))
 
 
 class _Genextreme(Continuous):

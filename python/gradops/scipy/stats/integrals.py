@@ -8,7 +8,6 @@ import numpy as np
 
 from ... import ops
 from ...annotations import Operand, Tensor
-from ...extend import derivative
 from ...flow import stop_gradient
 from .. import special
 from .._define import ufunc
@@ -167,7 +166,7 @@ class _Skewnorm(Continuous):
         return mean, var, skew, 2 * (math.pi - 3) * square * square / (var * var)
 
 
-@ufunc("")
+@ufunc("", a=lambda g, a, y: -g * _density_over(a, y), b=lambda g, b, y: g * _density_over(b, y))
 def _log_normal_mass(a: Operand, b: Operand) -> Tensor:
     """The logarithm of the normal probability between both."""
     turned = (a > 0) & (b == b)
@@ -194,13 +193,6 @@ def _log_normal_mass(a: Operand, b: Operand) -> Tensor:
         )
 
     return choose(narrow, of_nodes, of_tails)
-
-
-derivative(
-    _log_normal_mass,
-    a=lambda g, a, y: -g * _density_over(a, y),
-    b=lambda g, b, y: g * _density_over(b, y),
-)
 
 
 def _density_over(z, log_mass):
