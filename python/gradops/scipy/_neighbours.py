@@ -12,7 +12,7 @@ from ..backends import tracing
 from ..errors import ArgumentTypeError, ShapeError
 from ..ops._checks import check_axis
 from ..ops.convolution import conv_to_output
-from ._tensors import as_complex, beside, constant, floating, inexact, is_complex, numbers
+from ._tensors import as_complex, beside, constant, floating, inexact, is_complex, numbers, wrong
 
 __all__ = "alike back bilinear conj designed extended last line number patches real_like vector".split()
 
@@ -90,10 +90,7 @@ def vector(function: str, x, name: str):
     if len(x.shape) == 0:
         x = ops.reshape(x, (1,))
     if len(x.shape) != 1 or x.shape[0] == 0:
-        raise ShapeError(
-            f"`{function}`: `{name}` must have one dimension and an element; got the shape {tuple(x.shape)}.",
-            argument=name,
-        )
+        raise wrong(name, "have one dimension and an element", f"the shape {tuple(x.shape)}", ShapeError, of=function)
     return x
 
 

@@ -23,7 +23,7 @@ from ..ops import _checks
 from ..ops._compose import NUMBERS
 from . import _define
 from ._names import word_meant
-from ._tensors import beside, inexact
+from ._tensors import beside, inexact, wrong
 
 
 def solver(function: Callable) -> Callable:
@@ -208,9 +208,7 @@ def _numeric(name: str, argument: str, y, scalar: bool):
         )
     if scalar and np.ndim(y) if not ops.is_tensor(y) else scalar and len(y.shape):
         if ops.size(y) != 1:
-            raise ArgumentError(
-                f"`{name}`: `{argument}` must give one number; got shape {tuple(y.shape)}.", argument=argument
-            )
+            raise wrong(argument, "give one number", f"shape {tuple(y.shape)}", of=name)
         y = ops.reshape(y, ())
     return y
 

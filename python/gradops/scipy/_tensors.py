@@ -71,11 +71,19 @@ def numbers(function: str, name: str, value) -> np.ndarray:
 
 
 def wrong(
-    argument: str, must: str, got: Any = ..., kind: type[GradopsError] = ArgumentError, hint: str | None = None
+    argument: str,
+    must: str,
+    got: Any = ...,
+    kind: type[GradopsError] = ArgumentError,
+    hint: str | None = None,
+    of: str = "scipy",
 ) -> GradopsError:
-    """The error for an argument: what it must be, and what it is. :func:`.composed` names the function."""
+    """The error for an argument ``of`` a function: what it must be, and what it is.
+
+    :func:`.composed` names the function if this does not.
+    """
     seen = "" if got is ... else f"; got {got}"
-    return kind(f"`scipy`: `{argument}` must {must}{seen}.", argument=argument, hint=hint)
+    return kind(f"`{of}`: `{argument}` must {must}{seen}.", argument=argument, hint=hint)
 
 
 def constant(path: str, *, name: str | None = None) -> Callable[..., Any]:

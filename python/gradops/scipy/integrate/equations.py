@@ -19,7 +19,7 @@ from ...errors import ArgumentError, meant
 from ...flow import custom_gradient
 from ...functional.implicit import connected
 from .._solving import Problem, joined, numbers, solver
-from .._tensors import beside, inexact
+from .._tensors import beside, inexact, wrong
 
 __all__ = ["odeint", "solve_ivp"]
 
@@ -232,15 +232,9 @@ def solve_ivp(
     name = "scipy.integrate.solve_ivp"
     args = () if args is None else tuple(args) if isinstance(args, (list, tuple)) else (args,)
     if not isinstance(method, str) or method not in METHODS:
-        raise ArgumentError(
-            f"`{name}`: `method` must be one of {', '.join(METHODS)}.", argument="method", hint=meant(method, METHODS)
-        )
+        raise wrong("method", f"be one of {', '.join(METHODS)}", hint=meant(method, METHODS), of=name)
     if gradient not in (None, "steps", "adjoint"):
-        raise ArgumentError(
-            f"`{name}`: `gradient` must be 'steps', 'adjoint' or None.",
-            argument="gradient",
-            hint=meant(gradient, ("steps", "adjoint")),
-        )
+        raise wrong("gradient", "be 'steps', 'adjoint' or None", hint=meant(gradient, ("steps", "adjoint")), of=name)
     if gradient == "steps" and method not in EXPLICIT:
         raise ArgumentError(f"`{name}`: the steps of {method!r} are not recorded.", argument="gradient")
     equation = Equation(name, "fun", fun, y0, args, (t_span, t_eval))
@@ -378,11 +372,7 @@ def odeint(
     """
     name = "scipy.integrate.odeint"
     if gradient not in (None, "steps", "adjoint"):
-        raise ArgumentError(
-            f"`{name}`: `gradient` must be 'steps', 'adjoint' or None.",
-            argument="gradient",
-            hint=meant(gradient, ("steps", "adjoint")),
-        )
+        raise wrong("gradient", "be 'steps', 'adjoint' or None", hint=meant(gradient, ("steps", "adjoint")), of=name)
     args = args if isinstance(args, tuple) else (args,)
     function = func if tfirst or not callable(func) else (lambda t, y, *more: func(y, t, *more))
     equation = Equation(name, "func", function, y0, args, t)

@@ -11,7 +11,7 @@ from ...errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...ops._checks import check_axis, known
 from .._define import family
 from .._neighbours import alike, real_like
-from .._tensors import beside, is_complex
+from .._tensors import beside, is_complex, wrong
 from ..linalg import solve_banded
 
 BEYOND = 'beyond the ends by the outer pieces, the default, NaN for False, or ``"periodic"``.'
@@ -129,10 +129,7 @@ def mode_of(function: str, extrapolate) -> Any:
     """True, False or ``"periodic"``."""
     if isinstance(extrapolate, str):
         if extrapolate != "periodic":
-            raise ArgumentError(
-                f'`{function}`: `extrapolate` must be True, False or "periodic"; got {extrapolate!r}.',
-                argument="extrapolate",
-            )
+            raise wrong("extrapolate", 'be True, False or "periodic"', f"{extrapolate!r}", of=function)
         return extrapolate
     return bool(extrapolate)
 

@@ -11,7 +11,7 @@ from ...annotations import Integer, Tensor
 from ...errors import ArgumentError, ShapeError
 from ...ops._checks import choice, integer, known
 from .._define import composed
-from .._tensors import beside, inexact, numbers
+from .._tensors import beside, inexact, numbers, wrong
 from ..linalg import solve_banded
 from ._shared import along, ascends, columns, cyclic, finite, leading, real_with, vector
 from .splines import BSpline, weights
@@ -116,10 +116,7 @@ def make_interp_spline(
     else:
         raise ArgumentError(f"`{name}`: `bc_type` must be a name or a pair; got {bc_type!r:.80}.", argument="bc_type")
     if t is not None and (k == 0 or around):
-        raise ArgumentError(
-            f"`{name}`: `t` must be None for degree 0 and for periodic splines, whose knots follow from `x`.",
-            argument="t",
-        )
+        raise wrong("t", "be None for degree 0 and for periodic splines, whose knots follow from `x`", of=name)
     if k < 2 and t is None and ends != (None, None):
         raise ArgumentError(f"`{name}`: `bc_type` must be None for degree {k}.", argument="bc_type")
     rest = tuple(y.shape) if ops.is_tensor(y) else np.shape(y)
@@ -144,9 +141,7 @@ def make_interp_spline(
     elif left or right:
         t = ops.concatenate([*[x[:1]] * k, x, *[x[-1:]] * k], 0)
     elif count <= k:
-        raise ArgumentError(
-            f"`{name}`: `x` must have at least {k + 1} sites for degree {k}; got {count}.", argument="x"
-        )
+        raise wrong("x", f"have at least {k + 1} sites for degree {k}", count, of=name)
     else:
         t = knots_between(x, k)
     n = int(t.shape[0]) - k - 1

@@ -13,7 +13,7 @@ from ...errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...ops._checks import check_axis, integer, known
 from .._define import composed, family
 from .._solving import numbers
-from .._tensors import beside, is_complex
+from .._tensors import beside, is_complex, wrong
 from ._shared import BEYOND, alike, along, interval, mode_of, outside, placed, real_with, rows_of, wrapped
 from .splines import BSpline, spline_of
 
@@ -169,9 +169,7 @@ class Pieces:
         name = type(self).__name__
         sites, more, mine, c = real_with(name, 2, sites=self.x, x=x, mine=self.c, c=c)
         if len(more.shape) != 1 or len(c.shape) != len(mine.shape) or tuple(c.shape[2:]) != tuple(mine.shape[2:]):
-            raise ShapeError(
-                f"`{name}`: `c` must have the shape of the other coefficients; got {tuple(c.shape)}.", argument="c"
-            )
+            raise wrong("c", "have the shape of the other coefficients", tuple(c.shape), ShapeError, of=name)
         if more.shape[0] != c.shape[1]:
             raise ShapeError(f"`{name}`: `x` must have an element for each piece of `c`.", argument="x")
         if c.shape[1] == 0:
@@ -185,9 +183,7 @@ class Pieces:
         elif (sign * np.diff(new) >= 0).all() and sign * new[-1] <= sign * old[0]:
             self.c, self.x = ops.concatenate([c, mine], 1), ops.concatenate([more, sites], 0)
         else:
-            raise ArgumentError(
-                f"`{name}`: `x` must continue the sites at one of their ends, in their order.", argument="x"
-            )
+            raise wrong("x", "continue the sites at one of their ends, in their order", of=name)
 
     def _piece(self, c, u, h):
         raise NotImplementedError

@@ -14,6 +14,7 @@ from ...backends import tracing
 from ...errors import ArgumentError
 from ...ops._checks import integer, known
 from .._define import composed
+from .._tensors import wrong
 from ._shared import along, by_orders, leading, placed, real_with, vector
 
 __all__ = ["BarycentricInterpolator", "KroghInterpolator", "barycentric_interpolate", "krogh_interpolate"]
@@ -191,9 +192,7 @@ class BarycentricInterpolator(_Polynomial):
         """
         name = "BarycentricInterpolator"
         if (yi is None) != (self.yi is None):
-            raise ArgumentError(
-                f"`{name}`: `yi` must be given where the object has values, and only there.", argument="yi"
-            )
+            raise wrong("yi", "be given where the object has values, and only there", of=name)
         old, xi = real_with(name, 2, old=self.xi, xi=xi)
         if yi is not None:
             mine, yi = real_with(name, 0, mine=self.yi, yi=yi)

@@ -15,6 +15,7 @@ from ...errors import ArgumentError, ShapeError
 from ...ops._checks import choice, integer
 from .._define import composed
 from .._solving import numbers
+from .._tensors import wrong
 from ..spatial.distance import root
 from ._shared import along, leading, real_with
 from .grids import coordinates
@@ -93,16 +94,12 @@ class RBFInterpolator:
         if not len(d.shape) or d.shape[0] != count:
             raise ShapeError(f"`{name}`: `d` must have {count} rows, as many as `y`.", argument="d")
         if tuple(smoothing.shape) not in ((), (count,)):
-            raise ShapeError(
-                f"`{name}`: `smoothing` must be a number or a vector for the points.", argument="smoothing"
-            )
+            raise wrong("smoothing", "be a number or a vector for the points", kind=ShapeError, of=name)
         degree = max(KERNELS[kernel][1], 0) if degree is None else integer(name, degree, "degree", -1)
         self.neighbors = None if neighbors is None else min(integer(name, neighbors, "neighbors", 1), count)
         self.powers = _powers(size, degree)
         if len(self.powers) > (count if self.neighbors is None else self.neighbors):
-            raise ArgumentError(
-                f"`{name}`: `y` must have at least {len(self.powers)} points for degree {degree}.", argument="y"
-            )
+            raise wrong("y", f"have at least {len(self.powers)} points for degree {degree}", of=name)
         self.y, self.d, self.kernel, self.epsilon = y, d, kernel, epsilon
         self.smoothing = smoothing if len(smoothing.shape) else ops.broadcast_to(smoothing, (count,))
         self._values = ops.reshape(d, (count, -1))
@@ -161,9 +158,7 @@ class RBFInterpolator:
             name, 4, x=x, y=self.y, smoothing=self.smoothing, epsilon=self.epsilon, d=self._values
         )
         if len(x.shape) != 2 or x.shape[1] != y.shape[1]:
-            raise ShapeError(
-                f"`{name}`: `x` must be a matrix of {y.shape[1]} columns; got the shape {tuple(x.shape)}.", argument="x"
-            )
+            raise wrong("x", f"be a matrix of {y.shape[1]} columns", f"the shape {tuple(x.shape)}", ShapeError, of=name)
         shape = (int(x.shape[0]), *tuple(self.d.shape)[1:])
         if self.neighbors is None:
             frame, c = self._solved

@@ -13,7 +13,7 @@ from ...annotations import Function, Tensor
 from ...errors import ArgumentError, meant
 from ...functional.implicit import connected
 from .._solving import Problem, marked, numbers, of_tensors, solver
-from .._tensors import beside, floating, inexact
+from .._tensors import beside, floating, inexact, wrong
 from .minima import Bounds, as_beside, minimum
 
 __all__ = "curve_fit isotonic_regression least_squares leastsq lsq_linear nnls".split()
@@ -87,11 +87,7 @@ def least_squares(
     """
     name = "scipy.optimize.least_squares"
     if loss not in LOSSES:
-        raise ArgumentError(
-            f"`{name}`: `loss` must be one of {', '.join(LOSSES)}; got {loss!r}.",
-            argument="loss",
-            hint=meant(loss, LOSSES),
-        )
+        raise wrong("loss", f"be one of {', '.join(LOSSES)}", f"{loss!r}", hint=meant(loss, LOSSES), of=name)
     function = functools.partial(fun, **kwargs) if kwargs and callable(fun) else fun
     problem = Problem(name, "fun", function, x0, args)
     start = np.atleast_1d(problem.start(x0))

@@ -9,12 +9,12 @@ import numpy as np
 
 from ... import _scipy, functional, ops
 from ...annotations import Function, Tensor
-from ...errors import ArgumentError, JitError
+from ...errors import JitError
 from ...functional.implicit import connected
 from .. import _compiled
 from .._define import family
 from .._solving import Problem, numbers, solution, solver
-from .._tensors import beside
+from .._tensors import beside, wrong
 from .roots import in_program
 
 __all__ = """
@@ -43,9 +43,7 @@ class Bounds:
         else:
             self.pairs = list(bounds)
             if len(self.pairs) != size or any(len(pair) != 2 for pair in self.pairs):
-                raise ArgumentError(
-                    f"`{name}`: `bounds` must be a pair for each of the {size} unknowns.", argument="bounds"
-                )
+                raise wrong("bounds", f"be a pair for each of the {size} unknowns", of=name)
             ends = [
                 [end if b is None else float(numbers(name, b, "bounds")) for b, end in zip(pair, (-np.inf, np.inf))]
                 for pair in self.pairs
@@ -195,10 +193,7 @@ class Condition:
         if isinstance(given, dict):
             kind = str(given.get("type", "")).lower()
             if kind not in ("eq", "ineq") or not callable(given.get("fun")):
-                raise ArgumentError(
-                    f'`{name}`: `constraints` must have a `type`, "eq" or "ineq", and a function `fun`.',
-                    argument="constraints",
-                )
+                raise wrong("constraints", 'have a `type`, "eq" or "ineq", and a function `fun`', of=name)
             function, args = given["fun"], given.get("args", ())
             self.low, self.high = 0.0, 0.0 if kind == "eq" else np.inf
         elif hasattr(given, "A"):
@@ -208,9 +203,7 @@ class Condition:
         elif hasattr(given, "fun"):
             function, args, self.low, self.high = given.fun, (), given.lb, given.ub
         else:
-            raise ArgumentError(
-                f"`{name}`: `constraints` must be dicts or SciPy's constraints.", argument="constraints"
-            )
+            raise wrong("constraints", "be dicts or SciPy's constraints", of=name)
         self.problem = Problem(name, "constraints", function, np.zeros(1), args, beside=(problem.like,))
 
     def flat(self, function):

@@ -14,7 +14,7 @@ from ...extend import derivative
 from ...ops._checks import integer
 from .._define import composed, promoting, ufunc
 from .._formulas import choose
-from .._tensors import as_complex, beside, floating
+from .._tensors import as_complex, beside, floating, wrong
 from .orthogonal import eval_gegenbauer, eval_legendre, refusals
 
 __all__ = """
@@ -200,11 +200,7 @@ def _order(function: str, diff_n) -> int:
     """The highest order of derivatives that SciPy gives."""
     diff_n = integer(function, diff_n, "diff_n", 0)
     if diff_n > 2:
-        raise ArgumentError(
-            f"`{function}`: `diff_n` must be 0, 1 or 2; got {diff_n}.",
-            argument="diff_n",
-            hint="`gradops.grad` of the value",
-        )
+        raise wrong("diff_n", "be 0, 1 or 2", diff_n, hint="`gradops.grad` of the value", of=function)
     return diff_n
 
 

@@ -12,7 +12,7 @@ from ...annotations import Axes, Axis, Operand, Tensor
 from ...errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...ops import _checks
 from .._define import composed, family
-from .._tensors import option
+from .._tensors import option, wrong
 from ._samples import ARGUMENTS, RANGE, Sample, extreme, known_number, of_sample, real, safe_sqrt
 
 __all__ = """
@@ -357,15 +357,10 @@ def _weighted(function, name, values, weights, weight_name):
         return ops.reshape(values, (-1,)), ops.ones_like(ops.reshape(values, (-1,)))
     values, weights = real(function, **{name: values, weight_name: weights})
     if tuple(values.shape) != tuple(weights.shape) and len(weights.shape):
-        raise ShapeError(
-            f"`{function}`: `{weight_name}` must have the shape of `{name}`; got {tuple(weights.shape)}.",
-            argument=weight_name,
-        )
+        raise wrong(weight_name, f"have the shape of `{name}`", tuple(weights.shape), ShapeError, of=function)
     known = _checks.known(weights)
     if known is not None and not (np.all(known >= 0) and 0 < np.sum(known) < math.inf):
-        raise ArgumentError(
-            f"`{function}`: `{weight_name}` must not be negative, and have a finite sum above 0.", argument=weight_name
-        )
+        raise wrong(weight_name, "not be negative, and have a finite sum above 0", of=function)
     return ops.reshape(values, (-1,)), ops.reshape(weights + ops.zeros_like(values), (-1,))
 
 

@@ -13,7 +13,7 @@ from ...errors import ArgumentError, ShapeError
 from ...ops import _checks
 from .. import special
 from .._define import family
-from .._tensors import option
+from .._tensors import option, wrong
 from . import gammas
 from ._samples import ARGUMENTS, RANGE, Sample, known_number, of_sample, real, safe_sqrt
 
@@ -219,10 +219,7 @@ def differential_entropy(
     m = math.floor(math.sqrt(n) + 0.5) if window_length is None else window_length
     m = _checks.integer(function, m, "window_length")
     if not 2 <= 2 * m < n:
-        raise ArgumentError(
-            f"`{function}`: `window_length` must be at least 1, and below half of the {n} observations.",
-            argument="window_length",
-        )
+        raise wrong("window_length", f"be at least 1, and below half of the {n} observations", of=function)
     if method == "auto":
         method = "van es" if n <= 10 else "ebrahimi" if n <= 1000 else "vasicek"
     found = sample.marked(_ENTROPIES[method](ops.sort(sample.x), n, m))
