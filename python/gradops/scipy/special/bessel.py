@@ -263,7 +263,7 @@ def j0(x: Tensor) -> Tensor:
     """
 
 
-@ufunc(x=lambda g, x: g * _j1_slope(x))
+@ufunc(x=lambda g, x, y: g * _j1_slope(x, y))
 def j1(x: Tensor) -> Tensor:
     """Bessel function of the first kind of order 1.
 
@@ -281,7 +281,7 @@ def y0(x: Tensor) -> Tensor:
     """
 
 
-@ufunc(x=lambda g, x: g * _y1_slope(x))
+@ufunc(x=lambda g, x, y: g * _y1_slope(x, y))
 def y1(x: Tensor) -> Tensor:
     """Bessel function of the second kind of order 1.
 
@@ -299,7 +299,7 @@ def i0(x: Tensor) -> Tensor:
     """
 
 
-@ufunc(torch="special.i1", jax="scipy.special.i1", x=lambda g, x: g * _i1_slope(x))
+@ufunc(torch="special.i1", jax="scipy.special.i1", x=lambda g, x, y: g * _i1_slope(x, y))
 def i1(x: Tensor) -> Tensor:
     """Modified Bessel function of the first kind of order 1.
 
@@ -317,7 +317,7 @@ def i0e(x: Tensor) -> Tensor:
     """
 
 
-@ufunc(torch="special.i1e", jax="scipy.special.i1e", x=lambda g, x, y: g * (_i1e_slope(x) - ops.sign(x) * y))
+@ufunc(torch="special.i1e", jax="scipy.special.i1e", x=lambda g, x, y: g * (_i1e_slope(x, y) - ops.sign(x) * y))
 def i1e(x: Tensor) -> Tensor:
     """:func:`i1`, multiplied by ``exp(-abs(x))``.
 
@@ -335,7 +335,7 @@ def k0(x: Tensor) -> Tensor:
     """
 
 
-@ufunc(x=lambda g, x: g * _k1_slope(x))
+@ufunc(x=lambda g, x, y: g * _k1_slope(x, y))
 def k1(x: Tensor) -> Tensor:
     """Modified Bessel function of the second kind of order 1.
 
@@ -353,7 +353,7 @@ def k0e(x: Tensor) -> Tensor:
     """
 
 
-@ufunc(x=lambda g, x, y: g * (_k1e_slope(x) + y))
+@ufunc(x=lambda g, x, y: g * (_k1e_slope(x, y) + y))
 def k1e(x: Tensor) -> Tensor:
     """:func:`k1`, multiplied by ``exp(x)``.
 
@@ -365,13 +365,13 @@ def k1e(x: Tensor) -> Tensor:
 def _slope(zeroth: Callable, first: Callable, third: Callable, sign: int, turn: int, damping: float) -> Callable:
     """The derivative of a function of order 1 by the recurrence, ``turn * zeroth - first / x``, damped as these are.
 
-    Its own derivative is by the function of order 3: that of the quotient would lose its digits near 0.
+    ``one`` is the function's value. The slope's own derivative is by the function of order 3, as a whole by ``x``: that
+    of the quotient would lose its digits near 0.
     """
 
-    def slope(x: Tensor) -> Tensor:
+    def slope(x: Tensor, one: Tensor) -> Tensor:
         none = x == 0
-        known, one = ops.where(none, 1.0, x), first(x)
-        rest = turn * zeroth(x) - ops.where(ops.abs(one) < math.inf, one, 0.0) / known
+        rest = turn * zeroth(x) - ops.where(ops.abs(one) < math.inf, one, 0.0) / ops.where(none, 1.0, x)
         return ops.where(none, 0.5, rest) if zeroth in (j0, i0, i0e) else rest
 
     slope.__name__ = slope.__qualname__ = f"_{first.__name__}_slope"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from .. import special
-from .._formulas import choose, complement, exp, log, log1p, log_complement
+from .._formulas import choose, complement, exp, log, log1p, log_complement, sqrt
 
 LOG_2 = math.log(2)
 
@@ -42,6 +42,13 @@ def log_tails(p, as_log: bool):
 def plain(p, as_log: bool):
     """A probability and its complement, each with its digits."""
     return (exp(p), complement(p)) if as_log else (p, 1 - p)
+
+
+def of_raw_moments(m1, m2, m3, m4) -> tuple:
+    """Mean, variance, skewness and excess kurtosis by the moments about 0."""
+    var = m2 - m1 * m1
+    skew = (m3 - 3 * m1 * m2 + 2 * m1**3) / (var * sqrt(var))
+    return m1, var, skew, (m4 - 4 * m1 * m3 + 6 * m1 * m1 * m2 - 3 * m1**4) / (var * var) - 3
 
 
 def normal(z, lower: bool, as_log: bool):

@@ -27,7 +27,7 @@ from ..special.logarithms import slope_by_power
 from ._arguments import both
 from ._family import POSITIVE, Continuous
 from ._quadrature import expectation
-from ._tails import by_hazard, hazard_at, log_tails, of_log, plain
+from ._tails import by_hazard, hazard_at, log_tails, of_log, of_raw_moments, plain
 from .normals import EULER, GUMBEL_SKEW
 
 exprel = _of_numbers(special.exprel, lambda x: float(special.exprel(x)))
@@ -127,10 +127,7 @@ class _Weibull(ByHazard):
         return h ** (1 / c)
 
     def _stats(self, c):
-        g1, g2, g3, g4 = [exp(lgamma(1 + n / c)) for n in (1, 2, 3, 4)]
-        var = g2 - g1 * g1
-        skew = (g3 - 3 * g1 * g2 + 2 * g1**3) / var**1.5
-        return g1, var, skew, (g4 - 4 * g1 * g3 + 6 * g1 * g1 * g2 - 3 * g1**4) / (var * var) - 3
+        return of_raw_moments(*[exp(lgamma(1 + n / c)) for n in (1, 2, 3, 4)])
 
     def _entropy(self, c):
         return EULER * (1 - 1 / c) - log(c) + 1
@@ -406,10 +403,7 @@ class _Loguniform(Continuous):
 
     def _stats(self, a, b):
         whole = log(b / a)
-        m1, m2, m3, m4 = [(b**n - a**n) / (n * whole) for n in (1, 2, 3, 4)]
-        var = m2 - m1 * m1
-        skew = (m3 - 3 * m1 * m2 + 2 * m1**3) / var**1.5
-        return m1, var, skew, (m4 - 4 * m1 * m3 + 6 * m1 * m1 * m2 - 3 * m1**4) / (var * var) - 3
+        return of_raw_moments(*[(b**n - a**n) / (n * whole) for n in (1, 2, 3, 4)])
 
     def _entropy(self, a, b):
         return (log(a) + log(b)) / 2 + log(log(b / a))

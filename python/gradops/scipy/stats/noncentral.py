@@ -14,6 +14,7 @@ from ..special._tails import f_parts
 from ._arguments import both
 from ._family import INFINITE, POSITIVE, Continuous
 from ._quadrature import quantile_of
+from ._tails import of_raw_moments
 from .gammas import beta, chi2, f
 from .hazards import finite
 
@@ -193,12 +194,8 @@ class _Nct(_Noncentral):
 
 def _of_moments(raw, known):
     """Mean, variance, skewness and excess kurtosis by the moments about 0, where these are ``known``."""
-    m1, m2, m3, m4 = raw
-    var = m2 - m1 * m1
-    skew = (m3 - 3 * m1 * m2 + 2 * m1**3) / (var * sqrt(var))
-    kurtosis = (m4 - 4 * m1 * m3 + 6 * m1 * m1 * m2 - 3 * m1**4) / (var * var) - 3
     infinite = (math.inf, math.inf, math.nan, math.nan)
-    return tuple(where(test, value, other) for test, value, other in zip(known, (m1, var, skew, kurtosis), infinite))
+    return tuple(where(test, value, other) for test, value, other in zip(known, of_raw_moments(*raw), infinite))
 
 
 ncx2 = _Ncx2("ncx2", "df, nc")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 from .. import special
-from .._formulas import choose, complement, exp, log, log1p, log_complement, sqrt
+from .._formulas import choose, complement, exp, log, log1p, log_complement
 from ..special import incomplete
 from ..special.zetas import zeta_slope
 from ._arguments import both
 from ._discrete import Discrete, is_whole
 from ._sums import power_sum
+from ._tails import of_raw_moments
 from .hazards import finite
 
 
@@ -35,7 +36,7 @@ class _Zipf(Discrete):
             finite(a > n + 1, lambda a, n=n: special.zeta(a - n, 1.0) / special.zeta(a, 1.0), a, math.inf)
             for n in (1, 2, 3, 4)
         ]
-        return _of_moments(one, two, three, four)
+        return of_raw_moments(one, two, three, four)
 
     def _entropy(self, a):
         whole = special.zeta(a, 1.0)
@@ -48,13 +49,6 @@ def _of_pair(below, above, lower: bool, as_log: bool):
     if not as_log:
         return choose(own < 0.5, lambda of: of(own, 0.25), lambda of: 1 - of(other, 0.25))
     return choose(own < 0.5, lambda of: log(of(own, 0.25)), lambda of: log1p(-of(other, 0.25)))
-
-
-def _of_moments(m1, m2, m3, m4):
-    """Mean, variance, skewness and excess kurtosis by the moments about 0."""
-    var = m2 - m1 * m1
-    skew = (m3 - 3 * m1 * m2 + 2 * m1**3) / (var * sqrt(var))
-    return m1, var, skew, (m4 - 4 * m1 * m3 + 6 * m1 * m1 * m2 - 3 * m1**4) / (var * var) - 3
 
 
 class _Zipfian(Discrete):
@@ -79,7 +73,7 @@ class _Zipfian(Discrete):
     def _stats(self, a, n):
         one = 1.0 + 0 * n
         whole = power_sum(one, n, a)
-        return _of_moments(*[power_sum(one, n, a - i) / whole for i in (1, 2, 3, 4)])
+        return of_raw_moments(*[power_sum(one, n, a - i) / whole for i in (1, 2, 3, 4)])
 
 
 class _Logser(Discrete):
@@ -105,7 +99,7 @@ class _Logser(Discrete):
     def _stats(self, p):
         q, size = 1 - p, -1 / log1p(-p)
         one, two, three = size * p / q, size * p / (q * q), size * p * (1 + p) / q**3
-        return _of_moments(one, two, three, size * p * (1 + 4 * p + p * p) / q**4)
+        return of_raw_moments(one, two, three, size * p * (1 + 4 * p + p * p) / q**4)
 
 
 logser = _Logser("logser", "p")
