@@ -56,6 +56,8 @@ CASES = [
     ("filtfilt", (B, A, LONG), {"padtype": "even", "padlen": 3}, {}),
     ("filtfilt", (B, A, LONG), {"padtype": "constant", "padlen": 2}, {}),
     ("filtfilt", (B, A, LONG.T), {"padtype": None, "axis": 0}, {}),
+    ("filtfilt", (B, A, LONG), {"method": "gust"}, {}),
+    ("filtfilt", (B, A, LONG.T), {"method": "gust", "irlen": 2, "axis": 0}, {}),
     ("sosfiltfilt", (SOS, LONG), {"padlen": 9}, {"by": (1,)}),
     *[
         ("savgol_filter", (LINE,), {"window_length": 5, "polyorder": 2, "deriv": deriv, "mode": mode}, {})
@@ -398,7 +400,8 @@ def test_no_nan_from_a_branch_not_taken():
         (lambda: signal.lfilter(B, A, LINE, zi=np.zeros(2)), "zi"),
         (lambda: signal.sosfilt(PLANE, LINE), "sos"),
         (lambda: signal.filtfilt(B, A, LINE, padlen=12), "padlen"),
-        (lambda: signal.filtfilt(B, A, LINE, method="gust"), "method"),
+        (lambda: signal.filtfilt(B, A, LINE, method="other"), "method"),
+        (lambda: signal.filtfilt(B, A, LINE, method="gust", irlen=0), "irlen"),
         (lambda: signal.savgol_filter(LINE, 5, 7.5), "polyorder"),
         (lambda: signal.savgol_filter(LINE, 15, 2), "window_length"),
         (lambda: signal.medfilt(LINE, 4), "kernel_size"),

@@ -11,10 +11,10 @@ from ...annotations import Axis, Integer, Tensor
 from ...errors import ShapeError
 from ...extend import derivative, kernel
 from ...extend import op as make_op
-from ...ops._checks import choice, known
+from ...ops._checks import choice, integer, known
 from .._define import LIBRARIES, family
 from .._neighbours import alike, back, extended, last, line, vector
-from .._tensors import wrong
+from .._tensors import beside, wrong
 
 __all__ = ["filtfilt", "lfilter", "lfilter_zi", "lfiltic", "sosfilt", "sosfilt_zi", "sosfiltfilt"]
 
@@ -311,23 +311,52 @@ def _there_and_back(run, x, edge: int):
     return y[..., edge : int(y.shape[-1]) - edge] if edge else y
 
 
+def _same_both_ways(b, a, x, irlen: int | None):
+    """A filter forwards and backwards, from the states with which backwards and forwards is nearest to it."""
+
+    def run(x):
+        return _filtered(b, a, x)[0]
+
+    n, order = int(x.shape[-1]), max(int(b.shape[0]) - 1, int(a.shape[0]))
+    there, other = ops.flip(run(ops.flip(run(x), -1)), -1), run(ops.flip(run(ops.flip(x, -1)), -1))
+    if not order:
+        return there
+    m = n if irlen is None else integer("filtfilt", irlen, "irlen", 1)
+    m = m if 2 * m < n else n
+    # What a state leaves at the start, and of that the filter from the other side: a row for each element of a state.
+    free = _filtered(b, a, beside(np.zeros((order, m)), x), beside(np.eye(order), x))[0]
+    after = run(ops.flip(free, -1))
+    starts, ends, rest = ops.flip(after, -1), ops.flip(free, -1), other - there
+    rows = starts - free, ends - after
+    if m < n:
+        rows = extended(rows[0], 0, m, "constant"), extended(rows[1], m, 0, "constant")
+        starts, ends = extended(starts, 0, n - m, "constant"), extended(ends, n - m, 0, "constant")
+        rest = ops.concatenate([rest[..., :m], rest[..., n - m :]], -1)
+    states = ops.matmul(rest, ops.pinv(ops.concatenate(rows, 0)))
+    return there + ops.matmul(states, ops.concatenate([starts, ends], 0))
+
+
 @by_filter
 def filtfilt(
     b: Tensor, a: Tensor, x: Tensor, axis: Axis = -1, padtype: PadType = "odd", padlen: Integer | None = None,
-    method: Literal["pad"] = "pad", irlen: Integer | None = None,
+    method: Literal["pad", "gust"] = "pad", irlen: Integer | None = None,
 ) -> Tensor:  # fmt: skip
     """A signal through a linear filter forwards and backwards, so that phases stay.
 
     Args:
-        method: ``"pad"``; SciPy's ``"gust"``, with states of least squares, is not here.
+        method: ``"pad"``, or ``"gust"``: nothing is padded, the states at the ends are those with which it is the same
+            backwards and forwards, by least squares (Gustafsson 1996).
+        irlen: of ``"gust"`` the length of the impulse response, beyond which the states at the ends count nothing.
 
     Raises:
         ArgumentError: an ``x`` that is no longer than ``padlen``; another method.
     """
-    choice("filtfilt", method, ("pad",), "method")
+    choice("filtfilt", method, ("pad", "gust"), "method")
     b, a, x = alike(b, a, x)
     b, a = _coefficients("filtfilt", b, a)
     x, axis = last("filtfilt", x, axis)
+    if method == "gust":
+        return back(_same_both_ways(b, a, x, irlen), axis)
     x, edge = _padded("filtfilt", x, padtype, padlen, max(int(b.shape[0]), int(a.shape[0]) + 1))
     steady = _steady(b, a) if max(int(b.shape[0]) - 1, int(a.shape[0])) else b[:0]
     return back(_there_and_back(lambda x, first: _filtered(b, a, x, steady * first)[0], x, edge), axis)
