@@ -110,6 +110,32 @@ test_each("a number on the way has its own gradient and hooks", {
   expect_false(is.null(hooked))
 })
 
+test_each("an element has its own gradient where a vector is read as a whole", {
+  M <- matrix(c(1, 2, 3, 4, 5, 6, 7, 8, 10), 3)
+  x <- c(0.4, -0.7, 0.2)
+  first <- function(p) {
+    q <- p[1]
+    end <- sum((M %*% c(q, p[2], p[3]))^2)
+    autodiff_grad(end, list(q), retain_graph = TRUE)[[1]] + 0 * end
+  }
+  seen <- function(p) {
+    q <- p[1]
+    q$register_hook(function(g) NULL)
+    end <- sum((M %*% c(q, p[2], p[3]))^2)
+    autodiff_grad(end, list(q), retain_graph = TRUE)[[1]] + 0 * end
+  }
+  expected <- 2 * sum(M[, 1] * (M %*% x))
+  for (f in list(first, seen)) {
+    g <- function(p) f(variable(p, requires_grad = TRUE))
+    expect_equal(as.numeric(g(x)), expected)
+    if (backend == "numpy") expect_equal(as.numeric(jit(g)(x)), expected)
+  }
+  both <- function(p) sum((M %*% p[c(3, 1, 2)])^2) + exp(p[3]) * sum(M %*% p[1:3])
+  found <- jit(value_and_grad(both))(x)
+  expect_equal(found$value, both(x))
+  expect_equal(found$gradient, numeric_gradient(both, x), tolerance = 1e-6)
+})
+
 test_each("scopes, stopped and custom gradients in between", {
   twice <- op_custom_gradient(function(x) list(x^2, function(upstream) 100 * upstream))
   has_no_grad <- backend %in% c("numpy", "torch")

@@ -41,13 +41,15 @@ class Log:
         self._inputs: list = []
         self._count = 0
         self._starts: list[int] = []  # of the results in each of these
-        self._parts: list[tuple[Scalars, np.ndarray]] = []
+        # Of each block the numbers of its results, and of those that are elements the input and which element, else -1.
+        self._parts: list[tuple[Scalars, np.ndarray, np.ndarray]] = []
         self._seen: dict[int, Any] = {}
+        self._in_reads: set[int] = set()  # whose gradient is the array's that was read as a whole
         program.logs.append(self)
 
     def forget(self) -> None:
         """Let go of the records: R may hold this for long."""
-        for table in (self._inputs, self._starts, self._parts, self._seen):
+        for table in (self._inputs, self._starts, self._parts, self._seen, self._in_reads):
             table.clear()
 
     def record(self, words: list[float], inputs: list) -> None:
@@ -62,13 +64,13 @@ class Log:
         """
         self._check()
         self._inputs += inputs
-        block = Scalars(self.program)
+        block, given = Scalars(self.program), np.array(words, np.float64).reshape(-1, 3)
         if len(words) < 3 * FEW and all(word < 16 or isinstance(_entry(word), Operation) for word in words[::3]):
             last = self._one_by_one(words, block)
         else:
-            last = self._together(words, block)
+            last = self._together(given, block)
         self._starts.append(self._count)
-        self._parts.append((block, last))
+        self._parts.append((block, last, np.where(given[:, :1] < 16, given[:, 1:], -1).astype(np.intp)))
         self._count += len(last)
         block.close()
 
@@ -105,9 +107,8 @@ class Log:
         block.write(written)
         return np.arange(base, base + len(rows))
 
-    def _together(self, words: list[float], block: Scalars) -> np.ndarray:
+    def _together(self, given: np.ndarray, block: Scalars) -> np.ndarray:
         """Write down operations; their numbers."""
-        given = np.array(words, np.float64).reshape(-1, 3)
         codes, operands = given[:, 0].astype(np.intp), given[:, 1:]
         what = codes >> 4
         kinds = np.stack([codes >> 2 & 3, codes & 3], 1)
@@ -164,19 +165,31 @@ class Log:
     def tensor(self, indices: list[int], shape: tuple[int, ...]):
         """The tensor of several results, by column, seen only as a whole; recorded in every mode, as they are."""
         self._check()
-        parts = []
-        for at in np.arange(len(indices)).reshape(shape, order="F").ravel().tolist():
-            block, number = self._found(indices[at])
-            parts.append(block.result(number))
-        if self.variables and not any(isinstance(x, Variable) for x in parts):
-            parts[0] = wrap(parts[0])
+        by_row = np.array(indices).reshape(shape, order="F").ravel().tolist()
         with changed(recording, True):
-            found = ops.stack(parts)
+            found = self._read(by_row)
+            if found is None:
+                parts = [block.result(number) for block, number in map(self._found, by_row)]
+                if self.variables and not any(isinstance(x, Variable) for x in parts):
+                    parts[0] = wrap(parts[0])
+                found = ops.stack(parts)
             if len(shape) > 1:
                 found = ops.reshape(found, shape)
-        if not isinstance(found, Variable) or found._node is None:
-            return found
-        return attach(found._value, Node(_TOGETHER, (found._node,), (), found.shape, found.dtype))
+        return _together(found)
+
+    def _read(self, indices: list[int]):
+        """The results as one read of an array; None where they are not all elements of one, or one is a tensor itself."""
+        if not self._seen.keys().isdisjoint(indices):
+            return None  # its gradient may be asked for, which is a part of the array's
+        at = [bisect_right(self._starts, index) - 1 for index in indices]
+        which, places = np.array([self._parts[i][2][index - self._starts[i]] for i, index in zip(at, indices)]).T
+        if which[0] < 0 or np.any(which != which[0]):
+            return None
+        x = self._inputs[which[0]]
+        self._in_reads.update(indices)
+        if x.ndim == 1 and np.all(np.diff(places) == 1):
+            return ops.get_item(x, slice(int(places[0]), int(places[-1]) + 1))
+        return ops.get_item(x, _position(x.shape, places))
 
     def _check(self) -> None:
         writing = recorder.get()
@@ -186,7 +199,7 @@ class Log:
     def _found(self, index: int) -> tuple[Scalars, int]:
         """The block of a result, and the result's number in it."""
         at = bisect_right(self._starts, index) - 1
-        block, numbers = self._parts[at]
+        block, numbers, _ = self._parts[at]
         return block, int(numbers[index - self._starts[at]])
 
     def _from_outside(self, index: int) -> tuple[int, Any]:
@@ -215,7 +228,7 @@ class Log:
             found = block.result(number)
             if self.variables and isinstance(found, Traced):
                 found = wrap(found)
-            self._seen[index] = found
+            self._seen[index] = found = _together(found) if index in self._in_reads else found
         return found
 
 
@@ -284,6 +297,13 @@ _numbers, _counts = array("i"), array("i")
 
 def _refuse(node: Node) -> None:
     raise PartialGradientError("the gradient of a vector whose elements were used one by one was asked for.")
+
+
+def _together(x):
+    """A tensor to which not all of its gradient arrives, which is why nobody may ask for it."""
+    if not isinstance(x, Variable) or x._node is None:
+        return x
+    return attach(x._value, Node(_TOGETHER, (x._node,), (), x.shape, x.dtype))
 
 
 _TOGETHER = Rule("numbers", vjps=(lambda g, saved, edge: g,), elementwise=True, partial=_refuse)

@@ -98,8 +98,7 @@ def arange(start, stop=None, step=None, dtype=None):
 
 
 def unstack(x, num=None, axis=0):
-    rows = np.moveaxis(x, axis, 0)
-    return [rows[i, ...] for i in range(len(rows))]
+    return list(x if axis == 0 else np.moveaxis(x, axis, 0))
 
 
 def sort(x, axis=-1):
