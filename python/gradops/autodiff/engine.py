@@ -124,11 +124,10 @@ def run(roots, seeds, retain, create_graph, inputs=None, within=None) -> dict[in
     Returns:
         By :func:`.graph.key` pairs of a leaf, or an input's node, and its gradient; of those that were reached.
     """
-    token = recording.set(bool(create_graph))
     ways = None if inputs is None else _paths(roots, inputs)
     if ways is not None and within is not None:
         ways = ways[0], ways[1] & within
-    before = wanted.set(ways)
+    token, before = recording.set(bool(create_graph)), wanted.set(ways)
     try:
         # Rules compute slopes at poles, and both sides of a choice of which one is then taken: NumPy would warn of
         # divisions in lines that the user did not write, where the gradient is right.

@@ -178,7 +178,7 @@ class Log:
         return _together(found)
 
     def _read(self, indices: list[int]):
-        """The results as one read of an array; None where they are not all elements of one, or one is a tensor itself."""
+        """The results as one read of an array; None where they are elements of several, or one is a tensor already."""
         if not self._seen.keys().isdisjoint(indices):
             return None  # its gradient may be asked for, which is a part of the array's
         at = [bisect_right(self._starts, index) - 1 for index in indices]
