@@ -4,6 +4,7 @@
 - ``observers``: functions that see each step of a pass (anomaly mode and the profiler);
 - ``watchers``: functions that see each node as it is made (anomaly mode);
 - ``readers``: functions that see reads of variables that are not recorded (:mod:`.derivatives`);
+- ``leavers``: functions that see variables whose record is left behind (:mod:`gradops.inference`);
 - ``packers``: functions that save handles in place of arrays that are to be recomputed (checkpoints);
 - ``special``: dtypes whose gradients are no arrays (text);
 - versions: buffers that were written in place, and the check that no stale one is used (:mod:`.inplace`).
@@ -47,6 +48,10 @@ def read(*edges) -> None:
     """Show the ``readers`` the edges an operation reads unrecorded: nodes and leaves; None stands for others."""
     for see in readers:
         see(edges)
+
+
+leavers: list[Callable] = []
+"""Functions that see variables with a record of which the data is taken without it, as by ``stop_gradient()``."""
 
 
 # Nodes as they are made

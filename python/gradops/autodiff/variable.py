@@ -20,7 +20,7 @@ from . import state
 from .graph import ALIAS, STEPS, Node
 from .initial_gradients import no_gradient
 from .modes import lose_gradient, recording
-from .state import clock, packers, watchers
+from .state import clock, leavers, packers, watchers
 
 if TYPE_CHECKING:
     from ._methods import Methods
@@ -213,7 +213,10 @@ class Variable(Methods):
 
     def detach(self) -> Variable:
         """A variable on the same data that is not connected to the graph."""
-        return wrap(self.data)
+        if self._active:
+            for see in leavers:
+                see(self)
+        return wrap(self._value)
 
     def detach_(self) -> Variable:
         """Disconnect this variable from the graph, in place.

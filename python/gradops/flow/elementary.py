@@ -12,7 +12,7 @@ from .._scopes import Ends, PlainScope
 from ..annotations import X
 from ..autodiff import gradients, modes
 from ..autodiff.modes import recording
-from ..autodiff.variable import Variable, data_of, differentiable, without_gradients, wrap
+from ..autodiff.variable import Variable, data_of, differentiable, without_gradients
 from ..backends import tracing
 from ..errors import GRAD, VARIABLE, ArgumentError, GradientError, TypeOf
 from ..ops import _checks, conversion, creation, elementwise, indexing, reductions
@@ -61,7 +61,7 @@ def stop_gradient(variable: X) -> X:
 
 def _stop(x):
     if isinstance(x, Variable):
-        return wrap(x.data)
+        return x.detach()
     x = backends.held(x)
     backend = backends.of(x)
     if backend is None:

@@ -171,6 +171,16 @@ def _over_batch(name: str, kernel: Callable) -> Callable:
     return call
 
 
+def on_rows(op: Op, *arguments):
+    """An op on all rows of tensors at once, which may be variables; NotImplemented where it takes them one by one.
+
+    Args:
+        arguments: a :class:`Batched` for each tensor.
+    """
+    rule = RULES.get(op.name) or _of_facts(op)
+    return NotImplemented if rule is None else rule(op.call, *arguments)
+
+
 def _is_numpys(x) -> bool:
     """False for a tensor that NumPy's kernels do not take."""
     value = x.value if isinstance(x, Batched) else x

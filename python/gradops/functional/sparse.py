@@ -279,13 +279,13 @@ def _compiled(func: Callable, product: Callable, count: int) -> Compiled:
 
 
 @contextlib.contextmanager
-def watching(watch: Callable):
-    """A scope in which ``watch`` is called with the node of each operation that is recorded."""
-    state.watchers.append(watch)
+def watching(watch: Callable, watchers: list = state.watchers):
+    """A scope in which ``watch`` is called with the node of each operation that is recorded, or as others are."""
+    watchers.append(watch)
     try:
         yield
     finally:
-        state.watchers.remove(watch)
+        watchers.remove(watch)
 
 
 def is_natural(rule) -> bool:

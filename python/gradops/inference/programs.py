@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 
 from .. import functional, ops
-from ..autodiff import gradients
+from ..autodiff import gradients, state
 from ..autodiff.derivatives import fresh
 from ..autodiff.modes import differentiated, enable_grad
 from ..autodiff.variable import data_of, is_active
 from ..errors import JitError
 from ..functional import SparseHessian, forward, sparse
 from ..functional.affine_parts import AffineParts, SeparableHessian, may_pay
+from ..functional.columns import by_columns
 from ..jit.array import Traced
 from ..jit.compiled import Compiled
 
@@ -86,6 +87,14 @@ class Shared:
     def by_theta(self, theta, u, along):
         return self._programs.part(3, theta, u, along, late=[self._weights])
 
+    def _value(self, f, inputs: tuple):
+        """The likelihood, by operations on columns where these are far fewer than its own."""
+        left: list = []  # variables that the likelihood takes as constants
+        with sparse.watching(left.append, state.readers), sparse.watching(left.append, state.leavers):
+            value = differentiated(inputs, f, *inputs)
+        found = None if left else by_columns(inputs, value)
+        return value if found is None else found(*inputs)
+
     def _elements(self, f, value, by_u, u):
         """The elements of the Hessian by ``u``, of which the pattern is then known."""
         parts = AffineParts(value, u)
@@ -107,7 +116,7 @@ class Shared:
         inputs = fresh(theta), fresh(u)
         with enable_grad():
             with sparse.watching(_refuse_unnatural):
-                value = differentiated(inputs, f, *inputs)
+                value = self._value(f, inputs)
                 (by_u,) = gradients.grad(value, inputs[1], create_graph=True, materialize_grads=True)
             elements = self._elements(f, value, by_u, inputs[1])
             weights = u.program.input(np.zeros(self.hessian.pattern.nnz))

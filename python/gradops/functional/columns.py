@@ -1,0 +1,482 @@
+"""A recorded function once more, by operations on columns of numbers.
+
+A loop over observations writes down the same operations again and again. Those that need nothing of each other, of one
+kind and equally far from the inputs, are one operation on vectors; the long sums that such loops end in are one each.
+What only moves elements, as a write at a position, is no operation: it says which elements the others take. So the
+derivatives of a likelihood are recorded of tens of operations in place of tens of thousands.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import ops
+from .._tree import map_items
+from ..autodiff.graph import PICK, nodes_of
+from ..autodiff.variable import data_of, is_active
+from ..jit.array import Place, Traced, frozen
+from ..jit.emission import needed_steps
+from ..jit.scalar_blocks import COPY, Block, Operation, by_determinant, names, of_numbers, operation
+from ..jit.scalar_rules import kernel_of
+from ..jit.steps import Step, places
+from ..ops._dispatch import registry
+from . import batched
+
+FEWEST = 100
+"""Steps of a function below which nothing is looked for."""
+
+SHARE = 6
+"""Steps for each operation on columns, at least: with fewer it does not pay."""
+
+_OF_BLOCK = 4
+"""Operations of a block for a step: they are recorded many at a time."""
+
+LONG = 12
+"""Terms of a sum that is one operation; a shorter one is as many as the function does."""
+
+
+class _Unfit(Exception):
+    """A step that cannot be done with others."""
+
+
+def by_columns(inputs: Sequence, y) -> Callable | None:
+    """The function that a scalar is recorded as, on the tape and in a program, with operations on columns.
+
+    Args:
+        inputs: variables of traced arrays.
+        y: the scalar, all of whose dependence on them is recorded.
+
+    Returns:
+        A function of variables like ``inputs`` to the same value, but for the order of sums. None where it would not
+        have far fewer steps, or where there is more to a step than its values.
+    """
+    output: Any = data_of(y)
+    if not is_active(y) or not isinstance(output, Traced):
+        return None
+    program: Any = output.program
+    steps = needed_steps(program.so_far(), [output.place])
+    size = sum(len(step) / _OF_BLOCK if step.__class__ is Block else 1 for step in steps)
+    # An op that is several steps may have a derivative that is not theirs.
+    if size < FEWEST or {node.name for node in nodes_of([y])} - set().union(*map(names, steps)) - _OF_TAPE:
+        return None
+    try:
+        found = _Columns(program, [data_of(x).place for x in inputs], steps, output.place)
+    except _Unfit:
+        return None
+    return found if SHARE * len(found.groups) < size else None
+
+
+class _Group:
+    """Operations of one kind that need nothing of each other.
+
+    Attributes:
+        call: the operation, of columns; of a step that is none by element, of the list of its operands, to that of its
+            results, of which each has a row for each step.
+        of_constants: for each operand 1 where all its elements are constants, 2 where these are truth values; else 0.
+        operands: for each the numbers of its elements, of one operation after the other.
+        results: those of its results, the same way.
+        shapes: of a step's operands.
+        count: of steps; 0 of other operations.
+        by_element: False for steps and sums.
+    """
+
+    def __init__(self, call: Callable, of_constants: tuple, shapes: tuple = (), by_element: bool = True):
+        self.by_element = by_element
+        self.call, self.of_constants, self.shapes = call, of_constants, shapes
+        self.operands = [array("q") for _ in of_constants]
+        self.results = array("q")
+        self.count = 0
+
+    def order_by(self, at: np.ndarray) -> None:
+        """Put operations by element in the order in which the first operand that is not constant is there."""
+        if not self.by_element:
+            return
+        first = next(k for k, are_constants in enumerate(self.of_constants) if not are_constants)
+        order = np.argsort(at[np.array(self.operands[first])], kind="stable")
+        for numbers in (*self.operands, self.results):
+            numbers[:] = array("q", np.array(numbers)[order].tobytes())
+
+
+class _Columns:
+    def __init__(self, program, inputs: list[int], steps: list, output: int):
+        self._program = program
+        self._values = program.values
+        self._level = array("i")  # of each element: 0 of constants and inputs
+        self._constant = array("d")  # its value; NaN of others
+        self._is_constant = array("b")
+        self._known: dict[int, Any] = {}  # by place the numbers of its elements
+        self._sums: dict[int, tuple] = {}  # by place an addition or subtraction, and its operands' places
+        self._open: dict[int, list[int]] = {}  # of one that others go on with, its terms: from 1 on, signed
+        self._groups: dict[tuple, _Group] = {}
+        self._uses = np.zeros(len(self._values), np.intp)
+        self._inputs = [(place, self._made(place)) for place in inputs]
+        for step in steps:
+            if step.__class__ is Block:
+                rows = step.rows[:, 2:]
+                self._uses += np.bincount(rows.ravel(), minlength=len(self._uses))
+            else:
+                self._uses[list(step.uses)] += 2  # not a sum that goes on
+        self._uses[output] += 2
+        for step in steps:
+            if step.__class__ is Block:
+                self._take_rows(step.rows.tolist())
+            else:
+                self._take_step(step)
+        self._output = self._number(output)
+        self._arrange()
+
+    # Elements.
+
+    def _new(self, count: int, level: int) -> int:
+        first = len(self._level)
+        self._level.frombytes(np.full(count, level, np.intc).tobytes())
+        self._constant.frombytes(np.full(count, np.nan).tobytes())
+        self._is_constant.frombytes(bytes(count))
+        return first
+
+    def _made(self, place: int, level: int = 0):
+        """New elements for the value at a place."""
+        shape = np.shape(self._values[place])
+        count = int(np.prod(shape))
+        first = self._new(count, level)
+        found = first if shape == () else np.arange(first, first + count).reshape(shape)
+        self._known[place] = found
+        return found
+
+    def _of_constant(self, value):
+        value = np.asarray(value)
+        if value.dtype.kind not in "fiub" or value.dtype.itemsize > 8:
+            raise _Unfit
+        first = len(self._level)
+        self._level.frombytes(bytes(4 * value.size))
+        self._constant.frombytes(value.astype(np.float64).tobytes())
+        self._is_constant.frombytes((b"\2" if value.dtype == bool else b"\1") * value.size)
+        return first if not value.ndim else np.arange(first, first + value.size).reshape(value.shape)
+
+    def _number(self, place: int):
+        """The numbers of the elements of the value at a place: one, or an array of them."""
+        found = self._known.get(place)
+        if found is not None:
+            return found
+        terms = self._open.pop(place, [])
+        if len(terms) >= LONG:
+            found = self._total(terms)
+        elif place in self._sums:
+            number, *operands = self._sums[place]
+            found = self._single(Operation.known[number], [self._number(p) for p in operands])
+        elif place in self._program.constants:
+            found = self._of_constant(self._values[place])
+        else:
+            raise _Unfit
+        self._known[place] = found
+        return found
+
+    def _farthest(self, numbers) -> int:
+        if numbers.__class__ is int:
+            return self._level[numbers]
+        return int(np.frombuffer(self._level, np.intc)[numbers].max(initial=0))
+
+    def _constants_of(self, numbers) -> int:
+        """1 for an operand whose elements are all constants, 2 where these are truth values; else 0."""
+        if numbers.__class__ is int:
+            return self._is_constant[numbers]
+        return int(np.frombuffer(self._is_constant, np.int8)[numbers].min(initial=2))
+
+    # Operations on single numbers.
+
+    def _take_rows(self, rows: list[list[int]]) -> None:
+        known, uses = self._known, self._uses
+        for number, place, *operands in rows:
+            if number in _SIGNS:
+                self._add(number, place, operands[:2])
+                if uses[place] != 1:
+                    self._number(place)
+                continue
+            what = Operation.known[number]
+            if what is COPY:
+                known[place] = self._number(operands[0])
+                continue
+            known[place] = self._single(what, [self._number(p) for p in operands[: what.operands]])
+
+    def _add(self, number: int, place: int, operands: list[int]) -> None:
+        """A sum, which may go on one that has begun: that is how loops sum up.
+
+        Only that one is taken apart, and only if it is long, so that differences of numbers that are nearly equal are
+        taken first where the function takes them first.
+        """
+        self._sums[place] = number, *operands
+        first, second = operands
+        sign = _SIGNS[number]
+        longer = len(self._open.get(second, ())) > max(2, len(self._open.get(first, ())))
+        goes_on, other = (second, first) if longer else (first, second)
+        terms = self._open.pop(goes_on, None) or [self._number(goes_on) + 1]
+        terms = [sign * t for t in terms] if longer and sign < 0 else terms
+        terms.append((self._number(other) + 1) * (1 if longer else sign))
+        self._open[place] = terms
+
+    def _single(self, what: Operation, operands: list[int]) -> int:
+        level, is_constant = self._level, self._is_constant
+        farthest = max([level[i] for i in operands]) + 1
+        group = self._group(what, farthest, [is_constant[i] for i in operands], operands)
+        result = self._new(1, farthest)
+        for to, i in zip(group.operands, operands):
+            to.append(i)
+        group.results.append(result)
+        return result
+
+    def _group(self, what: Operation, level: int, of_constants: Sequence[int], operands: Sequence) -> _Group:
+        exponent = None
+        if what.name == "power" and of_constants[1]:  # whose rule depends on the value
+            exponent = tuple(np.unique(np.frombuffer(self._constant)[operands[1]]).tolist())
+        key = level, what.number, tuple(of_constants), exponent
+        found = self._groups.get(key)
+        if found is None:
+            if what.kernel is by_determinant:  # which also checks it
+                raise _Unfit
+
+            def call(*operands):
+                return registry[what.name].call(*what.arguments(operands))
+
+            found = self._groups[key] = _Group(call, key[2])
+        return found
+
+    def _total(self, terms: list[int]) -> int:
+        """The number of a long sum."""
+        terms.sort(key=lambda t: (t < 0, abs(t)))
+        numbers, added = [abs(t) - 1 for t in terms], sum(t > 0 for t in terms)
+        level = max([self._level[i] for i in numbers]) + 1
+        call = functools.partial(_total, len(terms), added)
+        group = self._groups.setdefault((level, "total", len(terms), added), _Group(call, (0,), (), False))
+        group.operands[0].extend(numbers)
+        group.results.append(self._new(1, level))
+        return group.results[-1]
+
+    # Steps.
+
+    def _take_step(self, step: Step) -> None:
+        if step.name in _MOVES:
+            self._move(step)
+            return
+        arguments = step.arguments
+        if any(x.__class__ is not Place and places(x) for x in arguments):
+            raise _Unfit
+        results = [self._values[place] for place in step.places]
+        if any(x.dtype not in _DTYPES for x in results):
+            raise _Unfit
+        if step.name == "where" and (arguments[0].__class__ is not Place or arguments[0] in self._program.constants):
+            self._choose(step)
+            return
+        what = of_numbers(step.name, step.function, len(arguments))
+        if what is None:
+            self._others(step)
+            return
+        operands, of_constants = zip(*map(self._operand, arguments))
+        level = max(map(self._farthest, operands)) + 1
+        group = self._group(what, level, of_constants, operands)
+        result = self._made(step.places[0], level)
+        shape = np.shape(result)
+        for to, numbers in zip(group.operands, operands):
+            to.frombytes(np.broadcast_to(numbers, shape).astype(np.int64).tobytes())
+        group.results.frombytes(np.asarray(result, np.int64).tobytes())
+
+    def _operand(self, x) -> tuple:
+        numbers = self._number(x) if x.__class__ is Place else self._of_constant(x)
+        return numbers, self._constants_of(numbers)
+
+    def _move(self, step: Step) -> None:
+        """A step whose results have the elements of its arguments: the kernel moves their numbers."""
+        if any(self._values[place].dtype not in _DTYPES for place in step.places):
+            raise _Unfit
+        elements = _ELEMENTS.get(step.name, (0,))
+        given = [map_items(self._moved if k in elements else self._known_now, x) for k, x in enumerate(step.arguments)]
+        found = step.function(*given)
+        for place, numbers in zip(step.places, found if step.several else (found,)):
+            self._known[place] = int(numbers) if not numbers.ndim else numbers
+
+    def _moved(self, x):
+        return np.asarray(self._number(x) if x.__class__ is Place else self._of_constant(x))
+
+    def _known_now(self, x):
+        if x.__class__ is not Place:
+            return x
+        if x not in self._program.constants:
+            raise _Unfit
+        return self._values[x]
+
+    def _choose(self, step: Step) -> None:
+        condition, *others = step.arguments
+        first, second = (self._operand(x)[0] for x in others)
+        found = np.where(self._known_now(condition), first, second)
+        self._known[step.places[0]] = int(found) if not found.ndim else found
+
+    def _others(self, step: Step) -> None:
+        """A step that is done as it is, for several of them by their batch."""
+        if step.name not in registry:
+            raise _Unfit
+        operands, of_constants = [], []
+        for x in step.arguments:
+            if x.__class__ is Place and self._values[x].dtype not in _DTYPES:
+                raise _Unfit
+            if x.__class__ is Place:
+                numbers, are_constants = self._operand(x)
+                operands.append(numbers)
+                of_constants.append(are_constants)
+        level = max(map(self._farthest, operands)) + 1
+        shapes = tuple(map(np.shape, operands))
+        settings = tuple(_OPERAND if x.__class__ is Place else frozen(x) for x in step.arguments)
+        key = level, step.name, settings, tuple(of_constants), shapes
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = _Group(_call_of(step), tuple(of_constants), shapes, False)
+        group.count += 1
+        for to, numbers in zip(group.operands, operands):
+            to.frombytes(np.asarray(numbers, np.int64).tobytes())
+        for place in step.places:
+            group.results.frombytes(np.asarray(self._made(place, level), np.int64).tobytes())
+
+    # The function.
+
+    def _arrange(self) -> None:
+        """Have the results of each group follow one another, and know what is taken of them."""
+        self.groups = [self._groups[key] for key in sorted(self._groups, key=lambda key: key[0])]
+        inputs = [np.ravel(x) for _, x in self._inputs]
+        starts = np.cumsum([0, *map(len, inputs), *(len(group.results) for group in self.groups)])
+        at = np.full(len(self._level), -1)
+        at[np.concatenate(inputs)] = np.arange(starts[len(inputs)])
+        for group, start in zip(self.groups, starts[len(inputs) :].tolist()):
+            group.order_by(at)
+            at[np.array(group.results)] = np.arange(start, start + len(group.results))
+        parts: list[list[np.ndarray]] = [[] for _ in starts[1:]]
+        constants, known = np.array(self._constant), {}
+
+        def taken(elements, are_constants: int) -> _Taken:
+            elements = np.array(elements)
+            key = elements.tobytes(), are_constants
+            if key not in known:
+                known[key] = _Taken(elements, are_constants, constants, at, starts, parts)
+            return known[key]
+
+        self._plan = [(g, [*map(taken, g.operands, g.of_constants)]) for g in self.groups]
+        self._end = taken([self._output], 0)
+        self._parts = parts
+
+    def __call__(self, *inputs):
+        columns = [_parts_of(ops.reshape(x, (-1,)), parts) for x, parts in zip(inputs, self._parts)]
+        for (group, operands), parts in zip(self._plan, self._parts[len(inputs) :]):
+            columns.append(_parts_of(_done(group, [x.of(columns) for x in operands]), parts))
+        return self._end.of(columns)
+
+
+class _Taken:
+    """What an operation takes: elements of columns and constants, as one column; as one number where all are the same.
+
+    Args:
+        elements: their numbers.
+        at: by number its place in all columns, one after the other; -1 of constants.
+        starts: of each column.
+        parts: of each column those that are taken of it, to which this one's are added.
+    """
+
+    def __init__(self, elements, are_constants: int, constants, at, starts, parts: list[list[np.ndarray]]):
+        self._value: Any = None
+        self._pieces: list[tuple[int, Any]] = []  # of a column the number of the part; or -1, and constants
+        self._order: np.ndarray | None = None
+        self._is_one = bool((elements == elements[0]).all())
+        if are_constants:
+            found = constants[elements].astype(_DTYPES[are_constants - 1])
+            self._value = found[0] if (found == found[0]).all() else found
+            return
+        elements = elements[:1] if self._is_one else elements
+        where = at[elements]
+        which = np.where(where < 0, -1, np.searchsorted(starts, where, "right") - 1)
+        order = np.argsort(which, kind="stable")
+        for k, those in zip(np.unique(which).tolist(), np.split(order, np.flatnonzero(np.diff(which[order])) + 1)):
+            if k < 0:
+                self._pieces.append((k, constants[elements[those]]))
+                continue
+            self._pieces.append((k, len(parts[k])))
+            parts[k].append(where[those] - starts[k])
+        if (np.diff(order) != 1).any():
+            self._order = np.argsort(order)
+
+    def of(self, columns: list[list]):
+        if self._value is None:
+            pieces = [x if k < 0 else columns[k][x] for k, x in self._pieces]
+            found = pieces[0] if len(pieces) == 1 else ops.concatenate(pieces)
+            found = found if self._order is None else ops.take(found, self._order, 0)
+            self._value = ops.reshape(found, ()) if self._is_one else found
+        return self._value
+
+
+def _parts_of(column, parts: list[np.ndarray]) -> list:
+    """Parts of a column, by positions: all that are not all of it by one operation, which has one gradient."""
+    column = column if column.shape else ops.reshape(column, (1,))
+    whole = np.arange(column.shape[0])
+    found = [column if np.array_equal(part, whole) else None for part in parts]
+    others = [part for part, is_whole in zip(parts, found) if is_whole is None]
+    if not others:
+        return found
+    positions = np.concatenate(others)
+    together = column if np.array_equal(positions, whole) else ops.take(column, positions, 0)
+    rest = iter(ops.split(together, np.cumsum([*map(len, others)])[:-1].tolist()) if len(others) > 1 else [together])
+    return [next(rest) if x is None else x for x in found]
+
+
+def _done(group: _Group, given: list):
+    """The results of a group, as a column."""
+    size, count = len(group.results), group.count
+    if not count:
+        found = group.call(*given)
+        return found if found.shape or size == 1 else ops.broadcast_to(found, (size,))
+    shapes = [(count, *shape) for shape in group.shapes]
+    given = [x if np.shape(x) else ops.broadcast_to(x, (math.prod(s),)) for x, s in zip(given, shapes)]
+    found = group.call([ops.reshape(x, s) for x, s in zip(given, shapes)])
+    parts = [ops.reshape(x, (count, -1)) for x in found]
+    return ops.reshape(parts[0] if len(parts) == 1 else ops.concatenate(parts, 1), (-1,))
+
+
+def _call_of(step: Step) -> Callable:
+    """A function of its operands for several such steps, a row for each, to its results."""
+    op = registry[step.name]
+
+    def filled(operands):
+        rest = iter(operands)
+        return [next(rest) if x.__class__ is Place else x for x in step.arguments]
+
+    def call(rows: list) -> list:
+        found = batched.on_rows(op, *filled(map(batched.Batched, rows))) if len(rows[0]) > 1 else NotImplemented
+        if found is not NotImplemented:
+            return [x.value for x in (found if step.several else [found])]
+        each = [op.call(*filled(x[k] for x in rows)) for k in range(len(rows[0]))]
+        return [ops.stack(list(parts)) for parts in (zip(*each) if step.several else [each])]
+
+    return call
+
+
+def _total(count: int, added: int, terms):
+    """Sums of as many terms, of which the first are added and the rest subtracted."""
+    rows = ops.reshape(terms, (-1, count))
+    parts = [ops.sum(rows[:, part], 1) for part in (slice(0, added), slice(added, None)) if range(count)[part]]
+    if len(parts) == 2:
+        return parts[0] - parts[1]
+    return parts[0] if added else -parts[0]
+
+
+_OF_TAPE = frozenset(("scalars", PICK.name, "numbers"))
+"""The names of nodes that are no op's."""
+_OPERAND = object()
+_ELEMENTS = {"set_at": (0, 2)}
+"""Of ops that move elements the arguments that these come from, where that is not the first alone."""
+_DTYPES = (np.dtype(np.float64), np.dtype(np.bool_))
+_MOVES = frozenset(
+    "get_item set_at reshape ravel stack unstack concatenate split transpose swapaxes moveaxis expand_dims squeeze"
+    " broadcast_to take take_along_axis flip roll diagonal repeat tile copy".split()
+)
+_ADD, _SUBTRACT = (operation(name, (None, None), kernel_of(name, 2)).number for name in ("add", "subtract"))
+_SIGNS = {_ADD: 1, _SUBTRACT: -1}
