@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -138,6 +138,20 @@ def compare(ours, theirs, name: str, arrays, settings: dict, how: dict, *, every
         return call(getattr(theirs, name), *[x if x.ndim else x.item() for x in xs])
 
     agree(functools.partial(call, getattr(ours, name)), reference, *arrays, **how)
+
+
+def each_library(names: Iterable[str], quick: Container[str]) -> Callable:
+    """A decorator of tests of ``name, backend``, of each library but NumPy.
+
+    What is composed of ops is so on each of them: short runs have all names on PyTorch, on others those of ``quick``.
+    """
+    cases = [
+        pytest.param(name, backend, marks=[] if backend == "torch" or name in quick else [pytest.mark.long])
+        for name in names
+        for backend in BACKENDS
+        if backend != "numpy"
+    ]
+    return pytest.mark.parametrize(("name", "backend"), cases)
 
 
 def refused(call: Callable, argument: str) -> errors.GradopsError:

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from parity import BACKENDS, numpy, tensors
+from scipy_checks import each_library
 
 import gradops
 from gradops import backends, ops
@@ -195,10 +196,8 @@ def test_integrals_have_their_digits(name):
                 )
 
 
-@pytest.mark.parametrize("backend", ["torch", "tensorflow", "jax"])
-@pytest.mark.parametrize("name", FAMILIES)
+@each_library(FAMILIES, ("beta", "norm", "vonmises"))
 def test_numpys_data_beside_parameters_of_another_library(name, backend):
-    pytest.importorskip(backend)
     own, given = getattr(stats, name), [*shapes(name), 0.5, 1.7]
     parameters = [tensors(np.asarray(x), backend) for x in given]
     for method in ("logpdf", "cdf", "ppf"):
@@ -406,7 +405,7 @@ def test_tails_have_the_density_as_slope_at_ends(name, at, shapes):
     x = np.array([given[0], given[0] + (0.1 if at < 1 else -0.1)])
     by_loc = gradops.grad(lambda loc: ops.sum(family.cdf(x, *shapes, loc, 2.0)))(3.0)
     np.testing.assert_allclose(by_loc, -np.sum(family.pdf(x, *given[1:])), 1e-12)
-    for backend in BACKENDS:
+    for backend in BACKENDS if name == "exponweib" else BACKENDS[:2]:
         xs = tensors(x, backend)
         np.testing.assert_allclose(
             numpy(gradops.grad(lambda x: ops.sum(family.cdf(x, *given[1:])))(xs)), family.pdf(x, *given[1:]), 1e-11

@@ -9,7 +9,7 @@ import scipy.stats
 from exact import PROBABILITY
 from mpmath import mp
 from parity import BACKENDS, tensors
-from scipy_checks import agree
+from scipy_checks import agree, each_library
 
 import gradops
 from gradops import backends, ops
@@ -236,10 +236,8 @@ def test_a_program_of_counts_on_one_side_holds_for_others():
             np.testing.assert_allclose(compiled(k), function(k), 1e-12)
 
 
-@pytest.mark.parametrize("backend", ["torch", "tensorflow", "jax"])
-@pytest.mark.parametrize("name", FAMILIES)
+@each_library(FAMILIES, ("binom", "nbinom"))
 def test_numpys_counts_beside_parameters_of_another_library(name, backend):
-    pytest.importorskip(backend)
     own, k = getattr(stats, name), np.array([1.0, 2.0, 5.0])
     parameters = [tensors(np.asarray(x), backend) for x in SHAPES.get(name, [1.7] * own.numargs)]
     for method in ("logpmf", "cdf"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from parity import BACKENDS, numpy, tensors
-from scipy_checks import agree
+from scipy_checks import agree, each_library
 
 from gradops import functional, ops
 from gradops.errors import ArgumentError, ShapeError
@@ -101,8 +101,7 @@ def test_derivatives_by_probabilities():
     agree(of(stats), of(scipy.stats), np.log(P), over=("numpy", "torch"), rtol=1e-10)
 
 
-@pytest.mark.parametrize("backend", BACKENDS[1:])
-@pytest.mark.parametrize("name", FAMILIES)
+@each_library(FAMILIES, ("dirichlet", "multivariate_normal"))
 def test_libraries(name, backend):
     method = "logpmf" if "multinomial" in name else "logpdf"
     of, arrays = case(name, method)

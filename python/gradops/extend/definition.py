@@ -29,7 +29,7 @@ def op(function: F | None = None, *, name: str | None = None, differentiable: bo
         function: the op. Its parameters are annotated with :data:`Tensor`, :data:`Operand` (a Python number takes the
             dtype of the others), :data:`Tensors`, :data:`Indices`; one without annotation and without default is a
             ``Tensor``, any other a setting. Its body composes the op of other ops, for libraries without a kernel of
-            it; a body of ``...`` says that there are kernels alone.
+            it; a docstring alone, or ``...``, says that there are kernels alone.
         name: the op's name in messages, programs and graphs; by default that of the function after its package's.
             An op of the same name is replaced, so that a cell of a notebook may run again.
         differentiable: False for an op whose derivative is 0 wherever there is one: on variables it runs on their

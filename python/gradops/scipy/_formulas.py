@@ -70,7 +70,8 @@ def all_so(test) -> bool | None:
     values = held(test)
     if values.__class__ is not np.ndarray and values.__class__ is not np.bool_:
         return None
-    return True if values.all() else None if values.any() else False
+    count = np.count_nonzero(values)  # the fastest of NumPy's questions
+    return True if count == values.size else None if count else False
 
 
 def held(x):

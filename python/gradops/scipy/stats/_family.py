@@ -492,9 +492,7 @@ class Continuous(Distribution):
 
     def _outer(self, z, a, b, shapes):
         below, above = self._steep(*shapes)
-        if below is True and above is True:
-            return z <= a, z >= b
-        return (z < a) | ((z <= a) & below) | (z == -math.inf), (z > b) | ((z >= b) & above) | (z == math.inf)
+        return _past(z, a, below, -math.inf), _past(z, b, above, math.inf)
 
     def _entropy(self, *shapes):
         return -_quadrature.expectation(
@@ -508,6 +506,17 @@ class Continuous(Distribution):
         """Standard ones: quantiles of uniform numbers above 0."""
         p = ops.random.random_uniform(like, shape, seed)
         return self._quantile(ops.maximum(p, 2.0**-54), True, False, *[as_tensor(v, like) for v in shapes])
+
+
+def _past(z, end, steep, last: float):
+    """True beyond an end of the support, at one where the density is infinite, and at infinity, the ``last``."""
+    known = all_so(steep)
+    if known is True or type(end) is float and end == last:
+        return z <= end if last < 0 else z >= end
+    past = z < end if last < 0 else z > end
+    if known is not False:
+        past = past | ((z == end) & steep)
+    return past if type(end) is float else past | (z == last)
 
 
 def standard(x, loc, scale=1):
