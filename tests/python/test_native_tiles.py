@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import platform
 import warnings
 
 import numpy as np
@@ -16,6 +17,9 @@ from gradops.jit.native import machine, tile_compiler, tile_run
 mpmath = pytest.importorskip("mpmath")
 
 needs_machine = pytest.mark.skipif(machine.machine() is None, reason="llvmlite is not installed")
+ON_X86 = platform.machine() in ("x86_64", "AMD64")
+"""Where the larger of 0.0 and -0.0 is the second one."""
+
 rng = np.random.default_rng(0)
 
 
@@ -67,7 +71,8 @@ def same_by_llvm(f, *arguments) -> int:
     with np.errstate(all="ignore"):
         for a, b in zip(items(after(*arguments)), items(before(*arguments)), strict=True):
             np.testing.assert_array_equal(a, b)
-            np.testing.assert_array_equal(np.signbit(a) | np.isnan(a), np.signbit(b) | np.isnan(b))
+            if ON_X86:
+                np.testing.assert_array_equal(np.signbit(a) | np.isnan(a), np.signbit(b) | np.isnan(b))
     return count
 
 
@@ -229,13 +234,15 @@ def test_threads_give_the_same_bits_and_a_fork_has_its_own(monkeypatch):
     monkeypatch.setattr(tile_run, "PARALLEL", 1)
     x = rng.normal(size=20_077)
     compiled = jit(value_and_grad(chain))
-    results = []
+    results = [by_llvm(value_and_grad(chain), x)[0](x)]
     for count in (1, 3):
         monkeypatch.setattr(tile_run, "threads", lambda count=count: count)
         tile_run._pool.cache_clear()
         results.append(compiled(x))
-    for a, b in zip(items(results[0]), items(results[1])):
-        np.testing.assert_array_equal(a, b)
+    results.append(by_llvm(value_and_grad(chain), x)[0](x))
+    for other in results[1:]:
+        for a, b in zip(items(results[0]), items(other)):
+            np.testing.assert_array_equal(a, b)
     if hasattr(os, "fork"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a fork beside threads
@@ -311,7 +318,8 @@ def test_operations_by_llvm_at_hard_points():
                 np.testing.assert_allclose(a, b, rtol=3e-16, err_msg=name)
             else:
                 np.testing.assert_array_equal(a, b, err_msg=name)
-                np.testing.assert_array_equal(np.signbit(a[b == b]), np.signbit(b[b == b]), err_msg=name)
+                if ON_X86:
+                    np.testing.assert_array_equal(np.signbit(a[b == b]), np.signbit(b[b == b]), err_msg=name)
 
 
 @needs_machine
