@@ -94,6 +94,8 @@ SHAPES = {
     "softplus": lambda x: ops.sum(ops.softplus(x * 3) * ops.broadcast_to(ops.sum(x), x.shape)),
     "extremes": lambda x: ops.max(ops.exp(x) * x) + ops.min(x * x - x),
     "distributions": lambda x: ops.sum(ops.softmax(x) * x) + ops.sum(ops.log_softmax(x, -1) ** 3),
+    "two means": lambda x: ops.sum(ops.exp(ops.mean(x, axis=1)) * ops.mean(x * x, axis=1)),
+    "variances": lambda x: ops.sum(ops.var(ops.exp(x), axis=-1) * ops.mean(x, axis=-1) + ops.sum(x, axis=-1)),
     "evidence": lambda x: ops.sum(ops.logsumexp(x, axis=1) * ops.sum(x, axis=1)),
     "outputs of outputs": lambda x: ops.sum(ops.transpose(ops.exp(x) * 2) @ (x * 3)),
 }

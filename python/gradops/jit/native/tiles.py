@@ -347,15 +347,17 @@ class _Grouping:
             fill = Instruction(copy, (Operand.number(1.0, value.dtype), ones), COLUMN)
             product = Instruction((self.machine.address("vecmat.tile"), 0), (operand, ones, out), PRODUCT)
             return Work(domain, [fill, product], out, ufunc, divisor)
+        is_divided = kind == COLUMN and divisor != 1.0
+        total = Operand(Inner(), COLUMN, value.dtype) if is_divided else out
         initial = copy, _IDENTITIES[ufunc]
-        instructions = [Instruction(add, (out, operand, out), COLUMN if of_columns else FULL, initial)]
+        instructions = [Instruction(add, (total, operand, total), COLUMN if of_columns else FULL, initial)]
         if kind != COLUMN:
             return Work(domain, instructions, out, ufunc, divisor)
-        if divisor != 1.0:
+        if is_divided:
             divide = tile_run.loop(np.divide, *[value.dtype] * 3)
             if divide is None:
                 return None
-            instructions.append(Instruction(divide, (out, Operand.number(divisor, value.dtype), out), COLUMN))
+            instructions.append(Instruction(divide, (total, Operand.number(divisor, value.dtype), out), COLUMN))
         return Work(domain, instructions, out)
 
     def _factors(self, step: Step) -> Factors | None:
