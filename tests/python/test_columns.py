@@ -51,6 +51,18 @@ def matrices(theta, u):
     return total
 
 
+def one_matrix(theta, u):
+    """One factor for all observations."""
+    distance = np.abs(np.arange(3.0)[:, None] - np.arange(3.0))
+    factor = ops.linalg.cholesky(ops.exp(-distance * ops.exp(theta[1])) + np.eye(3))
+    total = 0.0
+    for i, row in enumerate(Y):
+        x = row[:3] - theta[0] - ops.stack([u[int(GROUP[i])], u[i % 3], theta[2] * 0])
+        z = ops.linalg.solve_triangular(factor, x, lower=True)
+        total = total - ops.sum(z * z) / 2 - ops.sum(ops.log(ops.diagonal(factor))) - ops.sum(ops.matmul(factor, x))
+    return total
+
+
 def cubes(theta, u):
     """Powers of several exponents, whose third derivatives at 0 are finite by each exponent's own rule."""
     total = 0.0
@@ -81,7 +93,7 @@ def both(f):
     return Compiled(function, ())(THETA, U)
 
 
-@pytest.mark.parametrize("f", [observations, ragged, matrices, cubes])
+@pytest.mark.parametrize("f", [observations, ragged, matrices, one_matrix, cubes])
 def test_columns_have_the_same_derivatives(f):
     (first, again), groups = both(f)
     assert 0 < groups < 70

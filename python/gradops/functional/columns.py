@@ -76,14 +76,14 @@ class _Group:
     """Operations of one kind that need nothing of each other.
 
     Attributes:
-        call: the operation, of columns; of a step that is none by element, of the list of its operands, to that of its
-            results, of which each has a row for each step.
+        call: the operation, of columns; of a step that is none by element as :func:`_call_of` says.
         of_constants: for each operand 1 where all its elements are constants, 2 where these are truth values; else 0.
         operands: for each the numbers of its elements, of one operation after the other.
         results: those of its results, the same way.
         shapes: of a step's operands.
         count: of steps; 0 of other operations.
         by_element: False for steps and sums.
+        shared: of a step's operands those that are the same for all steps, as a covariance for all observations.
     """
 
     def __init__(self, call: Callable, of_constants: tuple, shapes: tuple = (), by_element: bool = True):
@@ -92,6 +92,15 @@ class _Group:
         self.operands = [array("q") for _ in of_constants]
         self.results = array("q")
         self.count = 0
+        self.shared: frozenset[int] = frozenset()
+
+    def share(self) -> None:
+        """Keep an operand that is the same for all steps once."""
+        rows = [np.array(numbers).reshape(self.count, -1) for numbers in self.operands] if self.count > 1 else []
+        same = frozenset(k for k, x in enumerate(rows) if (x == x[0]).all())
+        self.shared = same if len(same) < len(rows) else frozenset()
+        for k in self.shared:
+            self.operands[k] = array("q", rows[k][0].tobytes())
 
     def order_by(self, at: np.ndarray) -> None:
         """Put operations by element in the order in which the first operand that is not constant is there."""
@@ -351,6 +360,7 @@ class _Columns:
         at[np.concatenate(inputs)] = np.arange(starts[len(inputs)])
         for group, start in zip(self.groups, starts[len(inputs) :].tolist()):
             group.order_by(at)
+            group.share()
             at[np.array(group.results)] = np.arange(start, start + len(group.results))
         parts: list[list[np.ndarray]] = [[] for _ in starts[1:]]
         constants, known = np.array(self._constant), {}
@@ -434,26 +444,27 @@ def _done(group: _Group, given: list):
     if not count:
         found = group.call(*given)
         return found if found.shape or size == 1 else ops.broadcast_to(found, (size,))
-    shapes = [(count, *shape) for shape in group.shapes]
+    shapes = [shape if k in group.shared else (count, *shape) for k, shape in enumerate(group.shapes)]
     given = [x if np.shape(x) else ops.broadcast_to(x, (math.prod(s),)) for x, s in zip(given, shapes)]
-    found = group.call([ops.reshape(x, s) for x, s in zip(given, shapes)])
+    found = group.call([ops.reshape(x, s) for x, s in zip(given, shapes)], count, group.shared)
     parts = [ops.reshape(x, (count, -1)) for x in found]
     return ops.reshape(parts[0] if len(parts) == 1 else ops.concatenate(parts, 1), (-1,))
 
 
 def _call_of(step: Step) -> Callable:
-    """A function of its operands for several such steps, a row for each, to its results."""
+    """A function to the results of several such steps, a row for each, of their operands: a row for each, or shared."""
     op = registry[step.name]
 
     def filled(operands):
         rest = iter(operands)
         return [next(rest) if x.__class__ is Place else x for x in step.arguments]
 
-    def call(rows: list) -> list:
-        found = batched.on_rows(op, *filled(map(batched.Batched, rows))) if len(rows[0]) > 1 else NotImplemented
+    def call(rows: list, count: int, shared: frozenset[int]) -> list:
+        given = [x if k in shared else batched.Batched(x) for k, x in enumerate(rows)]
+        found = batched.on_rows(op, *filled(given)) if count > 1 else NotImplemented
         if found is not NotImplemented:
             return [x.value for x in (found if step.several else [found])]
-        each = [op.call(*filled(x[k] for x in rows)) for k in range(len(rows[0]))]
+        each = [op.call(*filled(x if k in shared else x[i] for k, x in enumerate(rows))) for i in range(count)]
         return [ops.stack(list(parts)) for parts in (zip(*each) if step.several else [each])]
 
     return call
