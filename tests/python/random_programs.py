@@ -17,14 +17,14 @@ class Program:
     """Up to ``length`` steps on ``inputs``; a scalar loss of all that they make.
 
     Attributes:
-        inputs: float64 arrays.
+        inputs: float64 arrays; of as many rows as are asked for, which compiled code handles otherwise from some on.
         single: whether a part of it is computed in float32.
     """
 
-    def __init__(self, seed: int, length: int = 30):
+    def __init__(self, seed: int, length: int = 30, rows: int = 1):
         self.seed = seed
         self.rng = np.random.default_rng(seed)
-        shapes = [(3,), (2, 3), (3, 2), (2, 1), (), (3, 3), (1, 3)]
+        shapes = [(3,), (2 * rows, 3), (3, 2 * rows), (2 * rows, 1), (), (3 * rows, 3), (1, 3)]
         self.inputs = [self.rng.normal(size=shapes[i]) for i in self.rng.choice(len(shapes), 3, replace=False)]
         self.steps: list[tuple] = []
         registers: list = list(self.inputs)
@@ -36,11 +36,19 @@ class Program:
                 y = perform(step, registers)
                 if step[:2] == ("binary", "arctan2") and not np.all(ops.hypot(*(registers[i] for i in step[2:]))):
                     continue  # no derivative where both are 0
-                if np.size(y) and np.size(y) <= 60 and np.isfinite(y).all() and np.abs(y).max(initial=0) < 30:
+                if np.size(y) and np.size(y) <= 60 * rows and np.isfinite(y).all() and np.abs(y).max(initial=0) < 30:
                     self.steps.append(step)
                     registers.append(y)
         self.single = any("float32" in map(str, step) for step in self.steps)
         self.weights = [self.rng.normal(size=np.shape(r)) for r in registers]
+
+    def spoiled(self) -> list:
+        """The inputs with numbers at which formulas end: zeros, infinities, what overflows or is not a number."""
+        found, hard = [x.copy() for x in self.inputs], [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e308, 710.0]
+        for x in found:
+            few = self.rng.integers(0, x.size, 1 + x.size // 50)
+            x.reshape(-1)[few] = self.rng.choice(hard, len(few))
+        return found
 
     def _pick(self, registers: list, kinds: str = "f", ndim: int = 0) -> int | None:
         found = [i for i, r in enumerate(registers) if np.asarray(r).dtype.kind in kinds and np.ndim(r) >= ndim]
@@ -111,12 +119,21 @@ class Program:
             return kind, x, rng.integers(0, 3, size=shape[0]), 3
         return None
 
-    def loss(self, *inputs):
-        """The weighted sum of the results, each within bounds, on whatever library the inputs are of."""
+    def results(self, inputs) -> list:
+        """The inputs and what the steps make of them, on whatever library they are of."""
         registers = list(inputs)
         for step in self.steps:
             registers.append(perform(step, registers))
-        total = 0.0
+        return registers
+
+    def last(self, *inputs):
+        """The sum of the last two results that are floating, so that of the others no array need be made."""
+        floating = [x for x in self.results(inputs) if "float" in ops.dtype(x)]
+        return sum(ops.sum(ops.cast(x, "float64")) for x in floating[-2:])
+
+    def loss(self, *inputs):
+        """The weighted sum of the results, each within bounds."""
+        registers, total = self.results(inputs), 0.0
         for register, weight in zip(registers, self.weights):
             if "float" in ops.dtype(register):
                 total = total + ops.sum(ops.multiply(ops.cast(ops.tanh(register), "float64"), weight))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from parity import numpy, tensors
@@ -12,8 +14,8 @@ from gradops import value_and_grad
 from gradops.jit import jit
 
 
-def derivative(program: Program):
-    return value_and_grad(program.loss, argnums=tuple(range(len(program.inputs))))
+def derivative(program: Program, loss=None):
+    return value_and_grad(loss or program.loss, argnums=tuple(range(len(program.inputs))))
 
 
 def same(got, wanted, program: Program, rtol: float = 1e-7) -> None:
@@ -59,6 +61,23 @@ def test_compiled(seed):
 @pytest.mark.parametrize("seed", seeds(300))
 def test_many_compiled(seed):
     check_compiled(Program(seed))
+    check_large(seed)
+
+
+def check_large(seed: int) -> None:
+    """Of arrays of hundreds of rows, and where numbers overflow or are none, as without."""
+    program = Program(seed, length=8, rows=400)
+    f = derivative(program, program.last)
+    compiled = jit(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # not NumPy's settings: where it warns, compiled code has it do all again
+        for inputs in (program.inputs, program.spoiled(), program.spoiled()):
+            same(compiled(*inputs), f(*inputs), program)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_compiled_of_large_arrays(seed):
+    check_large(seed)
 
 
 def compiled_derivative(library: str, program: Program):

@@ -100,6 +100,8 @@ def _power(lowering: Lowering, step, x, exponent):
             return lowering.elementwise("multiply", (x, x), step)
         if known == 1:
             return lowering.cast(x, lowering.value(step).dtype)
+        if known == 0.5:  # NumPy's roots, also of -inf, which C's pow() has as inf
+            return lowering.elementwise("sqrt", (x,), step)
     return lowering.elementwise("power", (x, exponent), step)
 
 
