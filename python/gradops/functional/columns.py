@@ -104,9 +104,9 @@ class _Group:
 
     def order_by(self, at: np.ndarray) -> None:
         """Put operations by element in the order in which the first operand that is not constant is there."""
-        if not self.by_element:
+        first = next((k for k, are_constants in enumerate(self.of_constants) if not are_constants), None)
+        if first is None or not self.by_element:
             return
-        first = next(k for k, are_constants in enumerate(self.of_constants) if not are_constants)
         order = np.argsort(at[np.array(self.operands[first])], kind="stable")
         for numbers in (*self.operands, self.results):
             numbers[:] = array("q", np.array(numbers)[order].tobytes())
