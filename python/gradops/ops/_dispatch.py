@@ -487,7 +487,8 @@ def _check_of(entry: Op, call: list[str]) -> str:
 def _is_ellipsis(function: Callable) -> bool:
     """True where a function's body is nothing but a docstring or ``...``, or both."""
     code = function.__code__
-    return code.co_code in _EMPTY and not code.co_names and {*code.co_consts} <= {None, function.__doc__}
+    first, *others = code.co_consts  # the docstring, as it was written, where there is one
+    return code.co_code in _EMPTY and not code.co_names and isinstance(first, str | None) and {*others} <= {None, ...}
 
 
 def _empty(): ...
