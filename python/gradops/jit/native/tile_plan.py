@@ -195,8 +195,9 @@ class Writing:
                 *given, out = [o._replace(value=same.get(o.value, o.value)) for o in x.operands]
                 # Two steps may compute the same, as a function and its derivative do. The second one's result is then
                 # the first one's, unless it is an array that the program reads, which must be there on its own. A
-                # reduction reads its result, too, which is left out of the key.
-                key = x.loop, x.over, x.initial, out.kind, out.dtype, *[o for o in given if o != out]
+                # reduction reads its result, too, which is left out of the key, as it begins with the same number.
+                read = given if x.initial is None else [o for o in given if o != out]
+                key = x.loop, x.over, x.initial, out.kind, out.dtype, *read
                 if key in known and self._is_room(out):
                     same[out.value] = known[key]
                     continue
