@@ -25,7 +25,7 @@ from ..jit.emission import needed_steps
 from ..jit.scalar_blocks import COPY, Block, Operation, by_determinant, names, of_numbers, operation
 from ..jit.scalar_rules import kernel_of
 from ..jit.steps import Step, places
-from ..ops._dispatch import registry
+from ..ops._dispatch import facts_of, registry
 from . import batched
 
 FEWEST = 100
@@ -269,7 +269,7 @@ class _Columns:
     # Steps.
 
     def _take_step(self, step: Step) -> None:
-        if step.name in _MOVES:
+        if step.name in _ELEMENTS or facts_of(step.name).moves:
             self._move(step)
             return
         arguments = step.arguments
@@ -482,12 +482,8 @@ def _total(count: int, added: int, terms):
 _OF_TAPE = frozenset(("scalars", PICK.name, "numbers"))
 """The names of nodes that are no op's."""
 _OPERAND = object()
-_ELEMENTS = {"set_at": (0, 2)}
-"""Of ops that move elements the arguments that these come from, where that is not the first alone."""
+_ELEMENTS = {"set_at": (0, 2), "stack": (0,), "concatenate": (0,)}
+"""Of ops that put elements of several tensors together the arguments that these come from."""
 _DTYPES = (np.dtype(np.float64), np.dtype(np.bool_))
-_MOVES = frozenset(
-    "get_item set_at reshape ravel stack unstack concatenate split transpose swapaxes moveaxis expand_dims squeeze"
-    " broadcast_to take take_along_axis flip roll diagonal repeat tile copy".split()
-)
 _ADD, _SUBTRACT = (operation(name, (None, None), kernel_of(name, 2)).number for name in ("add", "subtract"))
 _SIGNS = {_ADD: 1, _SUBTRACT: -1}
