@@ -453,7 +453,7 @@ class Laplace(Likelihood):
 
 
 def _are_finite(value: float, gradient: np.ndarray) -> bool:
-    return math.isfinite(value) and math.isfinite(gradient.dot(gradient))
+    return math.isfinite(value) and bool(np.isfinite(gradient).all())
 
 
 def _solved(factor: Factor, seen: list[tuple], gradient: np.ndarray) -> np.ndarray:
