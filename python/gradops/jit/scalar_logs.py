@@ -181,10 +181,12 @@ class Log:
         """The results as one read of an array; None where they are elements of several, or one is a tensor already."""
         if not self._seen.keys().isdisjoint(indices):
             return None  # its gradient may be asked for, which is a part of the array's
-        at = [bisect_right(self._starts, index) - 1 for index in indices]
-        which, places = np.array([self._parts[i][2][index - self._starts[i]] for i, index in zip(at, indices)]).T
-        if which[0] < 0 or np.any(which != which[0]):
-            return None
+        found: list[np.ndarray] = []
+        for (_, _, reads), at in map(self._part, indices):
+            if reads[at][0] < 0 or found and reads[at][0] != found[0][0]:
+                return None
+            found.append(reads[at])
+        which, places = np.array(found).T
         x = self._inputs[which[0]]
         self._in_reads.update(indices)
         if x.ndim == 1 and np.all(np.diff(places) == 1):
@@ -198,9 +200,13 @@ class Log:
 
     def _found(self, index: int) -> tuple[Scalars, int]:
         """The block of a result, and the result's number in it."""
-        at = bisect_right(self._starts, index) - 1
-        block, numbers, _ = self._parts[at]
-        return block, int(numbers[index - self._starts[at]])
+        (block, numbers, _), at = self._part(index)
+        return block, int(numbers[at])
+
+    def _part(self, index: int) -> tuple[tuple[Scalars, np.ndarray, np.ndarray], int]:
+        """The part that a result is in, and where in it."""
+        part = bisect_right(self._starts, index) - 1
+        return self._parts[part], index - self._starts[part]
 
     def _from_outside(self, index: int) -> tuple[int, Any]:
         """The place of a result of an earlier block, and its edge."""
