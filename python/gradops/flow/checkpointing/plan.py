@@ -82,8 +82,9 @@ class Plan:
 
     def noted(self, step: Step, arguments: tuple) -> None:
         """Remember the arrays that ``step`` took for a while, in which its result may be named."""
-        pairs = zip(items(step.arguments), items(arguments))
-        self.recent.append((step, [(s, self.stored(x)) for s, x in pairs if isinstance(s, Result)]))
+        if self.policy.others:
+            pairs = zip(items(step.arguments), items(arguments))
+            self.recent.append((step, [(s, self.stored(x)) for s, x in pairs if isinstance(s, Result)]))
 
     def free(self, step: Step, array) -> None:
         """Have ``array``, a result of ``step``, be computed again from what the step took, which is stored."""

@@ -56,8 +56,7 @@ class TapePlan(Plan):
         if product and self.policy.products:
             return result
         step = Step(self, kernel, map_items(self._source, arguments))
-        if self.policy.others:
-            self.noted(step, arguments)
+        self.noted(step, arguments)
         for i, array in enumerate(items(result)):
             # A kernel may return its argument. That array is known by the step that made it, or is an input, which is
             # stored anyway.

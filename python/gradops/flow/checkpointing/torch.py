@@ -59,8 +59,7 @@ class Noting(_private.DispatchMode):
         if plan.policy.products and facts.name in _PRODUCTS:
             return result
         step = Step(plan, _of_positions(func, tuple(kwargs)) if kwargs else func, sources, drawn)
-        if plan.policy.others:
-            plan.noted(step, (*args, *kwargs.values()))
+        plan.noted(step, (*args, *kwargs.values()))
         for t in written:
             plan.after_write(t, step, facts.counted)
         for i, out in enumerate((result,) if isinstance(result, torch.Tensor) else items(result)):
