@@ -487,3 +487,15 @@ def test_second_derivative_of_complex_svd_on_tensorflow(shape, compiled):
     wanted = (first(tf.constant(x + step * d)) - first(tf.constant(x - step * d))) / (2 * step)
     got = (tf.function(second, autograph=False) if compiled else second)(tf.constant(x))
     np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+@pytest.mark.parametrize("lower", [True, False])
+def test_many_small_triangular_systems_are_as_each_one(lower, dtype):
+    a = (rng.uniform(1, 2, (5, 8, 3, 3)) * (1j if dtype == "complex128" else 1)).astype(dtype)
+    tolerance = 1e-5 if dtype == "float32" else 1e-13
+    for b in (rng.uniform(-1, 1, (8, 3, 2)), rng.uniform(-1, 1, (5, 8, 3, 1)), rng.uniform(-1, 1, (3, 2))):
+        got = ops.solve_triangular(a, b.astype(dtype), lower=lower)
+        want = np.linalg.solve(np.tril(a) if lower else np.triu(a), np.broadcast_to(b, got.shape))
+        assert got.dtype == dtype
+        np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from unittest.mock import Mock
 
@@ -65,7 +66,15 @@ def multiplied(x):
     return ops.sum(ops.exp(ops.matmul(d, x))) + ops.sum(ops.matmul(x, d) ** 3)
 
 
-FUNCTIONS = [banded, arrow, chain, scattered, masked, accumulated, multiplied]
+def of_a_stack(x):
+    """Two matrices, each of four of the elements."""
+    m = ops.reshape(x, (2, 2, 2))
+    s = ops.matmul(m, ops.transpose(m, (0, 2, 1))) + np.eye(2)
+    found = ops.cholesky(s), ops.inv(s), ops.det(s), ops.slogdet(s)[1], ops.eigh(s)[0], ops.expm(s / 4)
+    return functools.reduce(ops.add, [ops.sum(ops.square(part)) for part in found])
+
+
+FUNCTIONS = [banded, arrow, chain, scattered, masked, accumulated, multiplied, of_a_stack]
 
 
 @pytest.mark.parametrize("f", FUNCTIONS)
@@ -90,7 +99,10 @@ def of_columns(x):
     return ops.sum(ops.square(ops.solve(d, ops.reshape(x, (2, 4)))))
 
 
-@pytest.mark.parametrize("f, elements", [(banded, 22), (arrow, 34), (chain, 22), (multiplied, 22), (of_columns, 16)])
+@pytest.mark.parametrize(
+    "f, elements",
+    [(banded, 22), (arrow, 34), (chain, 22), (multiplied, 22), (of_columns, 16), (of_a_stack, 32)],
+)
 def test_patterns_are_tight(f, elements):
     assert hessian(f, RNG.normal(size=8), sparse=True).nnz == elements
 

@@ -316,6 +316,17 @@ def _solved(analysis: Analysis, step: Step, a, b, *settings):
     return found[..., 0] if vector else found
 
 
+def _of_matrices(analysis: Analysis, step: Step, x, *settings):
+    """Elements of what is found of a matrix, of all of it, and of no other of a stack."""
+    whole = _united(analysis, _united(analysis, analysis.of(x), -1), -1)
+    results = []
+    for place in step.places:
+        shape = np.shape(analysis.program.value(place))
+        own = whole.reshape(whole.shape + (1,) * (len(shape) - whole.ndim))
+        results.append(np.broadcast_to(own, shape))
+    return results if step.several else results[0]
+
+
 def _united(analysis: Analysis, sets, axis: int) -> np.ndarray:
     lines = np.moveaxis(sets, axis, -1)
     found = np.empty(lines.shape[:-1], object)
@@ -358,6 +369,7 @@ RULES: dict[str, Callable] = {
     **dict.fromkeys(("cumsum", "cumprod"), _accumulated),
     **dict.fromkeys(("tril", "triu"), _triangle),
     **dict.fromkeys(("add_at", "set_at"), _at),
+    **dict.fromkeys(("cholesky", "det", "eigh", "expm", "inv", "qr", "slogdet", "svd"), _of_matrices),
     **dict.fromkeys(("solve", "solve_triangular"), _solved),
     **dict.fromkeys(("stack", "concatenate"), _joined),
     **dict.fromkeys(("segment_max", "segment_min"), _segments),

@@ -1,6 +1,7 @@
 """NumPy kernels: linear algebra, with LAPACK through NumPy and SciPy."""
 
 import builtins
+import math
 from functools import cache
 
 import numpy as np
@@ -137,10 +138,23 @@ def solve_triangular(a, b, lower=False):
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     first = np.broadcast_to(a, batch + a.shape[-2:])
     second = np.broadcast_to(b, batch + b.shape[-2:])
+    if a.shape[-1] ** 2 < math.prod(batch):
+        return _substituted(first, second, lower)
     y = np.empty(second.shape, a.dtype)
     for i in np.ndindex(batch if y.size else (0,)):
         y[i] = _triangular(first[i], second[i], lower)
     return y
+
+
+def _substituted(a, b, lower):
+    """Of many small matrices, a row of all of them after the other."""
+    a, y = (np.array(np.moveaxis(x, (-2, -1), (0, 1)), order="C") for x in (a, b))
+    size = len(y)
+    for i in range(size) if lower else range(size - 1, -1, -1):
+        for j in range(i) if lower else range(i + 1, size):
+            y[i] -= a[i, j] * y[j]
+        y[i] /= a[i, i]
+    return np.ascontiguousarray(np.moveaxis(y, (0, 1), (-2, -1)))
 
 
 def _triangular(a, b, lower):
