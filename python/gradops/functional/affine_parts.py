@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from .. import ops
-from ..autodiff import engine
+from ..autodiff import engine, gradients
 from ..autodiff.graph import AccumulateGrad, GradientEdge, Node, key, nodes_of
-from ..autodiff.variable import Variable, data_of, wrap
+from ..autodiff.variable import Variable, attach, data_of, is_active, wrap
 from . import forward, sparse
 
 LARGEST = 64
@@ -29,17 +29,20 @@ LONGEST = 64
 class AffineParts:
     """The affine maps of a vector ``x`` from which a scalar ``y`` of a function being compiled is computed.
 
+    Args:
+        along: an array of ``x``'s shape, an argument of the function: a direction.
+
     Attributes:
         ends: the results, affine in ``x`` or ``x`` itself, that other operations take: nodes, or ``x``. None where
             that is ``x`` alone, or so many that a product takes longer to record than it saves.
     """
 
-    def __init__(self, y: Variable, x: Variable):
-        self._x = x
-        self._program: Any = data_of(x).program
-        self._along = self._program.source(np.zeros(x.shape))
-        self._tangents: dict[int, Any] = {key(x): wrap(self._along)}
+    def __init__(self, y: Variable, x: Variable, along: Any):
+        self._x, self._along = x, along
+        self._program: Any = along.program
+        self._tangents: dict[int, Any] = {key(x): wrap(along)}
         self._affine: list[Node] = []
+        self._products: list = []
         self._y = y
         self.ends, self._others = self._sorted(nodes_of([y]))
         if [key(edge) for edge in self.ends] == [key(x)] or len(self.ends) > LARGEST:
@@ -51,6 +54,26 @@ class AffineParts:
         targets: Any = [GradientEdge(e if isinstance(e, Node) else AccumulateGrad(e), None) for e in self.ends]  # type: ignore[arg-type]
         found = engine.run([self._y], [engine.seed(self._y, None, True)], True, True, targets, self._others)
         return [found[key(edge)][1] if key(edge) in found else None for edge in self.ends]
+
+    def gradient(self) -> Any:
+        """The derivatives of ``y`` by ``x``, from those by the ends."""
+        pairs = [(g, edge) for g, edge in zip(self.gradients, self.ends) if g is not None]
+        roots = [attach(data_of(g), edge) if isinstance(edge, Node) else edge for g, edge in pairs]
+        found = engine.run(roots, [g for g, _ in pairs], True, True, [self._x])
+        return found[key(self._x)][1] if key(self._x) in found else wrap(ops.zeros_like(data_of(self._x)))
+
+    def along(self, x: Variable):
+        """The derivatives by another variable of the product of the gradient with the direction."""
+        pairs = []  # each is a factor of the other in a term of the product
+        for g, edge in zip(self.gradients, self.ends):
+            if g is not None:
+                moved = _whole(self._tangents[key(edge)], edge)
+                pairs += [(g, moved), (moved, g)]
+        pairs = [(y, data_of(other)) for y, other in pairs if is_active(y)]
+        if not pairs:
+            return ops.zeros_like(data_of(x))
+        ys, others = zip(*pairs)
+        return gradients.grad(ys, x, others, retain_graph=True, materialize_grads=True)[0]
 
     def _sorted(self, nodes: list[Node]) -> tuple[list, set[int]]:
         """The results that are affine in ``x`` and taken by others, and the numbers of these others."""
@@ -91,8 +114,9 @@ class AffineParts:
 
     def pattern_by_ends(self):
         """The same of the Hessian by the ends."""
-        sources = [self._program.source(np.zeros(edge.shape)) for edge in self.ends]
-        return self._pattern(self._second(list(map(wrap, sources))), sources)
+        self._directions = [self._program.source(np.ones(edge.shape)) for edge in self.ends]
+        self._products = self._second(list(map(wrap, self._directions)))
+        return self._pattern(self._products, self._directions)
 
     def _pattern(self, parts: list, sources: list):
         places = [getattr(x, "place", x) for x in (data_of(_whole(*pair)) for pair in zip(parts, self.ends))]
@@ -116,6 +140,10 @@ class AffineParts:
 
     def products(self, colors: np.ndarray):
         """For each colour the sum of the columns of that colour of the Hessian by the ends, a row."""
+        if self._products and not colors.any():  # the product that has shown the pattern, of directions of ones
+            for direction in self._directions:
+                self._program.settle(direction)
+            return ops.expand_dims(self._flat(self._products), 0)
         seeds = sparse.seeds(colors, [edge.shape for edge in self.ends])
         return sparse.together(lambda *directions: self._flat(self._second(list(directions))), seeds)
 
@@ -180,7 +208,7 @@ class SeparableHessian:
         self._times = np.where((i == j) & (row[of] != column[of]), 2.0, 1.0)  # once for each order of the two ends
         self._count = len(low)
         columns, rows = np.divmod(low, count)
-        every = np.union1d(low, rows * count + columns)
+        every = np.sort(np.concatenate([low, (rows * count + columns)[rows != columns]]))
         columns, rows = np.divmod(every, count)
         self._all = np.searchsorted(low, np.minimum(rows, columns) * count + np.maximum(rows, columns))
         starts = np.searchsorted(columns, np.arange(count + 1))

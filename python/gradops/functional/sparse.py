@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -35,14 +36,17 @@ def of_columns(pattern) -> np.ndarray:
     rows, columns = pattern.shape
     if np.bincount(pattern.indices, minlength=rows).max(initial=0) == columns:
         return np.arange(columns)
-    taken: list[set] = [set() for _ in range(rows)]  # the colours in each row
+    taken = [0] * rows  # the colours in each row, by their bits
     colors = np.zeros(columns, int)
     indices, starts = pattern.indices.tolist(), pattern.indptr.tolist()
     for j in range(columns):
-        found = [taken[i] for i in indices[starts[j] : starts[j + 1]]]
-        colors[j] = color = _least(set().union(*found))
-        for colors_of_row in found:
-            colors_of_row.add(color)
+        own, found = indices[starts[j] : starts[j + 1]], 0
+        for i in own:
+            found |= taken[i]
+        color = ~found & found + 1  # the lowest bit that is not among those found
+        for i in own:
+            taken[i] |= color
+        colors[j] = color.bit_length() - 1
     return colors
 
 
@@ -219,12 +223,13 @@ class Found:
         pattern.sort_indices()
         rows, columns = positions(pattern)
         colors = star(pattern)
-        often = np.unique(
-            rows.astype(np.int64) * len(colors) + colors[columns], return_inverse=True, return_counts=True
-        )
-        alone = csc(((often[2][often[1]] == 1).astype(np.int8), pattern.indices, pattern.indptr), pattern.shape)
         low, high = np.minimum(rows, columns), np.maximum(rows, columns)
-        read_low = np.asarray(alone[low, high]).ravel() == 1 if len(low) else np.zeros(0, bool)
+        if not colors.any():  # a diagonal, or nothing: every element is alone
+            return Plan(pattern, colors, (rows, colors[columns]))
+        count = len(colors)
+        often = np.unique(rows * count + colors[columns], return_inverse=True, return_counts=True)
+        alone = often[2][often[1]] == 1
+        read_low = alone[np.searchsorted(columns * count + rows, high * count + low)]
         places = np.where(read_low, low, high), colors[np.where(read_low, high, low)]
         return Plan(pattern, colors, places)
 
@@ -236,7 +241,7 @@ def csc(parts, shape):
 
 def positions(pattern) -> tuple[np.ndarray, np.ndarray]:
     """The rows and columns of a CSC matrix' elements, in its order."""
-    return pattern.indices, np.repeat(np.arange(pattern.shape[1]), np.diff(pattern.indptr))
+    return pattern.indices.astype(np.int64), np.repeat(np.arange(pattern.shape[1]), np.diff(pattern.indptr))
 
 
 def program(func: Flat, name: str, product: Callable, xs: list, vs: list) -> Any:
@@ -304,9 +309,9 @@ def _dtype(y):
 def pattern(program, outputs: list, sources: list[int]):
     """A CSC matrix of True where an element of ``outputs``, one after the other, depends on one of ``sources``."""
     found = sparsity.dependence(program, outputs, sources)
-    rows = [s for sets in found for s in sets.flat]
+    rows = [s for sets in found for s in sets.reshape(-1).tolist()]
     lengths = np.fromiter(map(len, rows), int, len(rows))
-    columns = np.fromiter((j for s in rows for j in s), int, lengths.sum())
+    columns = np.fromiter(itertools.chain.from_iterable(rows), int, lengths.sum())
     shape = len(rows), sum(math.prod(np.shape(program.value(p))) for p in sources)
     made = csc((np.ones(len(columns), bool), (np.repeat(np.arange(len(rows)), lengths), columns)), shape)
     made.sort_indices()

@@ -6,6 +6,9 @@ All are functions of the estimated parameters ``theta`` and the random effects `
 - ``elements``: those of the Hessian by ``u``;
 - ``with_determinant``, with weights of these: the gradients by both of the value and half the elements' weighted sum;
 - ``by_theta``, with a direction of ``u``: the derivatives by ``theta`` of the gradient by ``u`` along it.
+
+Where the elements do not depend on ``u`` that sum has no gradient by it: ``with_determinant`` gives the one by
+``theta`` alone, and nothing needs ``by_theta``.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import numpy as np
 from .. import functional, ops
 from ..autodiff import gradients, state
 from ..autodiff.derivatives import fresh
+from ..autodiff.graph import nodes_of
 from ..autodiff.modes import differentiated, enable_grad
 from ..autodiff.variable import data_of, is_active
 from ..errors import JitError
@@ -35,7 +39,12 @@ class Programs:
         f: the joint likelihood.
         hessian: by the random effects, which is kept.
         compiled: makes a compiled function of one.
+
+    Attributes:
+        is_quadratic: whether the elements do not depend on ``u``, as far as is known.
     """
+
+    is_quadratic = False
 
     def __init__(self, f: Callable, hessian: SparseHessian, compiled: Callable):
         def with_determinant(theta, u, weights):
@@ -57,6 +66,7 @@ class Shared:
 
     Attributes:
         hessian: by the random effects.
+        is_quadratic: whether its elements do not depend on ``u``.
 
     Raises:
         JitError: the likelihood looks at values; or it has a derivative of the user's own, whose Hessian need not be
@@ -72,7 +82,7 @@ class Shared:
         self._nothing = np.zeros(u.shape)
         self.hessian: Any = None
         self._weights = np.zeros(0)
-        self.by_u(theta, u)
+        self._programs.program(theta, u, self._nothing)
         self._weights = np.zeros(self.hessian.pattern.nnz)  # type: ignore[attr-defined]
 
     def by_u(self, theta, u):
@@ -95,12 +105,8 @@ class Shared:
         found = None if left else by_columns(inputs, value)
         return value if found is None else found(*inputs)
 
-    def _elements(self, f, value, by_u, u):
+    def _elements(self, f, parts: AffineParts, by_u, u):
         """The elements of the Hessian by ``u``, of which the pattern is then known."""
-        parts = AffineParts(value, u)
-        if self.hessian is None and parts.ends and may_pay(maps := parts.pattern()):
-            found = SeparableHessian(maps, parts.pattern_by_ends())
-            self.hessian = found if found.pays else None
         if isinstance(self.hessian, SeparableHessian):
             return self.hessian.elements(parts)
         if self.hessian is None:
@@ -112,18 +118,41 @@ class Shared:
 
         return self.hessian.elements(product, (u,), True)
 
+    def _takes_parts(self, parts: AffineParts) -> bool:
+        """Whether derivatives are taken by the ends of affine maps; what the Hessian is made of is then known."""
+        if self.hessian is not None or not parts.ends or not may_pay(maps := parts.pattern()):
+            return isinstance(self.hessian, SeparableHessian)
+        found = SeparableHessian(maps, parts.pattern_by_ends())
+        self.hessian = found if found.pays else None
+        return True
+
     def _all(self, f, theta, u, along):
         inputs = fresh(theta), fresh(u)
         with enable_grad():
             with sparse.watching(_refuse_unnatural):
                 value = self._value(f, inputs)
-                (by_u,) = gradients.grad(value, inputs[1], create_graph=True, materialize_grads=True)
-            elements = self._elements(f, value, by_u, inputs[1])
+                parts = AffineParts(value, inputs[1], along)
+                if by_ends := self._takes_parts(parts):
+                    by_u = parts.gradient()
+                else:
+                    (by_u,) = gradients.grad(value, inputs[1], create_graph=True, materialize_grads=True)
+            elements = self._elements(f, parts, by_u, inputs[1])
             weights = u.program.input(np.zeros(self.hessian.pattern.nnz))
-            whole = value + ops.sum(weights * elements) / 2
-        outer = gradients.grad(whole, inputs, retain_graph=True, materialize_grads=True)
-        found = (value, by_u), elements, outer, _along(by_u, along, inputs[0])
+            half = ops.sum(weights * elements) / 2
+            whole = value + half
+        self.is_quadratic = not is_active(half) or not _leads(half, inputs[1])
+        found: list = [(value, by_u), elements]
+        if self.is_quadratic:
+            found.append(gradients.grad(whole, inputs[:1], materialize_grads=True))
+        else:
+            found.append(gradients.grad(whole, inputs, retain_graph=True, materialize_grads=True))
+            found.append(parts.along(inputs[0]) if by_ends else _along(by_u, along, inputs[0]))
         return tuple(tuple(map(data_of, x)) if isinstance(x, (tuple, list)) else data_of(x) for x in found)
+
+
+def _leads(y, x) -> bool:
+    """Whether a variable is computed from another one, a leaf."""
+    return any(edge is x for node in nodes_of([y]) for edge in node.edges)
 
 
 def _refuse_unnatural(node) -> None:

@@ -127,6 +127,7 @@ class Laplace(Likelihood):
         self.u = layout.u.copy()
         self._factor: Factor | None = None  # of the last search
         self._mode: tuple[bytes, float] | None = None  # the parameters that it was for, and the joint value
+        self._left = self.u  # the gradient by the random effects that is left at the mode
         self._slope: tuple = (None, None)  # the same mode, and the gradient there
         start, u = tensor(layout.theta), tensor(layout.u)
         try:
@@ -224,7 +225,7 @@ class Laplace(Likelihood):
                 here, seen = True, []
                 if near and not ridge:
                     self.u, self._factor = u, factor
-                    self._mode = theta.tobytes(), value
+                    self._mode, self._left = (theta.tobytes(), value), gradient
                     return value, u, factor
             step = -_solved(factor, seen, gradient)
             before, fall = fall, -float(gradient @ step)
@@ -340,6 +341,10 @@ class Laplace(Likelihood):
         if self._count:
             weights[self._integrated] = self._by_integrated(factor).inverse(np.zeros((self._inner.count, 0)))
         weights = self.tensor(weights)
+        if self._programs.is_quadratic:  # a Newton step is exact, and nothing else moves with the mode
+            u = u - factor.solve(self._left[:, None])[:, 0]
+            (by_theta,) = self._programs.with_determinant(self.tensor(theta), self.tensor(u), weights)
+            return np.array(ops.convert_to_numpy(by_theta))
         given = self.tensor(theta), self.tensor(u)
         found = self._programs.with_determinant(*given, weights)
         by_theta, by_u = (np.asarray(ops.convert_to_numpy(x)) for x in found)

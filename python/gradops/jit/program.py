@@ -102,8 +102,15 @@ class Program:
         return traced
 
     def source(self, value):
-        """A traced array that nothing gives, and no result may need: it is for seeing what depends on it."""
+        """A traced array that nothing gives: it is for seeing what depends on it.
+
+        A result may need it only once it is settled.
+        """
         return self._place(value)
+
+    def settle(self, source) -> None:
+        """Have a source be its value at each call."""
+        self._keep(source.place, source.value)
 
     def lift(self, x):
         """An array of this program, of one around it or of one that was replayed here, as one of this program.
