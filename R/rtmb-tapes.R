@@ -173,7 +173,7 @@ make_tape <- function(f, x) {
   f <- match.fun(f)
   start <- x
   of_vector <- function(v) {
-    if (is.list(v)) v <- do.call(c, unname(lapply(v, as.vector)))
+    v <- as_one_vector(v)
     run <- if (is_any_tensor(v) || ad_context()) tensor_aware(f) else f
     if (is.list(start)) {
       v <- arranged(v, layout_like(start))
@@ -186,6 +186,8 @@ make_tape <- function(f, x) {
   }
   tape_of(of_vector, length(unlist(x)), as.double(unlist(x)))
 }
+
+as_one_vector <- function(x) if (is.list(x)) do.call(c, unname(lapply(x, as.vector))) else x
 
 layout_like <- function(start) {
   list(
@@ -217,11 +219,9 @@ tape_methods <- function(tape) {
     atomic = function() tape, simplify = function(...) invisible(tape), reorder = function(...) invisible(tape),
     force.update = function() invisible(),
     par = function() attr(tape, "at"), graph = function() adjacency(autodiff_graph(f(parameter(attr(tape, "at"))))),
-    newton = function(random, ...) {
-      tape_of(function(outer) inner_mode(f, domain, random, outer), domain - length(random))
-    },
+    newton = function(random, ...) inner_tape(f, attr(tape, "at"), random, "mode"),
     laplace = function(random, sparse = TRUE, SPA = FALSE, ...) {
-      tape_of(function(outer) inner_laplace(f, domain, random, outer, SPA), domain - length(random))
+      inner_tape(f, attr(tape, "at"), random, "laplace", flag(SPA))
     }
   )
 }
@@ -253,24 +253,22 @@ print.gradops_tape <- function(x, ...) {
   invisible(x)
 }
 
-# All variables, of the inner and the outer ones.
-all_variables <- function(domain, random, outer, u) {
-  order <- base::order(c(random, setdiff(seq_len(domain), random)))
-  c(u, outer)[order]
-}
-
-inner_mode <- function(f, domain, random, outer) {
-  argmin(function(u) sum(f(all_variables(domain, random, outer, u))), numeric(length(random)))
-}
-
-# By the mode, which has the derivatives of the implicit function, and the determinant of the Hessian there.
-inner_laplace <- function(f, domain, random, outer, SPA) {
-  of_u <- function(u) sum(f(all_variables(domain, random, outer, u)))
-  u <- inner_mode(f, domain, random, outer)
-  n <- length(random)
-  curvature <- as.vector(determinant(as_array_of(hessian(of_u, u), c(n, n)))$modulus) / 2
-  at <- of_u(u)
-  if (SPA) curvature - at + n * base::log(2 * pi) / 2 else curvature + at - n * base::log(2 * pi) / 2
+# A tape of the other variables, with the inner ones where `f` is least, or integrated out there.
+inner_tape <- function(f, at, random, question, ...) {
+  places <- base::order(c(seq_along(at)[-random], random))
+  of_parts <- function(outer, u) sum(f(c(outer, u)[places]))
+  write_closed_over(f)
+  here <- new.env()
+  here$names <- list()
+  inner <- call_core(
+    "inference.inner.Inner", callback(differentiated(of_parts, here)), operand(array_of(at[-random])),
+    operand(array_of(at[random]))
+  )
+  tape_of(function(outer) {
+    outer <- as_one_vector(outer)
+    found <- several(call_core(paste0("inference.inner.Inner.", question), inner, operand(as_doubles(outer)), ...))
+    if (is_any_tensor(outer)) found else as.vector(in_numbers(found))
+  }, length(at) - length(random), at[-random])
 }
 
 # Data by an index that is a variable, whose derivative is 0.

@@ -271,6 +271,25 @@ test_some("scripts put tensors into Matrix' matrices, have parameters without el
   }
 })
 
+test_some("many inner variables of a tape are by their sparse second derivatives, in a likelihood, too", {
+  local_rtmb()
+  n <- 80
+  y <- 3 + 1.5 * sin(seq_len(n)) # the density of normal ones, by the saddlepoint approximation, which is exact
+  generating <- function(p) sum(p$mu * p$s + .5 * p$s * p$s * p$sigma^2) - sum(p$s * y)
+  tape <- MakeTape(generating, list(s = numeric(n), mu = 0, sigma = 1))
+  saddle <- tape$newton(seq_len(n))
+  expect_equal(as.vector(saddle(c(2, 1.3))), (y - 2) / 1.3^2, tolerance = 1e-10)
+  expect_equal(saddle$jacobian(c(2, 1.3))[, 1], rep(-1 / 1.3^2, n), tolerance = 1e-10)
+  density <- tape$laplace(seq_len(n), SPA = TRUE)
+  expect_equal(density(c(2, 1.3)), -sum(dnorm(y, 2, 1.3, log = TRUE)), tolerance = 1e-12)
+  obj <- MakeADFun(function(p) density(p), list(mu = 2, sigma = 1.3), silent = TRUE)
+  expect_equal(obj$fn(obj$par), -sum(dnorm(y, 2, 1.3, log = TRUE)), tolerance = 1e-12)
+  expect_equal(
+    as.vector(obj$gr(obj$par)), c(-sum(y - 2) / 1.3^2, n / 1.3 - sum((y - 2)^2) / 1.3^3), tolerance = 1e-10
+  )
+  expect_equal(obj$he(obj$par)[1, ], c(n / 1.3^2, 2 * sum(y - 2) / 1.3^3), tolerance = 1e-9)
+})
+
 test_some("an error after `%~%` is an error; elements of a matrix of Matrix have densities and standard errors", {
   on.exit(detach("gradops:rtmb"))
   attach_rtmb()

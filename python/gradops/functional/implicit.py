@@ -170,7 +170,14 @@ def argmin(f: Callable, x0, *theta, tol: float = 1e-8, max_iterations: int = 200
         :func:`gradops.scipy.optimize.minimize`, with SciPy's methods, bounds and constraints, where values are known.
     """
     check_functions("argmin", f=f)
-    most = integer("argmin", max_iterations, "max_iterations", 1)
+    return minimum(f, x0, theta, tol, integer("argmin", max_iterations, "max_iterations", 1))
+
+
+def minimum(f: Callable, x0, theta: tuple, tol, most: int, newton: Callable | None = None):
+    """:func:`argmin`, with ``newton`` by steps of the caller's: of the gradient and a place to a function of vectors.
+
+    That is the inverse of the second derivatives there, of what makes them positive definite where they are not.
+    """
     unknowns = _Unknowns("argmin", x0, theta, lambda x: f(x, *theta), keeps=False)
 
     def value(x):
@@ -178,24 +185,28 @@ def argmin(f: Callable, x0, *theta, tol: float = 1e-8, max_iterations: int = 200
 
     slope = grad(value)
 
+    def step(x, g):
+        if newton is not None:
+            return newton(slope, x)(ops.negative(g))
+        if ops.size(x) > DENSE:
+            return _cg(lambda v: matrices.jvp(slope, x, v)[1], ops.negative(g), epsilon(x) ** 0.5, 200)
+        curvature, axes = ops.eigh(matrices.hessian(value, x))
+        size = ops.maximum(ops.abs(curvature), epsilon(x))
+        return ops.negative(ops.matmul(axes, ops.matmul(ops.transpose(axes), g) / size))
+
     def descend(x):
         g = slope(x)
-        if ops.size(x) <= DENSE:
-            curvature, axes = ops.eigh(matrices.hessian(value, x))
-            size = ops.maximum(ops.abs(curvature), epsilon(x))
-            p = ops.negative(ops.matmul(axes, ops.matmul(ops.transpose(axes), g) / size))
-        else:
-            p = _cg(lambda v: matrices.jvp(slope, x, v)[1], ops.negative(g), epsilon(x) ** 0.5, 200)
+        p = step(x, g)
         start, fall = value(x), ops.vdot(g, p)
         noise = ops.multiply(ops.abs(start), 10 * epsilon(x))
 
         def too_high(t):
             return ops.logical_not(value(x + t * p) <= start + 1e-4 * t * fall + noise)
 
-        (t,) = _loop(too_high, lambda t: (t / 2,), (ops.ones_like(start),), 40)
+        (t,) = loop(too_high, lambda t: (t / 2,), (ops.ones_like(start),), 40)
         return x + t * p
 
-    return unknowns.solved(slope, _iterated("argmin", descend, tol, most), _cg)
+    return unknowns.solved(slope, _iterated("argmin", descend, tol, most), _cg, newton)
 
 
 def linear_solve(matvec: Callable, b, *, method: str = "gmres", tol: float = 1e-10, max_iterations: int | None = None):
@@ -283,7 +294,7 @@ class _Unknowns:
         leaves = [_tensor(x, [*theta, *given]) for x in given]
         of_no_library = all(type(x) in NUMBERS for x in given) and not any(map(ops.is_tensor, theta))  # as yet
         at = list(map(float, given)) if of_no_library else leaves
-        found, form = _tree.flatten(_held(f)(_tree.unflatten(self.form, at)))
+        found, form = _tree.flatten(held(f)(_tree.unflatten(self.form, at)))
         if keeps:
             self._check(leaves, found, form)
         owner = backends.common([type(data_of(y)) for y in found], name)
@@ -322,9 +333,9 @@ class _Unknowns:
         """The function as one of vectors."""
         return self.vector(self.f(self.tree(x)))
 
-    def solved(self, residual: Callable, find: Callable, solve: Callable | None = None):
+    def solved(self, residual: Callable, find: Callable, solve: Callable | None = None, newton: Callable | None = None):
         """The root of ``residual`` near what ``find(start)`` gives, a vector and whether it is none; as a structure."""
-        x, unfinished = _held(find)(self.start)
+        x, unfinished = held(find)(self.start)
         try:
             failed = bool(unfinished)
         except Exception:  # a traced value is not known
@@ -338,7 +349,8 @@ class _Unknowns:
         x = stop_gradient(x)
         rest = residual(x)
         if connected(rest):
-            x = stepped(residual, _inverse(residual, x, solve, True), x, rest)
+            inverse = newton(residual, x) if newton else _inverse(residual, x, solve, True)
+            x = stepped(residual, inverse, x, rest)
         elif self.variable and not isinstance(x, Variable):
             x = wrap(x)
         return self.tree(x)
@@ -386,7 +398,7 @@ def _limited(x, values: tuple):
     return limited(x)
 
 
-def _held(f: Callable) -> Callable:
+def held(f: Callable) -> Callable:
     """``f`` with all that it closes over, and its results, constant."""
     return lambda *xs: stop_gradient(stop_gradient_scope(f)(*xs))
 
@@ -424,7 +436,7 @@ def _iterated(name: str, step: Callable, tol, max_iterations: int) -> Callable:
             return y, ops.abs(y - x)
 
         state = (start, ops.full_like(start, float("inf")))
-        x, change = _loop(moved, body, state, max_iterations)
+        x, change = loop(moved, body, state, max_iterations)
         return x, moved(x, change)
 
     return find
@@ -437,7 +449,7 @@ def _inverse(residual: Callable, x, solve: Callable | None = None, at_root: bool
         at_root: True if it will be asked of nothing but rounding, for its derivative.
     """
     if ops.size(x) <= DENSE:
-        matrix = _held(lambda x: matrices.jacobian(residual, x))(x)
+        matrix = held(lambda x: matrices.jacobian(residual, x))(x)
 
         def solved(r):
             try:
@@ -468,7 +480,7 @@ def _solving(forward: Callable, back: Callable, solve: Callable, of_nothing: boo
 
     @custom_gradient
     def attached(r):
-        value = ops.zeros_like(r) if of_nothing else _held(functools.partial(solve, forward))(r)
+        value = ops.zeros_like(r) if of_nothing else held(functools.partial(solve, forward))(r)
         return value, _solving(back, forward, solve)
 
     return inverse
@@ -496,7 +508,7 @@ def _cg(matvec: Callable, b, tol: float, most: int | None):
         return x, r, r + (after / rr) * p, after, going
 
     rr = ops.vdot(b, b)
-    return _loop(goes_on, body, (ops.zeros_like(b), b, b, rr, rr >= 0), most or 10 * ops.size(b))[0]
+    return loop(goes_on, body, (ops.zeros_like(b), b, b, rr, rr >= 0), most or 10 * ops.size(b))[0]
 
 
 def _gmres(matvec: Callable, b, tol: float, most: int | None):
@@ -526,10 +538,10 @@ def _gmres(matvec: Callable, b, tol: float, most: int | None):
         return x, b - matvec(x)
 
     cycles = -(-(most or 10 * ops.size(b)) // kept)
-    return _loop(lambda x, r: _norm(r) > goal, body, (ops.zeros_like(b), b), cycles)[0]
+    return loop(lambda x, r: _norm(r) > goal, body, (ops.zeros_like(b), b), cycles)[0]
 
 
-def _loop(goes_on: Callable, body: Callable, state: tuple, most: int) -> tuple:
+def loop(goes_on: Callable, body: Callable, state: tuple, most: int) -> tuple:
     """``ops.while_loop``, which on JAX makes more of a loop with a bound: one that has a derivative."""
 
     def within(count, *state):

@@ -1,0 +1,86 @@
+"""A function some of whose arguments are where it is least, or integrated out by the Laplace approximation there.
+
+Of what is left the derivatives are exact, to third order: the place is found on constants, and Newton's steps from it
+are recorded. Its second derivatives are a sparse matrix.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import ops
+from ..errors import JitError
+from ..functional import SparseHessian
+from ..functional.implicit import connected, held, loop, minimum
+from ..functional.reverse import grad
+from ..functional.transformations import linearize
+from ..scipy._tensors import beside
+from ..scipy.sparse import _ops as sparse_ops
+from ..scipy.sparse import _pattern
+
+STEPS, RIDGES = 200, 30
+
+
+class Inner:
+    """A function of ``u`` and others, with ``u`` where it is least.
+
+    Args:
+        f: of the others and ``u``, vectors, to a scalar.
+        others, u: at which what depends on what is found, whatever their values; ``u`` is where each search starts.
+    """
+
+    def __init__(self, f: Callable, others, u):
+        self._f, self._start = f, u
+        try:  # what the function closes over may be 0 now, and other numbers later
+            pattern = np.ones((ops.size(u),) * 2, bool) if connected(f(others, u)) else None
+            self._hessian = SparseHessian(f, (others, u), 1, pattern)
+        except JitError:  # it looks at values
+            self._hessian = SparseHessian(f, (others, u), 1, np.ones((ops.size(u),) * 2, bool))
+        places = self._hessian.pattern.tocoo()
+        self._pattern, _ = _pattern.at(places.shape, places.row, places.col)
+        self._diagonal = (self._pattern.diagonal[:, None] == np.arange(self._pattern.count)).any(0)[:, None] * 1.0
+
+    def mode(self, others):
+        """The ``u`` with the least value."""
+        return minimum(lambda u, others: self._f(others, u), self._start, (others,), 1e-8, STEPS, self._inverse)
+
+    def laplace(self, others, saddlepoint: bool = False):
+        """Minus the logarithm of the integral over ``u`` of the exponential of minus the function.
+
+        With ``saddlepoint`` the function is a cumulant generating function, less its argument times what is observed,
+        and this is minus the logarithm of the density (Butler 2007).
+        """
+        u = self.mode(others)
+
+        def value(u):
+            return ops.reshape(self._f(others, u), ())
+
+        curvature = self._log_determinant(self._elements(grad(value), u)) / 2
+        volume = ops.size(u) * math.log(2 * math.pi) / 2
+        return curvature - value(u) + volume if saddlepoint else curvature + value(u) - volume
+
+    def _elements(self, slope: Callable, u):
+        return ops.expand_dims(self._hessian.elements(linearize(slope, u)[1], (u,)), 1)
+
+    def _log_determinant(self, values):
+        return ops.reshape(sparse_ops.log_determinant(values, ops.stop_gradient(values)[:1], self._pattern), ())
+
+    def _inverse(self, slope: Callable, u) -> Callable:
+        """The inverse of the second derivatives at a place, of what makes them positive definite where they are not."""
+        values = held(lambda u: self._elements(slope, u))(u)
+        scale = 1e-4 * ops.mean(ops.abs(values))
+
+        diagonal = beside(self._diagonal, values)
+
+        def raised(ridge):
+            return values + ridge * diagonal
+
+        def indefinite(ridge):
+            return ops.isnan(self._log_determinant(raised(ridge)))
+
+        (ridge,) = loop(indefinite, lambda r: (ops.where(r > 0, 4 * r, scale),), (0 * scale,), RIDGES)
+        matrix = raised(ridge)
+        return lambda r: sparse_ops.solution(matrix, ops.expand_dims(r, 1), self._pattern, False)[:, 0]
