@@ -10,8 +10,9 @@ import gradops
 from gradops import ops
 
 SHAPES = ((), (2,), (2, 2))
-UNARY = ("sin", "cos", "tanh", "sigmoid", "arctan", "square", "abs", "negative")
+UNARY = ("sin", "cos", "tanh", "sigmoid", "arctan", "square", "abs", "negative", "exp", "erf", "softplus", "lgamma")
 BINARY = ("add", "subtract", "multiply", "maximum", "logaddexp")
+OF_ROWS = ("softmax", "log_softmax", "cumsum")
 
 reversed_ = gradops.custom_gradient(lambda x: (x * 1.0, lambda upstream: upstream * -2.0))
 
@@ -98,9 +99,18 @@ class Loops:
             if ops.shape(other) != ops.shape(like) and ops.shape(other) != ():
                 other = ops.mean(other)
             x = getattr(ops, str(rng.choice(BINARY)))(x, other)
-            x = getattr(ops, str(rng.choice(UNARY)))(x)
+            name = str(rng.choice(UNARY))
+            x = getattr(ops, name)(ops.tanh(x) + 2.0 if name == "lgamma" else ops.clip(x, -9.0, 9.0))
             if rng.random() < 0.15:
                 x = RULES[rng.integers(len(RULES))](x)
             if ops.shape(x) == (2, 2) and rng.random() < 0.3:
                 x = ops.matmul(x, like)
+            if ops.shape(x) and rng.random() < 0.3:
+                axis = int(rng.integers(len(ops.shape(x))))
+                more = rng.random() < 0.5
+                x = (
+                    x - ops.logsumexp(x, axis, keepdims=True)
+                    if more
+                    else getattr(ops, str(rng.choice(OF_ROWS)))(x, axis)
+                )
         return ops.tanh(x)

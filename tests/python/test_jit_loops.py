@@ -14,7 +14,7 @@ import gradops
 from gradops import functional, ops
 from gradops.errors import ArgumentError, JitError, ShapeError
 from gradops.functional import on_tape
-from gradops.jit import native
+from gradops.jit import emission, kept, native
 from gradops.jit.subprograms import Body
 
 P = np.array([-1.0, 0.3, 2.0])
@@ -223,6 +223,56 @@ def test_without_native_code(f, monkeypatch):
 @pytest.mark.parametrize("f", [pytest.param(f, marks=[] if f in NESTS else pytest.mark.long) for f in CASES])
 def test_third_derivatives(f):
     check(PROGRAMS["third"](f), 1e-7)
+
+
+COSTLY = {
+    "exp": lambda s, x, m: ops.exp(s * x[0]) - s,
+    "tanh": lambda s, x, m: ops.tanh(ops.matmul(m, s) + x),
+    "sigmoid": lambda s, x, m: ops.sigmoid(s * x) - 0.5,
+    "logsumexp": lambda s, x, m: ops.logsumexp(ops.reshape(s, (20, 1)) * 0.1 + m, 0) - x[0],
+    "slogdet": lambda s, x, m: s * 0.5 + 0.01 * ops.slogdet(ops.eye(3) + s[:3] * s[:3])[1],
+}
+"""Steps of loops by the function whose results, or softmax, a derivative reads."""
+
+
+@pytest.mark.parametrize("is_native", [True, False])
+@pytest.mark.parametrize("name", COSTLY)
+def test_what_costs_more_than_to_keep_is_computed_once(name, is_native, monkeypatch):
+    if not is_native:
+        monkeypatch.setattr(native.machine, "machine", lambda: None)
+    found, rng = [], np.random.default_rng(1)
+
+    def with_kept(*given):
+        steps = kept.with_kept(*given)
+        if any(step.name == "scan" for step in steps):
+            found.append([[s.name for s in step.arguments[0].body.steps] for step in steps if step.name == "scan"])
+        return steps
+
+    monkeypatch.setattr(emission, "with_kept", with_kept)
+
+    def f(x, rows, m):
+        state, _ = ops.scan(lambda s, row: (COSTLY[name](s, row, m), None), x, rows)
+        return ops.sum(state * x)
+
+    given = 0.1 * rng.normal(size=20), 0.3 * rng.normal(size=(6, 20)), 0.1 * rng.normal(size=(20, 20))
+    compiled, eager = (wrap(functional.value_and_grad(f, argnums=(0, 2))) for wrap in (gradops.jit, lambda g: g))
+    for a, b in zip(_flat(compiled(*given)), _flat(eager(*given)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+    first, later = found[-1]
+    assert name in first
+    assert not {name, "softmax", "matmul" if name != "tanh" else "exp"}.intersection(later)
+    assert not {"add", "subtract", "multiply"}.isdisjoint(later)
+
+    monkeypatch.setattr(kept, "LARGEST", 5)  # of which nothing can be kept
+    again = gradops.jit(functional.value_and_grad(f, argnums=(0, 2)))
+    for a, b in zip(_flat(again(*given)), _flat(eager(*given)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+    assert len(found[-1][1]) > len(later)
+
+
+def _flat(found) -> list:
+    value, gradients = found
+    return [value, *gradients]
 
 
 @pytest.mark.parametrize("f", [kalman, branch_in_a_loop, conditional_loop, matrices, nested, differentiated_rows])

@@ -30,7 +30,7 @@ def assert_same_bits(compiled, *arguments) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("seed", [5, 7, 8, 9, 10])
+@pytest.mark.parametrize("seed", [0, 4, 9, 11, 13])
 def test_random_loops(seed, made):
     loops = Loops(seed)
     assert_same_bits(jit(value_and_grad(loops, argnums=(0, 1))), *loops.inputs)

@@ -15,6 +15,7 @@ from ..backends.numpy import shaping
 from ..backends.numpy.base import owned
 from . import native
 from .array import Place
+from .kept import with_kept
 from .program import Program
 from .scalar_blocks import OPERATORS, Block, count, expanded
 from .steps import Step, places
@@ -33,8 +34,11 @@ def function(program: Program, outputs: list, holds: Place | None = None) -> Any
         A function with its ``source``, its number of ``steps`` and the ``native`` ones.
     """
     wanted = {o.index for o in (*outputs, holds) if isinstance(o, Place)}
-    needed = needed_steps(program, wanted)
+    needed = with_kept(program, needed_steps(program, wanted))
     steps, explained = native.lowered(program, needed, wanted)
+    for step in steps:
+        if step.name == "scan":  # of which a loop that is new here would ask for values when they are gone
+            step.arguments[0].prepare(*[[program.value(place) for place in group] for group in step.arguments[1:]])
     steps = expanded(steps)
     last = last_uses(steps)
     over, own = reuse(program, steps, last, wanted)

@@ -89,11 +89,17 @@ class Loop:
 
     def __call__(self, state, rows, held) -> list:
         """The last state, the results of all rows, and where ``kept`` the states before each."""
-        if self._alone is None:
-            self._alone = self._compiled(state, rows, held)
+        self.prepare(state, rows, held)
         if self._alone:
             return self._alone(*state, *rows, *held)
         return self._run(state, rows, held)
+
+    def prepare(self, state, rows, held) -> None:
+        """Write the code for arguments like these."""
+        if self._alone is None:
+            self._alone = self._compiled(state, rows, held)
+            if not self._alone:
+                self.body.emitted()
 
     def _run(self, state, rows, held) -> list:
         body, n = self.body.emitted(), self.carries

@@ -8,6 +8,7 @@ tape then recorded, on a program that does its steps for other arguments (:meth:
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -155,6 +156,15 @@ class Body:
             around = [body for body in self.outer.root.bodies if body.start < edge.seq < body.end]
             return bool(around) and not any(body.in_use for body in around)
         return not getattr(edge, "gradops_body", self).in_use
+
+    def changed(self, steps: list, outputs: list | None = None, inputs: list | None = None) -> Body:
+        """A body that does other steps of its program, with other results or inputs."""
+        new = copy.copy(self)
+        new.program = copy.copy(self.program)
+        new.program.steps = new.steps = steps
+        new.program.inputs = inputs or self.program.inputs
+        new.outputs, new._emitted = outputs or self.outputs, None
+        return new
 
     def values(self, group: int) -> list:
         """The values of some of its results for the examples."""

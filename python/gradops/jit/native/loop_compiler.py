@@ -191,6 +191,8 @@ class _Writing:
         self.count = 0
         self.registers: dict[int, bool] = {}
         """The cells that are LLVM's to keep where it will, True for those that are written."""
+        self.sums: dict[tuple[int, ...], tuple[str, str]] = {}
+        """By the cells of numbers the largest, and the sum of the exponentials of what they are less than it."""
 
     def name(self) -> str:
         self.count += 1
@@ -216,6 +218,7 @@ class _Writing:
 
     def write(self, cell: int, value: str, kind: str = "double") -> None:
         pointer = self.cell(cell, is_written=True)
+        self.sums = {cells: found for cells, found in self.sums.items() if cell not in cells}
         self.lines.append(f"  store {kind} {value}, ptr {pointer}")
 
     def row(self, base: int, counter: int, stride: int) -> str:
@@ -229,8 +232,11 @@ def _text(loop: Loop, extents: list[tuple[int, int]] | None) -> str | None:
     writing = _Writing(extents)
     if sum(x.size or 1 for x in loop.body) > MOST:
         return None
+    from_elsewhere = {x.at + {"again": -1, "unless": 1}[x.name] * x.words[1] for x in loop.body if x.name in _JUMPS}
     for x in loop.body:
         writing.lines.append(f"at{x.at}:")
+        if x.at in from_elsewhere:
+            writing.sums.clear()
         if x.size > LONGEST or not _write(writing, x):
             return None
     before, after = [], []
@@ -274,7 +280,7 @@ def _write(writing: _Writing, x: Instruction) -> bool:
         operands = [writing.read(a + x.words[5] * i) for i in range(x.size)]
         writing.write(out, _sum(writing, operands) if x.name == "sum" else _folded(writing, _FOLDS[x.name], operands))
     elif x.name in _OF_EXPONENTIALS:
-        _write_of_exponentials(writing, x, [writing.read(a + x.words[5] * i) for i in range(x.size)])
+        _write_of_exponentials(writing, x, tuple(a + x.words[5] * i for i in range(x.size)))
     elif x.name in ROWS:
         kind, base, near, counter, stride, count = _row(x)
         far = writing.row(base, counter, stride)
@@ -353,31 +359,41 @@ def _function(writing: _Writing, number: int) -> str:
     return writing.line(f"ptr %functions[{number}]")
 
 
+_JUMPS = frozenset(("again", "unless"))
+
 _OF_EXPONENTIALS = frozenset(("logsumexp", "softmax", "log_softmax"))
 
 
-def _write_of_exponentials(writing: _Writing, x: Instruction, operands: list[str]) -> None:
+def _write_of_exponentials(writing: _Writing, x: Instruction, cells: tuple[int, ...]) -> None:
     """Write one of :data:`_OF_EXPONENTIALS`, operation by operation as the machine's function of the name."""
     line, out = writing.line, x.words[0]
-    exp, log = (_function(writing, FUNCTION_NUMBERS[name]) for name in ("exp", "log"))
-    top, *others = operands
-    for other in others:
-        larger, is_nan = line(f"fcmp ogt double {top}, {other}"), line(f"fcmp uno double {top}, {top}")
-        kept = line(f"or i1 {larger}, {is_nan}")
-        top = line(f"select i1 {kept}, double {top}, double {other}")
+    operands = [writing.read(cell) for cell in cells]
+    known = writing.sums.get(cells) if x.name != "softmax" else None
+    top = known[0] if known else functools.reduce(functools.partial(_larger, line), operands)
     if x.name == "logsumexp":
         writing.write(out, top)
         size = line(f"call double @llvm.fabs.f64(double {top})")
         is_finite = line(f"fcmp olt double {size}, 0x7FF0000000000000")
         writing.lines += [f"  br i1 {is_finite}, label %finite{x.at}, label %at{x.end}", f"finite{x.at}:"]
+    exp, log = (_function(writing, FUNCTION_NUMBERS[name]) for name in ("exp", "log"))
     less = [line(f"fsub double {operand}, {top}") for operand in operands]
-    powers = [line(f"call double {exp}(double {each})") for each in less]
-    total = functools.reduce(lambda s, power: line(f"fadd double {s}, {power}"), powers)
-    if x.name != "softmax":
-        logarithm = line(f"call double {log}(double {total})")
+    powers = [] if known else [line(f"call double {exp}(double {each})") for each in less]
+    total = known[1] if known else functools.reduce(lambda s, power: line(f"fadd double {s}, {power}"), powers)
+    if x.name == "softmax":
+        for i, power in enumerate(powers):
+            writing.write(out + i, line(f"fdiv double {power}, {total}"))
+        if writing.registers.keys() >= {*cells}:
+            writing.sums[cells] = top, total
+        return
+    logarithm = line(f"call double {log}(double {total})")
     if x.name == "logsumexp":
         writing.write(out, line(f"fadd double {logarithm}, {top}"))
         return
-    for i, (each, power) in enumerate(zip(less, powers)):
-        result = f"fdiv double {power}, {total}" if x.name == "softmax" else f"fsub double {each}, {logarithm}"
-        writing.write(out + i, line(result))
+    for i, each in enumerate(less):
+        writing.write(out + i, line(f"fsub double {each}, {logarithm}"))
+
+
+def _larger(line: Callable[[str], str], top: str, other: str) -> str:
+    larger, is_nan = line(f"fcmp ogt double {top}, {other}"), line(f"fcmp uno double {top}, {top}")
+    kept = line(f"or i1 {larger}, {is_nan}")
+    return line(f"select i1 {kept}, double {top}, double {other}")

@@ -1,0 +1,161 @@
+"""What a loop computes that a later one computes again: kept for each row, where that costs less.
+
+The derivative of a loop goes through the states before its rows and does each row's steps again. Sums and products cost
+less than an array of their results. Exponentials and other functions, products of matrices, and systems of equations do
+not: the later loop reads them. All derivatives are taken by then, so that what was traced stays as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._tree import map_items
+from .array import Place
+from .native.instructions import FUNCTIONS
+from .native.registry import meaning_of
+from .program import Program
+from .steps import Step, key_of
+
+LARGEST = 1_000_000
+"""Elements of an array that is kept, as native code has them."""
+
+_COSTLY = frozenset(
+    """logsumexp softmax log_softmax logaddexp softplus lgamma polygamma cholesky lu_factor solve solve_triangular inv
+    det slogdet eigh eig svd qr expm lstsq pinv cholesky_inverse sort argsort""".split()
+)
+"""Besides functions of the C library and of SciPy, of single numbers."""
+
+_PRODUCTS = frozenset(("matmul", "dot", "tensordot", "einsum"))
+
+
+def with_kept(program: Program, steps: list) -> list:
+    """The steps of a program, whose loops read what earlier ones computed."""
+    loops = [i for i, step in enumerate(steps) if step.name == "scan"]
+    found = list(steps)
+    for i in loops:
+        for k in loops[: loops.index(i)]:
+            found[k], found[i] = _together(program, found[k], found[i])
+        body = found[i].arguments[0].body
+        inner = with_kept(body.program, body.steps) if len(loops) > 1 else body.steps
+        if any(a is not b for a, b in zip(inner, body.steps)):
+            found[i] = _step(found[i], body.changed(inner))
+    return found
+
+
+def _step(step: Step, body, rows: list[Any] | None = None, places: list[Any] | None = None) -> Step:
+    """A loop's step with another body, and with other rows or results."""
+    loop, state, before, held = step.arguments
+    loop = type(loop)(body, loop.carries, loop.count, loop.reverse, loop.kept)
+    given = before if rows is None else tuple(rows)
+    return Step(step.name, step.function, (loop, state, given, held), tuple(places or step.places), step.several)
+
+
+def _together(program: Program, first: Step, later: Step) -> tuple[Step, Step]:
+    """Both steps, of which the later one's loop reads what the first one's keeps."""
+    loop, _, rows, held = first.arguments
+    again, _, later_rows, later_held = later.arguments
+    results, ends = list(first.places), loop.carries + loop.stacked
+    if loop.count != again.count or set(results[ends:]).isdisjoint(later_rows):
+        return first, later
+    inputs, others = loop.body.program.inputs, again.body.program.inputs[again.carries :]
+    of_rows = dict(zip((*results[ends:], *rows), inputs))
+    of_held = dict(zip(held, inputs[loop.carries + len(rows) :]))
+    same = {own: of_rows[p] for p, own in zip(later_rows, others) if p in of_rows}
+    same.update((own, of_held[p]) for p, own in zip(later_held, others[len(later_rows) :]) if p in of_held)
+
+    steps, kept, rest = _split(loop.body, again.body, same, LARGEST // loop.count)
+    if not kept:
+        return first, later
+    own, stacked = loop.body.program, list(loop.body.outputs[1])
+    for place in dict.fromkeys(kept.values()):
+        if place not in stacked:
+            value = own.value(place)
+            results.insert(loop.carries + len(stacked), Place(program.new(_room(loop.count, value))))
+            stacked.append(Place(place))
+    given = [results[loop.carries + stacked.index(place)] for place in kept.values()]
+    body = loop.body.changed(steps, [loop.body.outputs[0], stacked])
+    new = again.body.changed(rest, inputs=[*again.body.program.inputs[: again.carries + len(later_rows)], *kept])
+    new.program.inputs += again.body.program.inputs[again.carries + len(later_rows) :]
+    return _step(first, body, places=results), _step(later, new, rows=[*later_rows, *given])
+
+
+def _room(count: int, value) -> np.ndarray:
+    return np.empty((count, *np.shape(value)), np.asarray(value).dtype)
+
+
+def _split(body, again, same: dict[int, int], largest: int) -> tuple[list, dict[int, int], list]:
+    """The steps of a body, the places of the other one that are kept by those of the first, and the other one's steps.
+
+    Args:
+        same: the inputs of the first body by those of the other one that are the same; other places are added.
+        largest: elements of a value that is kept.
+    """
+    made: dict[Any, Step] = {}
+    softmaxes: dict[Any, Step] = {}
+    for step in body.steps:
+        made[_key(body.program, step)] = step
+        if step.name == "logsumexp":
+            softmaxes[_key(body.program, step, "softmax", step.arguments[:2])] = step
+    found: dict[int, Step] = {}
+    """By the place of a softmax the step whose exponentials it shares."""
+    for step in again.steps:
+        key = _key(again.program, step, same=same)
+        if key is None:
+            continue
+        if key in made:
+            same.update(zip(step.places, made[key].places))
+        elif key in softmaxes and len(step.arguments) == 2:
+            (place,) = step.places
+            found[place] = softmaxes[key]
+            same[place] = Place(body.program.new(again.program.value(place)))
+
+    wanted = {place.index for group in again.outputs for place in group}
+    kept: dict[int, int] = {}
+    rest, before = [], {}
+    for step in reversed(again.steps):
+        needed = [place for place in step.places if place in wanted]
+        if needed and all(p in same for p in needed) and _is_costly(again.program, step, largest):
+            kept.update((place, same[place]) for place in needed)
+            if step.places[0] in found:
+                sharing = found[step.places[0]]
+                twin = (sharing.arguments[0], *step.arguments[1:])
+                before[id(sharing)] = Step(step.name, step.function, twin, (same[step.places[0]],), step.several)
+        elif needed:
+            rest.append(step)
+            wanted.update(step.uses)
+    # Before, as the compiler takes exponentials that stand before those that it needs.
+    steps = [x for step in body.steps for x in ([before[id(step)], step] if id(step) in before else [step])]
+    return steps, kept, rest[::-1]
+
+
+def _key(program: Program, step: Step, name: str = "", arguments: tuple = (), same: dict | None = None):
+    """The key of a call, with constants by their bits; None where it has none, or reads what is not ``same``."""
+
+    def part(x):
+        if x.__class__ is not Place:
+            return x
+        if x in program.constants:
+            value = np.asarray(program.constants[x])
+            return value.shape, str(value.dtype), value.tobytes()
+        return x if same is None else Place(same[x])
+
+    try:
+        return key_of(name or step.name, map_items(part, arguments or step.arguments))
+    except KeyError:
+        return None
+
+
+def _is_costly(program: Program, step: Step, largest: int) -> bool:
+    """True if a step's results, of so many elements at most, cost more than to keep them."""
+    size = sum(np.size(program.value(place)) for place in step.places)
+    if size > largest:
+        return False
+    if step.name in _PRODUCTS:
+        return sum(np.size(program.value(place)) for place in step.uses) > 16 * size
+    if step.name == "power":
+        exponent = step.arguments[1]
+        known = program.constants.get(exponent) if isinstance(exponent, Place) else exponent
+        return known is None or bool(np.ndim(known)) or known not in (1, 2, 0.5)
+    return step.name in _COSTLY or meaning_of(step.name) in FUNCTIONS
