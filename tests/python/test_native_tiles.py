@@ -360,6 +360,7 @@ def test_rows_by_llvm(width):
 
 @needs_machine
 def test_gradients_by_llvm_are_finite_differences():
+    rng = np.random.default_rng(3)  # its own, as a difference across one of the kinks is none
     x = rng.normal(size=(71, 67))
     x[:, 0] = 0.0
 

@@ -71,18 +71,15 @@ def _together(program: Program, first: Step, later: Step) -> tuple[Step, Step]:
     own, stacked = loop.body.program, list(loop.body.outputs[1])
     for place in dict.fromkeys(kept.values()):
         if place not in stacked:
-            value = own.value(place)
-            results.insert(loop.carries + len(stacked), Place(program.new(_room(loop.count, value))))
+            value = np.asarray(own.value(place))
+            room = np.empty((loop.count, *value.shape), value.dtype)
+            results.insert(loop.carries + len(stacked), Place(program.new(room)))
             stacked.append(Place(place))
     given = [results[loop.carries + stacked.index(place)] for place in kept.values()]
     body = loop.body.changed(steps, [loop.body.outputs[0], stacked])
     new = again.body.changed(rest, inputs=[*again.body.program.inputs[: again.carries + len(later_rows)], *kept])
     new.program.inputs += again.body.program.inputs[again.carries + len(later_rows) :]
     return _step(first, body, places=results), _step(later, new, rows=[*later_rows, *given])
-
-
-def _room(count: int, value) -> np.ndarray:
-    return np.empty((count, *np.shape(value)), np.asarray(value).dtype)
 
 
 def _split(body, again, same: dict[int, int], largest: int) -> tuple[list, dict[int, int], list]:

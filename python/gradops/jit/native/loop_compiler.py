@@ -15,6 +15,7 @@ import numpy as np
 
 from . import machine_parts
 from .instructions import CALLS, END, FAILED, FUNCTION_NUMBERS, LONG, NUMBERS, OPERATIONS, ROWS, SHORT, VECTOR
+from .llvm import Text
 from .machine import Machine, exceptions
 
 WORTH = 20_000_000
@@ -182,26 +183,16 @@ failed:
 """
 
 
-class _Writing:
+class _Writing(Text):
     """The text of one loop while it is written."""
 
     def __init__(self, extents: list[tuple[int, int]] | None):
+        super().__init__()
         self.extents = extents
-        self.lines: list[str] = []
-        self.count = 0
         self.registers: dict[int, bool] = {}
         """The cells that are LLVM's to keep where it will, True for those that are written."""
         self.sums: dict[tuple[int, ...], tuple[str, str]] = {}
         """By the cells of numbers the largest, and the sum of the exponentials of what they are less than it."""
-
-    def name(self) -> str:
-        self.count += 1
-        return f"%x{self.count}"
-
-    def line(self, text: str) -> str:
-        result = self.name()
-        self.lines.append(f"  {result} = {text}")
-        return result
 
     def cell(self, cell: int, is_written: bool = False) -> str:
         """The pointer to a cell."""
@@ -211,7 +202,7 @@ class _Writing:
         if self.extents is not None and not any(start <= cell < end for start, end in self.extents):
             self.registers[cell] = self.registers.get(cell, False) or is_written
             return f"%r{cell}"
-        return self.line(f"getelementptr double, ptr %memory, i64 {cell}")
+        return self.at("%memory", cell)
 
     def read(self, cell: int, kind: str = "double") -> str:
         return self.line(f"load {kind}, ptr {self.cell(cell)}")
@@ -219,13 +210,12 @@ class _Writing:
     def write(self, cell: int, value: str, kind: str = "double") -> None:
         pointer = self.cell(cell, is_written=True)
         self.sums = {cells: found for cells, found in self.sums.items() if cell not in cells}
-        self.lines.append(f"  store {kind} {value}, ptr {pointer}")
+        self.store(kind, value, pointer)
 
     def row(self, base: int, counter: int, stride: int) -> str:
         """The pointer to a row."""
-        far = self.line(f"mul i64 {self.read(counter, 'i64')}, {stride}")
-        at = self.line(f"add i64 {far}, {base}")
-        return self.line(f"getelementptr double, ptr %memory, i64 {at}")
+        far = self.number("mul", self.read(counter, "i64"), stride)
+        return self.at("%memory", self.number("add", far, base))
 
 
 def _text(loop: Loop, extents: list[tuple[int, int]] | None) -> str | None:
@@ -284,14 +274,14 @@ def _write(writing: _Writing, x: Instruction) -> bool:
     elif x.name in ROWS:
         kind, base, near, counter, stride, count = _row(x)
         far = writing.row(base, counter, stride)
-        places = [writing.line(f"getelementptr double, ptr {far}, i64 {i}") for i in range(count)]
+        places = [writing.at(far, i) for i in range(count)]
         if kind == "load":
             values = [writing.line(f"load double, ptr {place}") for place in places]
             for i, value in enumerate(values):
                 writing.write(near + i, value)
         else:
             for i, value in enumerate([writing.read(near + i) for i in range(count)]):
-                lines.append(f"  store double {value}, ptr {places[i]}")
+                writing.store("double", value, places[i])
     elif x.name == "again":
         number = writing.read(out, "i64")
         is_last = writing.line(f"icmp eq i64 {number}, {c}")
@@ -328,24 +318,15 @@ def _sum(writing: _Writing, operands: list[str]) -> str:
 
 
 def _folded(writing: _Writing, name: str, operands: list[str]) -> str:
-    total = operands[0]
-    for x in operands[1:]:
-        result = writing.name()
-        source = OPERATIONS[name].source.format(r=result, t=f"{result}.", x=total, y=x)
-        writing.lines += [f"  {line}" for line in source.splitlines() if line]
-        total = result
-    return total
+    source = OPERATIONS[name].source
+    return functools.reduce(lambda total, x: writing.computed(source, (total, x)), operands)
 
 
 def _result(writing: _Writing, x: Instruction, cells: list[int]) -> str:
     """The result of an operation on cells; a call has the number of its function after them."""
     if x.name in OPERATIONS:
         operation = OPERATIONS[x.name]
-        operands = dict(zip("xyz", [writing.read(cell) for cell in cells[: operation.operands]]))
-        result = writing.name()
-        source = operation.source.format(r=result, t=f"{result}.", **operands)
-        writing.lines += [f"  {line}" for line in source.splitlines() if line]
-        return result
+        return writing.computed(operation.source, [writing.read(cell) for cell in cells[: operation.operands]])
     count = int(x.name[-1])
     given = ", ".join(f"double {writing.read(cell)}" for cell in cells[:count])
     function = _function(writing, x.words[1 + count])
@@ -369,7 +350,7 @@ def _write_of_exponentials(writing: _Writing, x: Instruction, cells: tuple[int, 
     line, out = writing.line, x.words[0]
     operands = [writing.read(cell) for cell in cells]
     known = writing.sums.get(cells) if x.name != "softmax" else None
-    top = known[0] if known else functools.reduce(functools.partial(_larger, line), operands)
+    top = known[0] if known else _folded(writing, "maximum", operands)
     if x.name == "logsumexp":
         writing.write(out, top)
         size = line(f"call double @llvm.fabs.f64(double {top})")
@@ -391,9 +372,3 @@ def _write_of_exponentials(writing: _Writing, x: Instruction, cells: tuple[int, 
         return
     for i, each in enumerate(less):
         writing.write(out + i, line(f"fsub double {each}, {logarithm}"))
-
-
-def _larger(line: Callable[[str], str], top: str, other: str) -> str:
-    larger, is_nan = line(f"fcmp ogt double {top}, {other}"), line(f"fcmp uno double {top}, {top}")
-    kept = line(f"or i1 {larger}, {is_nan}")
-    return line(f"select i1 {kept}, double {top}, double {other}")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from . import tile_run, tile_source, tile_sums
 from .code import BOOL, FLOATS
 from .instructions import OPERATIONS
+from .llvm import EIGHT, LANES, Text, same
 from .machine import Machine
 from .machine_parts import INTRINSICS
 from .tile_plan import COLUMN, FULL, ONE, PRODUCT, REPEATED, ROW, SPREAD, Instruction, Operand, Written
@@ -140,9 +141,6 @@ def _fits(x: Instruction, space: _Space, machine: Machine) -> bool:
 
 # LLVM's text.
 
-_LANES = 8
-
-
 # LLVM compares eight numbers by an instruction that is invalid of NaN, unless it is told to compare quietly, as NumPy.
 _QUIET = r"""call <8 x i1> @llvm.experimental.constrained.fcmp.v8f64(
   \2 \3, \2 \4, metadata !"\1", metadata !"fpexcept.ignore")"""
@@ -151,13 +149,9 @@ _QUIET_TYPE = "<8 x i1> @llvm.experimental.constrained.fcmp.v8f64(<8 x double>, 
 
 def _wide(source: str) -> str:
     """The source of one number as that of eight."""
-    source = re.sub(r"\b(double|i1|i64)\b", rf"<{_LANES} x \1>", source).replace(".f64(", f".v{_LANES}f64(")
+    source = re.sub(r"\b(double|i1|i64)\b", rf"<{LANES} x \1>", source).replace(".f64(", f".v{LANES}f64(")
     source = re.sub(r"fcmp (o[lg][te]) (<[^>]*>) (\S+), (.*)", _QUIET, source)
-    return re.sub(r"(?<![\w.%])(-?\d+\.\d+|0x[0-9A-F]+)", lambda found: _same(found[0]), source)
-
-
-def _same(number: str) -> str:
-    return f"<{', '.join([f'double {number}'] * _LANES)}>"
+    return re.sub(r"(?<![\w.%])(-?\d+\.\d+|0x[0-9A-F]+)", lambda found: same(found[0]), source)
 
 
 _DECLARED = [tile_sums.JOINED, f"declare {_QUIET_TYPE}"]
@@ -167,7 +161,7 @@ for _line in (*INTRINSICS, "declare double @llvm.fma.f64(double, double, double)
 _EXTREMES = {"maximum": "ogt", "minimum": "olt"}
 
 
-class _Function:
+class _Function(Text):
     """The function of a segment while it is written.
 
     It is called as a ufunc's loop is, with the room's address behind those of operands: there stand the addresses of
@@ -183,37 +177,32 @@ class _Function:
         table: np.ndarray,
         machine: Machine,
     ):
-        self.name, self.space, self.table = name, space, table
+        super().__init__("begin")
+        self.title, self.space, self.table = name, space, table
         self.code = [x for x, _ in code]
         self.row = {o: row for x, rows in code for o, row in zip(x.operands, rows)}
         self.needed = {o for o in self.row if o in later or not table[self.row[o]][1]}
         """Operands that are read from memory after they are written."""
         self.sources, self.reductions = _sources(machine), _reductions(machine)
         self.bases: dict[int, str] = {}
-        self.lines: list[str] = []
         self.globals: list[str] = []
         self.scalars: dict[Operand, str] = {}
-        self.count = 0
-        self.here = "begin"
-        """The block that is being written."""
+        self.row_number = ""
 
     def text(self) -> str:
         phases = self._phases()
-        is_rows = self.space.rows > 1
-        if is_rows:
-            self.lines += ["  br label %row"]
-            self._block("row")
-            self.lines.append("  %r = phi i64 [0, %begin], [%r.next, %row.end]")
-            self.lines.append(f"  %first = mul i64 %r, {self.space.length}")
-        for phase in phases:
-            self._phase(phase)
-        if is_rows:
-            self.lines.append("  br label %row.end")
-            self._block("row.end")
-            self.lines += ["  %r.next = add i64 %r, 1", f"  %r.more = icmp slt i64 %r.next, {self.space.rows}"]
-            self.lines.append("  br i1 %r.more, label %row, label %end")
-            self._block("end")
-        head = [*self.globals, f"define void @{self.name}(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{"]
+
+        def row(r: str, _: list) -> list:
+            self.row_number = r
+            for phase in phases:
+                self._phase(phase)
+            return []
+
+        if self.space.rows > 1:
+            self.loop("0", str(self.space.rows), 1, [], row)
+        else:
+            row("0", [])
+        head = [*self.globals, f"define void @{self.title}(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{"]
         head += ["entry:", f"  %room = ptr %arguments[{tile_source.OPERANDS}]"]
         head += [f"  {base} = ptr %room[{row}]" for row, base in self.bases.items()]
         head += ["  br label %begin", "begin:"]
@@ -236,28 +225,6 @@ class _Function:
             made[out] = len(phases)
         return phases
 
-    # Lines.
-
-    def _line(self, text: str) -> str:
-        self.count += 1
-        self.lines.append(f"  %x{self.count} = {text}")
-        return f"%x{self.count}"
-
-    def _label(self) -> str:
-        self.count += 1
-        return f"at{self.count}"
-
-    def _block(self, label: str) -> None:
-        self.lines.append(f"{label}:")
-        self.here = label
-
-    def _computed(self, source: str, operands: list[str]) -> str:
-        self.count += 1
-        result = f"%x{self.count}"
-        text = source.format(r=result, t=f"{result}.", **dict(zip("xyz", operands)))
-        self.lines += [f"  {line}" for line in text.splitlines() if line]
-        return result
-
     # Numbers for a row, which are there until the row's end.
 
     def _base(self, row: int) -> str:
@@ -270,28 +237,28 @@ class _Function:
                 number = float(np.frombuffer(o.value, o.dtype)[0])
                 self.scalars[o] = f"0x{struct.pack('>d', number).hex().upper()}"
             elif o.dtype == BOOL:
-                self.scalars[o] = self._truth(self._line(f"load i8, ptr {self._address(o)}"), "i8", "0", "double")
+                self.scalars[o] = self._truth(self.line(f"load i8, ptr {self._address(o)}"), "i8", "0", "double")
             else:
-                self.scalars[o] = self._line(f"load double, ptr {self._address(o)}")
+                self.scalars[o] = self.line(f"load double, ptr {self._address(o)}")
         return self.scalars[o]
 
     def _address(self, o: Operand) -> str:
         base = self._base(self.row[o])
         if o.kind != COLUMN or self.space.rows == 1:
             return base
-        return self._line(f"getelementptr {_memory(o)}, ptr {base}, i64 %r")
+        return self.at(base, self.row_number, _memory(o))
 
     def _write_scalar(self, o: Operand, value: str) -> None:
         self.scalars[o] = value
         if o in self.needed:
             if o.dtype == BOOL:
-                value = self._line(f"zext i1 {self._line(f'fcmp une double {value}, 0.0')} to i8")
-            self.lines.append(f"  store {_memory(o)} {value}, ptr {self._address(o)}")
+                value = self.line(f"zext i1 {self.line(f'fcmp une double {value}, 0.0')} to i8")
+            self.store(_memory(o), value, self._address(o))
 
     def _truth(self, value: str, kind: str, zero: str, out: str) -> str:
         """A truth value of memory as the number that sources take for it."""
-        is_true = self._line(f"icmp ne {kind} {value}, {zero}")
-        return self._line(f"uitofp {out.replace('double', 'i1')} {is_true} to {out}")
+        is_true = self.line(f"icmp ne {kind} {value}, {zero}")
+        return self.line(f"uitofp {out.replace('double', 'i1')} {is_true} to {out}")
 
     # A part: its numbers for the row, then a loop over the row's elements, then its sums.
 
@@ -307,33 +274,24 @@ class _Function:
                 (operand,) = (o for o in given if o != out)
                 results[out] = self.reductions[x.loop], operand, scalars[out]
             elif out.kind not in self.space.vectors:
-                self._write_scalar(out, self._computed(self.sources[x.loop], [scalars[o] for o in given]))
+                self._write_scalar(out, self.computed(self.sources[x.loop], [scalars[o] for o in given]))
                 continue
-            queue.append((x, {o: self._spread(value) for o, value in scalars.items() if o != out}))
+            queue.append((x, {o: self.spread(value) for o, value in scalars.items() if o != out}))
         if queue:
             for out, value in self._loop(queue, results).items():
                 self._write_scalar(out, value)
 
-    def _spread(self, number: str) -> str:
-        """Eight times a number."""
-        if not number.startswith("%"):
-            return _same(number)
-        one = self._line(f"insertelement <{_LANES} x double> poison, double {number}, i64 0")
-        return self._line(
-            f"shufflevector <{_LANES} x double> {one}, <{_LANES} x double> poison, <{_LANES} x i32> zeroinitializer"
-        )
-
     def _loop(self, queue, results: dict[Operand, tuple[str, Operand, str]]) -> dict[Operand, str]:
         """Write a loop over a row; what it is reduced to."""
         length = self.space.length
-        whole, rest = length // _LANES * _LANES, length % _LANES
+        whole, rest = length // LANES * LANES, length % LANES
         sums = [out for out, (name, *_) in results.items() if name == "add"]
         ends = _halves(length) if sums else [length]
         state = {out: self._begun(*results[out]) for out in results}
         parts: dict[Operand, list[str]] = {out: [] for out in sums}
         if whole and len(ends) == 1:
             state = self._elements(queue, results, state, "0", str(whole))
-            parts = {out: [self._joined(state[out][0])] for out in sums}
+            parts = {out: [self.joined(state[out][0])] for out in sums}
         elif whole:
             state, parts = self._blocks(queue, results, state, sums, [*ends[:-1], whole])
         if rest:
@@ -342,77 +300,52 @@ class _Function:
                 if name == "add":
                     total = parts[out].pop() if parts[out] else "-0.0"
                     for i in range(rest):
-                        x = self._line(f"extractelement <{_LANES} x double> {values[operand]}, i64 {i}")
-                        total = self._line(f"fadd double {total}, {x}")
+                        x = self.line(f"extractelement {EIGHT} {values[operand]}, i64 {i}")
+                        total = self.added(total, x, "double")
                     parts[out].append(total)
                 else:
                     state[out] = self._reduced(name, state[out], values[operand])
         found = {}
         for out, (name, _, before) in results.items():
             if name == "add":
-                found[out] = self._line(f"fadd double {before}, {self._added(parts[out], length)}")
+                found[out] = self.added(before, self._added(parts[out], length), "double")
             else:
                 found[out] = self._extreme(name, *state[out])
         return found
 
     def _blocks(self, queue, results, state, sums, ends: list[int]):
         """Write the loop over blocks, each of whose sums is a part of the row's; the state after it, and the parts."""
-        count, block, after, done = len(ends), self._label(), self._label(), self._label()
-        name, kind = f"@{self.name}.{block}", f"[{len(ends) + 1} x i64]"
-        self.globals.append(f"{name} = private constant {kind} [{', '.join(f'i64 {n}' for n in [0, *ends])}]")
-        before = self.here
-        rooms = {out: self._line(f"alloca double, i64 {count}") for out in sums}
-        self.lines.append(f"  br label %{block}")
-        self._block(block)
-        i, following = f"%{block}.i", f"%{block}.next"
-        self.lines.append(f"  {i} = phi i64 [0, %{before}], [{following}, %{after}]")
-        kept = {out: parts for out, parts in state.items() if out not in sums}
-        phis = {out: [f"%{block}.{self._label()}" for _ in parts] for out, parts in kept.items()}
-        at = len(self.lines)
-        first = self._line(f"load i64, ptr {self._line(f'getelementptr i64, ptr {name}, i64 {i}')}")
-        self.lines.append(f"  {following} = add i64 {i}, 1")
-        last = self._line(f"load i64, ptr {self._line(f'getelementptr i64, ptr {name}, i64 {following}')}")
-        found = self._elements(queue, results, {**state, **phis}, first, last)
-        self.lines[at:at] = [
-            f"  {phi} = phi {_type_of(k)} [{start}, %{before}], [{end}, %{after}]"
-            for out in kept
-            for k, (phi, start, end) in enumerate(zip(phis[out], kept[out], found[out]))
-        ]
-        self.lines.append(f"  br label %{after}")
-        self._block(after)
-        for out in sums:
-            place = self._line(f"getelementptr double, ptr {rooms[out]}, i64 {i}")
-            self.lines.append(f"  store double {self._joined(found[out][0])}, ptr {place}")
-        more = self._line(f"icmp slt i64 {following}, {count}")
-        self.lines.append(f"  br i1 {more}, label %{block}, label %{done}")
-        self._block(done)
+        count, name = len(ends), f"@{self.title}.{self.name()[1:]}"
+        numbers = ", ".join(f"i64 {n}" for n in [0, *ends])
+        self.globals.append(f"{name} = private constant [{count + 1} x i64] [{numbers}]")
+        rooms = {out: self.line(f"alloca double, i64 {count}") for out in sums}
+        kept = [out for out in state if out not in sums]
+
+        def block(i: str, values: list) -> list:
+            first = self.line(f"load i64, ptr {self.at(name, i, 'i64')}")
+            last = self.line(f"load i64, ptr {self.at(name, self.number('add', i, 1), 'i64')}")
+            found = self._elements(queue, results, {**state, **_by(kept, state, values)}, first, last)
+            for out in sums:
+                self.store("double", self.joined(found[out][0]), self.at(rooms[out], i))
+            return [part for out in kept for part in found[out]]
+
+        found = _by(kept, state, self.loop("0", str(count), 1, _parts(kept, state), block))
         parts = {}
         for out in sums:
-            places = [self._line(f"getelementptr double, ptr {rooms[out]}, i64 {k}") for k in range(count)]
-            parts[out] = [self._line(f"load double, ptr {place}") for place in places]
+            places = [self.at(rooms[out], k) for k in range(count)]
+            parts[out] = [self.line(f"load double, ptr {place}") for place in places]
         return found, parts
 
     def _elements(self, queue, results, state, first: str, last: str):
         """Write the loop from one element to another, eight at once; the state of reductions after it."""
-        each, after, before = self._label(), self._label(), self.here
-        self.lines.append(f"  br label %{each}")
-        self._block(each)
-        i, following = f"%{each}.i", f"%{each}.next"
-        self.lines.append(f"  {i} = phi i64 [{first}, %{before}], [{following}, %{each}]")
-        phis = {out: [f"%{each}.{self._label()}" for _ in parts] for out, parts in state.items()}
-        at = len(self.lines)
-        values = self._body(queue, i)
-        found = {out: self._reduced(name, phis[out], values[x]) for out, (name, x, _) in results.items()}
-        self.lines[at:at] = [
-            f"  {phi} = phi {_type_of(k)} [{start}, %{before}], [{end}, %{each}]"
-            for out in state
-            for k, (phi, start, end) in enumerate(zip(phis[out], state[out], found[out]))
-        ]
-        self.lines.append(f"  {following} = add i64 {i}, {_LANES}")
-        more = self._line(f"icmp slt i64 {following}, {last}")
-        self.lines.append(f"  br i1 {more}, label %{each}, label %{after}")
-        self._block(after)
-        return found
+
+        def elements(i: str, parts: list) -> list:
+            before, values = _by(state, state, parts), self._body(queue, i)
+            return [
+                part for out in state for part in self._reduced(results[out][0], before[out], values[results[out][1]])
+            ]
+
+        return _by(state, state, self.loop(first, last, LANES, _parts(state, state), elements))
 
     def _body(self, queue, i: str, rest: int = 0) -> dict[Operand, str]:
         """Write the instructions of eight elements, or of a row's last ones; their operands' and results' names."""
@@ -425,70 +358,66 @@ class _Function:
             if out in given:
                 continue
             operands = [values[o] if o in values else spread[o] for o in given]
-            values[out] = self._computed(_wide(self.sources[x.loop]), operands)
+            values[out] = self.computed(_wide(self.sources[x.loop]), operands)
             if out in self.needed:
-                self._store(out, values[out], i, rest)
+                self._write(out, values[out], i, rest)
         return values
 
     def _place(self, o: Operand, i: str) -> str:
         base = self._base(self.row[o])
         if self.space.rows > 1 and o.kind != ROW:
-            base = self._line(f"getelementptr {_memory(o)}, ptr {base}, i64 %first")
-        return self._line(f"getelementptr {_memory(o)}, ptr {base}, i64 {i}")
+            base = self.at(base, self.number("mul", self.row_number, self.space.length), _memory(o))
+        return self.at(base, i, _memory(o))
 
     # The last elements of a row are fewer than eight. In the lanes behind them is the last one again, so that no
     # exception is raised there that is not of an element.
     def _loaded(self, o: Operand, i: str, rest: int) -> str:
-        kind, count = _memory(o), rest or _LANES
-        value = self._line(f"load <{count} x {kind}>, ptr {self._place(o, i)}, align {o.dtype.itemsize}")
+        kind, count = _memory(o), rest or LANES
+        value = self.line(f"load <{count} x {kind}>, ptr {self._place(o, i)}, align {o.dtype.itemsize}")
         if rest:
-            lanes = ", ".join(f"i32 {min(k, rest - 1)}" for k in range(_LANES))
-            value = self._line(
-                f"shufflevector <{rest} x {kind}> {value}, <{rest} x {kind}> poison, <{_LANES} x i32> <{lanes}>"
+            lanes = ", ".join(f"i32 {min(k, rest - 1)}" for k in range(LANES))
+            value = self.line(
+                f"shufflevector <{rest} x {kind}> {value}, <{rest} x {kind}> poison, <{LANES} x i32> <{lanes}>"
             )
         if o.dtype == BOOL:
-            value = self._truth(value, f"<{_LANES} x i8>", "zeroinitializer", f"<{_LANES} x double>")
+            value = self._truth(value, f"<{LANES} x i8>", "zeroinitializer", f"{EIGHT}")
         return value
 
-    def _store(self, o: Operand, value: str, i: str, rest: int) -> None:
-        kind, count = _memory(o), rest or _LANES
+    def _write(self, o: Operand, value: str, i: str, rest: int) -> None:
+        kind, count = _memory(o), rest or LANES
         if o.dtype == BOOL:
-            is_true = self._line(f"fcmp une <{_LANES} x double> {value}, zeroinitializer")
-            value = self._line(f"zext <{_LANES} x i1> {is_true} to <{_LANES} x i8>")
+            is_true = self.line(f"fcmp une {EIGHT} {value}, zeroinitializer")
+            value = self.line(f"zext <{LANES} x i1> {is_true} to <{LANES} x i8>")
         if rest:
             lanes = ", ".join(f"i32 {k}" for k in range(rest))
-            value = self._line(
-                f"shufflevector <{_LANES} x {kind}> {value}, <{_LANES} x {kind}> poison, <{rest} x i32> <{lanes}>"
+            value = self.line(
+                f"shufflevector <{LANES} x {kind}> {value}, <{LANES} x {kind}> poison, <{rest} x i32> <{lanes}>"
             )
-        self.lines.append(f"  store <{count} x {kind}> {value}, ptr {self._place(o, i)}, align {o.dtype.itemsize}")
+        self.store(f"<{count} x {kind}>", value, self._place(o, i), f", align {o.dtype.itemsize}")
 
     # Reductions. Of a sum eight partial ones, NumPy's, each from -0.0 on, which changes no number; of an extreme eight,
     # and where NaN was, which one comparison of two numbers loses.
 
     def _begun(self, name: str, operand: Operand, before: str) -> list[str]:
-        return [_same("-0.0")] if name == "add" else [self._spread(before), "zeroinitializer"]
+        return [same("-0.0")] if name == "add" else [self.spread(before), "zeroinitializer"]
 
     def _reduced(self, name: str, state: list[str], value: str) -> list[str]:
-        eight = f"<{_LANES} x double>"
         if name == "add":
-            return [self._line(f"fadd {eight} {state[0]}, {value}")]
-        is_nan = self._line(f"fcmp uno {eight} {value}, {value}")
-        return [self._further(name, eight, value, state[0]), self._line(f"or <{_LANES} x i1> {state[1]}, {is_nan}")]
+            return [self.added(state[0], value)]
+        is_nan = self.line(f"fcmp uno {EIGHT} {value}, {value}")
+        return [self._further(name, EIGHT, value, state[0]), self.line(f"or <{LANES} x i1> {state[1]}, {is_nan}")]
 
     def _further(self, name: str, kind: str, x: str, y: str) -> str:
-        is_first = self._line(f"fcmp {_EXTREMES[name]} {kind} {x}, {y}")
-        return self._line(f"select {kind.replace('double', 'i1')} {is_first}, {kind} {x}, {kind} {y}")
-
-    def _joined(self, vector: str) -> str:
-        return self._line(f"call double @joined(<{_LANES} x double> {vector})")
+        is_first = self.line(f"fcmp {_EXTREMES[name]} {kind} {x}, {y}")
+        return self.line(f"select {kind.replace('double', 'i1')} {is_first}, {kind} {x}, {kind} {y}")
 
     def _extreme(self, name: str, vector: str, is_nan: str) -> str:
-        lanes = [self._line(f"extractelement <{_LANES} x double> {vector}, i64 {k}") for k in range(_LANES)]
+        lanes = [self.line(f"extractelement {EIGHT} {vector}, i64 {k}") for k in range(LANES)]
         while len(lanes) > 1:
             lanes = [self._further(name, "double", *lanes[k : k + 2]) for k in range(0, len(lanes), 2)]
-        known = self._line(f"bitcast <{_LANES} x i1> {is_nan} to i{_LANES}")
-        found = self._line(f"icmp ne i{_LANES} {known}, 0")
-        return self._line(f"select i1 {found}, double 0x7FF8000000000000, double {lanes[0]}")
+        known = self.line(f"bitcast <{LANES} x i1> {is_nan} to i{LANES}")
+        found = self.line(f"icmp ne i{LANES} {known}, 0")
+        return self.line(f"select i1 {found}, double 0x7FF8000000000000, double {lanes[0]}")
 
     def _added(self, parts: list[str], length: int) -> str:
         """The sum of the parts of a row's sum, as NumPy halves the row."""
@@ -497,7 +426,7 @@ class _Function:
         first = _half(length)
         count = len(_halves(first))
         left, right = self._added(parts[:count], first), self._added(parts[count:], length - first)
-        return self._line(f"fadd double {left}, {right}")
+        return self.added(left, right, "double")
 
 
 def _memory(o: Operand) -> str:
@@ -505,9 +434,15 @@ def _memory(o: Operand) -> str:
     return "i8" if o.dtype == BOOL else "double"
 
 
-def _type_of(part: int) -> str:
-    """The type of a part of a reduction's state."""
-    return f"<{_LANES} x {('double', 'i1')[part]}>"
+def _parts(outs: Iterable[Operand], state: dict[Operand, list[str]]) -> list[tuple[str, str]]:
+    """The parts of reductions' state, with their types."""
+    return [(f"<{LANES} x {kind}>", part) for out in outs for kind, part in zip(("double", "i1"), state[out])]
+
+
+def _by(outs: Iterable[Operand], state: dict[Operand, list[str]], parts: list[str]) -> dict[Operand, list[str]]:
+    """Such parts by reduction, as many of each as in ``state``."""
+    rest = iter(parts)
+    return {out: [next(rest) for _ in state[out]] for out in outs}
 
 
 def _half(length: int) -> int:

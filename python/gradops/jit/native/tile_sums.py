@@ -5,7 +5,7 @@ The sum is NumPy's pairwise one to the bit: its eight partial sums are the parts
 
 from __future__ import annotations
 
-_V, _TYPE = 8, "<8 x double>"
+from .llvm import EIGHT, LANES, Text
 
 
 def source() -> str:
@@ -160,7 +160,13 @@ end:
 }
 """
 
-_BEGIN = """
+# BLAS, which NumPy calls, adds in an order of its own that depends on the processor: a product has no bits that would
+# have to be the same. What must be is that they do not depend on threads, so each row, or each tile's part of a column,
+# is added in one order, whoever does it.
+
+
+def _product(name: str, text: Text) -> str:
+    head = f"""
 define void @{name}.tile(ptr %arguments, ptr %count, ptr %steps, ptr %data) {{
 entry:
   %x = load ptr, ptr %arguments
@@ -169,157 +175,98 @@ entry:
   %first = i64 %count[1]
   %second = i64 %count[2]
 """
+    return head + "\n".join([*text.lines, "  ret void", "}", ""])
 
 
-def _load(name: str, pointer: str, mask: str | None = None) -> str:
-    if mask is None:
-        return f"  {name} = load {_TYPE}, ptr {pointer}, align 8\n"
-    masked = f"call {_TYPE} @llvm.masked.load.v8f64.p0(ptr {pointer}, i32 8, <8 x i1> {mask}, {_TYPE} zeroinitializer)"
-    return f"  {name} = {masked}\n"
+_ZERO = EIGHT, "zeroinitializer"
 
 
-def _fused(name: str, a: str, b: str, c: str) -> str:
-    return f"  {name} = call {_TYPE} @llvm.fma.v8f64({_TYPE} {a}, {_TYPE} {b}, {_TYPE} {c})\n"
-
-
-def _splat(name: str, pointer: str) -> str:
-    return (
-        f"  {name}.d = load double, ptr {pointer}\n  {name}.1 = insertelement {_TYPE} poison, double {name}.d, i64 0\n"
-        f"  {name} = shufflevector {_TYPE} {name}.1, {_TYPE} poison, <8 x i32> zeroinitializer\n"
-    )
-
-
-# BLAS, which NumPy calls, adds in an order of its own that depends on the processor: a product has no bits that would
-# have to be the same. What must be is that they do not depend on threads, so each row, or each tile's part of a column,
-# is added in one order, whoever does it.
 def _matrix_by_vector() -> str:
     """A number for each row: eight rows at once, then the rest one by one."""
-    text = _BEGIN.format(name="matvec")
-    text += """  %whole = and i64 %second, -8
-  %rest = sub i64 %second, %whole
-  %mask = call <8 x i1> @first(i64 %rest)
-  %vt.p = getelementptr double, ptr %v, i64 %whole
-"""
-    text += _load("%vt", "%vt.p", "%mask") + "  %eights = and i64 %first, -8\n  br label %e.rows\n"
-    for name, rows, start, limit, after in (("e", _V, "0", "%eights", "o.rows"), ("o", 1, "%eights", "%first", "end")):
-        before = "entry" if name == "e" else "e.rows"
-        text += f"{name}.rows:\n  %{name}.r = phi i64 [{start}, %{before}], [%{name}.r1, %{name}.tail]\n"
-        text += (
-            f"  %{name}.on = icmp slt i64 %{name}.r, {limit}\n  br i1 %{name}.on, label %{name}.row, label %{after}\n"
-        )
-        text += f"{name}.row:\n"
-        for i in range(rows):
-            text += f"  %{name}.n{i} = add i64 %{name}.r, {i}\n  %{name}.o{i} = mul i64 %{name}.n{i}, %second\n"
-            text += f"  %{name}.p{i} = getelementptr double, ptr %x, i64 %{name}.o{i}\n"
-        text += f"  br label %{name}.chunks\n{name}.chunks:\n"
-        text += f"  %{name}.j = phi i64 [0, %{name}.row], [%{name}.j1, %{name}.chunk]\n"
-        for i in range(rows):
-            text += f"  %{name}.a{i} = phi {_TYPE} [zeroinitializer, %{name}.row], [%{name}.b{i}, %{name}.chunk]\n"
-        text += f"  %{name}.jon = icmp slt i64 %{name}.j, %whole\n"
-        text += f"  br i1 %{name}.jon, label %{name}.chunk, label %{name}.tail\n{name}.chunk:\n"
-        text += f"  %{name}.v.p = getelementptr double, ptr %v, i64 %{name}.j\n" + _load(f"%{name}.v", f"%{name}.v.p")
-        for i in range(rows):
-            text += f"  %{name}.x{i}.p = getelementptr double, ptr %{name}.p{i}, i64 %{name}.j\n"
-            text += _load(f"%{name}.x{i}", f"%{name}.x{i}.p")
-            text += _fused(f"%{name}.b{i}", f"%{name}.x{i}", f"%{name}.v", f"%{name}.a{i}")
-        text += f"  %{name}.j1 = add i64 %{name}.j, 8\n  br label %{name}.chunks\n{name}.tail:\n"
-        for i in range(rows):
-            text += f"  %{name}.t{i}.p = getelementptr double, ptr %{name}.p{i}, i64 %whole\n"
-            text += _load(f"%{name}.t{i}", f"%{name}.t{i}.p", "%mask")
-            text += _fused(f"%{name}.s{i}", f"%{name}.t{i}", "%vt", f"%{name}.a{i}")
-        text += f"  %{name}.out = getelementptr double, ptr %out, i64 %{name}.r\n"
-        if rows == 1:
-            text += f"  %o.sum = call double @joined({_TYPE} %o.s0)\n  store double %o.sum, ptr %o.out\n"
-        else:
-            text += _sums([f"%e.s{i}" for i in range(rows)]) + f"  store {_TYPE} %e.sum, ptr %e.out, align 8\n"
-        text += f"  %{name}.r1 = add i64 %{name}.r, {rows}\n  br label %{name}.rows\n"
-    return text + "end:\n  ret void\n}\n"
+    text = Text()
+    whole = text.number("and", "%second", -LANES)
+    mask = text.line(f"call <8 x i1> @first(i64 {text.number('sub', '%second', whole)})")
+    end = text.eight(text.at("%v", whole), mask)
+
+    def of_rows(count: int):
+        def row(r: str, _: list) -> list:
+            places = [text.number("mul", text.number("add", r, i), "%second") for i in range(count)]
+            rows = [text.at("%x", place) for place in places]
+
+            def chunk(j: str, sums: list) -> list:
+                v = text.eight(text.at("%v", j))
+                return [text.fused(text.eight(text.at(x, j)), v, total) for x, total in zip(rows, sums)]
+
+            sums = text.loop("0", whole, LANES, [_ZERO] * count, chunk)
+            sums = [text.fused(text.eight(text.at(x, whole), mask), end, total) for x, total in zip(rows, sums)]
+            if count == 1:
+                text.store("double", text.joined(*sums), text.at("%out", r))
+            else:
+                text.store(EIGHT, _sums(text, sums), text.at("%out", r), ", align 8")
+            return []
+
+        return row
+
+    eights = text.number("and", "%first", -LANES)
+    text.loop("0", eights, LANES, [], of_rows(LANES))
+    text.loop(eights, "%first", 1, [], of_rows(1))
+    return _product("matvec", text)
 
 
-def _sums(vectors: list[str]) -> str:
-    """The sums of eight vectors as one, ``%e.sum``."""
-    text, level = "", 0
-    even, odd = (", ".join(f"i32 {i}" for i in range(start, 16, 2)) for start in (0, 1))
+def _sums(text: Text, vectors: list[str]) -> str:
+    """The sums of eight vectors as one."""
+    halves = [", ".join(f"i32 {i}" for i in range(start, 2 * LANES, 2)) for start in (0, 1)]
     while len(vectors) > 1:
-        following = []
-        for i in range(0, len(vectors), 2):
-            name = "%e.sum" if len(vectors) == 2 else f"%e.l{level}.{i}"
-            for part, places in (("a", even), ("b", odd)):
-                pair = f"{_TYPE} {vectors[i]}, {_TYPE} {vectors[i + 1]}"
-                text += f"  {name}.{part} = shufflevector {pair}, <8 x i32> <{places}>\n"
-            text += f"  {name} = fadd {_TYPE} {name}.a, {name}.b\n"
-            following.append(name)
-        vectors, level = following, level + 1
-    return text
+        pairs = [f"{EIGHT} {x}, {EIGHT} {y}" for x, y in zip(vectors[::2], vectors[1::2])]
+        vectors = [
+            text.added(*[text.line(f"shufflevector {pair}, <8 x i32> <{places}>") for places in halves])
+            for pair in pairs
+        ]
+    return vectors[0]
 
 
 def _vector_by_matrix() -> str:
     """A number for each column: 32 columns at once, then eight, or the last few, with four sums each."""
-    text = _BEGIN.format(name="vecmat") + "  %wide = and i64 %first, -32\n  br label %w.columns\n"
+    text = Text()
     # %first columns, %second rows
-    text += """w.columns:
-  %w.j = phi i64 [0, %entry], [%w.j1, %w.done]
-  %w.on = icmp slt i64 %w.j, %wide
-  br i1 %w.on, label %w.rows, label %c.columns
-w.rows:
-  %w.i = phi i64 [0, %w.columns], [%w.i1, %w.rows]
-"""
-    for c in range(4):
-        text += f"  %w.a{c} = phi {_TYPE} [zeroinitializer, %w.columns], [%w.b{c}, %w.rows]\n"
-    text += "  %w.v.p = getelementptr double, ptr %v, i64 %w.i\n" + _splat("%w.v", "%w.v.p")
-    text += "  %w.o = mul i64 %w.i, %first\n  %w.oj = add i64 %w.o, %w.j\n"
-    for c in range(4):
-        text += f"  %w.c{c} = add i64 %w.oj, {8 * c}\n  %w.p{c} = getelementptr double, ptr %x, i64 %w.c{c}\n"
-        text += _load(f"%w.x{c}", f"%w.p{c}") + _fused(f"%w.b{c}", f"%w.x{c}", "%w.v", f"%w.a{c}")
-    text += "  %w.i1 = add i64 %w.i, 1\n  %w.more = icmp slt i64 %w.i1, %second\n"
-    text += "  br i1 %w.more, label %w.rows, label %w.done\nw.done:\n"
-    for c in range(4):
-        text += f"  %w.d{c} = add i64 %w.j, {8 * c}\n  %w.q{c} = getelementptr double, ptr %out, i64 %w.d{c}\n"
-        text += f"  store {_TYPE} %w.b{c}, ptr %w.q{c}, align 8\n"
-    text += "  %w.j1 = add i64 %w.j, 32\n  br label %w.columns\n"
-    text += """c.columns:
-  %c.j = phi i64 [%wide, %w.columns], [%c.j1, %c.done]
-  %c.on = icmp slt i64 %c.j, %first
-  br i1 %c.on, label %c.begin, label %end
-c.begin:
-  %c.left = sub i64 %first, %c.j
-  %c.mask = call <8 x i1> @first(i64 %c.left)
-  %c.fours = and i64 %second, -4
-  br label %c.four
-"""
-    text += "c.four:\n  %c.i = phi i64 [0, %c.begin], [%c.i4, %c.four.body]\n"
-    for u in range(4):
-        text += f"  %c.a{u} = phi {_TYPE} [zeroinitializer, %c.begin], [%c.b{u}, %c.four.body]\n"
-    text += "  %c.four.on = icmp slt i64 %c.i, %c.fours\n  br i1 %c.four.on, label %c.four.body, label %c.join\n"
-    text += "c.four.body:\n"
-    for u in range(4):
-        text += f"  %c.n{u} = add i64 %c.i, {u}\n  %c.v{u}.p = getelementptr double, ptr %v, i64 %c.n{u}\n"
-        text += _splat(f"%c.v{u}", f"%c.v{u}.p")
-        text += f"  %c.o{u} = mul i64 %c.n{u}, %first\n  %c.oj{u} = add i64 %c.o{u}, %c.j\n"
-        text += f"  %c.p{u} = getelementptr double, ptr %x, i64 %c.oj{u}\n" + _load(f"%c.x{u}", f"%c.p{u}", "%c.mask")
-        text += _fused(f"%c.b{u}", f"%c.x{u}", f"%c.v{u}", f"%c.a{u}")
-    text += "  %c.i4 = add i64 %c.i, 4\n  br label %c.four\nc.join:\n"
-    text += f"  %c.s0 = fadd {_TYPE} %c.a0, %c.a1\n  %c.s1 = fadd {_TYPE} %c.a2, %c.a3\n"
-    text += f"  %c.s = fadd {_TYPE} %c.s0, %c.s1\n  br label %c.one\n"
-    text += f"""c.one:
-  %c.k = phi i64 [%c.fours, %c.join], [%c.k1, %c.one.body]
-  %c.t = phi {_TYPE} [%c.s, %c.join], [%c.t1, %c.one.body]
-  %c.one.on = icmp slt i64 %c.k, %second
-  br i1 %c.one.on, label %c.one.body, label %c.done
-c.one.body:
-  %c.v.p = getelementptr double, ptr %v, i64 %c.k
-"""
-    text += _splat("%c.v", "%c.v.p")
-    text += "  %c.o = mul i64 %c.k, %first\n  %c.oj = add i64 %c.o, %c.j\n"
-    text += "  %c.p = getelementptr double, ptr %x, i64 %c.oj\n" + _load("%c.x", "%c.p", "%c.mask")
-    text += _fused("%c.t1", "%c.x", "%c.v", "%c.t") + "  %c.k1 = add i64 %c.k, 1\n  br label %c.one\n"
-    text += f"""c.done:
-  %c.q = getelementptr double, ptr %out, i64 %c.j
-  call void @llvm.masked.store.v8f64.p0({_TYPE} %c.t, ptr %c.q, i32 8, <8 x i1> %c.mask)
-  %c.j1 = add i64 %c.j, 8
-  br label %c.columns
-end:
-  ret void
-}}
-"""
-    return text
+
+    def factor(i: str) -> tuple[str, str]:
+        """A row's number of the vector eight times, and where the row begins."""
+        return text.spread(text.line(f"load double, ptr {text.at('%v', i)}")), text.number("mul", i, "%first")
+
+    def wide(j: str, _: list) -> list:
+        places = [text.number("add", j, LANES * c) for c in range(4)]
+
+        def row(i: str, sums: list) -> list:
+            v, start = factor(i)
+            return [
+                text.fused(text.eight(text.at("%x", text.number("add", start, place))), v, total)
+                for place, total in zip(places, sums)
+            ]
+
+        for place, total in zip(places, text.loop("0", "%second", 1, [_ZERO] * 4, row)):
+            text.store(EIGHT, total, text.at("%out", place), ", align 8")
+        return []
+
+    def few(j: str, _: list) -> list:
+        mask = text.line(f"call <8 x i1> @first(i64 {text.number('sub', '%first', j)})")
+
+        def with_row(i: str, total: str) -> str:
+            v, start = factor(i)
+            return text.fused(text.eight(text.at("%x", text.number("add", start, j)), mask), v, total)
+
+        def four(i: str, sums: list) -> list:
+            return [with_row(text.number("add", i, u), total) for u, total in enumerate(sums)]
+
+        fours = text.number("and", "%second", -4)
+        a, b, c, d = text.loop("0", fours, 4, [_ZERO] * 4, four)
+        start = EIGHT, text.added(text.added(a, b), text.added(c, d))
+        (total,) = text.loop(fours, "%second", 1, [start], lambda i, sums: [with_row(i, *sums)])
+        given = f"{EIGHT} {total}, ptr {text.at('%out', j)}, i32 8, <8 x i1> {mask}"
+        text.lines.append(f"  call void @llvm.masked.store.v8f64.p0({given})")
+        return []
+
+    columns = text.number("and", "%first", -4 * LANES)
+    text.loop("0", columns, 4 * LANES, [], wide)
+    text.loop(columns, "%first", LANES, [], few)
+    return _product("vecmat", text)

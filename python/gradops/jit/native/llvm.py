@@ -1,0 +1,110 @@
+"""LLVM's text while it is written: names, lines, loops, and vectors of eight float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+LANES = 8
+
+EIGHT = f"<{LANES} x double>"
+
+
+def same(number: str) -> str:
+    """Eight times a number that is written down."""
+    return f"<{', '.join([f'double {number}'] * LANES)}>"
+
+
+class Text:
+    """The lines of a function.
+
+    Attributes:
+        here: the block that is being written.
+    """
+
+    def __init__(self, here: str = "entry"):
+        self.lines: list[str] = []
+        self.count = 0
+        self.here = here
+
+    def name(self) -> str:
+        self.count += 1
+        return f"%x{self.count}"
+
+    def line(self, text: str) -> str:
+        """The name of what a line computes."""
+        result = self.name()
+        self.lines.append(f"  {result} = {text}")
+        return result
+
+    def computed(self, source: str, operands: Sequence[str]) -> str:
+        """The result of an :class:`.Operation`'s source."""
+        result = self.name()
+        text = source.format(r=result, t=f"{result}.", **dict(zip("xyz", operands)))
+        self.lines += [f"  {line}" for line in text.splitlines() if line]
+        return result
+
+    def store(self, kind: str, value: str, pointer: str, more: str = "") -> None:
+        self.lines.append(f"  store {kind} {value}, ptr {pointer}{more}")
+
+    def at(self, pointer: str, i: str | int, kind: str = "double") -> str:
+        """The pointer to an element."""
+        return self.line(f"getelementptr {kind}, ptr {pointer}, i64 {i}")
+
+    def number(self, operator: str, x: str, y: str | int) -> str:
+        """A whole number of two."""
+        return self.line(f"{operator} i64 {x}, {y}")
+
+    def loop(
+        self, first: str, last: str, step: int, state: Sequence[tuple[str, str]], body: Callable[[str, list[str]], list]
+    ) -> list[str]:
+        """Write a loop from a number to another; what its state is after it.
+
+        Args:
+            state: types and first values.
+            body: writes a pass for the number and the state, and gives the state after it.
+        """
+        before, label = self.here, f"at{self.name()[1:]}"
+        self.lines += [f"  br label %{label}", f"{label}:"]
+        i, *names = (self.name() for _ in range(1 + len(state)))
+        at = len(self.lines)
+        self.here = f"{label}.body"
+        self.lines.append(f"{self.here}:")
+        after = body(i, names)
+        following = self.number("add", i, step)
+        phis = [("i64", i, first, following)]
+        phis += [(kind, name, start, end) for (kind, start), name, end in zip(state, names, after, strict=True)]
+        self.lines[at:at] = [
+            *(f"  {name} = phi {kind} [{start}, %{before}], [{end}, %{self.here}]" for kind, name, start, end in phis),
+            f"  {i}.more = icmp slt i64 {i}, {last}",
+            f"  br i1 {i}.more, label %{label}.body, label %{label}.after",
+        ]
+        self.lines.append(f"  br label %{label}")
+        self.here = f"{label}.after"
+        self.lines.append(f"{self.here}:")
+        return names
+
+    # Vectors of eight.
+
+    def eight(self, pointer: str, mask: str | None = None) -> str:
+        """Eight numbers of the memory; zeros where a mask is false."""
+        if mask is None:
+            return self.line(f"load {EIGHT}, ptr {pointer}, align 8")
+        given = f"ptr {pointer}, i32 8, <{LANES} x i1> {mask}, {EIGHT} zeroinitializer"
+        return self.line(f"call {EIGHT} @llvm.masked.load.v8f64.p0({given})")
+
+    def spread(self, number: str) -> str:
+        """Eight times a number."""
+        if not number.startswith("%"):
+            return same(number)
+        one = self.line(f"insertelement {EIGHT} poison, double {number}, i64 0")
+        return self.line(f"shufflevector {EIGHT} {one}, {EIGHT} poison, <{LANES} x i32> zeroinitializer")
+
+    def fused(self, x: str, y: str, z: str) -> str:
+        return self.line(f"call {EIGHT} @llvm.fma.v8f64({EIGHT} {x}, {EIGHT} {y}, {EIGHT} {z})")
+
+    def added(self, x: str, y: str, kind: str = EIGHT) -> str:
+        return self.line(f"fadd {kind} {x}, {y}")
+
+    def joined(self, vector: str) -> str:
+        """The sum of eight in NumPy's order."""
+        return self.line(f"call double @joined({EIGHT} {vector})")
