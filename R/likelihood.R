@@ -199,7 +199,8 @@ likelihood_of <- function(
   run <- compiled_calls(vector, function(f, here, compiled) {
     call_core(
       "interop.r.likelihoods.likelihood", callback(differentiated(f, here), owner = here), parameters$values,
-      as.list(parameters$names), as.double(kinds), as.double(parameters$labels), parameters$parts, integrate
+      paste(parameters$names, collapse = "\037"), as.double(kinds), as.double(parameters$labels),
+      parameters$parts, integrate
     )
   })
   ask <- function(question, theta, more = numeric()) {

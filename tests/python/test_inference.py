@@ -16,7 +16,6 @@ from gradops.functional.affine_parts import SeparableHessian
 from gradops.inference import laplace, likelihood, programs
 from gradops.inference.parameters import Layout
 from gradops.inference.programs import Programs, Shared
-from gradops.jit import compiled
 
 RNG = np.random.default_rng(5)
 HALF_LOG_2PI = np.log(2 * np.pi) / 2
@@ -71,6 +70,19 @@ def test_a_random_intercept_is_integrated_out_exactly(backend):
     variance = tau - np.einsum("ij,ji->i", design, np.linalg.solve(cov, design.T))
     np.testing.assert_allclose(model.random_sd(theta) ** 2, variance, rtol=1e-9)
     assert numpy(model.parameters(theta)["beta"]).shape == (2,)
+
+
+def test_gradients_of_quadratic_likelihoods_are_exact_by_factors_of_other_places():
+    """A search by the factor of the search before ends near the mode; the step that is left counts."""
+    model = laplace(random_intercept(Y, X), START, random="u")
+    for k in range(6):
+        theta = model.start + 0.3 * np.array([np.sin(k), np.cos(k), np.sin(2 * k), np.cos(3 * k)])
+        gradient = model.value_and_grad(theta)[1]
+        cov = np.exp(2 * theta[2]) * np.eye(24) + np.exp(2 * theta[3]) * (GROUP[:, None] == GROUP)
+        solved = np.linalg.solve(cov, Y - theta[0] - theta[1] * X)
+        np.testing.assert_allclose(gradient[:2], [-solved.sum(), -solved @ X], rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(gradient, slopes(marginal, theta), rtol=1e-6, atol=1e-7)
+    assert model._programs.is_quadratic
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -323,7 +335,8 @@ def test_programs_of_one_trace_and_of_several_agree(way, monkeypatch):
     np.testing.assert_allclose(model.random_sd(theta, covariance), reference.random_sd(theta, covariance), rtol=1e-9)
     exact = np.array([slopes(lambda t, k=k: model.value_and_grad(t)[1][k], theta) for k in range(2)])
     np.testing.assert_allclose(model.hessian(theta), exact, rtol=1e-6, atol=1e-7)
-    monkeypatch.setattr(compiled, "FIRST", 0)
+    monkeypatch.setattr(programs, "FEW", 0)
+    monkeypatch.setattr(programs, "MANY", 0)
     model.value_and_grad(theta + 0.1)
     again = model.value_and_grad(theta)  # by compiled programs, until now their steps in turn
     np.testing.assert_allclose(again[0], value, rtol=1e-10)
@@ -370,6 +383,7 @@ def test_elements_of_hessians_of_functions_of_affine_maps(name, kind, monkeypatc
     joint = OF_AFFINE_MAPS[name]
     model = laplace(joint, {"a": 0.3, "s": -0.2, "u": np.linspace(-0.3, 0.4, 7)}, random="u")
     assert type(model._programs.hessian) is kind
+    assert model._programs.is_quadratic is (name in ("crossed effects", "products of maps"))
     theta, u = np.array([0.4, -0.1]), np.linspace(0.5, -0.4, 7)
     pattern = model._programs.hessian.pattern
     found = np.zeros(pattern.shape)

@@ -21,7 +21,6 @@ import numpy as np
 from .. import functional, ops
 from ..autodiff import gradients, state
 from ..autodiff.derivatives import fresh
-from ..autodiff.graph import nodes_of
 from ..autodiff.modes import differentiated, enable_grad
 from ..autodiff.variable import data_of, is_active
 from ..errors import JitError
@@ -30,6 +29,8 @@ from ..functional.affine_parts import AffineParts, SeparableHessian, may_pay
 from ..functional.columns import by_columns
 from ..jit.array import Traced
 from ..jit.compiled import Compiled
+from ..jit.emission import needed_steps
+from ..jit.scalar_blocks import expanded
 
 
 class Programs:
@@ -59,6 +60,13 @@ class Programs:
         )
 
 
+FEW, MANY = 12, 40
+"""The calls of a program before it is compiled, which takes as long as 15 to 80 of them save.
+
+Of the gradient by ``u`` a search takes some five and a first value up to ten, of the others a fit takes 15 to 40.
+"""
+
+
 class Shared:
     """All of one trace, of NumPy's arrays, in which the likelihood runs once.
 
@@ -86,16 +94,16 @@ class Shared:
         self._weights = np.zeros(self.hessian.pattern.nnz)  # type: ignore[attr-defined]
 
     def by_u(self, theta, u):
-        return self._programs.part(0, theta, u, self._nothing, late=[self._weights])
+        return self._programs.part(0, theta, u, self._nothing, late=[self._weights], turns=FEW)
 
     def elements(self, theta, u):
-        return self._programs.part(1, theta, u, self._nothing, late=[self._weights])
+        return self._programs.part(1, theta, u, self._nothing, late=[self._weights], turns=MANY)
 
     def with_determinant(self, theta, u, weights):
-        return self._programs.part(2, theta, u, self._nothing, late=[weights])
+        return self._programs.part(2, theta, u, self._nothing, late=[weights], turns=MANY)
 
     def by_theta(self, theta, u, along):
-        return self._programs.part(3, theta, u, along, late=[self._weights])
+        return self._programs.part(3, theta, u, along, late=[self._weights], turns=MANY)
 
     def _value(self, f, inputs: tuple):
         """The likelihood, by operations on columns where these are far fewer than its own."""
@@ -138,9 +146,8 @@ class Shared:
                     (by_u,) = gradients.grad(value, inputs[1], create_graph=True, materialize_grads=True)
             elements = self._elements(f, parts, by_u, inputs[1])
             weights = u.program.input(np.zeros(self.hessian.pattern.nnz))
-            half = ops.sum(weights * elements) / 2
-            whole = value + half
-        self.is_quadratic = not is_active(half) or not _leads(half, inputs[1])
+            whole = value + ops.sum(weights * elements) / 2
+        self.is_quadratic = not _needs(data_of(elements), u)
         found: list = [(value, by_u), elements]
         if self.is_quadratic:
             found.append(gradients.grad(whole, inputs[:1], materialize_grads=True))
@@ -150,9 +157,11 @@ class Shared:
         return tuple(tuple(map(data_of, x)) if isinstance(x, (tuple, list)) else data_of(x) for x in found)
 
 
-def _leads(y, x) -> bool:
-    """Whether a variable is computed from another one, a leaf."""
-    return any(edge is x for node in nodes_of([y]) for edge in node.edges)
+def _needs(y, x: Any) -> bool:
+    """Whether an array is computed from another one, an argument."""
+    if not isinstance(y, Traced):
+        return False
+    return any(x.place in step.uses for step in expanded(needed_steps(x.program.so_far(), [y.place])))
 
 
 def _refuse_unnatural(node) -> None:

@@ -156,11 +156,12 @@ class Compiled(Generic[P, R]):
         self._forget_changed()
         return self._program(Signature(args, {}, self.static))
 
-    def part(self, k: int, *args, late: Sequence = ()) -> Any:
+    def part(self, k: int, *args, late: Sequence = (), turns: int = 0) -> Any:
         """An item of the results, by a program that computes no more than it; of one trace for all items.
 
         Args:
             late: arrays for the inputs that the function made for itself while it was traced, of sizes that it found.
+            turns: the calls of the item that take the steps in turn, before it is compiled.
 
         Raises:
             JitError: the function looked at values while it was traced.
@@ -168,7 +169,7 @@ class Compiled(Generic[P, R]):
         self._forget_changed()
         found: Any = self._known(args)
         program, arrays = (self.program(*args), list(args)) if found is None else found
-        return program.part(k)([*arrays, *late])
+        return program.part(k, turns)([*arrays, *late])
 
     def _program(self, signature: Signature) -> Callable:
         program = self.programs.find(signature.key)
@@ -410,11 +411,8 @@ def _trace(f: Callable, tensors: list, analyse: Callable | None, split: bool, ad
     return run
 
 
-FIRST, SHORT = 6, 2_000
-"""The calls of a part before it is compiled, and the steps of a program that is not compiled at once.
-
-Compiling takes as long as 15 to 100 calls in turn: a first value needs few, a fit some 30.
-"""
+SHORT = 2_000
+"""The steps of a program of which a part is not compiled at once."""
 
 
 class _Parts:
@@ -436,8 +434,8 @@ class _Parts:
             self._parts.append((part, outputs[start : start + part.leaves]))
             start += part.leaves
 
-    def part(self, k: int) -> Callable:
-        """The function of an item; its first calls take the steps in turn, as a fit may need no more of them.
+    def part(self, k: int, turns: int) -> Callable:
+        """The function of an item; its first ``turns`` calls take the steps in turn, as there may be no more of them.
 
         It is compiled for the next; the program is held until all are.
         """
@@ -446,9 +444,9 @@ class _Parts:
             return found
         form, outputs = self._parts[k]
         self._calls[k] += 1
-        if self._calls[k] == 1 and count(self._program.steps) <= SHORT:  # type: ignore[union-attr]
+        if self._calls[k] == 1 and turns and count(self._program.steps) <= SHORT:  # type: ignore[union-attr]
             self._in_turn[k] = functools.partial(_unflattened, form, emission.in_turn(self._program, outputs))  # type: ignore[arg-type]
-        if k in self._in_turn and self._calls[k] <= FIRST:
+        if k in self._in_turn and self._calls[k] <= turns:
             return self._in_turn[k]
         with uncollected():
             function = emission.function(self._program, outputs)  # type: ignore[arg-type]

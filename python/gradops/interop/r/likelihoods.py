@@ -21,11 +21,12 @@ from ...inference.transforms import Transform
 from ...inference.validation import normal_residuals, slope_residuals, step_residuals
 
 
-def likelihood(f: Callable, values, names: list[str], random, labels, parts=None, integrate=False) -> Callable:
+def likelihood(f: Callable, values, names: str, random, labels, parts=None, integrate=False) -> Callable:
     """The answers of a negative log-likelihood ``f`` of the parameters that are not random, and of the random ones.
 
     Args:
-        values, names: where the parameters start, and what R calls them.
+        values: where the parameters start.
+        names: what R calls them, one string with ``\\x1f`` between, as a list is looked at name by name.
         random: 1 for each random effect, 2 for one that is profiled.
         labels: for each parameter a number, as of :class:`.Layout`.
         parts: None, or for each parameter of R's the count of its free numbers, and its transform where it has one.
@@ -35,7 +36,7 @@ def likelihood(f: Callable, values, names: list[str], random, labels, parts=None
         A function of the estimated parameters, the number of a question in :data:`QUESTIONS`, and more numbers.
     """
     values, random, labels = (np.reshape(ops.convert_to_numpy(x), -1) for x in (values, random, labels))
-    layout = Layout(values, names, random > 0, labels.astype(int), random == 2)
+    layout = Layout(values, names.split("\x1f")[: values.size], random > 0, labels.astype(int), random == 2)
     within = domain(integrate)
     layout.transformed = parts is not None
     made: list[Likelihood] = []
