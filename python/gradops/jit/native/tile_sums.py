@@ -33,6 +33,7 @@ define internal double @joined(<8 x double> %r) alwaysinline {
 # read under a mask (`first`), with zeros for the others: a product of two zeros adds nothing, where a product of 0 and
 # what happens to stand there could be a NaN.
 _DECLARED = """
+declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 declare <8 x double> @llvm.fma.v8f64(<8 x double>, <8 x double>, <8 x double>)
 declare <8 x double> @llvm.masked.load.v8f64.p0(ptr, i32, <8 x i1>, <8 x double>)
 declare void @llvm.masked.store.v8f64.p0(<8 x double>, ptr, i32, <8 x i1>)
@@ -228,7 +229,7 @@ def _sums(text: Text, vectors: list[str]) -> str:
 def _vector_by_matrix() -> str:
     """A number for each column: 32 columns at once, then eight, or the last few, with four sums each."""
     text = Text()
-    # %first columns, %second rows
+    tile = text.number("mul", "%first", "%second")  # columns, rows
 
     def factor(i: str) -> tuple[str, str]:
         """A row's number of the vector eight times, and where the row begins."""
@@ -239,10 +240,12 @@ def _vector_by_matrix() -> str:
 
         def row(i: str, sums: list) -> list:
             v, start = factor(i)
-            return [
-                text.fused(text.eight(text.at("%x", text.number("add", start, place))), v, total)
-                for place, total in zip(places, sums)
-            ]
+            rows = [text.at("%x", text.number("add", start, place)) for place in places]
+            # The product with the matrix has just read this tile, which is in the cache. The next one's, which is read
+            # first, comes from memory, beside this one's arithmetic.
+            for x in rows:
+                text.lines.append(f"  call void @llvm.prefetch.p0(ptr {text.at(x, tile)}, i32 0, i32 2, i32 1)")
+            return [text.fused(text.eight(x), v, total) for x, total in zip(rows, sums)]
 
         for place, total in zip(places, text.loop("0", "%second", 1, [_ZERO] * 4, row)):
             text.store(EIGHT, total, text.at("%out", place), ", align 8")
