@@ -92,6 +92,9 @@ is_left <- function(f) {
 
 # TRUE if something is not what it was, also as a nearer variable has its name now, or an environment other variables.
 changed <- function(watched) {
+  if (.Call(C_are_same, watched)) {
+    return(FALSE)
+  }
   for (item in watched) if (!is_as_it_was(item)) return(TRUE)
   FALSE
 }

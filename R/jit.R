@@ -84,7 +84,7 @@ print.gradops_compiled <- function(x, ...) {
 # the second time in a row on always.
 compiled_calls <- function(f, make, caller = direct_caller) { # nolint: cyclocomp_linter. Its functions count as one.
   here <- new.env()
-  compiled <- direct <- session <- NULL
+  compiled <- direct <- alone <- session <- NULL
   watched <- NULL
   trace <- frame <- NULL
   changing <- FALSE
@@ -124,6 +124,12 @@ compiled_calls <- function(f, make, caller = direct_caller) { # nolint: cyclocom
     if (changing) {
       return(as_it_stands(arguments, in_r))
     }
+    known <- !is.null(compiled) && identical(session, state$session) && !changed(watched)
+    found <- if (known && in_r && !is.null(alone)) alone(arguments, here$attributes)
+    if (!is.null(found)) {
+      if (!is.null(state$tracing)) pass_on(watched)
+      return(found)
+    }
     plain <- in_r && !is.null(compiled) && as_before(arguments, here$attributes)
     if (!plain) {
       plain <- in_r && all_plain(arguments)
@@ -131,11 +137,12 @@ compiled_calls <- function(f, make, caller = direct_caller) { # nolint: cyclocom
       same <- !is.null(compiled) && same_names(arguments, here$names, plain)
       if (!same) compiled <<- NULL
     }
-    fresh <- is.null(compiled) || !identical(session, state$session) || changed(watched)
+    fresh <- !known || is.null(compiled)
     if (fresh) {
       here$names <- lapply(arguments, names_within)
       compiled <<- make(noticed, here, TRUE)
       direct <<- caller(compiled)
+      alone <<- attr(direct, "alone")
       session <<- state$session
     }
     outer <- trace
@@ -268,32 +275,60 @@ direct_caller <- function(compiled) {
 }
 
 # The same of a function that gives a value and its gradient. Python writes them into `memory`, which only this function
-# sees: to convert what a call returns is another call.
-pair_caller <- function(compiled) {
+# sees: to convert what a call returns is another call. Its attribute `alone` gives them without Python, of a program
+# that is native code and no more (src/programs.c); NULL where it cannot.
+pair_caller <- function(compiled) { # nolint: cyclocomp_linter. Its functions count as one.
   general <- direct_caller(compiled)
-  direct <- NULL
+  direct <- native <- NULL
+  calls <- 0
+  asked_at <- 2 # the call at which Python is asked for the native code, which it may not have yet
+  wait <- 2
   memory <- matrix(0, 0L, 1L)
   of_size <- function(size) {
     memory <<- matrix(0, size, 1L)
     direct <<- call_core("interop.r.pair", compiled, memory)
     if (!all(memory == 1)) direct <<- NULL # it was copied
   }
-  function(arguments, call = users_call()) {
+  find_native <- function(operands) {
+    handed <- do.call(call_core, c(list("interop.r.alone", compiled), operands))
+    native <<- if (!inherits(handed, "python.builtin.NoneType")) .Call(C_program, py_to_r(handed$numbers), handed)
+    asked_at <<- calls + wait
+    wait <<- min(2 * wait, 1024)
+  }
+  alone <- function(arguments, attributes) {
+    if (is.null(native) || !is.null(state$clock)) {
+      return(NULL)
+    }
+    found <- .Call(C_run_program, native, arguments, attributes)
+    if (is.logical(found)) {
+      found <- if (as_before(arguments, attributes)) .Call(C_run_program, native, arguments, NULL)
+    }
+    if (is.integer(found)) {
+      found <- if (!py_to_r(call_core("jit.native.run.is_warned_of", found))) .Call(C_results_of_program, native)
+    } else if (is.null(found)) {
+      native <<- NULL
+    }
+    found
+  }
+  structure(alone = alone, function(arguments, call = users_call()) {
     size <- length(arguments[[1L]]) + 1L
     if (length(memory) != size) of_size(size)
     if (is.null(direct)) {
       return(general(arguments, call))
     }
-    result <- py_call_list(direct, as_operands(arguments))
+    operands <- as_operands(arguments)
+    result <- py_call_list(direct, operands)
     kind <- class(result)[1L]
     if (kind == "python.builtin.bool") {
+      calls <<- calls + 1
+      if (calls >= asked_at && is.null(native)) find_native(operands)
       list(value = memory[1L], derivative = memory[-1L])
     } else if (kind == failure_class) {
       raise(result, call)
     } else {
       py_to_r(result)
     }
-  }
+  })
 }
 
 # Plain arguments as Python takes them: numbers, and arrays without names.

@@ -89,34 +89,38 @@ objective <- function(
   both <- evaluators$both
   second <- evaluators$second
   evaluations <- 0
-  last <- new.env()
+  value <- derivative <- at <- NULL # of the last evaluation, until they are handed out
   evaluate <- function(arguments) {
     evaluations <<- evaluations + 1
     result <- both(arguments)
-    value <- result$value
-    derivative <- result$derivative
+    found <- result$value
+    by_x <- result$derivative
     x <- arguments[[1L]]
-    bare <- is.null(attributes(x)) && is.null(attributes(value)) && is.null(attributes(derivative))
-    bare <- bare && length(value) == 1L && !is.list(x)
+    bare <- is.null(attributes(x)) && is.null(attributes(found)) && is.null(attributes(by_x))
+    bare <- bare && length(found) == 1L && !is.list(x)
     if (!bare && is.null(result$arranged)) { # what the rest takes is a tenth of a short call
-      value <- drop_vector(value)
-      derivative <- derivative_like(result, x)
+      found <- drop_vector(found)
+      by_x <- derivative_like(result, x)
     }
-    if (evaluations == 1 && anyNA(derivative, recursive = TRUE)) warn_nan_gradient(value)
-    last$value <- value
-    last$derivative <- derivative
-    last$arguments <- arguments
+    if (evaluations == 1 && anyNA(by_x, recursive = TRUE)) warn_nan_gradient(found)
+    value <<- found
+    derivative <<- by_x
+    at <<- arguments
   }
-  half <- function(which, arguments) {
-    if (is.null(last[[which]]) || !identical(arguments, last$arguments)) {
-      evaluate(arguments)
-    }
-    found <- last[[which]]
-    last[[which]] <- NULL
+  fn <- function(x, ...) {
+    arguments <- list(x, ...)
+    if (is.null(value) || !identical(arguments, at)) evaluate(arguments)
+    found <- value
+    value <<- NULL
     found
   }
-  fn <- function(x, ...) half("value", list(x, ...))
-  gr <- function(x, ...) half("derivative", list(x, ...))
+  gr <- function(x, ...) {
+    arguments <- list(x, ...)
+    if (is.null(derivative) || !identical(arguments, at)) evaluate(arguments)
+    found <- derivative
+    derivative <<- NULL
+    found
+  }
   he <- function(x, ...) {
     result <- second(list(x, ...))
     if (is.list(x)) result else flat_matrix(result, x, names(x))

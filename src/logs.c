@@ -7,13 +7,14 @@
 #include <R_ext/Rdynload.h>
 #include <R_ext/Visibility.h>
 #include <Rversion.h>
+#include "programs.h"
 
 static SEXP s_scalars, s_missing, s_in_time, s_codes, s_begun, s_words, s_used, s_count, s_make_room, s_classes;
 static SEXP s_is, s_dim, s_log, s_names, s_dimnames, s_convert, s_pyobj, s_elements, s_input, s_extent;
 static SEXP s_no_vectors, s_more, s_plus, s_times, s_entries, s_from;
 static SEXP home, getter;
 
-static SEXP value_in(SEXP frame, SEXP name)
+SEXP value_in(SEXP frame, SEXP name)
 {
 #if R_VERSION >= R_Version(4, 5, 0)
     return R_getVarEx(name, frame, FALSE, R_NilValue);
@@ -24,7 +25,7 @@ static SEXP value_in(SEXP frame, SEXP name)
 #endif
 }
 
-static int has_attributes(SEXP x)
+int has_attributes(SEXP x)
 {
 #if R_VERSION >= R_Version(4, 5, 0)
     return ANY_ATTRIB(x);
@@ -552,6 +553,10 @@ static const R_CallMethodDef methods[] = {
     {"joined_in_log", (DL_FUNC) &joined_in_log, 3},
     {"product_in_log", (DL_FUNC) &product_in_log, 4},
     {"part_in_log", (DL_FUNC) &part_in_log, 4},
+    {"program", (DL_FUNC) &program, 2},
+    {"run_program", (DL_FUNC) &run_program, 3},
+    {"are_same", (DL_FUNC) &are_same, 1},
+    {"results_of_program", (DL_FUNC) &results_of_program, 1},
     {NULL, NULL, 0},
 };
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import gc
 import inspect
@@ -11,6 +12,14 @@ from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar, overload
+
+changes = ctypes.c_int64()
+"""How often a setting has changed that compiled programs depend on. C code reads it, which asks Python nothing."""
+
+
+def note_change() -> None:
+    """Count a change of such a setting, in :data:`changes`."""
+    changes.value += 1
 
 
 class Ends:

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 
 from . import backends
 from ._names import namespace
-from ._scopes import Ends, EndsOfThread, Scope
+from ._scopes import Ends, EndsOfThread, Scope, note_change
 from .backends import tracing
 from .dtypes import epsilon, floatx, set_epsilon, set_floatx
 from .errors import ArgumentError, Given, meant
@@ -73,6 +73,7 @@ def set_backend(name: str) -> None:
     """
     backends.by_name(name).prepare(floatx())
     _settings["backend"] = name
+    note_change()
 
 
 class backend_scope(Scope):
@@ -107,8 +108,8 @@ class backend_scope(Scope):
         prepared = backends.by_name(self._name).prepared(floatx())
         prepared.__enter__()
         before = _scoped.get()
-        _scoped.set(self._name)
-        _ends.push(self, lambda: _scoped.set(before))
+        _choose(self._name)
+        _ends.push(self, lambda: _choose(before))
         _ends_of_thread.push(self, lambda: prepared.__exit__(None, None, None))
 
     def __exit__(self, *error) -> None:
@@ -117,6 +118,11 @@ class backend_scope(Scope):
 
     def _again(self) -> backend_scope:
         return backend_scope(self._name)
+
+
+def _choose(name: str | None) -> None:
+    _scoped.set(name)
+    note_change()
 
 
 _ends = Ends("gradops_backends")

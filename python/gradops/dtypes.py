@@ -8,6 +8,7 @@ Python numbers are weak: they take the tensor's dtype unless their kind is wider
 
 from __future__ import annotations
 
+from ._scopes import note_change
 from .errors import ArgumentError, Given, meant
 
 BOOL = ("bool",)
@@ -167,6 +168,7 @@ def set_floatx(dtype: str) -> None:
             given=Given(repr(dtype), dtype),
         )
     _settings["floatx"] = dtype
+    note_change()
 
 
 def epsilon() -> float:
@@ -204,3 +206,4 @@ def set_epsilon(value: float) -> None:
             "`value` must be a positive number; got {value}.", argument="value", value=Given(repr(value), value)
         )
     _settings["epsilon"] = float(value)
+    note_change()

@@ -276,3 +276,141 @@ test_each("nested lists of parameters go as one vector; a missing value that is 
   expect_silent(known <- objective(function(m) sum(dnorm(y, m, log = TRUE), na.rm = TRUE))$gr(0))
   expect_equal(known, 4)
 })
+
+# Calls of Python by compiled objectives whose programs are native code alone: an error where `code` makes one.
+without_python <- function(code) {
+  namespace <- asNamespace("gradops")
+  original <- namespace$py_call_list
+  rlang::env_binding_unlock(namespace, "py_call_list")
+  assign("py_call_list", function(...) stop("Python was called"), namespace)
+  on.exit({
+    assign("py_call_list", original, namespace)
+    rlang::env_binding_lock(namespace, "py_call_list")
+  })
+  code
+}
+
+# A compiled objective that has been called often enough to need Python no more.
+settled <- function(f, x, ...) {
+  o <- objective(f, jit = TRUE)
+  for (i in 1:4) {
+    o$fn(x, ...)
+    o$gr(x, ...)
+    o$fn(x + i, ...)
+  }
+  o
+}
+
+# Values, gradients and warnings, of a settled objective and of a new one.
+expect_as_new <- function(o, f, x, ...) {
+  heard <- function(o) {
+    warnings <- character()
+    found <- withCallingHandlers(list(o$fn(x, ...), o$gr(x, ...)), warning = function(w) {
+      warnings <<- c(warnings, conditionMessage(w))
+      invokeRestart("muffleWarning")
+    })
+    list(found, sort(warnings))
+  }
+  expect_identical(heard(o), heard(objective(f, jit = TRUE)))
+}
+
+test_once("later calls of native programs need no Python, and give the same", {
+  skip_if_not(reticulate::py_module_available("llvmlite"))
+  local_backend("numpy")
+  walk <- function(p, k = 1) {
+    total <- 0
+    for (i in 1:5) total <- total * exp(-p[1]) + k * sin(i * p[2])
+    total + p[3] * sqrt(p[1])
+  }
+  x <- c(0.5, 0.2, 3)
+  o <- settled(walk, x)
+  for (point in list(x, 3 * x, x / 7)) expect_equal(without_python(o$gr(point)), gradient(walk, point))
+  for (point in list(x, x + 2, c(NA, 1, 2), c(1, Inf, 2), c(0, 1, 2), c(-1, 1, 2), c(-800, 1, 2), c(800, 1, 2))) {
+    expect_as_new(o, walk, point)
+  }
+  for (point in list(x[1:2], c(x, 4), 1:3, matrix(x, 1), array(x), c(a = 1, b = 2, c = 3))) {
+    if (length(point) > 2) expect_as_new(o, walk, point) else expect_error(o$fn(point), class = "gradops_error")
+  }
+  expect_error(o$fn(c("a", "b", "c")), class = "gradops_error")
+
+  named <- settled(walk, c(a = 1, b = 2, c = 3))
+  expect_named(without_python(named$gr(c(a = 2, b = 2, c = 3))), c("a", "b", "c"))
+  expect_as_new(named, walk, c(a = 2, b = 1, c = 3))
+  expect_as_new(named, walk, c(b = 2, a = 1, c = 3))
+  expect_as_new(named, walk, x)
+  more <- settled(walk, x, 2)
+  expect_equal(without_python(more$fn(x + 1, 3)), walk(x + 1, 3))
+  expect_as_new(more, walk, x, k = 3)
+  alone <- settled(function(p) exp(p) * p^3, 0.5)
+  expect_equal(without_python(alone$gr(2)), 20 * exp(2))
+  sides <- function(p) if (p[1] > 0) sum(p^3) else p[2] * p[1]
+  both <- settled(sides, c(1, 2))
+  expect_equal(without_python(both$gr(c(2, 3))), c(12, 27))
+  expect_as_new(both, sides, c(-2, 3))
+  expect_as_new(both, sides, c(2, 3))
+  expect_identical(o$evaluations() > 20, TRUE)
+})
+
+test_once("native programs without Python hear of what changes around them", {
+  skip_if_not(reticulate::py_module_available("llvmlite"))
+  local_backend("numpy")
+  y <- c(1, 2, 3)
+  squares <- function(p) {
+    total <- 0
+    for (v in y) total <- total + (v * p[1] - p[2])^2
+    total
+  }
+  x <- c(1, 0.1)
+  o <- settled(squares, x)
+  y[2] <- 5
+  expect_as_new(o, squares, x)
+  expect_equal(o$fn(x), squares(x))
+  outer <- function() {
+    inner <- settled(squares, x)
+    y <<- c(7, 8)
+    expect_equal(inner$fn(x), squares(x))
+    inner
+  }
+  o <- outer()
+  rm(y)
+  expect_error(o$fn(x))
+  y <- 1:2
+  expect_equal(o$fn(x), squares(x))
+
+  home <- new.env()
+  nearer <- new.env(parent = home)
+  home$w <- 2
+  scaled <- function(p) {
+    for (i in 1:5) p <- w * c(p[1]^2, p[2]) / i
+    p[1] + p[2]
+  }
+  environment(scaled) <- nearer
+  o <- settled(scaled, x)
+  expect_equal(without_python(o$fn(c(3, 4))), scaled(c(3, 4)))
+  nearer$w <- 3
+  expect_equal(o$fn(c(3, 5)), scaled(c(3, 5)))
+
+  o <- settled(squares, x)
+  config_set_floatx("float32")
+  single <- o$gr(c(1 / 3, 0.1))
+  expect_identical(single, objective(squares, jit = TRUE)$gr(c(1 / 3, 0.1)))
+  config_set_floatx("float64")
+  expect_false(identical(o$gr(c(1 / 3, 0.1)), single))
+  for (i in 1:9) o$fn(x + i)
+  expect_equal(without_python(o$fn(x)), squares(x)) # again, when things are as they were
+  rows <- profile_call(for (i in 1:3) o$fn(x + i))
+  expect_as_new(o, squares, x)
+
+  of_other <- function(p) sum(p^2) * o$fn(x)
+  expect_equal(gradient(of_other, c(1, 2)), c(2, 4) * squares(x))
+  expect_equal(settled(of_other, c(1, 2))$gr(c(3, 4)), c(6, 8) * squares(x))
+  found <- unserialize(serialize(o, NULL))
+  expect_equal(found$gr(x), o$gr(x))
+  for (i in 1:9) found$fn(x + i)
+  expect_equal(found$fn(x), squares(x))
+  rm(o, found)
+  gc()
+  py <- reticulate::import("gc", convert = FALSE)
+  py$collect()
+  expect_equal(settled(squares, x)$fn(x), squares(x))
+})

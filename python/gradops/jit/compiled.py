@@ -400,6 +400,7 @@ def _trace(f: Callable, tensors: list, analyse: Callable | None, split: bool, ad
     def run(values):
         return _tree.unflatten(form, function(*values))
 
+    run.sole = function.sole  # type: ignore[attr-defined]
     run.flat, run.form, run.found, run.looks = function, form, found, guards.count  # type: ignore[attr-defined]
     run.source = function.source  # type: ignore[attr-defined]
     run.steps = function.steps  # type: ignore[attr-defined]

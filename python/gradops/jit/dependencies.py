@@ -133,6 +133,11 @@ class Captured:
                 return True
         return False
 
+    @property
+    def is_fixed(self) -> bool:
+        """True if there is nothing that could change but the functions that gradops' own functions are made of."""
+        return not (self.lookups or self.functions or self.bindings or self.contents)
+
     def changes(self) -> list[str]:
         """The names of the things that have changed, see :meth:`changed`."""
         return [

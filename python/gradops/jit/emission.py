@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,8 @@ def function(program: Program, outputs: list, holds: Place | None = None) -> Any
         holds: of a truth value; where it is false the function gives None.
 
     Returns:
-        A function with its ``source``, its number of ``steps`` and the ``native`` ones.
+        A function with its ``source``, its number of ``steps``, the ``native`` ones, and its :class:`Sole` as ``sole``
+        where it is one run of native code.
     """
     wanted = {o.index for o in (*outputs, holds) if isinstance(o, Place)}
     needed = with_kept(program, needed_steps(program, wanted))
@@ -45,7 +46,35 @@ def function(program: Program, outputs: list, holds: Place | None = None) -> Any
     source, scope = emit(program, steps, outputs, last, over, own, holds)
     made: Any = _functions.function(source, "program", f"program {next(_numbers)}", scope)
     made.source, made.steps, made.native = source, count(needed), explained
+    made.sole = _sole(program, steps, outputs if holds is None else [*outputs, holds], holds is not None)
     return made
+
+
+class Sole(NamedTuple):
+    """A program that is one run of native code.
+
+    Attributes:
+        inputs: the numbers of the arrays that the run takes among the program's inputs.
+        results: the numbers of the outputs among the run's results, ``holds`` at the end.
+        holds: True if the last result is a truth value by which the others hold.
+    """
+
+    run: native.Run
+    inputs: list[int]
+    results: list[int]
+    holds: bool
+
+
+def _sole(program: Program, steps: list[Step], outputs: list, holds: bool) -> Sole | None:
+    if len(steps) != 1:
+        return None
+    step, run = steps[0], steps[0].function
+    if not isinstance(run, native.Run):
+        return None
+    if not set(step.uses) <= set(program.inputs) or not all(x.__class__ is Place and x in step.places for x in outputs):
+        return None
+    inputs = [program.inputs.index(x.index) for x in step.arguments]
+    return Sole(run, inputs, [step.places.index(x) for x in outputs], holds)
 
 
 def in_turn(program: Program, outputs: list) -> Callable[..., list]:

@@ -142,6 +142,7 @@ class Guarded:
     def __init__(self, function: Any, count: int):
         self._function = function
         self.source, self.steps, self.native, self.count = function.source, function.steps, function.native, count
+        self.sole = function.sole
 
     def __call__(self, *values) -> list | None:
         """The outputs; None where the branches go another way.
@@ -187,6 +188,11 @@ class Branching:
     def __call__(self, tensors):
         form, found = self.found(tensors)
         return _tree.unflatten(form, found)
+
+    @property
+    def first(self) -> Any:
+        """The program of the way that is tried first."""
+        return self._ways[0]
 
     def found(self, tensors) -> tuple[Any, list]:
         """The structure of the result and its leaves.

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ... import _display
+from ..._scopes import note_change
 from ...errors import ArgumentError, Given, GradientError, meant
 from ...ops import _dispatch
 from .. import state
@@ -187,6 +188,7 @@ class profile:
             self._native.__enter__()
         self._running = True
         _active.append(self)
+        note_change()
         if len(_active) == 1:
             _switch(True)
         self._origin = time.perf_counter()
@@ -197,6 +199,7 @@ class profile:
             return
         self._end = time.perf_counter()
         _active.remove(self)
+        note_change()
         if not _active:
             _switch(False)
         self._running = False

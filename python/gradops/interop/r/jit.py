@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ... import backends, config
+from ..._scopes import changes
+from ...autodiff.diagnostics import profiler
 from ...backends.policy import NeedsPolicy
 from .calls import invoke
 from .errors import Failure
@@ -81,6 +83,46 @@ def pair(function: Any, memory: np.ndarray) -> Callable:
 
     call.memory = memory  # type: ignore[attr-defined]  # R's as long as the function is there
     return call
+
+
+class Alone(NamedTuple):
+    """A program as C code runs it: its ``numbers``, see src/programs.c, and the ``owner`` of what they point to."""
+
+    numbers: np.ndarray
+    owner: Any
+
+
+def alone(function: Any, *arguments) -> Alone | None:
+    """The program of a compiled :func:`.objective` for such arguments, to be run without Python.
+
+    None where there is none yet, or it is more than one run of native code.
+    """
+    compiled = function.scalar.compiled
+    if not is_plain(arguments) or profiler.running() or not (compiled.captured and compiled.captured.is_fixed):
+        return None
+    arrays = as_arrays(arguments)
+    if (known := compiled.known(tuple(arrays))) is None or max(x.ndim for x in arrays) > 1:
+        return None
+    program = getattr(known[0], "first", known[0])
+    (_, value), derivative = program.form.parts[0].parts, program.form.parts[1]
+    sole = program.sole
+    if sole is None or not value.kind == derivative.kind == "leaf":
+        return None
+    found = sole.run.addresses(sole.results[-3 if sole.holds else -2 :])
+    if found is None:
+        return None
+    (value, one), gradient, *holds = found.results
+    if one != 1 or gradient[1] != arrays[0].size or max(found.numbers) > MOST:
+        return None
+    inputs = dict(zip(sole.inputs, found.inputs))
+    extents = [inputs.get(i, (-1, x.size)) for i, x in enumerate(arrays)]
+    settings = ctypes.addressof(changes), changes.value
+    numbers = [*found.numbers, *settings, value, *gradient, holds[0][0] if holds else -1, *sum(extents, ())]
+    return Alone(np.array(numbers, float), found.owner)
+
+
+MOST = 2**53
+"""The largest address that R's numbers hold."""
 
 
 def _in_r(value):

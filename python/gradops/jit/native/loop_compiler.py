@@ -8,7 +8,6 @@ operations are those of the machine to the bit, and where it would end or NumPy 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -54,7 +53,7 @@ class Loop(NamedTuple):
     body: list[Instruction]
 
 
-def compiled(words: np.ndarray, template: np.ndarray, machine: Machine) -> Callable[[int], int] | None:
+def compiled(words: np.ndarray, template: np.ndarray, machine: Machine) -> Parts | None:
     """The code as a function of the memory's address; None where it has no loop that can be compiled."""
     code = _decoded(words)
     found = _loops(code)
@@ -83,14 +82,18 @@ def compiled(words: np.ndarray, template: np.ndarray, machine: Machine) -> Calla
     if words[before] != END:
         by_machine(words[before:-1])
     held.append(table := np.array(parts, np.uint64))
-    return _Parts(machine, table, held)
+    return Parts(machine, table, held)
 
 
-class _Parts:
-    """The parts of a code as a function of the memory's address."""
+class Parts:
+    """The parts of a code as a function of the memory's address.
+
+    Attributes:
+        table: of the machine's ``parts``.
+    """
 
     def __init__(self, machine: Machine, table: np.ndarray, held: list):
-        self._held = held  # whose addresses are in the table
+        self.table, self._held = table, held  # whose addresses are in the table
         self._run = functools.partial(machine.parts, table.ctypes.data, len(table), machine.functions)
 
     def __call__(self, memory: int) -> int:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -137,6 +137,21 @@ def _operand(memory: np.ndarray, start: int, stride: int, count: int, single: bo
     return value.astype(np.float32) if single else value
 
 
+class Addresses(NamedTuple):
+    """What C code needs to run code in a memory of its own.
+
+    Attributes:
+        numbers: the machine's ``parts`` and its arguments: see :class:`.Machine`.
+        inputs, results: where each begins in the memory, and its size.
+        owner: of all that is pointed to.
+    """
+
+    numbers: list[int]
+    inputs: list[tuple[int, int]]
+    results: list[tuple[int, int]]
+    owner: Any
+
+
 class Run:
     """Code with its memory, called with the arrays that come from outside.
 
@@ -162,7 +177,7 @@ class Run:
         self._code = self._words.ctypes.data
         self._free: list[tuple[tuple[np.ndarray, np.ndarray], int]] = []
         self._passes, self._until_compiled = code.passes, loop_compiler.WORTH
-        self._compiled: Callable[[int], int] | None = None
+        self._compiled: loop_compiler.Parts | None = None
 
     @property
     def bytes(self) -> int:
@@ -228,6 +243,22 @@ class Run:
         self._free.append(taken)
         return results
 
+    def addresses(self, results: Sequence[int]) -> Addresses | None:
+        """What runs the code without Python; None while its loops may still be compiled."""
+        outputs = [self._outputs[i] for i in results]
+        if self._passes or any(is_whole for _, _, is_whole in self._inputs) or any(kind for _, _, kind, *_ in outputs):
+            return None
+        memory, machine = self._template.copy(), self._machine
+        table = np.array([[machine.address("run"), self._code]], np.uint64)
+        if self._compiled is not None:
+            table = self._compiled.table
+        return Addresses(
+            [machine.address("parts"), table.ctypes.data, len(table), machine.functions, memory.ctypes.data],
+            [_extent(*slot[:2]) for slot in self._inputs],
+            [_extent(*slot[:2]) for slot in outputs],
+            (self, memory, table),
+        )
+
     def _with_kernels(self, raised: int, address: int, memory: np.ndarray) -> int:
         """Run the kernels that native code waits for, and the rest of it; the exceptions of all, or FAILED."""
         machine, seen = self._machine, 0
@@ -262,6 +293,10 @@ def _slot(start: int, value) -> tuple:
     if not value.ndim:
         return start, None, is_whole
     return slice(start, start + value.size), value.shape, is_whole
+
+
+def _extent(at: Any, shape: tuple | None) -> tuple[int, int]:
+    return (at, 1) if shape is None else (at.start, at.stop - at.start)
 
 
 def is_warned_of(raised: int) -> bool:
