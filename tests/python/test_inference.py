@@ -355,6 +355,16 @@ def test_a_mode_is_found_again_for_other_data():
     np.testing.assert_allclose(model.mode([0.0]), data / 2, atol=1e-12)
 
 
+def test_factors_of_quadratic_likelihoods_are_of_the_data_at_hand():
+    weight = np.array([1.0])
+    joint = lambda p: ops.sum(weight * (p["m"] - p["u"]) ** 2 + p["u"] ** 2) / 2  # noqa: E731
+    model = laplace(joint, {"m": 0.5, "u": np.zeros(3)}, random="u")
+    for weight in map(np.array, ([1.0], [3.0], [3.0])):
+        expected = 3 / 8 * weight[0] / (weight[0] + 1) + 1.5 * np.log((weight[0] + 1) / (2 * np.pi))
+        np.testing.assert_allclose(model.value([0.5]), expected, rtol=1e-12)
+    assert model._programs.is_quadratic
+
+
 def of_chain(p):
     step = p["u"][1:] - ops.tanh(p["a"]) * p["u"][:-1]
     return ops.sum(step**2) * ops.exp(p["s"]) + ops.sum((step[1:] + p["u"][:-2] - p["a"]) ** 4) + ops.sum(p["u"] ** 2)

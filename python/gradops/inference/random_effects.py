@@ -216,13 +216,16 @@ class Laplace(Likelihood):
             value, gradient = self._at(given, u)
             if not _are_finite(value, gradient):
                 raise self._failed("is not a number", theta, u)
-        fall, near, here, ridge = np.inf, False, False, False  # here: the factor is of the Hessian at u
+        if quadratic := self._programs.is_quadratic:
+            factor = None  # by its own, which holds wherever u is, one step is all
+        fall, near, here, ridge = np.inf, False, quadratic, False  # here: the factor is of the Hessian at u
         seen: list[tuple] = []  # since the factor: steps, by what the gradient changed along them, their product
         for _ in range(STEPS):
             if factor is None or near:
-                values = ops.convert_to_numpy(self._programs.elements(given, self.tensor(u)))
-                factor, ridge = self._factored(values, theta)
-                here, seen = True, []
+                if factor is None or not here:
+                    values = ops.convert_to_numpy(self._programs.elements(given, self.tensor(u)))
+                    factor, ridge = self._factored(values, theta)
+                    here, seen = True, []
                 if near and not ridge:
                     self.u, self._factor = u, factor
                     self._mode, self._left = (theta.tobytes(), value), gradient
@@ -253,9 +256,9 @@ class Laplace(Likelihood):
                 raise self._without_curvature(values, theta)
             change = new_gradient - gradient
             product = float(change @ (moved - u))
-            if product > 0:
+            if product > 0 and not quadratic:
                 seen.append((moved - u, change, product))
-            u, value, gradient, here = moved, new, new_gradient, False
+            u, value, gradient, here = moved, new, new_gradient, quadratic
             if ridge or halving:
                 factor, fall = None, np.inf
         if ridge:
