@@ -7,7 +7,8 @@
 # are. Each is a list of
 #
 # - `name`, `env`, `holder`, `value`: a variable that is found in `holder` when it is looked for in `env`; without
-#   `holder` one that is not there before it is assigned;
+#   `holder` one that is not there before it is assigned; with the `mode` "function" where it is only called, for which
+#   R passes over what is no function;
 # - `all`, `env`, `lazy`, `there`: an environment, what it holds, and what there is that nobody has asked for yet;
 # - `label`, `now`, `value`, `back`: what else is asked for, see asking().
 captured <- function(f) {
@@ -19,8 +20,8 @@ captured <- function(f) {
 
 add_note <- function(notes, item) notes$found[[length(notes$found) + 1L]] <- item
 
-note_variable <- function(name, env, holder, notes, value = get(name, holder)) {
-  add_note(notes, list(name = name, env = env, holder = holder, value = as_it_is(value)))
+note_variable <- function(name, env, holder, notes, value = get(name, holder), mode = "any") {
+  add_note(notes, list(name = name, env = env, holder = holder, value = as_it_is(value), mode = mode))
   visit(value, notes)
 }
 
@@ -45,10 +46,11 @@ visit_function <- function(f, notes) {
   home <- environment(f)
   names <- names_of(f)
   for (name in names$all) {
-    env <- holder(name, home, notes$attached)
+    mode <- if (name %in% names$called) "function" else "any"
+    env <- holder(name, home, notes$attached, mode)
     if (!is.null(env)) {
       value <- tryCatch(get(name, env), error = identity) # an active binding: `F` in R CMD check is an error
-      if (!inherits(value, "error")) note_variable(name, home, env, notes, value)
+      if (!inherits(value, "error")) note_variable(name, home, env, notes, value, mode)
     } else if (name %in% names$assigned && !is_there(name, home)) {
       add_note(notes, list(name = name, env = home))
     }
@@ -110,7 +112,7 @@ is_as_it_was <- function(item) {
   } else if (identical(env, item$holder)) {
     identical(env[[item$name]], item$value)
   } else {
-    identical(get0(item$name, envir = env), item$value)
+    identical(get0(item$name, envir = env, mode = item$mode), item$value)
   }
 }
 
@@ -319,8 +321,8 @@ as_it_is <- function(value) {
 
 # The environment in which a variable is found; none of a function of a package, and of all that a package's own code
 # reads.
-holder <- function(name, env, attached) {
-  is_in <- function(env) is_there(name, env, FALSE)
+holder <- function(name, env, attached, mode = "any") {
+  is_in <- function(env) exists(name, envir = env, mode = mode, inherits = FALSE)
   while (!isNamespace(env) && !identical(env, baseenv()) && !identical(env, emptyenv())) {
     if (identical(env, globalenv()) && !is_in(env) && !any(vapply(attached, is_in, NA))) { # so it is a package's
       packages <- parent.env(env)
@@ -335,10 +337,9 @@ holder <- function(name, env, attached) {
 }
 
 # The names that a function reads before it assigns them or assigns outside (with `<<-`), or that its texts may be
-# (`get("k")`): `all`; `assigned` outside; those of `.GlobalEnv$k`, `global`; and of functions whose environment it
-# asks for, `opened`. (To codetools a name that is assigned
-# anywhere is local, also the `k` of `k <- k + 1`.) A function that is compiled is asked twice, and again by each
-# objective that is made of it.
+# (`get("k")`): `all`; of these those that are only `called`; `assigned` outside; those of `.GlobalEnv$k`, `global`; and
+# of functions whose environment it asks for, `opened`. (To codetools a name that is assigned anywhere is local, also
+# the `k` of `k <- k + 1`.) A function that is compiled is asked twice, and again by each objective that is made of it.
 names_of <- function(f) {
   recently(
     state$names_of_code %||% (state$names_of_code <- new.env(parent = emptyenv())),
@@ -348,7 +349,7 @@ names_of <- function(f) {
 }
 
 names_in_code <- function(f) {
-  free <- outside <- enclosing <- global <- opened <- character()
+  free <- calls <- outside <- enclosing <- global <- opened <- character()
   with_meaning <- base::c("<-", "=", "<<-", "for", "if", "function", "$", "[[", "@", "::", ":::", "environment")
   is_missing <- rlang::is_missing
   read <- function(code, own) { # gives the names assigned so far
@@ -359,7 +360,9 @@ names_in_code <- function(f) {
       if (any(with_meaning %in% names)) {
         return(read_call(code, own))
       }
-      free <<- c(free, names[!names %in% own]) # which is quicker
+      is_read <- names %in% all.names(code, functions = FALSE) # which is quicker
+      free <<- c(free, names[is_read & !names %in% own])
+      calls <<- c(calls, names[!is_read & !names %in% own])
     }
     own
   }
@@ -399,16 +402,30 @@ names_in_code <- function(f) {
         if (length(code) == 2) opened <<- c(opened, all.names(code[[2]]))
         read_all(as.list(code), own)
       },
-      read_all(as.list(code), own)
+      {
+        if (nzchar(head) && !head %in% own) calls <<- c(calls, head)
+        read_all(as.list(code)[if (nzchar(head)) -1L else TRUE], own)
+      }
     )
   }
   own <- names(formals(f))
   read_all(c(unname(as.list(formals(f))), list(body(f))), own)
   texts <- setdiff(words_of(body(f)), all.names(body(f)))
   list(
-    all = setdiff(c(free, outside, texts), ""), assigned = base::unique(outside), global = base::unique(global),
+    all = setdiff(c(free, calls, outside, texts), ""), called = setdiff(calls, c(free, outside, texts_of(body(f)))),
+    assigned = base::unique(outside), global = base::unique(global),
     opened = opened
   )
+}
+
+texts_of <- function(code) {
+  if (is.symbol(code)) {
+    NULL
+  } else if (is.call(code)) {
+    base::unlist(lapply(as.list(code), texts_of))
+  } else if (is.character(code)) {
+    code
+  }
 }
 
 is_global <- function(code) identical(code, quote(.GlobalEnv)) || identical(code, quote(globalenv()))

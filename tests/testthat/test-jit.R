@@ -69,6 +69,34 @@ test_each("local variables are no reason to trace again", {
   expect_equal(noted$calls(), 1)
 })
 
+test_each("a variable with the name of a function that is only called is no reason to trace again; a function is", {
+  t <- 1
+  noted <- counting(function(x) sum(t(x)[1, ] * 2))
+  f <- jit(noted$f)
+  for (i in 1:3) {
+    t <- i
+    expect_equal(f(matrix(c(1, i), 1)), 2)
+  }
+  expect_equal(noted$calls(), 1)
+  read <- jit(function(x) sum(t(x)) * t)
+  expect_equal(read(matrix(1)), 3)
+  t <- 4
+  expect_equal(read(matrix(1)), 4)
+  named <- jit(function(x) sum(t(x)) * get("t"))
+  expect_equal(named(matrix(1)), 4)
+  t <- 5
+  expect_equal(named(matrix(1)), 5)
+  shift <- function(x) x + 1
+  shifted <- jit(function(x) sum(shift(x)))
+  expect_equal(shifted(1), 2)
+  local({
+    shift <- 2
+    expect_equal(shifted(1), 2)
+  })
+  shift <- function(x) x + 2
+  expect_equal(shifted(1), 3)
+})
+
 test_each("names of the arguments are part of the signature", {
   f <- jit(\(p) p["a"] - p["b"])
   expect_equal(f(c(a = 5, b = 2)), 3)
