@@ -101,7 +101,7 @@ def replay(words: np.ndarray, memory: np.ndarray, checks: Sequence[Checked]) -> 
             continue
         meaning, operands = _meaning(name, b, c)
         if not is_vector:
-            meaning = _OF_NUMBERS.get(name, meaning)
+            meaning = _power if meaning is np.power else _OF_NUMBERS.get(name, meaning)
         single = code[at] % VECTOR == NUMBERS["single"] and code[at + 1] == out  # rounded by the next instruction
         values = [_operand(memory, *o, count, single) for o in ((a, sa), (b, sb), (c, sc))[:operands]]
         if not is_vector or name in REDUCTIONS or name == "dot":
@@ -115,6 +115,11 @@ def _matrix(memory: np.ndarray, start: int, rows: int, columns: int, far: int) -
     step = memory.itemsize
     strides = (far * step, step) if far > 0 else (step, -far * step)
     return np.lib.stride_tricks.as_strided(memory[start:], (rows, columns), strides)
+
+
+def _power(x, y):
+    """As the machine's, C's ``pow()``: of a single exponent 0.5 NumPy takes the root, which is NaN at -inf."""
+    return np.power(x, np.atleast_1d(y))[0]
 
 
 def _meaning(name: str, b: int, c: int):
