@@ -319,23 +319,21 @@ test_once("later calls of native programs need no Python, and give the same", {
   local_backend("numpy")
   walk <- function(p, k = 1) {
     total <- 0
-    for (i in 1:5) total <- total * exp(-p[1]) + k * sin(i * p[2])
+    for (i in 1:3) total <- total * exp(-p[1]) + k * sin(i * p[2])
     total + p[3] * sqrt(p[1])
   }
   x <- c(0.5, 0.2, 3)
   o <- settled(walk, x)
   for (point in list(x, 3 * x, x / 7)) expect_equal(without_python(o$gr(point)), gradient(walk, point))
-  for (point in list(x, x + 2, c(NA, 1, 2), c(1, Inf, 2), c(0, 1, 2), c(-1, 1, 2), c(-800, 1, 2), c(800, 1, 2))) {
+  for (point in list(x, c(NA, Inf, 2), c(0, 1, 2), c(-800, 1, 2), c(800, 1, 2))) {
     expect_as_new(o, walk, point)
   }
-  for (point in list(x[1:2], c(x, 4), 1:3, matrix(x, 1), array(x), c(a = 1, b = 2, c = 3))) {
-    if (length(point) > 2) expect_as_new(o, walk, point) else expect_error(o$fn(point), class = "gradops_error")
-  }
+  for (point in list(c(x, 4), 1:3, matrix(x, 1), c(a = 1, b = 2, c = 3))) expect_as_new(o, walk, point)
+  expect_error(o$fn(x[1:2]), class = "gradops_error")
   expect_error(o$fn(c("a", "b", "c")), class = "gradops_error")
 
   named <- settled(walk, c(a = 1, b = 2, c = 3))
   expect_named(without_python(named$gr(c(a = 2, b = 2, c = 3))), c("a", "b", "c"))
-  expect_as_new(named, walk, c(a = 2, b = 1, c = 3))
   expect_as_new(named, walk, c(b = 2, a = 1, c = 3))
   expect_as_new(named, walk, x)
   more <- settled(walk, x, 2)
@@ -348,7 +346,6 @@ test_once("later calls of native programs need no Python, and give the same", {
   expect_equal(without_python(both$gr(c(2, 3))), c(12, 27))
   expect_as_new(both, sides, c(-2, 3))
   expect_as_new(both, sides, c(2, 3))
-  expect_identical(o$evaluations() > 20, TRUE)
 })
 
 test_once("native programs without Python hear of what changes around them", {
