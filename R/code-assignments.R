@@ -179,15 +179,15 @@ named_place <- function(place, names, call) {
   if (is.character(place)) position_of(place, names %||% character(), call) else place
 }
 
-# Elements that are computed and then replaced ------------------------------------------------------------------------
+# Elements that are computed and then left out --------------------------------------------------------------------------
 
 # After `C <- d^nu * besselK(d, nu); diag(C) <- 1` nothing reads the diagonal of what was computed, which is NaN where `d`
 # is 0, and so are its slopes. Its gradient is 0, and 0 * NaN is NaN in every library. So a tensor that was made element
 # by element while a function is differentiated knows how, if a slope of it may be infinite, and before elements of it
-# are replaced it is made again, of numbers that are the first kept one's in their places, as `ifelse()` does. TMB leaves
-# out what nothing reads.
+# are replaced, or left out by `ifelse()` and `x[keep]`, it is made again, of the first kept number in their places. TMB
+# leaves out what nothing reads.
 
-# It costs a few microseconds for each tensor, from the first function on whose code replaces elements.
+# It costs a few microseconds for each tensor, from the first function on whose code does so: see leaves_out().
 
 # So many functions of each other: each keeps its arguments.
 deepest <- 32L
@@ -216,6 +216,21 @@ made_by <- function(result, f, arguments, smooth = TRUE) {
 
 is_logged_number <- function(x) {
   is_lazy(x) && is.null(.subset2(x, "gradops_dim"))
+}
+
+# `x` where some of its elements alone are kept, which are logicals of its length.
+of_chosen <- function(x, kept) {
+  if (is.environment(x) && length(x) == length(kept)) without_replaced(x, function(cells) cells[!kept]) else x
+}
+
+# `x` whose part at `places` alone is read: by logicals, or several positions.
+of_read <- function(x, places) {
+  several <- function(place) (is.logical(place) || is.numeric(place)) && length(place) > 1L
+  if (!any(vapply(places, several, NA))) {
+    return(x)
+  }
+  places <- lapply(places, function(place) if (is.null(place)) TRUE else place)
+  without_replaced(x, function(cells) base::setdiff(cells, do.call(`[`, c(list(cells), places))))
 }
 
 # `x` with elements that are computed of others' numbers where `of_cells` of an array of their numbers has them.

@@ -109,14 +109,12 @@ multiply_past_missing <- function(x, y, base_product, product) {
 
 # A namesake's method, of functions that go element by element.
 elementwise_past_missing <- function(method) {
-  force(method)
-  function(...) {
-    arguments <- list(...)
+  in_place_of(method, function(arguments, value) {
     for (x in arguments) if (is_missing_somewhere(x) || is_marked(x)) return(past_missing(arguments, method))
-    result <- if (is.null(state$heard)) method(...) else hear_nan(unheard(method(...)), arguments, sys.call())
+    result <- if (is.null(state$heard)) value else hear_nan(unheard(value), arguments, sys.call(-1L))
     for (x in arguments) if (has_time(x)) return(with_time(result, time_of(x)))
-    result
-  }
+    made_by(result, method, arguments, FALSE)
+  })
 }
 
 # A part of a tensor, or all of it in another form: `take` is told by R's functions too. `part` is what it is of `x`.

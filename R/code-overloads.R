@@ -37,6 +37,7 @@ make_overloads <- function() {
       replicate = replicate_overload, diffinv = diffinv_overload,
       ARMAtoMA = arma_to_ma_overload, polyroot = polyroot_overload,
       do.call = do_call_overload, match.fun = match_fun_overload, eval = eval_overload,
+      evalq = evalq_overload, with = with_overload,
       environment = environment_overload, rbind = rbind_overload, as.matrix = as_matrix_overload,
       Diagonal = diagonal_overload, bandSparse = band_overload, sparseMatrix = sparse_matrix_overload,
       bdiag = bdiag_overload, seq = seq_overload(base::seq), seq.int = seq_overload(base::seq.int)
@@ -179,13 +180,49 @@ eval_overload <- function(expr, envir = parent.frame(), enclos = parent.frame())
   code <- expr
   home <- if (is.environment(envir)) envir else if (is.list(envir) || is.pairlist(envir)) enclos
   front <- if (is.language(code) && is.environment(home)) get0(".gradops_front", envir = home)
+  elsewhere <- is.null(front) && is.language(code) && is.environment(envir)
+  if (elsewhere) front <- overlay_of(envir)
   if (!is.null(front)) {
     parts <- if (is.expression(code)) as.list(code) else list(code)
     bind_named(front, parent.env(front), base::unlist(lapply(parts, words_of)))
     parts <- lapply(parts, rewritten, base::unlist(lapply(parts, variables_of)))
+    if (elsewhere) parts <- lapply(parts, with_functions_of, front)
     code <- if (is.expression(code)) as.expression(parts) else parts[[1]]
   }
   base::eval(code, envir, enclos)
+}
+
+# `code` for an environment that finds nothing in `front`: with the functions in place of their names.
+with_functions_of <- function(code, front) {
+  if (!is.call(code)) {
+    return(code)
+  }
+  if (is_call_of(code, assignments) && is_call_of(code[[2]], base::c("[", "[["))) { # R looks for `[<-` by name
+    part <- code[[2]]
+    filled <- as.call(base::c(as.name(paste0(as.character(part[[1]]), "<-")), as.list(part)[-1], list(value = code[[3]])))
+    if (is.symbol(part[[2]])) code[2:3] <- list(part[[2]], filled)
+  }
+  for (i in seq_along(code)) {
+    if (!rlang::is_missing(code[[i]]) && is.call(code[[i]])) code[[i]] <- with_functions_of(code[[i]], front)
+  }
+  head <- if (is.symbol(code[[1]])) get0(as.character(code[[1]]), envir = front, mode = "function", inherits = FALSE)
+  if (!is.null(head)) code[[1]] <- head
+  code
+}
+
+# R's own look at the code of `expr`, which is rewritten where it stands.
+evalq_overload <- function(expr, envir = parent.frame(), enclos = parent.frame()) {
+  force(enclos)
+  eval_overload(as_written(substitute(expr)), envir, enclos)
+}
+
+with_overload <- function(data, expr, ...) {
+  if (is.environment(data) && !is.object(data)) {
+    return(eval_overload(as_written(substitute(expr)), data))
+  }
+  call <- sys.call()
+  call[[1]] <- base::with
+  eval.parent(call)
 }
 
 # Data frames ----------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ code_of <- function(f) {
       code <- with_parts(body(f), whole_names(body(f), names(formals(f))))
       variables <- base::c(names(formals(f)), variables_of(body(f)), unknown_functions(body(f), environment(f)))
       names <- unique(c(words_of(body(f)), unlist(lapply(unname(defaults), words_of))))
-      if (replaces_elements(names, body(f), environment(f))) state$replaces <- TRUE # see made_by()
+      if (leaves_out(names, body(f), environment(f))) state$replaces <- TRUE # see made_by()
       list(
         original = body(f), formals = formals(f), body = call("{", rewritten(code, variables)),
         defaults = lapply(defaults, rewritten, variables), names = names
@@ -33,13 +33,23 @@ code_of <- function(f) {
   )
 }
 
-# TRUE if code with these names, or a function of the user's that it calls, replaces elements.
-replaces_elements <- function(names, code, env) {
-  called <- setdiff(all.names(code), all.vars(code))
-  own <- Filter(function(name) nzchar(name) && !is_of_r(name), called)
-  helpers <- Filter(is.function, lapply(own, get0, envir = env %||% baseenv(), mode = "function"))
-  any(c("[<-", "[[<-", "diag<-") %in% base::unlist(c(names, lapply(helpers, function(helper) words_of(body(helper))))))
+# TRUE if code with these names, or a function of the user's that it reaches, replaces elements or leaves some out.
+leaves_out <- function(names, code, env, seen = new.env()) {
+  if (any(base::c("[<-", "[[<-", "diag<-", "ifelse") %in% names) || "[" %in% names && any(choosing %in% names)) {
+    return(TRUE)
+  }
+  for (name in setdiff(all.names(code), all.vars(code))) {
+    f <- if (nzchar(name) && !is_of_r(name)) get0(name, envir = env %||% baseenv(), mode = "function")
+    if (is.null(f) || !is_adaptable(f, name) || any(vapply(as.list(seen), identical, NA, f))) next
+    assign(name, f, envir = seen)
+    if (leaves_out(words_of(body(f)), body(f), environment(f), seen)) {
+      return(TRUE)
+    }
+  }
+  FALSE
 }
+
+choosing <- base::c("<", ">", "<=", ">=", "==", "!=", "!", "&", "|", "is.na", "is.nan", "is.finite", "which")
 
 # Names that code gives and may call: arguments of functions in it, and what it assigns but for functions that are written
 # there.

@@ -87,7 +87,7 @@ optimize <- function(f, interval, ..., lower = min(interval), upper = max(interv
     return(found)
   }
   one <- function(x) sum(f(x, ...))
-  x <- solved("least_between", one, found[[1]], operand(lower), operand(upper), noted$tensor, tol, isTRUE(maximum))
+  x <- solved("least_between", one, found[[1]], operand(lower), operand(upper), noted$tensor, tol, is_set(maximum))
   stats::setNames(list(x, f(x, ...)), c(if (maximum) "maximum" else "minimum", "objective"))
 }
 

@@ -152,7 +152,7 @@ observed_method <- function(generic, family) {
   with_own_body(generic, bquote({
     given <- list()
     ..(taken)
-    attr(x, "scope")$density(x, .(family), given, isTRUE(log))
+    attr(x, "scope")$density(x, .(family), given, is_set(log))
   }, splice = TRUE))
 }
 

@@ -193,7 +193,7 @@ chol2inv_tensor <- function(x, size = NCOL(x), LINPACK = FALSE) {
 backsolve_tensor <- function(r, x, k = ncol(r), upper.tri = TRUE, transpose = FALSE) {
   r <- as_matrix_of_one(r) # before `k` looks at it
   if (is_vector(x)) x <- flat(x)
-  call_core("interop.r.stats.triangular_solve", operand(r), operand(x), k, isTRUE(upper.tri), isTRUE(transpose))
+  call_core("interop.r.stats.triangular_solve", operand(r), operand(x), k, is_set(upper.tri), is_set(transpose))
 }
 
 forwardsolve_tensor <- function(l, x, k = ncol(l), upper.tri = FALSE, transpose = FALSE) {

@@ -186,29 +186,17 @@ ifelse <- function(test, yes, no) {
   # As base R, `yes` and `no` are looked at only where they are needed.
   if (is.atomic(test) && !is.character(test)) {
     truth <- as.logical(test)
-    if (inside() > 0 && any(truth, na.rm = TRUE) && !all(truth, na.rm = TRUE)) {
-      frame <- parent.frame()
-      yes <- computed_where(truth, substitute(yes), frame, yes)
-      no <- computed_where(!truth, substitute(no), frame, no)
-    }
     some <- any(truth, na.rm = TRUE)
     others <- !all(truth, na.rm = TRUE)
+    if (some && others) {
+      yes <- of_chosen(yes, truth %in% TRUE)
+      no <- of_chosen(no, truth %in% FALSE)
+    }
     if (some && is.object(yes) && is_tensor(yes) || others && is.object(no) && is_tensor(no)) {
       return(choose_by(test, if (some) yes else no, if (others) no else yes))
     }
   }
   base::ifelse(test, yes, no)
-}
-
-# What is chosen by known logicals, `x`, whose code goes element by element: elements that are not chosen are computed
-# of the numbers at the first that is. So `ifelse(d > 0, d^k * besselK(d, k), 1)` has no slope of 0 * NaN at d = 0.
-computed_where <- function(chosen, code, frame, x) {
-  everywhere <- c("+", "-", "*", "(") # such have a slope
-  if (!is.call(code) || anyNA(chosen) || all(all.names(code, unique = TRUE) %in% c(everywhere, all.vars(code)))) {
-    return(x)
-  }
-  by_element <- elementwise_functions()
-  eval(with_values(code, frame, by_element, function(x) among_chosen(x, chosen)), frame)
 }
 
 # `x`, if it has an element for each of `chosen`, with that of the first that is in place of those that are not.
@@ -223,30 +211,12 @@ among_chosen <- function(x, chosen) {
   }
 }
 
-# `code` with the values of what its elementwise functions are called with.
-with_values <- function(code, frame, by_element, change) {
-  if (is.call(code) && is.name(code[[1L]]) && as.character(code[[1L]]) %in% by_element) {
-    code[-1L] <- lapply(as.list(code[-1L]), with_values, frame, by_element, change)
-    code
-  } else {
-    change(if (is.language(code)) eval(code, frame) else code)
-  }
-}
-
-elementwise_functions <- function() {
-  state$elementwise <- state$elementwise %||% {
-    pages <- generics_of_r()[c("tensor_distributions", "tensor_special")]
-    math <- setdiff(methods::getGroupMembers("Math"), c("cummax", "cummin", "cumprod", "cumsum"))
-    others <- setdiff(unlist(lapply(pages, names)), c("dmultinom", "complex"))
-    c("(", "ifelse", "pmax", "pmin", methods::getGroupMembers("Arith"), math, others)
-  }
-}
-
-choose_by <- function(test, yes, no, call = parent.frame()) {
+choose_by <- function(test, yes, no) {
   yes <- adopted(yes)
   no <- adopted(no)
-  if (!is_tensor(test) && anyNA(test)) {
-    unsupported("test", "must not have NA, as tensors of booleans have none.", call = call)
+  if (!is_tensor(test) && anyNA(test)) { # tensors of booleans have none
+    unknown <- is.na(test)
+    return(marked(choose_by(replace(test, unknown, FALSE), yes, no), list(unknown)))
   }
   shape <- shape_of(test)
   fit <- function(x) {
@@ -254,7 +224,8 @@ choose_by <- function(test, yes, no, call = parent.frame()) {
     if (length(x) == 1L || identical(as.integer(size), as.integer(shape))) x else fill(recycled(x, prod(shape)), shape)
   }
   decided <- if (is_tensor(test)) op_cast(test, "bool") else array_of(as.logical(test), shape)
-  keep_names(op_where(decided, fit(yes), fit(no)), test)
+  chosen <- keep_names(op_where(decided, fit(yes), fit(no)), test)
+  made_by(chosen, function(yes, no) choose_by(test, yes, no), list(yes, no))
 }
 
 # With our own `mapply()` where the function that base R makes looks for it.

@@ -148,8 +148,9 @@ to_s4 <- function(name, package, original) {
 
 # R's function of elements, which knows plain vectors, of Matrix' matrices, too, as it is of their products with tensors.
 of_elements <- function(original) {
-  force(original)
-  function(...) do.call(original, lapply(list(...), function(x) if (is_s4_matrix(x)) as.matrix(x) else x))
+  in_place_of(original, function(arguments, value) {
+    do.call(original, lapply(arguments, function(x) if (is_s4_matrix(x)) as.matrix(x) else x))
+  })
 }
 
 # What a namesake dispatches on: these stand for "a tensor of gradops' is among the arguments", "and one of others", or
@@ -184,8 +185,21 @@ among <- function(...) {
 
 # `method` where tensors of others are among the arguments.
 adopting <- function(method) {
-  force(method)
-  function(...) do.call(method, lapply(list(...), adopted), quote = TRUE)
+  in_place_of(method, function(arguments, value) do.call(method, lapply(arguments, adopted), quote = TRUE))
+}
+
+# A function with the arguments of `f` that gives `use(arguments, value)`: those of the call, by name, as a call may
+# leave some of them empty (`dnorm(x, , 2)`), and `f`'s value, which is computed if `use` asks for it.
+in_place_of <- function(f, use) {
+  force(use)
+  names <- names(formals(f))
+  symbols <- stats::setNames(lapply(names, as.name), ifelse(names == "...", "", names))
+  given <- lapply(seq_along(names), function(i) {
+    part <- as.call(base::c(as.name("list"), symbols[i]))
+    if (names[i] == "...") part else bquote(if (!missing(.(symbols[[i]]))) .(part))
+  })
+  body <- call("use", as.call(base::c(quote(base::c), given)), as.call(base::c(as.name("f"), symbols)))
+  as.function(base::c(formals(f), body), environment())
 }
 
 # Common helpers -------------------------------------------------------------------------------------------------------

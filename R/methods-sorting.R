@@ -81,7 +81,7 @@ extreme_place <- function(x, original, op) {
 
 # NaN are left out as in R (`na.last = NA`); of a traced tensor they come last.
 sort_tensor <- function(x, decreasing = FALSE, na.last = NA, index.return = FALSE, ...) {
-  if (isTRUE(index.return)) {
+  if (is_set(index.return)) {
     places <- order(x, na.last = na.last, decreasing = decreasing)
     return(list(x = x[places], ix = places))
   }

@@ -42,12 +42,14 @@ op_subset <- function(x, ..., drop = TRUE) {
 op_subset_set <- `op_subset<-`
 
 subset_tensor <- function(x, ..., drop = TRUE) { # nolint: cyclocomp_linter. The quick ways stand before the others.
+  if (!is.logical(drop)) drop <- is_set(drop)
   if (!is.null(state$scalars) && isTRUE(drop)) {
     part <- .Call(C_part_in_log, state, x, places_of(...), TRUE)
     if (is.environment(part)) {
       return(part)
     }
   }
+  if (!is.null(attr(x, "gradops_made", TRUE)) && ...length() > 0L) x <- of_read(x, places_of(...))
   if (has_time(x)) {
     part <- subset_tensor(without_time(x), ..., drop = drop)
     return(if (...length() == 0L || missing(..1)) with_time(part, time_of(x)) else part) # columns are series

@@ -227,6 +227,11 @@ flag <- function(x, null = FALSE, name = substitute(x), call = parent.frame()) {
   x
 }
 
+# A setting as R's own functions take it: numbers, too, all but 0 being TRUE.
+is_set <- function(x) {
+  !isFALSE(as.logical(x)[1L])
+}
+
 check_number <- function(x, name = rlang::caller_arg(x), call = caller_env()) {
   if (!is.numeric(x) || length(x) != 1 || is.object(x) || !is.finite(x)) {
     abort(

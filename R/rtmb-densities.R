@@ -19,7 +19,7 @@ rtmb_observed <- function() {
       if (is_observed(x)) {
         given <- as.list(match.call())[-1L]
         given <- lapply(given[setdiff(names(given), c("x", "log"))], eval, parent.frame())
-        attr(x, "scope")$density(x, .(substring(name, 2L)), given, isTRUE(log))
+        attr(x, "scope")$density(x, .(substring(name, 2L)), given, is_set(log))
       } else {
         .(as.call(c(density, lapply(rlang::set_names(names(formals(density))), as.name))))
       }

@@ -69,8 +69,7 @@ distribution <- function(kind, family, settings, ..., call = parent.frame()) {
       value <- elementwise(in_form, arguments)
     }
   }
-  value <- keep_names(value, arguments[[1]], if (length(arguments) > 1L) arguments[[2]])
-  made_by(value, function(...) distribution(kind, family, settings, ...), arguments, FALSE)
+  keep_names(value, arguments[[1]], if (length(arguments) > 1L) arguments[[2]])
 }
 
 # Of the first letters, generics of families in the core.
@@ -93,7 +92,7 @@ distribution_method <- function(generic, name) {
   arguments <- names(formals(generic))
   settings <- intersect(arguments, base::c("log", "lower.tail", "log.p"))
   kind <- kinds[[base::substr(name, 1L, 1L)]]
-  flags <- lapply(settings, function(setting) call("isTRUE", as.name(setting)))
+  flags <- lapply(settings, function(setting) call("is_set", as.name(setting)))
   of_family(generic, name, function(family, given) {
     bquote(distribution(.(kind), .(family), list(..(flags)), .(as.name(arguments[[1L]])), ..(given)), splice = TRUE)
   })
@@ -125,7 +124,7 @@ dmultinom_tensor <- function(x, size = NULL, prob, log = FALSE) {
   if (!is.null(size) && !is_any_tensor(total) && size != total) {
     unsupported("size", sprintf("must be the sum of `x`, %s; got %s.", format(total), format(size)))
   }
-  call_core("interop.r.distributions.multinomial", operand(x), operand(prob), isTRUE(log))
+  call_core("interop.r.distributions.multinomial", operand(x), operand(prob), is_set(log))
 }
 
 is_of_unknown_size <- function(x) {

@@ -49,7 +49,7 @@ transformed <- function(name, z, inverse, ...) {
 }
 
 convolve_tensor <- function(x, y, conj = TRUE, type = c("circular", "open", "filter")) {
-  call_core("interop.r.stats.convolve", operand(x), operand(y), isTRUE(conj), match.arg(type))
+  call_core("interop.r.stats.convolve", operand(x), operand(y), is_set(conj), match.arg(type))
 }
 
 #' @rdname tensor_signals
@@ -73,7 +73,7 @@ filter_tensor <- function(x, filter, method = c("convolution", "recursive"), sid
   value <- if (match.arg(method) == "recursive") {
     call_core("interop.r.stats.recursive", operand(x), operand(filter), operand(init))
   } else {
-    call_core("interop.r.stats.moving", operand(x), operand(filter), sides == 2, isTRUE(circular))
+    call_core("interop.r.stats.moving", operand(x), operand(filter), sides == 2, is_set(circular))
   }
   with_time(value, time_of(x))
 }

@@ -261,3 +261,30 @@ test_each("a text that is also the name of a variable whose value is an error is
   expect_equal(gradient(size, x), x / 5)
   expect_equal(as.numeric(jit(size)(x)), 5)
 })
+
+test_each("code that is evaluated in an environment of the user's is adapted there", {
+  place <- new.env()
+  place$fill <- function(q) {
+    out <- numeric(2)
+    out[2] <- q^2
+    out
+  }
+  within_it <- list(
+    with = function(m) with(assigned(place, m), sum(fill(m)) + m),
+    evalq = function(m) evalq(sum(fill(m)) + m, assigned(place, m)),
+    eval = function(m) eval(quote(sum(fill(m)) + m), assigned(place, m)),
+    assigning = function(m) {
+      with(assigned(place, m), {
+        z <- c(1, 1)
+        z[1] <- m^2
+        sum(z) + m
+      })
+    },
+    data = function(m) with(data.frame(a = 1:2), sum(a * m^2) / 3 + m)
+  )
+  assigned <- function(place, m) {
+    place$m <- m
+    place
+  }
+  for (name in names(within_it)) expect_equal(gradient(within_it[[name]], 3), 7, tolerance = 1e-6, info = name)
+})

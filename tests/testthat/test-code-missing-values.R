@@ -69,3 +69,40 @@ test_each("R's vectors are not wrapped round, as its numbers are not", {
   expect_equal(as.vector(op_saturate_cast(c(300, -300), "int8")), c(127, -128))
   expect_equal(as.vector(op_cast(c(100, 1.9), "int8")), c(100, 1))
 })
+
+test_each("where a test is NA the choice is missing, and what nothing reads of it has no slope", {
+  y <- c(-1, 2, 3)
+  chosen <- function(m) ifelse(c(TRUE, NA, FALSE), m * y, m^2)
+  f <- function(m) {
+    z <- chosen(m)
+    sum(ifelse(is.na(z), 0, z))
+  }
+  expect_equal(gradient(f, 1.2), 1.4, tolerance = 1e-6)
+  expect_true(is.nan(gradient(function(m) sum(chosen(m)), 1.2)))
+})
+
+# By differences in base R: elements at which a slope is NaN or infinite are left out, in a helper too.
+test_each("elements that are left out have no slope", {
+  y <- c(0, 2, 3)
+  ratio <- function(m) ((y - 1) / m)^m
+  chosen <- function(m) ifelse(y > 1, ratio(m), 0)
+  left <- list(
+    deviance = function(m) sum(2 * ifelse(y == 0, m, y * log(y / m) - (y - m))),
+    read = function(m) sum(ratio(m)[y > 1] * y[y > 1]),
+    positions = function(m) sum(ratio(m)[which(y > 1)]),
+    dropped = function(m) sum(ratio(m)[-1]^2),
+    bessel = function(m) sum(besselK(y * m, 1)[y > 0]),
+    helper = function(m) sum(chosen(m)),
+    family = function(m) sum(poisson()$dev.resids(y, m * c(1, 1, 1), c(1, 1, 1))),
+    nested = function(m) sum(ifelse(y > 1, ifelse(y > 2, sqrt(y - 2.5) * m, ratio(m)), m)),
+    replaced = function(m) {
+      r <- rep(m, 3)
+      r[y > 0] <- (y * log(y / m) - (y - m))[y > 0]
+      sum(r)
+    }
+  )
+  for (name in names(left)) {
+    f <- left[[name]]
+    suppressWarnings(expect_equal(gradient(f, 1.2), numeric_gradient(f, 1.2, 1e-4), tolerance = 1e-3, info = name))
+  }
+})

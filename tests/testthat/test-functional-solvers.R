@@ -70,3 +70,20 @@ test_each("where there is no derivative, they say so", {
     gradient(function(a) integrate(function(x) 1 / (x * a), 0, 1)$value, 1), "diverge|non-finite|maximum"
   )
 })
+
+test_each("what a solver finds within another one is assigned like a number", {
+  inner <- list(
+    integrate = function(q) integrate(function(x) x^2, 0, q)$value,
+    uniroot = function(q) uniroot(function(z) 3 * z - q^3, c(-9, 9), tol = 1e-9)$root,
+    optimize = function(q) optimize(function(z) (z - q^3 / 3)^2, c(-9, 9), tol = 1e-9)$minimum
+  )
+  for (name in names(inner)) {
+    filled <- function(q) {
+      out <- numeric(1)
+      out[1] <- inner[[name]](q)
+      out
+    }
+    root <- function(p) uniroot(function(q) filled(q) - p, c(0.1, 2), tol = 1e-9)$root
+    expect_equal(gradient(root, 0.5), 1.5^(-2 / 3), tolerance = 1e-4, info = name)
+  }
+})

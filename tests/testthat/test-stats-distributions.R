@@ -331,3 +331,22 @@ test_each("the sizes of results need no call of their own, and R's recycling is 
     }
   }
 })
+
+test_each("settings are numbers, too, and arguments are left empty, as R takes them", {
+  x <- c(0.3, 1.6)
+  expect_equal(gradient(function(s) sum(dnorm(x, 0, s, 1)), 1.3), sum(x^2) / 1.3^3 - 2 / 1.3, tolerance = 1e-5)
+  expect_equal(gradient(function(s) sum(dnorm(x, , s, log = 1L)), 1.3), sum(x^2) / 1.3^3 - 2 / 1.3, tolerance = 1e-5)
+  shape <- function(f) function(a) sum(f(x, a, 2, lower.tail = -1, log.p = 0))
+  at <- 1.4
+  expect_equal(gradient(shape(pgamma), at), numeric_gradient(shape(stats::pgamma), at, 1e-4), tolerance = 1e-4)
+  expect_equal(as.vector(gradient(function(s) sum(dgamma(x, 2, , s)), 1.3)), sum(
+    stats::dgamma(x, 2, scale = 1.3) * (x / 1.3^2 - 2 / 1.3)
+  ), tolerance = 1e-5)
+  expect_equal(as.vector(qpois(op_array(c(0.3, 0.6)), lambda = c(2, 3), )), c(1, 3))
+})
+
+test_that("a compiled objective takes numbers for settings", {
+  local_backend("numpy")
+  o <- objective(function(p) -sum(dnorm(c(0.3, 1.6), p[1], exp(p[2]), 1)), c(0, 0), jit = TRUE)
+  expect_equal(o$fn(c(0.1, 0.2)), -sum(stats::dnorm(c(0.3, 1.6), 0.1, exp(0.2), TRUE)), tolerance = 1e-12)
+})

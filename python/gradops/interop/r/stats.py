@@ -428,7 +428,7 @@ def root(f, x, lower, upper, like):
     problem = Problem("uniroot()", "f", f, 1.0, scalar=True, beside=(like,))
     if x is None:
         return _compiled.root_between(problem, lower, upper, like)
-    return roots.moving(problem, x, lacking="the slope is 0 there")
+    return roots.moving(problem, np.asarray(x), lacking="the slope is 0 there")
 
 
 def least_between(f, x, lower, upper, like, tol: float, maximum: bool):
@@ -461,4 +461,4 @@ def integral(f, value, lower, upper, like):
     problem = Problem("integrate()", "f", f, np.zeros(1), beside=(like,), vectors=True)
     if value is None:
         return _compiled.integral(problem, lower, upper, like)
-    return recorded(problem, value, lower, upper)
+    return recorded(problem, np.asarray(value), lower, upper)
