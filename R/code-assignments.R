@@ -223,9 +223,11 @@ of_chosen <- function(x, kept) {
   if (is.environment(x) && length(x) == length(kept)) without_replaced(x, function(cells) cells[!kept]) else x
 }
 
-# `x` whose part at `places` alone is read: by logicals, or several positions.
+# `x` whose part at `places` alone is read: by logicals, several positions, or all but some.
 of_read <- function(x, places) {
-  several <- function(place) (is.logical(place) || is.numeric(place)) && length(place) > 1L
+  several <- function(place) {
+    is.logical(place) && length(place) > 1L || is.numeric(place) && (length(place) > 1L || isTRUE(place < 0))
+  }
   if (!any(vapply(places, several, NA))) {
     return(x)
   }
@@ -245,6 +247,15 @@ without_replaced <- function(x, of_cells) {
   if (all(kept)) {
     return(x)
   }
+  values <- known_values(x) # that of a kept one that is no number may be left out itself, later on
+  first <- base::c(if (!is.null(values)) which(kept & is.finite(base::as.vector(values))), which(kept), 1L)[1L]
+  in_place <- function(x) {
+    if (is_any_tensor(x)) {
+      choose_by(array_of(kept, shape_of(x)), x, x[first])
+    } else {
+      if (is.atomic(x) && !is.object(x)) replace(x, !kept, x[first]) else x
+    }
+  }
   made <- list() # a value that is read twice is made once
   again <- function(x) {
     if (!isTRUE(length(x) == size)) {
@@ -252,7 +263,7 @@ without_replaced <- function(x, of_cells) {
     }
     making <- if (is.environment(x)) attr(x, "gradops_made", TRUE)
     if (is.null(making)) {
-      return(among_chosen(x, kept))
+      return(in_place(x))
     }
     key <- rlang::obj_address(x)
     if (is.null(made[[key]])) made[[key]] <<- do.call(making$f, lapply(making$arguments, again), quote = TRUE)

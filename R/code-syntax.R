@@ -35,7 +35,7 @@ code_of <- function(f) {
 
 # TRUE if code with these names, or a function of the user's that it reaches, replaces elements or leaves some out.
 leaves_out <- function(names, code, env, seen = new.env()) {
-  if (any(base::c("[<-", "[[<-", "diag<-", "ifelse") %in% names) || "[" %in% names && any(choosing %in% names)) {
+  if (any(base::c("[<-", "[[<-", "diag<-", "ifelse") %in% names) || reads_some(code, any(choosing %in% names))) {
     return(TRUE)
   }
   for (name in setdiff(all.names(code), all.vars(code))) {
@@ -47,6 +47,18 @@ leaves_out <- function(names, code, env, seen = new.env()) {
     }
   }
   FALSE
+}
+
+# TRUE if code reads several elements: at what it computes so, or, if it is `choosing` anywhere, at any name.
+reads_some <- function(code, by_name) {
+  if (!is.call(code)) {
+    return(FALSE)
+  }
+  some <- function(place) {
+    is_call_of(place, base::c("c", choosing)) || is_call_of(place, "-") && length(place) == 2L || by_name && is.name(place)
+  }
+  parts <- Filter(Negate(rlang::is_missing), as.list(code))
+  is_call_of(code, "[") && any(vapply(parts[-(1:2)], some, NA)) || any(vapply(parts, reads_some, NA, by_name))
 }
 
 choosing <- base::c("<", ">", "<=", ">=", "==", "!=", "!", "&", "|", "is.na", "is.nan", "is.finite", "which")

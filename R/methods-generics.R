@@ -206,7 +206,10 @@ Math_tensor <- function(x, ...) { # nolint: cyclocomp_linter. The quick way stan
   if (!is.null(op) && !is.null(state$scalars) && is.null(state$heard)) {
     logged <- .Call(C_operation_in_log, state, op, x, 0, TRUE)
     if (is.environment(logged)) {
-      return(if (is_logged_number(logged)) logged else made_by(logged, get(.Generic, baseenv()), list(x)))
+      if (is_logged_number(logged)) {
+        return(logged)
+      }
+      return(made_by(logged, get(.Generic, baseenv()), list(x), .Generic %in% are_smooth))
     }
   }
   if (!is.null(state$missing) && !startsWith(.Generic, "cum") && is_marked(x)) {

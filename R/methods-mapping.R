@@ -199,18 +199,6 @@ ifelse <- function(test, yes, no) {
   base::ifelse(test, yes, no)
 }
 
-# `x`, if it has an element for each of `chosen`, with that of the first that is in place of those that are not.
-among_chosen <- function(x, chosen) {
-  first <- which(chosen)[1L]
-  if (length(x) != length(chosen)) {
-    x
-  } else if (is_any_tensor(x)) {
-    choose_by(array_of(chosen, shape_of(x)), x, x[first])
-  } else {
-    if (is.atomic(x) && !is.object(x)) replace(x, !chosen, x[first]) else x
-  }
-}
-
 choose_by <- function(test, yes, no) {
   yes <- adopted(yes)
   no <- adopted(no)

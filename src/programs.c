@@ -136,7 +136,7 @@ static SEXP parent_of(SEXP frame)
 SEXP are_same(SEXP watched)
 {
     static const char *fields[] = {"name", "env", "holder", "value"};
-    for (R_xlen_t i = 0; i < XLENGTH(watched); i++) {
+    for (R_xlen_t i = 0; i < Rf_xlength(watched); i++) {
         SEXP item = VECTOR_ELT(watched, i), names = Rf_getAttrib(item, R_NamesSymbol);
         if (XLENGTH(item) != 4 || TYPEOF(names) != STRSXP) return Rf_ScalarLogical(FALSE);
         for (int k = 0; k < 4; k++) {

@@ -83,5 +83,5 @@ test_each("bad indices are errors of R's numbering", {
 test_that("`drop` is a number, too, as R takes it", {
   m <- op_array(matrix(1:6, 2))
   expect_identical(dim(m[1, , drop = 0]), c(1L, 3L))
-  expect_identical(as.vector(m[1, , drop = 1]), c(1, 3, 5))
+  expect_identical(dim(m[1, , drop = 1]), 3L)
 })

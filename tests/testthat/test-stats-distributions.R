@@ -347,6 +347,6 @@ test_each("settings are numbers, too, and arguments are left empty, as R takes t
 
 test_that("a compiled objective takes numbers for settings", {
   local_backend("numpy")
-  o <- objective(function(p) -sum(dnorm(c(0.3, 1.6), p[1], exp(p[2]), 1)), c(0, 0), jit = TRUE)
+  o <- objective(function(p) -sum(dnorm(c(0.3, 1.6), p[1], exp(p[2]), 1)), jit = TRUE)
   expect_equal(o$fn(c(0.1, 0.2)), -sum(stats::dnorm(c(0.3, 1.6), 0.1, exp(0.2), TRUE)), tolerance = 1e-12)
 })
