@@ -45,7 +45,8 @@ past_missing <- function(arguments, compute, instead = 0.5, hides = NULL) {
   present[absent] <- Map(present_of, arguments[absent], masks[absent], instead)
   masks <- masks[absent]
   if (!is.null(hides)) masks <- Map(hides, masks, which(absent))
-  marked(do.call(compute, present, quote = TRUE), masks)
+  again <- function(...) past_missing(list(...), compute, instead, hides)
+  made_by(marked(do.call(compute, present, quote = TRUE), masks), again, arguments, FALSE)
 }
 
 present_of <- function(x, missing, instead) {
