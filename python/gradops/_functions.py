@@ -127,7 +127,7 @@ def function(source: str, name: str, place: str, scope: dict[str, Any]) -> Calla
     """
     file = f"<gradops {place}>"
     exec(compile(source, file, "exec"), scope)
-    return _shown(scope[name], source, file)
+    return _shown(scope.pop(name), source, file)  # in its own globals it would be a circle
 
 
 def alike(source: str, name: str, place: str, scope: dict[str, Any]) -> Callable:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 import scipy.integrate
@@ -10,12 +12,16 @@ from parity import BACKENDS, numpy, tensors
 
 import gradops
 from gradops import functional, ops
+from gradops.autodiff.graph import Node
 from gradops.errors import ArgumentError, ArgumentTypeError, InferenceError, ShapeError
 from gradops.functional import SparseHessian, sparse
 from gradops.functional.affine_parts import SeparableHessian
 from gradops.inference import laplace, likelihood, programs
 from gradops.inference.parameters import Layout
 from gradops.inference.programs import Programs, Shared
+from gradops.jit.program import Program
+from gradops.jit.scalars import Scalars
+from gradops.jit.steps import Step
 
 RNG = np.random.default_rng(5)
 HALF_LOG_2PI = np.log(2 * np.pi) / 2
@@ -435,3 +441,24 @@ def test_second_derivatives_of_long_programs_are_differences_of_the_gradient(mon
     assert not called
     np.testing.assert_allclose(by_differences, exact.model._second(exact.theta), rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(*[list(one.bse.values()) for one in (found, exact)], rtol=1e-6)
+
+
+def _once():
+    slope = gradops.jit(gradops.grad(lambda x: ops.sin(x[0]) * x[1] + x[0] / x[1]))
+    model = laplace(random_intercept(Y, X), START, random="u")
+    return slope(np.array([0.5, 2.0])), model.value_and_grad(model.start)
+
+
+def test_what_a_trace_holds_is_freed_without_a_search_for_circles():
+    def alive():
+        return sum(isinstance(x, (Node, Program, Scalars, Step)) for x in gc.get_objects())
+
+    _once()  # which makes what is kept for the next
+    gc.collect()
+    before = alive()
+    gc.disable()
+    try:
+        _once()
+        assert alive() == before
+    finally:
+        gc.enable()

@@ -13,6 +13,7 @@ Where the elements do not depend on ``u`` that sum has no gradient by it: ``with
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -82,8 +83,10 @@ class Shared:
     """
 
     def __init__(self, f: Callable, theta: np.ndarray, u: np.ndarray):
+        mine = weakref.proxy(self)  # not a circle, in which the steps of the trace would wait for the search for them
+
         def all_of(*arrays):  # closes over the likelihood, whose own variables the compiled function then looks at
-            return self._all(f, *arrays)
+            return mine._all(f, *arrays)
 
         self._like = theta, u
         self._programs: Any = Compiled(all_of, (), split=True)

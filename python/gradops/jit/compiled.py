@@ -458,6 +458,10 @@ class _Parts:
             self._program = None
         return found
 
+    def __del__(self):
+        if self._program is not None:
+            self._program.forget()
+
     def explained(self) -> str:
         found = dict.fromkeys(self._in_turn, "not compiled yet")
         found.update((k, made.args[1].native) for k, made in self._made.items())

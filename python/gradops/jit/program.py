@@ -382,6 +382,7 @@ class Program:
         self.logs.clear()
         if self.root is self:
             self.steps.clear()
+            self.current = None
             del self.root
 
 

@@ -180,6 +180,8 @@ class Scalars(Numbers):
 
     def forget(self) -> None:
         """Let go of the graph, which leads back here."""
+        for piece in self._pieces:
+            del piece.node  # whose rule has the piece
         self._pieces.clear()
         self._picks.clear()
         self._edges.clear()
