@@ -209,7 +209,7 @@ made_by <- function(result, f, arguments, smooth = TRUE) {
     }
   }
   if (depth > 0L && depth <= deepest) {
-    attr(result, "gradops_made") <- list(f = f, arguments = arguments, depth = depth)
+    attr(result, "gradops_made") <- list(f = f, arguments = arguments, depth = depth, noted = new.env())
   }
   result
 }
@@ -218,9 +218,9 @@ is_logged_number <- function(x) {
   is_lazy(x) && is.null(.subset2(x, "gradops_dim"))
 }
 
-# `x` where some of its elements alone are kept, which are logicals of its length.
+# `x` where some of its elements alone are chosen by logicals of its length.
 of_chosen <- function(x, kept) {
-  if (is.environment(x) && length(x) == length(kept)) without_replaced(x, function(cells) cells[!kept]) else x
+  if (length(x) == length(kept) && any(doubtful(x) & !kept)) without_replaced(x, function(cells) cells[!kept]) else x
 }
 
 # `x` whose part at `places` alone is read: by logicals, several positions, or all but some.
@@ -228,11 +228,40 @@ of_read <- function(x, places) {
   several <- function(place) {
     is.logical(place) && length(place) > 1L || is.numeric(place) && (length(place) > 1L || isTRUE(place < 0))
   }
-  if (!any(vapply(places, several, NA))) {
+  if (!any(vapply(places, several, NA)) || !any(in_doubt <- doubtful(x))) {
     return(x)
   }
   places <- lapply(places, function(place) if (is.null(place)) TRUE else place)
-  without_replaced(x, function(cells) base::setdiff(cells, do.call(`[`, c(list(cells), places))))
+  without_replaced(x, function(cells) {
+    left <- base::setdiff(cells, do.call(`[`, c(list(cells), places)))
+    if (any(in_doubt[left])) left
+  })
+}
+
+# The places at which a slope of what `x` was made of may be infinite: it, or what it was made of, is no number there, or
+# 0. Elsewhere nothing need be made again, which a loop over many groups, as `x[group == k]`, would do for each.
+doubtful <- function(x, size = length(x)) {
+  making <- if (is.environment(x)) attr(x, "gradops_made", TRUE)
+  if (is.null(making)) {
+    return(FALSE)
+  }
+  if (is.null(making$noted$doubtful)) {
+    places <- logical(size)
+    for (part in making$arguments) if (isTRUE(length(part) == size)) places <- places | doubtful(part, size)
+    for (part in c(list(x), making$arguments)) {
+      if (isTRUE(length(part) == size)) places[doubtful_numbers(part)] <- TRUE
+    }
+    making$noted$doubtful <- base::as.vector(places)
+  }
+  making$noted$doubtful
+}
+
+doubtful_numbers <- function(x) {
+  if (is.environment(x)) {
+    tryCatch(py_to_r(call_core("interop.r.doubtful", x)), gradops_error = function(error) TRUE)
+  } else if (is.numeric(x)) {
+    which(!is.finite(x) | x == 0)
+  }
 }
 
 # `x` with elements that are computed of others' numbers where `of_cells` of an array of their numbers has them.
@@ -247,8 +276,8 @@ without_replaced <- function(x, of_cells) {
   if (all(kept)) {
     return(x)
   }
-  values <- known_values(x) # that of a kept one that is no number may be left out itself, later on
-  first <- base::c(if (!is.null(values)) which(kept & is.finite(base::as.vector(values))), which(kept), 1L)[1L]
+  # What stands at a doubtful one may be left out itself, later on.
+  first <- base::c(which(kept & !doubtful(x)), which(kept), 1L)[1L]
   in_place <- function(x) {
     if (is_any_tensor(x)) {
       choose_by(array_of(kept, shape_of(x)), x, x[first])

@@ -52,7 +52,7 @@ from .calls import (
     variable,
     vectorize,
 )
-from .code_comparisons import decided, if_known, is_recorded, keeps, placed
+from .code_comparisons import decided, doubtful, if_known, is_recorded, keeps, placed
 from .errors import CallbackError, Failure
 from .functional import compiled, curvature, derivative, gradient, objective, on_engine, on_shards, sparse
 from .functions import as_numpy, as_r, call_in_thread, check_extended_op, extended_op, r_function

@@ -22,6 +22,18 @@ from .values import MARK
 _COMPARISONS = frozenset(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"))
 
 
+def doubtful(value):
+    """R's positions at which a tensor is no number, or 0; in NumPy's compiled functions as they are traced.
+
+    Nothing is noted of it there: it is for what makes no other values.
+    """
+    x = data_of(value)
+    while isinstance(x, Traced):
+        x = x.value
+    numbers = np.asarray(ops.convert_to_numpy(x)).ravel(order="F")
+    return np.flatnonzero(~np.isfinite(numbers) | (numbers == 0)) + 1
+
+
 def decided(value, form: str):
     """The values for R, where they are missing, and None for values that must stay unknown.
 
