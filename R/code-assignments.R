@@ -179,7 +179,7 @@ named_place <- function(place, names, call) {
   if (is.character(place)) position_of(place, names %||% character(), call) else place
 }
 
-# Elements that are computed and then left out --------------------------------------------------------------------------
+# Elements that are computed and then left out ------------------------------------------------------------------------
 
 # After `C <- d^nu * besselK(d, nu); diag(C) <- 1` nothing reads the diagonal of what was computed, which is NaN where `d`
 # is 0, and so are its slopes. Its gradient is 0, and 0 * NaN is NaN in every library. So a tensor that was made element
@@ -238,8 +238,8 @@ of_read <- function(x, places) {
   })
 }
 
-# The places at which a slope of what `x` was made of may be infinite: it, or what it was made of, is no number there, or
-# 0. Elsewhere nothing need be made again, which a loop over many groups, as `x[group == k]`, would do for each.
+# The places at which a slope of what `x` was made of may be infinite: it, or what it was made of, is no number there,
+# or 0. Elsewhere nothing need be made again, which a loop over many groups, as `x[group == k]`, would do for each.
 doubtful <- function(x, size = length(x)) {
   making <- if (is.environment(x)) attr(x, "gradops_made", TRUE)
   if (is.null(making)) {

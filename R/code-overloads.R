@@ -199,7 +199,8 @@ with_functions_of <- function(code, front) {
   }
   if (is_call_of(code, assignments) && is_call_of(code[[2]], base::c("[", "[["))) { # R looks for `[<-` by name
     part <- code[[2]]
-    filled <- as.call(base::c(as.name(paste0(as.character(part[[1]]), "<-")), as.list(part)[-1], list(value = code[[3]])))
+    filler <- as.name(paste0(as.character(part[[1]]), "<-"))
+    filled <- as.call(base::c(filler, as.list(part)[-1], list(value = code[[3]])))
     if (is.symbol(part[[2]])) code[2:3] <- list(part[[2]], filled)
   }
   for (i in seq_along(code)) {

@@ -55,7 +55,8 @@ reads_some <- function(code, by_name) {
     return(FALSE)
   }
   some <- function(place) {
-    is_call_of(place, base::c("c", choosing)) || is_call_of(place, "-") && length(place) == 2L || by_name && is.name(place)
+    negative <- is_call_of(place, "-") && length(place) == 2L
+    negative || is_call_of(place, base::c("c", choosing)) || by_name && is.name(place)
   }
   parts <- Filter(Negate(rlang::is_missing), as.list(code))
   is_call_of(code, "[") && any(vapply(parts[-(1:2)], some, NA)) || any(vapply(parts, reads_some, NA, by_name))
