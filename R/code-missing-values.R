@@ -110,11 +110,11 @@ multiply_past_missing <- function(x, y, base_product, product) {
 
 # A namesake's method, of functions that go element by element.
 elementwise_past_missing <- function(method) {
-  in_place_of(method, function(arguments, value) {
+  whole <- in_place_of(method, function(arguments, value) {
     for (x in arguments) if (is_missing_somewhere(x) || is_marked(x)) return(past_missing(arguments, method))
     result <- if (is.null(state$heard)) value else hear_nan(unheard(value), arguments, sys.call(-1L))
     for (x in arguments) if (has_time(x)) return(with_time(result, time_of(x)))
-    made_by(result, method, arguments, FALSE)
+    made_by(result, whole, arguments, FALSE)
   })
 }
 
