@@ -91,8 +91,7 @@ fill_places <- function(x, places, value, call = parent.frame(2)) {
     return(pending)
   }
   if (is.environment(x) && !is.null(attr(x, "gradops_made", TRUE))) {
-    all_of <- lapply(places, function(place) if (is.null(place)) TRUE else place)
-    x <- without_replaced(x, function(cells) do.call(`[`, c(list(cells), all_of)))
+    x <- without_replaced(x, function(cells) cells_at(cells, places))
     refill <- function(x) made_by(fill_at_once(x, places, value, call), refill, list(x))
     return(refill(x))
   }
@@ -209,7 +208,7 @@ made_by <- function(result, f, arguments, smooth = TRUE) {
     }
   }
   if (depth > 0L && depth <= deepest) {
-    attr(result, "gradops_made") <- list(f = f, arguments = arguments, depth = depth, noted = new.env())
+    attr(result, "gradops_made") <- list(f = f, arguments = arguments, depth = depth, noted = new.env(parent = emptyenv()))
   }
   result
 }
@@ -231,11 +230,14 @@ of_read <- function(x, places) {
   if (!any(vapply(places, several, NA)) || !any(in_doubt <- doubtful(x))) {
     return(x)
   }
-  places <- lapply(places, function(place) if (is.null(place)) TRUE else place)
   without_replaced(x, function(cells) {
-    left <- base::setdiff(cells, do.call(`[`, c(list(cells), places)))
+    left <- base::setdiff(cells, cells_at(cells, places))
     if (any(in_doubt[left])) left
   })
+}
+
+cells_at <- function(cells, places) {
+  do.call(`[`, c(list(cells), lapply(places, function(place) if (is.null(place)) TRUE else place)))
 }
 
 # The places at which a slope of what `x` was made of may be infinite: it, or what it was made of, is no number there,

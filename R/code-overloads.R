@@ -192,7 +192,7 @@ eval_overload <- function(expr, envir = parent.frame(), enclos = parent.frame())
   base::eval(code, envir, enclos)
 }
 
-# `code` for an environment that finds nothing in `front`: with the functions in place of their names.
+# `code` for an environment that does not stand behind `front`: it calls the functions of `front`, not their names.
 with_functions_of <- function(code, front) {
   if (!is.call(code)) {
     return(code)
@@ -211,7 +211,7 @@ with_functions_of <- function(code, front) {
   code
 }
 
-# R's own look at the code of `expr`, which is rewritten where it stands.
+# `expr` was adapted for the function that it stands in: eval_overload() adapts the user's own code for `envir`.
 evalq_overload <- function(expr, envir = parent.frame(), enclos = parent.frame()) {
   force(enclos)
   eval_overload(as_written(substitute(expr)), envir, enclos)

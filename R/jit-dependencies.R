@@ -7,8 +7,8 @@
 # are. Each is a list of
 #
 # - `name`, `env`, `holder`, `value`: a variable that is found in `holder` when it is looked for in `env`; without
-#   `holder` one that is not there before it is assigned; with the `mode` "function" where it is only called, for which
-#   R passes over what is no function;
+#   `holder` one that is not there before it is assigned; a name that is only called has the `mode` "function", as R
+#   then skips variables of other kinds;
 # - `all`, `env`, `lazy`, `there`: an environment, what it holds, and what there is that nobody has asked for yet;
 # - `label`, `now`, `value`, `back`: what else is asked for, see asking().
 captured <- function(f) {

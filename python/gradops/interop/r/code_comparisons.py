@@ -23,9 +23,9 @@ _COMPARISONS = frozenset(("equal", "not_equal", "less", "less_equal", "greater",
 
 
 def doubtful(value):
-    """R's positions at which a tensor is no number, or 0; in NumPy's compiled functions as they are traced.
+    """R's positions at which a tensor is not finite, or 0; in NumPy's compiled functions by the values of the trace.
 
-    Nothing is noted of it there: it is for what makes no other values.
+    No guard is set there: the caller may only choose between ways to the same values.
     """
     x = data_of(value)
     while isinstance(x, Traced):
