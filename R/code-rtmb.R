@@ -21,10 +21,8 @@ ad_overload <- function(x = c("[<-", "c", "diag<-", "if")) {
 
 # The density of a vector, or of each row of a matrix; `mu` is of the same kind, or one number.
 dmvnorm_rtmb <- function(x, mu = 0, Sigma, log = FALSE, scale = 1) {
-  centred <- columns_less(x, mu, scale, nrow(Sigma))
-  root <- root_of(Sigma)
-  z <- backsolve(root, centred$z, transpose = TRUE)
-  value <- -colSums(z^2) / 2 - sum(log(diag(root))) - nrow(z) * base::log(2 * pi) / 2 - centred$log_scale
+  value <- call_core("interop.r.matrices.normal", operand(x), operand(mu), operand(root_of(Sigma)), operand(scale))
+  value <- of_numbers_too(value, x, mu, Sigma, scale)
   if (log) value else exp(value)
 }
 
@@ -32,12 +30,15 @@ dmvnorm_rtmb <- function(x, mu = 0, Sigma, log = FALSE, scale = 1) {
 # take longer than all else: while a log goes on, as it does not beyond a scope.
 root_of <- function(x) {
   log <- vector_log()
-  if (is.null(log) || !is_tensor(x)) {
+  if (!is_tensor(x)) {
     return(chol(as.matrix(x)))
+  }
+  if (is.null(log)) {
+    return(chol_tensor(x))
   }
   known <- .subset2(x, "gradops_root")
   if (is.null(known) || !identical(known$log, log)) {
-    known <- list(root = chol(as.matrix(x)), log = log)
+    known <- list(root = chol_tensor(x), log = log)
     if (identical(state$scalars, log)) assign("gradops_root", known, envir = x)
   }
   known$root
@@ -45,7 +46,10 @@ root_of <- function(x) {
 
 # The density by the precision matrix `Q`, dense or of package Matrix.
 dgmrf_rtmb <- function(x, mu = 0, Q, log = FALSE, scale = 1) {
-  centred <- columns_less(x, mu, scale, nrow(Q))
+  standard <- several(
+    call_core("interop.r.matrices.standard", operand(x), operand(mu), operand(scale), nrow(Q))
+  )
+  z <- standard[[1L]]
   log_root <- if (is_sparse_tensor(Q)) {
     determinant(Q)$modulus / 2
   } else if (is_any_tensor(Q)) {
@@ -53,38 +57,7 @@ dgmrf_rtmb <- function(x, mu = 0, Q, log = FALSE, scale = 1) {
   } else {
     as.numeric(Matrix::determinant(Matrix::Matrix(Q, sparse = TRUE))$modulus) / 2
   }
-  z <- centred$z
-  value <- log_root - nrow(z) * base::log(2 * pi) / 2 - colSums(z * (Q %*% z)) / 2 - centred$log_scale
+  value <- log_root - nrow(Q) * base::log(2 * pi) / 2 - colSums(z * (Q %*% z)) / 2 - standard[[2L]]
+  if (!is_sparse_tensor(Q)) value <- of_numbers_too(value, x, mu, Q, scale)
   if (log) value else exp(value)
-}
-
-# Observations, less their means, in units of their scales, as columns.
-columns_less <- function(x, mu, scale, size) {
-  as_columns <- function(x) {
-    if (is.null(dim(x)) || length(dim(x)) < 2L) {
-      if (is_any_tensor(x)) fill(x, c(length(x), 1L)) else base::matrix(x)
-    } else {
-      t(x)
-    }
-  }
-  if (NCOL(x) == 1L && length(x) == size) x <- as.vector(x) # a column for a vector
-  x <- as_columns(x)
-  spread <- function(value) {
-    if (length(value) == 1L) {
-      value
-    } else {
-      if (length(value) == length(x)) as_columns(value) else as.vector(as_columns(value))
-    }
-  }
-  scale <- spread(scale)
-  z <- (x - spread(mu)) / scale
-  log_scale <- log(scale)
-  log_scale <- if (length(scale) == length(x) && length(scale) > 1L) {
-    colSums(log_scale)
-  } else if (length(scale) == 1L) {
-    nrow(x) * log_scale
-  } else {
-    sum(log_scale)
-  }
-  list(z = z, log_scale = log_scale)
 }

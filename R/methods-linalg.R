@@ -193,7 +193,7 @@ chol2inv_tensor <- function(x, size = NCOL(x), LINPACK = FALSE) {
 backsolve_tensor <- function(r, x, k = ncol(r), upper.tri = TRUE, transpose = FALSE) {
   r <- as_matrix_of_one(r) # before `k` looks at it
   if (is_vector(x)) x <- flat(x)
-  call_core("interop.r.stats.triangular_solve", operand(r), operand(x), k, is_set(upper.tri), is_set(transpose))
+  call_core("interop.r.matrices.triangular_solve", operand(r), operand(x), k, is_set(upper.tri), is_set(transpose))
 }
 
 forwardsolve_tensor <- function(l, x, k = ncol(l), upper.tri = FALSE, transpose = FALSE) {
@@ -233,7 +233,7 @@ svd_tensor <- function(x, nu = min(n, p), nv = min(n, p), LINPACK = FALSE) {
   if (nu == 0 && nv == 0) {
     return(list(d = op_svd(x, compute_uv = FALSE)))
   }
-  parts <- stats::setNames(several(call_core("interop.r.stats.svd", x, nu, nv)), c("d", "u", "v"))
+  parts <- stats::setNames(several(call_core("interop.r.matrices.svd", x, nu, nv)), c("d", "u", "v"))
   parts[c(TRUE, nu > 0, nv > 0)]
 }
 
@@ -242,7 +242,7 @@ eigen_tensor <- function(x, symmetric, only.values = FALSE, EISPACK = FALSE) {
     values <- known_values(x) %||% needs_values("`eigen()`", "Say `symmetric = TRUE` or `FALSE`.")
     symmetric <- isSymmetric(unname(values))
   }
-  parts <- several(call_core("interop.r.stats.eigen", operand(x), symmetric))
+  parts <- several(call_core("interop.r.matrices.eigen", operand(x), symmetric))
   structure(list(values = parts[[1]], vectors = if (!only.values) parts[[2]]), class = "eigen")
 }
 

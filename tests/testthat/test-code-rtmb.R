@@ -34,6 +34,26 @@ test_each("multivariate normal densities by covariance and by precision", {
   expect_equal(gradient(sparse, c(1, 0.5, 2)), gradient(function(p) sparse(p, as.matrix(chain)), c(1, 0.5, 2)))
 })
 
+test_each("a mean and a scale are for all, for each element, or as the observations", {
+  closed <- function(z, S) -sum(z * solve(S, z)) / 2 - as.numeric(determinant(S)$modulus) / 2 - length(z) * log(2 * pi) / 2
+  S <- matrix(c(2, 0.5, 0.3, 0.5, 1, -0.2, 0.3, -0.2, 1.5), 3)
+  x <- matrix(c(0.3, -1, 0.8, 0.2, 0.5, -0.4), 2)
+  by_row <- function(v) if (is.matrix(v)) v else matrix(rep_len(v, 3), 2, 3, byrow = TRUE)
+  for (mu in list(0, 0.4, 1:3 / 3, x / 2)) {
+    for (scale in list(1, 2, 1:3, exp(x))) {
+      m <- by_row(mu)
+      s <- by_row(scale)
+      expected <- vapply(1:2, function(i) closed((x[i, ] - m[i, ]) / s[i, ], S) - sum(log(s[i, ])), 0)
+      expect_equal(gradops:::dmvnorm_rtmb(x, mu, S, TRUE, scale), expected)
+      expect_equal(gradops:::dgmrf_rtmb(x, mu, solve(S), TRUE, scale), expected)
+      taken <- gradops:::dmvnorm_rtmb(op_convert_to_tensor(x), mu, S, TRUE, scale)
+      expect_equal(as.vector(as.array(taken)), expected)
+    }
+  }
+  expect_error(gradops:::dmvnorm_rtmb(1:2, 0, S), class = "gradops_error_shape")
+  expect_error(gradops:::dmvnorm_rtmb(1:3, 1:2, S), "`mu` must have 3", class = "gradops_error_shape")
+})
+
 # Compiled, the factor of a covariance that several densities have is one tensor.
 test_each("densities with one covariance, compiled, in scopes and of gradients taken within", {
   dmvnorm <- gradops:::dmvnorm_rtmb

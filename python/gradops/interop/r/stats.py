@@ -1,4 +1,4 @@
-"""R's functions of package stats on tensors: interpolation, summaries, matrices, signals and series, solvers."""
+"""R's functions of package stats on tensors: interpolation, summaries, regression, signals and series, solvers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 
 from ... import ops
 from ...errors import ArgumentError, ShapeError
-from ...ops import _checks
 from ...ops._compose import beside
 from ...scipy import _compiled, fft, signal
 from ...scipy._solving import Problem
@@ -17,7 +16,7 @@ from ...scipy.integrate.quadratures import recorded
 from ...scipy.interpolate import CubicHermiteSpline
 from ...scipy.interpolate._shared import interval, real_with
 from ...scipy.interpolate.cubics import slopes_around, slopes_between
-from ...scipy.linalg import eigh, solve
+from ...scipy.linalg import solve
 from ...scipy.linalg.matrices import toeplitz_of
 from ...scipy.optimize import minima, roots
 from ...scipy.sparse import csc_array
@@ -251,31 +250,7 @@ def _for_columns(value, x):
     return beside(value, x)
 
 
-# Matrices, sparse ones among them, and distances ----------------------------------------------------------------------
-
-
-def eigen(x, symmetric: bool):
-    """Values in decreasing order, of a matrix that is not symmetric by their size, and vectors as columns."""
-    if symmetric:
-        return [ops.flip(part, -1) for part in eigh(x, check_finite=False)]
-    values, vectors = ops.eig(x)
-    order = ops.argsort(-ops.abs(ops.stop_gradient(values)))
-    parts = [ops.take(values, order, -1), ops.take(vectors, order, -1)]
-    known = _checks.known(values)
-    return parts if known is None or known.imag.any() else [ops.real(part) for part in parts]
-
-
-def svd(x, nu: float, nv: float):
-    """Singular values, and the first left and right singular vectors, as columns."""
-    u, d, v = ops.svd(x, full_matrices=max(nu, nv) > min(x.shape))
-    return [d, u[:, : int(nu)], ops.transpose(ops.conj(v))[:, : int(nv)]]
-
-
-def triangular_solve(r, x, k: float, upper: bool, transpose: bool):
-    """The solution by the first ``k`` rows and columns of a triangular matrix, and as many rows of ``x``."""
-    r, x = beside_each_other(r, x)
-    r, x = r[: int(k), : int(k)], x[: int(k)]
-    return ops.solve_triangular(ops.transpose(r) if transpose else r, x, lower=upper == transpose)
+# Distances and sparse matrices ----------------------------------------------------------------------------------------
 
 
 def distances(x, method: str, p: float):

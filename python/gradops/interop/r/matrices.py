@@ -1,0 +1,82 @@
+"""R's functions of dense matrices on tensors: decompositions, triangular systems, and normal densities by them."""
+
+from __future__ import annotations
+
+import math
+
+from ... import ops
+from ...errors import ShapeError
+from ...ops import _checks
+from ...scipy.linalg import eigh
+from .arrays import beside_each_other, flat
+
+
+def eigen(x, symmetric: bool):
+    """Values in decreasing order, of a matrix that is not symmetric by their size, and vectors as columns."""
+    if symmetric:
+        return [ops.flip(part, -1) for part in eigh(x, check_finite=False)]
+    values, vectors = ops.eig(x)
+    order = ops.argsort(-ops.abs(ops.stop_gradient(values)))
+    parts = [ops.take(values, order, -1), ops.take(vectors, order, -1)]
+    known = _checks.known(values)
+    return parts if known is None or known.imag.any() else [ops.real(part) for part in parts]
+
+
+def svd(x, nu: float, nv: float):
+    """Singular values, and the first left and right singular vectors, as columns."""
+    u, d, v = ops.svd(x, full_matrices=max(nu, nv) > min(x.shape))
+    return [d, u[:, : int(nu)], ops.transpose(ops.conj(v))[:, : int(nv)]]
+
+
+def triangular_solve(r, x, k: float, upper: bool, transpose: bool):
+    """The solution by the first ``k`` rows and columns of a triangular matrix, and as many rows of ``x``."""
+    r, x = beside_each_other(r, x)
+    r, x = r[: int(k), : int(k)], x[: int(k)]
+    return ops.solve_triangular(ops.transpose(r) if transpose else r, x, lower=upper == transpose)
+
+
+def normal(x, mu, root, scale):
+    """The log densities of a normal vector, or of the rows of a matrix, by the upper factor of the covariance."""
+    size = int(root.shape[0])
+    z, log_scale = standard(x, mu, scale, size)
+    root, z = beside_each_other(root, z)
+    z = ops.solve_triangular(ops.transpose(root), z, lower=True)
+    constant = ops.sum(ops.log(ops.diagonal(root))) + size * math.log(2 * math.pi) / 2
+    return -ops.sum(ops.square(z), 0) / 2 - (constant + log_scale)
+
+
+def standard(x, mu, scale, size: float) -> list:
+    """Observations less their means, in units of their scales, as columns; and the logarithms of all their units.
+
+    Args:
+        x: a vector, or a matrix with a row for each observation.
+        mu, scale: as ``x``, or for the ``size`` elements of each observation, or one number.
+    """
+    size = int(size)
+    centred, scaled = not (mu.__class__ is float and mu == 0), not (scale.__class__ is float and scale == 1)
+    x, mu, scale = beside_each_other(x, mu, scale)
+    z = _observed("x", x, size)
+    if centred:
+        z = z - _observed("mu", mu, size, True)
+    if not scaled:
+        return [z, 0.0]
+    scale = _observed("scale", scale, size, True)
+    log_scale = ops.log(scale)
+    return [z / scale, ops.sum(log_scale, 0) if scale.shape else size * log_scale]
+
+
+def _observed(name: str, value, size: int, alone: bool = False):
+    """A column for each observation; one number as it is where it may be ``alone``."""
+    shape = tuple(value.shape)
+    count = math.prod(shape)
+    if len(shape) == 2 and shape[1] == size:
+        return ops.transpose(value)
+    if count == size:
+        return ops.reshape(flat(value), (size, 1))
+    if count == 1 and alone:
+        return ops.reshape(value, ())
+    raise ShapeError(
+        f"`{name}` must have {size} elements for each observation, as the matrix has rows; got {shape}.",
+        argument=name,
+        hint="Give a vector, or a matrix with a row for each observation.",
+    )
