@@ -1,7 +1,7 @@
 """Value and gradient of functions of large arrays: gradops' compiled programs beside ``jax.jit``.
 
 python benchmarks/arrays.py              # with all processors
-OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/arrays.py [chain softmax ...]    # with one: processor time
+taskset -c 0 python benchmarks/arrays.py [chain softmax ...]    # with one: processor time
 
 Beside each the time in which the memory gives the arguments and takes the gradient, by a copy of as many bytes.
 """
@@ -104,7 +104,8 @@ def row(name: str, function, x, *data) -> list[str]:
         },
         repeats=150,
         budget=0.0005,
-        clock=time.process_time if os.environ.get("OMP_NUM_THREADS") == "1" else time.perf_counter,
+        # With threads a process' time is too short: what a thread that still runs has taken is added from time to time.
+        clock=time.process_time if len(os.sched_getaffinity(0)) == 1 else time.perf_counter,
     )
     us = [f"{1e6 * best[key]:.1f}" for key in best]
     size = " x ".join(map(str, (data or [x])[0].shape))

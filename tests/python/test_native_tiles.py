@@ -39,7 +39,7 @@ def compare(f, *arguments, rtol=1e-12, grad=True, least=1):
         with pytest.MonkeyPatch.context() as patch:
             if is_redone:
                 patch.setattr(tile_run, "is_warned_of", lambda raised: True)
-                patch.setattr(tile_run._State, "run", lambda *_: 1)
+                patch.setattr(tile_run._State, "_closed", lambda *_: 1)
             results = compiled(*arguments)
         for a, b in zip(items(results), items(wanted), strict=True):
             assert a.shape == b.shape and a.dtype == b.dtype and type(a) is type(b)
@@ -234,6 +234,7 @@ def test_warnings_are_numpys():
 @needs_machine
 def test_threads_give_the_same_bits_and_a_fork_has_its_own(monkeypatch):
     monkeypatch.setattr(tile_run, "PARALLEL", 1)
+    monkeypatch.setattr(tile_run._Pace, "shares", lambda self: True)
     x = rng.normal(size=20_077)
     compiled = jit(value_and_grad(chain))
     results = [by_llvm(value_and_grad(chain), x)[0](x)]
@@ -252,6 +253,31 @@ def test_threads_give_the_same_bits_and_a_fork_has_its_own(monkeypatch):
         if not child:
             os._exit(0 if compiled(x)[0] == results[0][0] else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_tiles_are_shared_where_that_is_quicker_also_later(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(tile_run.time, "perf_counter", lambda: now)
+    costs, chosen = {"alone": 2.0, "shared": 1.0}, []
+
+    def take(name):
+        nonlocal now
+        now += costs[name]
+        chosen.append(name)
+        return len(chosen)
+
+    pace = tile_run._Pace()
+    for count in range(1, 101):
+        assert pace.timed(lambda _: take("shared"), lambda: take("alone"), None) == count
+    assert chosen[8:].count("shared") > 80 and "alone" in chosen[8:]
+    costs["shared"] = 50.0  # as beside other processes
+    for _ in range(100):
+        pace.timed(lambda _: take("shared"), lambda: take("alone"), None)
+    assert chosen[-60:].count("alone") > 55
+    costs["shared"], seen = 1.0, len(chosen)
+    for _ in range(2000):
+        pace.timed(lambda _: take("shared"), lambda: take("alone"), None)
+    assert chosen[seen:].count("shared") > 0 and chosen[-1000:].count("shared") > 900
 
 
 @needs_machine

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from ..array import Place
 from ..program import Program
 from ..steps import Step
-from . import tile_source
+from . import tile_run, tile_source
 from .code import FLOATS
 from .tile_run import Plan, Result
 
@@ -21,6 +22,9 @@ LARGE_TILE = 8192
 """The same where rows are multiplied by BLAS, whose calls take longer."""
 
 FULL, COLUMN, ROW, ONE, PRODUCT, SPREAD = "full", "column", "row", "one", "product", "spread"
+
+IDENTITIES: dict[np.ufunc, float] = {np.add: 0.0, np.maximum: -np.inf, np.minimum: np.inf}
+"""The numbers that reductions begin with."""
 
 PRODUCTS = frozenset(("matmul", "dot"))
 """Ops whose work is the product of a matrix and a vector."""
@@ -121,6 +125,8 @@ class Writing:
         self.inputs: dict[int, None] = {}
         self.arrays: list[tuple[int, int]] = []
         self.numbers: list[tuple[Any, int, np.dtype]] = []
+        self.parts: list[tuple[int, tuple[int, ...], np.dtype]] = []
+        self.closing: list[list[int]] = []
         self.size = 0
         self.free: dict[tuple[str, int], list[int]] = {}
 
@@ -151,10 +157,9 @@ class Writing:
                 self.free.setdefault((o.kind, o.dtype.itemsize), []).append(self.rows[o])
             words += self._words(instruction, rows)
             written.code.append((instruction, rows))
+        work = sum(self._elements(x) for x in instructions)
         results = [self._result(place) for place in self.outputs]
-        elements = self.domain.rows * self.domain.width
-        count = len(instructions)
-        head = [self.domain.rows, self.per, len(self.table), count, once, 0, count]
+        places = len(self.table)
         inputs = list(self.inputs)
         number = {place: i for i, place in enumerate(inputs)}
         # The addresses of a tile's operands stand at the beginning of the room.
@@ -162,15 +167,23 @@ class Writing:
         for row in self.table:
             row[0] += start * row[1]
         plan = Plan(
-            np.array([*head, *words], np.int64),
+            _code(self.domain.rows, self.per, places, once, words),
+            _code(1, 1, places, 0, [word for line in self.closing for word in line]),
             np.array(self.table, np.int64),
             [(number[place], row) for place, row in self.arrays],
             [(Place(number[x]) if isinstance(x, Place) else x, row, dtype) for x, row, dtype in self.numbers],
             results,
+            self.parts,
             start + self.size,
-            elements * count,
+            work,
         )
         return plan, inputs, written
+
+    def _elements(self, x: Instruction) -> int:
+        """Elements of the largest of an instruction's operands."""
+        rows, width = self.domain
+        sizes = {FULL: rows * width, COLUMN: rows, ROW: width}
+        return max(sizes.get(o.kind, 1) for o in x.operands)
 
     def _once_first(self, instructions: list[Instruction]) -> tuple[list[Instruction], int]:
         """The instructions, first those whose results are the same for all tiles, and the number of these."""
@@ -290,15 +303,7 @@ class Writing:
                 calls, counts, outer = (0, 1), [(width, 0)], across
             else:
                 calls, counts, inner, outer = (width, 0), [(0, 1)], across, along
-        words = [*instruction.loop, len(operands), *calls]
-        for part, most in (
-            ([n for pair in counts for n in pair], 2 * tile_source.COUNTS),
-            (rows, tile_source.OPERANDS),
-            (inner, tile_source.STEPS),
-            (outer, tile_source.OPERANDS),
-        ):
-            words += [*part, *[0] * (most - len(part))]
-        return words
+        return _line(instruction.loop, rows, counts, inner, calls, outer)
 
     def _product(self, operands: tuple[Operand, ...]) -> tuple[list[tuple[int, int]], list[int]]:
         """Counts and strides of a tile's product with a vector, or of the product of its transpose."""
@@ -315,7 +320,63 @@ class Writing:
     def _result(self, place: int) -> Result:
         work, value = self.made[place], self.program.value(place)
         row = self._row(work.result)
-        if work.part is None:
-            return Result(row, value)
-        parts = (self.tiles, self.domain.width) if work.result.kind == ROW else (self.tiles,)
-        return Result(row, value, work.part, parts, work.divisor)
+        if work.part is not None:
+            row = self._joined(work, work.part, row)
+        return Result(row, value.shape, value.dtype)
+
+    def _joined(self, work: Work, ufunc: np.ufunc, parts: int) -> int:
+        """The row of what the tiles' parts become once all tiles are done, by instructions that come last."""
+        dtype, tiles = work.result.dtype, self.tiles
+        size, of_row = dtype.itemsize, work.result.kind == ROW
+        width = self.domain.width if of_row else 1
+        self.parts.append((parts, (tiles, width), dtype))
+        out, count = self._new([0, 0, 0, 0]), [(width, 0)]
+        first = self._row(Operand.number(IDENTITIES[ufunc], dtype))
+        self.closing.append(_line(_loop(np.positive, dtype), [first, out], count, [0, size]))
+        rows, loop = [out, parts, out], _loop(ufunc, dtype)
+        if of_row:
+            self.closing.append(_line(loop, rows, count, [size] * 3, (tiles, 0), [0, size * width, 0]))
+        else:  # which NumPy's loop adds by halves
+            self.closing.append(_line(loop, rows, [(tiles, 0)], [0, size, 0]))
+        if work.divisor != 1.0:
+            divisor = self._row(Operand.number(work.divisor, dtype))
+            self.closing.append(_line(_loop(np.divide, dtype), [out, divisor, out], count, [size, 0, size]))
+        return out
+
+
+def _loop(ufunc: np.ufunc, dtype: np.dtype) -> tuple[int, int]:
+    found = tile_run.loop(ufunc, *[dtype] * (ufunc.nin + 1))
+    assert found is not None
+    return found
+
+
+def _code(rows: int, per: int, places: int, once: int, words: list[int]) -> np.ndarray:
+    """What the machine runs: instructions, behind the numbers of rows, of rows of a tile, and of operands."""
+    count = len(words) // tile_source.WORDS
+    return np.array([rows, per, places, count, once, 0, count, *words], np.int64)
+
+
+def _line(
+    loop: tuple[int, int],
+    rows: list[int],
+    counts: list[tuple[int, int]],
+    steps: list[int],
+    calls: tuple[int, int] = (1, 0),
+    far: Sequence[int] = (),
+) -> list[int]:
+    """The words of an instruction.
+
+    Args:
+        rows: of its operands in the table.
+        counts, calls: constants, and what is added for each row of a tile.
+        steps, far: bytes from element to element, and from call to call.
+    """
+    words = [*loop, len(rows), *calls]
+    for part, most in (
+        ([n for pair in counts for n in pair], 2 * tile_source.COUNTS),
+        (rows, tile_source.OPERANDS),
+        (steps, tile_source.STEPS),
+        (far, tile_source.OPERANDS),
+    ):
+        words += [*part, *[0] * (most - len(part))]
+    return words

@@ -6,6 +6,7 @@ import concurrent.futures
 import ctypes
 import functools
 import os
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -35,13 +36,16 @@ def loop(ufunc: np.ufunc, *dtypes: Any) -> tuple[int, int] | None:
     return found[0], found[1]
 
 
+_at = ctypes.c_size_t.from_address
+
+
 def address(array: np.ndarray) -> int:
     """The address of an array's first element: ``array.ctypes.data``, which takes ten times as long."""
-    return _word(id(array) + _HEAD)
+    return _at(id(array) + _HEAD).value
 
 
 def _word(at: int) -> int:
-    return ctypes.c_size_t.from_address(at).value
+    return _at(at).value
 
 
 @functools.cache
@@ -63,11 +67,8 @@ def are_known() -> bool:
 # A group of steps on large arrays as one call, on as many processors as are there, and its replay by NumPy ------------
 
 
-PARALLEL = 10_000_000
-"""Elements times instructions from which on threads share the tiles: some milliseconds of work.
-
-With less to do a thread that others keep from running holds up the result for longer than it takes alone.
-"""
+PARALLEL = 1_000_000
+"""Work, elements by instructions, from which on threads may share the tiles: some tenths of a millisecond."""
 
 
 WORTH = 100_000_000
@@ -75,21 +76,11 @@ WORTH = 100_000_000
 
 
 class Result(NamedTuple):
-    """A result of a group: its row in the table of operands, its example, and how the tiles' parts become one."""
+    """A result of a group: its row in the table of operands, and what it is."""
 
     row: int
-    value: Any
-    ufunc: np.ufunc | None = None
-    parts: tuple[int, ...] = ()
-    divisor: float = 1.0
-
-    def joined(self, part: np.ndarray) -> Any:
-        """The tiles' parts as one."""
-        found = part[0] if len(part) == 1 else self.ufunc.reduce(part, 0)  # type: ignore[union-attr]
-        if self.divisor != 1.0:
-            found = found / found.dtype.type(self.divisor)
-        shape = self.value.shape
-        return found.reshape(shape).copy() if shape else found
+    shape: tuple[int, ...]
+    dtype: np.dtype
 
 
 class Plan(NamedTuple):
@@ -97,20 +88,24 @@ class Plan(NamedTuple):
 
     Attributes:
         words: for the machine.
+        closing: the same for what is done once all tiles are: it joins their parts.
         table: the operands: address, 1 if within a thread's room, bytes from row to row and from tile to tile.
         arrays: of the arguments that are arrays the number and the row in the table.
         numbers: single numbers: an argument's number or the number's bytes, its row and dtype.
         results: in order of their places.
+        parts: of results that are joined of the tiles' parts the row, shape and dtype of these.
         room: bytes that each thread needs.
-        work: elements times instructions.
+        work: elements that instructions go through.
         held: the owner of compiled code.
     """
 
     words: np.ndarray
+    closing: np.ndarray
     table: np.ndarray
     arrays: list[tuple[int, int]]
     numbers: list[tuple[Any, int, np.dtype]]
     results: list[Result]
+    parts: list[tuple[int, tuple[int, ...], np.dtype]]
     room: int
     work: int
     held: Any = None
@@ -140,6 +135,7 @@ class Tiles:
         self._steps, self._inputs, self._outputs, self._constants = steps, inputs, outputs, constants
         self._free: list[_State] = []
         self._compiled, self._until_compiled = compiled, WORTH
+        self._pace = _Pace()
 
     @property
     def bytes(self) -> int:
@@ -165,37 +161,37 @@ class Tiles:
         try:
             state = self._free.pop()
         except IndexError:
-            state = _State(plan)
-        table, held = state.table, []
+            state = _State(self._machine, plan)
+        table, held = state.addresses, []
         for number, row in plan.arrays:
             x = arrays[number]
             flags = x.flags
             if not (flags.c_contiguous and flags.aligned):
                 x = np.require(x, requirements=["C", "A"])
             held.append(x)
-            table[row, 0] = address(x)
+            table[4 * row] = address(x)
         for number, room in state.numbers:
             room[...] = arrays[number]
         results: list[Any] = []
-        for result in plan.results:
-            if result.ufunc is None:
-                results.append(np.empty(result.value.shape, result.value.dtype))
-                table[result.row, 0] = address(results[-1])
-            else:
-                results.append(None)
-        raised = state.run(self._machine, (held, results))
+        for row, shape, dtype in plan.results:
+            result = np.empty(shape, dtype)
+            table[4 * row] = address(result)
+            results.append(result)
+        if plan.work >= PARALLEL and threads() > 1:
+            raised = self._pace.timed(state.shared, state.run, (held, results))
+        else:
+            raised = state.run()
         # The tiles wrote to results and rooms alone, never to an argument, so NumPy can do it all again.
         if raised and is_warned_of(raised):
             results = self._replayed(arrays)
         else:
-            for i, part in state.parts:
-                results[i] = plan.results[i].joined(part)
+            results = [x if x.ndim else x[()] for x in results]
         if plan is self._plan:
             self._free.append(state)
         if self._until_compiled > 0:
             self._until_compiled -= plan.work
             if self._until_compiled <= 0:
-                self._plan, self._free = self._compiled(), []
+                self._plan, self._free, self._pace = self._compiled(), [], _Pace()
         return results
 
     def _replayed(self, arrays) -> list:
@@ -205,54 +201,106 @@ class Tiles:
         return [values[place] for place in self._outputs]
 
 
+class _Pace:
+    """Whether threads share a group's tiles, by the time that calls took.
+
+    With idle processors two threads take half the time of one. Where others keep a thread from running it holds up the
+    result for longer than all takes alone. What is slower is tried again after ever more calls, as that may change.
+    """
+
+    def __init__(self) -> None:
+        self._times = [0.0, 0.0]  # alone and shared
+        self._calls, self._next, self._wait = 0, 8, 8
+
+    def shares(self) -> bool:
+        """True if threads share the tiles of the next call."""
+        self._calls += 1
+        if self._calls < 8:
+            return self._calls % 2 == 0
+        return (self._times[1] < self._times[0]) != (self._calls == self._next)
+
+    def timed(self, shared: Callable[[Any], int], alone: Callable[[], int], memory: Any) -> int:
+        """What one of both gives."""
+        shares = self.shares()
+        start = time.perf_counter()
+        result = shared(memory) if shares else alone()
+        took, times = time.perf_counter() - start, self._times
+        # Of what is used a mean of the last times counts, of what is tried again this time.
+        is_new = not times[shares] or self._calls == self._next
+        times[shares] = took if is_new else times[shares] + (took - times[shares]) / 4
+        if self._calls >= self._next:
+            self._wait = 8 if took < times[not shares] else min(2 * self._wait, 512)
+            self._next += self._wait
+        return result
+
+
 class _State:
     """The memory of one call."""
 
-    def __init__(self, plan: Plan):
-        self.plan = plan
-        self.table = plan.table.copy()
-        self._held = []
+    def __init__(self, machine: Machine, plan: Plan):
+        table = plan.table.copy()
+        self.addresses = table.reshape(-1).data  # of which four numbers are a row
         self.numbers = []
+        self._held: list[Any] = [plan, table]
         for value, row, dtype in plan.numbers:
             room = np.zeros(1, dtype)
-            self._held.append(room)
-            self.table[row, 0] = address(room)
+            self._hold(row, room)
             if isinstance(value, Place):
                 self.numbers.append((int(value), room))
             else:
                 room[...] = np.frombuffer(value, dtype)
-        self.parts = []
-        for i, result in enumerate(plan.results):
-            if result.ufunc is not None:
-                part = np.empty(result.parts, result.value.dtype)
-                self.table[result.row, 0] = address(part)
-                self.parts.append((i, part))
-        self.next = np.zeros(1, np.int64)
-        self._rooms: list[np.ndarray] = []
-        self._addresses = [address(x) for x in (plan.words, self.table, self.next)]
+        for row, shape, dtype in plan.parts:
+            self._hold(row, np.empty(shape, dtype))
+        self._size = plan.room
+        self._rooms: list[int] = []
+        self._next = np.zeros(1, np.int64)
+        self._tiles, self._functions = machine.tiles, machine.functions
+        self._words, self._table, self._following = address(plan.words), address(table), address(self._next)
+        self._closing = address(plan.closing) if plan.parts else 0
+        self._given = self._of_thread(0)
 
-    def run(self, machine: Machine, memory) -> int:
-        """Run all tiles; the floating-point exceptions raised.
+    def _hold(self, row: int, array: np.ndarray) -> None:
+        self._held.append(array)
+        self.addresses[4 * row] = address(array)
+
+    def _of_thread(self, number: int) -> tuple[int, ...]:
+        """The arguments of the machine behind the code, with the thread's own room."""
+        while len(self._rooms) <= number:
+            room = np.empty(self._size + 64, np.uint8)
+            self._held.append(room)
+            self._rooms.append(-(-address(room) // 64) * 64)
+        return self._table, self._rooms[number], self._following, self._functions
+
+    def run(self) -> int:
+        """Run all tiles; the floating-point exceptions raised."""
+        self._next[0] = 0
+        return self._closed(self._tiles(self._words, *self._given))
+
+    def shared(self, memory: Any) -> int:
+        """The same, with threads that share the tiles.
 
         Args:
             memory: the arrays that are read and written.
         """
-        self.next[0] = 0
-        others = threads() - 1 if self.plan.work >= PARALLEL else 0
-        while len(self._rooms) <= others:
-            self._rooms.append(np.empty(self.plan.room + 64, np.uint8))
+        self._next[0] = 0
         # Each thread holds the arrays: an interrupt here ends the call, but not the other threads' tiles.
-        waiting = [_pool().submit(self._run, machine, i, memory) for i in range(1, others + 1)]
-        raised = self._run(machine, 0, memory)
+        given = [self._of_thread(i) for i in range(1, threads())]
+        waiting = [_pool().submit(self._run, one, memory) for one in given]
+        raised = self._run(self._given, memory)
         for one in waiting:
             if not one.cancel():  # which one that has not begun need not
                 raised |= one.result()
-        return raised
+        return self._closed(raised)
 
-    def _run(self, machine: Machine, number: int, _memory) -> int:
-        room = -(-address(self._rooms[number]) // 64) * 64
-        code, table, following = self._addresses
-        return machine.tiles(code, table, room, following, machine.functions)
+    def _run(self, given: tuple[int, ...], _memory: Any) -> int:
+        return self._tiles(self._words, *given)
+
+    def _closed(self, raised: int) -> int:
+        """The exceptions, also of joining the tiles' parts."""
+        if self._closing:
+            self._next[0] = 0
+            raised |= self._tiles(self._closing, *self._given)
+        return raised
 
 
 # Threads. Each takes the next tile until none is left, so that one that is interrupted holds up no other.

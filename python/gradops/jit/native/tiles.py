@@ -30,6 +30,7 @@ from .registry import limits_of
 from .tile_plan import (
     COLUMN,
     FULL,
+    IDENTITIES,
     ONE,
     PRODUCT,
     PRODUCTS,
@@ -57,7 +58,6 @@ _ALIASES = frozenset(("reshape", "expand_dims", "squeeze", "ravel", "flatten", "
 
 _REDUCTIONS = {"sum": np.add, "mean": np.add, "max": np.maximum, "min": np.minimum}
 _TURNS = frozenset(("transpose", "swapaxes", "moveaxis", "matrix_transpose"))
-_IDENTITIES = {np.add: 0.0, np.maximum: -np.inf, np.minimum: np.inf}
 
 _OF_ROWS = frozenset(("softmax", "log_softmax", "logsumexp"))
 
@@ -349,7 +349,7 @@ class _Grouping:
             return Work(domain, [fill, product], out, ufunc, divisor)
         is_divided = kind == COLUMN and divisor != 1.0
         total = Operand(Inner(), COLUMN, value.dtype) if is_divided else out
-        initial = copy, _IDENTITIES[ufunc]
+        initial = copy, IDENTITIES[ufunc]
         instructions = [Instruction(add, (total, operand, total), COLUMN if of_columns else FULL, initial)]
         if kind != COLUMN:
             return Work(domain, instructions, out, ufunc, divisor)
@@ -455,7 +455,7 @@ class _Grouping:
             out = Operand(Inner(), COLUMN, dtype)
             add, copy = self._reducing(ufunc, dtype), tile_run.loop(np.positive, dtype, dtype)
             assert add is not None and copy is not None
-            instructions.append(Instruction(add, (out, x, out), FULL, (copy, _IDENTITIES[ufunc])))
+            instructions.append(Instruction(add, (out, x, out), FULL, (copy, IDENTITIES[ufunc])))
             return out
 
         top = over_row(np.maximum, operand)
