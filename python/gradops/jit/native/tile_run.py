@@ -67,8 +67,8 @@ def are_known() -> bool:
 # A group of steps on large arrays as one call, on as many processors as are there, and its replay by NumPy ------------
 
 
-PARALLEL = 1_000_000
-"""Work, elements by instructions, from which on threads may share the tiles: some tenths of a millisecond."""
+PARALLEL = 200_000
+"""Work, elements by instructions, from which on threads may share the tiles: some 50 us. A thread is there in 20."""
 
 
 WORTH = 100_000_000
@@ -205,18 +205,19 @@ class _Pace:
     """Whether threads share a group's tiles, by the time that calls took.
 
     With idle processors two threads take half the time of one. Where others keep a thread from running it holds up the
-    result for longer than all takes alone. What is slower is tried again after ever more calls, as that may change.
+    result for longer than all takes alone. What is slower is tried again at times, as that may change: a thirtieth of
+    all time at most.
     """
 
     def __init__(self) -> None:
         self._times = [0.0, 0.0]  # alone and shared
-        self._calls, self._next, self._wait = 0, 8, 8
+        self._calls, self._next = 0, 4
 
     def shares(self) -> bool:
         """True if threads share the tiles of the next call."""
         self._calls += 1
-        if self._calls < 8:
-            return self._calls % 2 == 0
+        if self._calls < 4:
+            return self._calls == 2
         return (self._times[1] < self._times[0]) != (self._calls == self._next)
 
     def timed(self, shared: Callable[[Any], int], alone: Callable[[], int], memory: Any) -> int:
@@ -229,8 +230,7 @@ class _Pace:
         is_new = not times[shares] or self._calls == self._next
         times[shares] = took if is_new else times[shares] + (took - times[shares]) / 4
         if self._calls >= self._next:
-            self._wait = 8 if took < times[not shares] else min(2 * self._wait, 512)
-            self._next += self._wait
+            self._next = self._calls + 8 + int(32 * took / (times[not shares] or took))
         return result
 
 
