@@ -26,20 +26,17 @@ dmvnorm_rtmb <- function(x, mu = 0, Sigma, log = FALSE, scale = 1) {
   if (log) value else exp(value)
 }
 
-# The Cholesky factor. In a function that is compiled that of one matrix is one tensor, as the derivative of each would
-# take longer than all else: while a log goes on, as it does not beyond a scope.
+# The Cholesky factor, of a matrix that is symmetric. In a function that is compiled that of one matrix is one tensor,
+# as the derivative of each would take longer than all else: while a log goes on, as it does not beyond a scope.
 root_of <- function(x) {
-  log <- vector_log()
   if (!is_tensor(x)) {
     return(chol(as.matrix(x)))
   }
-  if (is.null(log)) {
-    return(chol_tensor(x))
-  }
-  known <- .subset2(x, "gradops_root")
+  log <- vector_log()
+  known <- if (!is.null(log)) .subset2(x, "gradops_root")
   if (is.null(known) || !identical(known$log, log)) {
-    known <- list(root = chol_tensor(x), log = log)
-    if (identical(state$scalars, log)) assign("gradops_root", known, envir = x)
+    known <- list(root = op_cholesky(as_matrix_of_one(x), upper = TRUE), log = log)
+    if (!is.null(log) && identical(state$scalars, log)) assign("gradops_root", known, envir = x)
   }
   known$root
 }

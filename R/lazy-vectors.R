@@ -86,7 +86,45 @@ rows_in <- function(log, op, first, second, kinds = 5) {
 
 # `x %*% y` by R's rules, whose names are not kept.
 product_in_log <- function(x, y) {
-  if (is.environment(state$scalars)) in_log(list(x, y), function() .Call(C_product_in_log, state, x, y, FALSE))
+  if (is.environment(state$scalars)) {
+    diagonal_product(x, y) %||% in_log(list(x, y), function() .Call(C_product_in_log, state, x, y, FALSE))
+  }
+}
+
+# `diag(x)` of a short vector, which the matrix remembers; NULL of anything else.
+diagonal_in_log <- function(x) {
+  log <- vector_log()
+  found <- elements_in(log, x)
+  size <- length(found$is)
+  if (identical(found$kind, 1L) && length(found$dim) == 1L && size^2 <= most_together) {
+    cells <- rep(rows_in(log, "*", 0, 1, 0), size^2) # numbers of R's own, as results
+    cells[seq(1L, size^2, size + 1L)] <- found$is
+    handle <- lazy_handle(log, cells + log$begun, base::c(size, size))
+    assign("gradops_diagonal", found$is + log$begun, envir = handle)
+    handle
+  }
+}
+
+# The product of such a matrix and another: each row or column by its number. Zeros are no factors, which for finite
+# numbers is the same, and a third of the operations or less.
+diagonal_product <- function(x, y) {
+  for (first in base::c(TRUE, FALSE)) {
+    log <- vector_log()
+    d <- diagonal_of(log, if (first) x else y)
+    other <- if (!is.null(d)) elements_in(log, if (first) y else x)
+    dim <- other$dim
+    if (length(dim) == 2L && dim[if (first) 1L else 2L] == length(d)) {
+      by <- if (first) rep(d, dim[2L]) else rep(d, each = dim[1L])
+      return(lazy_handle(log, rows_in(log, "*", other$is, by, 4 * other$kind + 1) + log$begun, dim))
+    }
+  }
+}
+
+diagonal_of <- function(log, x) {
+  if (is.environment(x) && identical(.subset2(x, "gradops_log"), log)) {
+    d <- .subset2(x, "gradops_diagonal")
+    if (!is.null(d)) d - log$begun
+  }
 }
 
 # `solve(a, b)`, or without `b` the inverse, of a matrix of one or two rows; NULL of anything else.

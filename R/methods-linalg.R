@@ -257,6 +257,10 @@ diag_tensor <- function(x, nrow, ncol, names = TRUE) {
   if (alone && length(x) == 1L) {
     return(diag(as.integer(x)))
   }
+  logged <- if (alone && !is.null(state$scalars)) diagonal_in_log(x)
+  if (!is.null(logged)) {
+    return(logged)
+  }
   nrow <- if (missing(nrow)) length(x) else whole_numbers(nrow, "diag")
   ncol <- if (missing(ncol)) nrow else whole_numbers(ncol, "diag")
   size <- min(nrow, ncol)

@@ -203,4 +203,7 @@ def uncollected():
         yield
     finally:
         if collecting:
+            if not gc.get_freeze_count():  # what is new is old at once, not visited now
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()

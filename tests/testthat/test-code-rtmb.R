@@ -50,6 +50,16 @@ test_each("a mean and a scale are for all, for each element, or as the observati
       expect_equal(as.vector(as.array(taken)), expected)
     }
   }
+  products <- function(p) { # of a matrix that is diagonal, by R's rules
+    d <- exp(p)
+    R <- diag(2) * 0.7 + p[1] * 0.3
+    C <- diag(d) %*% R %*% diag(d)
+    A <- matrix(1:6 / 7, 2)
+    sum(C[1, ] * C[2, 2]) + sum((diag(d) %*% A)^3) + sum((t(A) %*% diag(d))^2) + sum(diag(d) %*% diag(d)) +
+      sum((diag(d) %*% d)^2) + sum((d %*% diag(d))^2) + sum(diag(d[1:2]) + R)
+  }
+  expect_equal(objective(products, jit = TRUE)$fn(c(0.3, -0.2)), products(c(0.3, -0.2)))
+  expect_equal(objective(products, jit = TRUE)$gr(c(0.3, -0.2)), objective(products)$gr(c(0.3, -0.2)))
   expect_error(gradops:::dmvnorm_rtmb(1:2, 0, S), class = "gradops_error_shape")
   expect_error(gradops:::dmvnorm_rtmb(1:3, 1:2, S), "`mu` must have 3", class = "gradops_error_shape")
 })

@@ -117,6 +117,7 @@ class _Columns:
         self._program = program
         self._values = program.values
         self._level = array("i")  # of each element: 0 of constants and inputs
+        self._needs = array("b")  # the inputs that it is computed from, a bit for each
         self._constant = array("d")  # its value; NaN of others
         self._is_constant = array("b")
         self._known: dict[int, Any] = {}  # by place the numbers of its elements
@@ -124,7 +125,7 @@ class _Columns:
         self._open: dict[int, list[int]] = {}  # of one that others go on with, its terms: from 1 on, signed
         self._groups: dict[tuple, _Group] = {}
         self._uses = np.zeros(len(self._values), np.intp)
-        self._inputs = [(place, self._made(place)) for place in inputs]
+        self._inputs = [(place, self._made(place, 0, 1 << min(k, 6))) for k, place in enumerate(inputs)]
         for step in steps:
             if step.__class__ is Block:
                 rows = step.rows[:, 2:]
@@ -142,18 +143,19 @@ class _Columns:
 
     # Elements.
 
-    def _new(self, count: int, level: int) -> int:
+    def _new(self, count: int, level: int, needs: int) -> int:
         first = len(self._level)
         self._level.frombytes(np.full(count, level, np.intc).tobytes())
+        self._needs.frombytes(bytes((needs,)) * count)
         self._constant.frombytes(np.full(count, np.nan).tobytes())
         self._is_constant.frombytes(bytes(count))
         return first
 
-    def _made(self, place: int, level: int = 0):
+    def _made(self, place: int, level: int, needs: int):
         """New elements for the value at a place."""
         shape = np.shape(self._values[place])
         count = int(np.prod(shape))
-        first = self._new(count, level)
+        first = self._new(count, level, needs)
         found = first if shape == () else np.arange(first, first + count).reshape(shape)
         self._known[place] = found
         return found
@@ -164,6 +166,7 @@ class _Columns:
             raise _Unfit
         first = len(self._level)
         self._level.frombytes(bytes(4 * value.size))
+        self._needs.frombytes(bytes(value.size))
         self._constant.frombytes(value.astype(np.float64).tobytes())
         self._is_constant.frombytes((b"\2" if value.dtype == bool else b"\1") * value.size)
         return first if not value.ndim else np.arange(first, first + value.size).reshape(value.shape)
@@ -186,10 +189,16 @@ class _Columns:
         self._known[place] = found
         return found
 
-    def _farthest(self, numbers) -> int:
-        if numbers.__class__ is int:
-            return self._level[numbers]
-        return int(np.frombuffer(self._level, np.intc)[numbers].max(initial=0))
+    def _behind(self, operands: Sequence) -> tuple[int, int]:
+        """The level behind operands, and what these are computed from: only what needs the same is together.
+
+        Otherwise what depends on one input alone would be differentiated by the others, too.
+        """
+        level = needs = 0
+        for numbers in operands:
+            level = max(level, int(np.frombuffer(self._level, np.intc)[numbers].max(initial=0)))
+            needs |= int(np.bitwise_or.reduce(np.frombuffer(self._needs, np.int8)[numbers], None))
+        return level + 1, needs
 
     def _constants_of(self, numbers) -> int:
         """1 for an operand whose elements are all constants, 2 where these are truth values; else 0."""
@@ -230,20 +239,23 @@ class _Columns:
         self._open[place] = terms
 
     def _single(self, what: Operation, operands: list[int]) -> int:
-        level, is_constant = self._level, self._is_constant
-        farthest = max([level[i] for i in operands]) + 1
-        group = self._group(what, farthest, [is_constant[i] for i in operands], operands)
-        result = self._new(1, farthest)
+        levels, needs, is_constant = self._level, self._needs, self._is_constant
+        level, need = 0, 0
+        for i in operands:
+            level, need = max(level, levels[i]), need | needs[i]
+        level += 1
+        group = self._group(what, (level, need), [is_constant[i] for i in operands], operands)
+        result = self._new(1, level, need)
         for to, i in zip(group.operands, operands):
             to.append(i)
         group.results.append(result)
         return result
 
-    def _group(self, what: Operation, level: int, of_constants: Sequence[int], operands: Sequence) -> _Group:
+    def _group(self, what: Operation, behind: tuple, of_constants: Sequence[int], operands: Sequence) -> _Group:
         exponent = None
         if what.name == "power" and of_constants[1]:  # whose rule depends on the value
             exponent = tuple(np.unique(np.frombuffer(self._constant)[operands[1]]).tolist())
-        key = level, what.number, tuple(of_constants), exponent
+        key = (*behind, what.number, tuple(of_constants), exponent)
         found = self._groups.get(key)
         if found is None:
             if what.kernel is by_determinant:  # which also checks it
@@ -252,18 +264,18 @@ class _Columns:
             def call(*operands):
                 return registry[what.name].call(*what.arguments(operands))
 
-            found = self._groups[key] = _Group(call, key[2])
+            found = self._groups[key] = _Group(call, tuple(of_constants))
         return found
 
     def _total(self, terms: list[int]) -> int:
         """The number of a long sum."""
         terms.sort(key=lambda t: (t < 0, abs(t)))
         numbers, added = [abs(t) - 1 for t in terms], sum(t > 0 for t in terms)
-        level = max([self._level[i] for i in numbers]) + 1
+        behind = self._behind([numbers])
         call = functools.partial(_total, len(terms), added)
-        group = self._groups.setdefault((level, "total", len(terms), added), _Group(call, (0,), (), False))
+        group = self._groups.setdefault((*behind, "total", len(terms), added), _Group(call, (0,), (), False))
         group.operands[0].extend(numbers)
-        group.results.append(self._new(1, level))
+        group.results.append(self._new(1, *behind))
         return group.results[-1]
 
     # Steps.
@@ -286,9 +298,9 @@ class _Columns:
             self._others(step)
             return
         operands, of_constants = zip(*map(self._operand, arguments))
-        level = max(map(self._farthest, operands)) + 1
-        group = self._group(what, level, of_constants, operands)
-        result = self._made(step.places[0], level)
+        behind = self._behind(operands)
+        group = self._group(what, behind, of_constants, operands)
+        result = self._made(step.places[0], *behind)
         shape = np.shape(result)
         for to, numbers in zip(group.operands, operands):
             to.frombytes(np.broadcast_to(numbers, shape).astype(np.int64).tobytes())
@@ -336,10 +348,10 @@ class _Columns:
                 numbers, are_constants = self._operand(x)
                 operands.append(numbers)
                 of_constants.append(are_constants)
-        level = max(map(self._farthest, operands)) + 1
+        behind = self._behind(operands)
         shapes = tuple(map(np.shape, operands))
         settings = tuple(_OPERAND if x.__class__ is Place else frozen(x) for x in step.arguments)
-        key = level, step.name, settings, tuple(of_constants), shapes
+        key = (*behind, step.name, settings, tuple(of_constants), shapes)
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = _Group(_call_of(step), tuple(of_constants), shapes, False)
@@ -347,7 +359,7 @@ class _Columns:
         for to, numbers in zip(group.operands, operands):
             to.frombytes(np.asarray(numbers, np.int64).tobytes())
         for place in step.places:
-            group.results.frombytes(np.asarray(self._made(place, level), np.int64).tobytes())
+            group.results.frombytes(np.asarray(self._made(place, *behind), np.int64).tobytes())
 
     # The function.
 

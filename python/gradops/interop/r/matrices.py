@@ -62,7 +62,7 @@ def standard(x, mu, scale, size: float) -> list:
         return [z, 0.0]
     scale = _observed("scale", scale, size, True)
     log_scale = ops.log(scale)
-    return [z / scale, ops.sum(log_scale, 0) if scale.shape else size * log_scale]
+    return [z / scale, ops.sum(log_scale, 0) if len(scale.shape) else size * log_scale]
 
 
 def _observed(name: str, value, size: int, alone: bool = False):
