@@ -432,3 +432,18 @@ def test_a_group_is_compiled_once_it_has_run_for_long(monkeypatch):
         calls += 1
     compiled(x)
     assert len(plans) == 1 and (calls - 1) * plans[0].work < 100_000 <= calls * plans[0].work
+
+
+@needs_machine
+def test_numbers_for_each_row_of_a_square_matrix_that_are_taken_as_a_row():
+    a, x = rng.normal(size=(100, 100)), rng.normal(size=100)
+    column = rng.normal(size=(100, 1))
+    by_rows = [
+        (lambda a: ops.exp(a) * ops.sqrt(ops.sum(a * a, 1)) + a, (a,)),
+        (lambda a: a + ops.sum(a * a, 1), (a,)),
+        (lambda a, x: ops.matmul(ops.transpose(a), ops.exp(x)) * 2 + ops.matmul(a, ops.exp(x)), (a, x)),
+        (lambda a, x: ops.matmul(ops.transpose(a), ops.matmul(a, x) * 2) + ops.exp(x), (a, x)),
+        (lambda a, y: ops.sum(ops.matmul(a, ops.matmul(a, y) / ops.sum(y)) * y), (a, column)),
+    ]
+    for f, arguments in by_rows:
+        compare(lambda *xs, f=f: ops.sum(f(*xs) * 1e-2), *arguments, rtol=1e-11)

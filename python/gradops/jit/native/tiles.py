@@ -493,7 +493,7 @@ class _Grouping:
                 if work is not None and step.name in PRODUCTS:
                     place = self.turned.get(place, place)
                 if place in level:
-                    within = work is not None and maker.get(self.root(place)) == work.domain
+                    within = work is not None and self._is_of_tile(work, maker, self.root(place))
                     at = max(at, level[place] + (work is not None and not within))
             levels.append(at)
             for place in step.places:
@@ -506,6 +506,16 @@ class _Grouping:
                 if step.places[0] not in self.program.inputs:
                     self.alias[step.places[0]] = step.arguments[0]
         return self._ordered(works, levels)
+
+    def _is_of_tile(self, work: Work, maker: dict[int, Domain | None], place: int) -> bool:
+        """True if instructions take a value of their domain as it lies there, so that a tile has what it reads of it.
+
+        Of a square matrix a number for each row may be taken as a row, all of which each tile reads.
+        """
+        if maker.get(place) != work.domain:
+            return False
+        operands = [x for instruction in work.instructions for x in instruction.operands[:-1] if x.value == place]
+        return all(x.kind == self.local[place][1] for x in operands)
 
     def _ordered(self, works: list[Work | None], levels: list[int]) -> list:
         groups: dict[tuple[int, Domain], list[int]] = {}
