@@ -135,11 +135,11 @@ static SEXP parent_of(SEXP frame)
  * objects; where FALSE, R's code compares more. */
 SEXP are_same(SEXP watched)
 {
-    static const char *fields[] = {"name", "env", "holder", "value"};
+    static const char *fields[] = {"name", "env", "holder", "value", "mode"};
     for (R_xlen_t i = 0; i < Rf_xlength(watched); i++) {
         SEXP item = VECTOR_ELT(watched, i), names = Rf_getAttrib(item, R_NamesSymbol);
-        if (XLENGTH(item) != 4 || TYPEOF(names) != STRSXP) return Rf_ScalarLogical(FALSE);
-        for (int k = 0; k < 4; k++) {
+        if (XLENGTH(item) != 5 || TYPEOF(names) != STRSXP) return Rf_ScalarLogical(FALSE);
+        for (int k = 0; k < 5; k++) {
             if (strcmp(CHAR(STRING_ELT(names, k)), fields[k])) return Rf_ScalarLogical(FALSE);
         }
         SEXP env = VECTOR_ELT(item, 1), holder = VECTOR_ELT(item, 2), value = VECTOR_ELT(item, 3);
