@@ -24,7 +24,7 @@ code_of <- function(f) {
       code <- with_parts(body(f), whole_names(body(f), names(formals(f))))
       variables <- base::c(names(formals(f)), variables_of(body(f)), unknown_functions(body(f), environment(f)))
       names <- unique(c(words_of(body(f)), unlist(lapply(unname(defaults), words_of))))
-      if (leaves_out(names, body(f), environment(f))) state$replaces <- TRUE # see made_by()
+      if (leaves_out(f, names)) state$replaces <- TRUE # see made_by()
       list(
         original = body(f), formals = formals(f), body = call("{", rewritten(code, variables)),
         defaults = lapply(defaults, rewritten, variables), names = names
@@ -33,33 +33,54 @@ code_of <- function(f) {
   )
 }
 
-# TRUE if code with these names, or a function of the user's that it reaches, replaces elements or leaves some out.
-leaves_out <- function(names, code, env, seen = new.env()) {
-  if (any(base::c("[<-", "[[<-", "diag<-", "ifelse") %in% names) || reads_some(code, any(choosing %in% names))) {
+# TRUE if a function whose code has these names, or one of the user's that it reaches, replaces elements or leaves some
+# out.
+leaves_out <- function(f, names = words_of(body(f)), seen = new.env()) {
+  code <- body(f)
+  known <- if (any(choosing %in% names)) setdiff(counters(code), names(formals(f)))
+  if (any(base::c("[<-", "[[<-", "diag<-", "ifelse") %in% names) || reads_some(code, known)) {
     return(TRUE)
   }
   for (name in setdiff(all.names(code), all.vars(code))) {
-    f <- if (nzchar(name) && !is_of_r(name)) get0(name, envir = env %||% baseenv(), mode = "function")
-    if (is.null(f) || !is_adaptable(f, name) || any(vapply(as.list(seen), identical, NA, f))) next
-    assign(name, f, envir = seen)
-    if (leaves_out(words_of(body(f)), body(f), environment(f), seen)) {
+    other <- if (nzchar(name) && !is_of_r(name)) get0(name, envir = environment(f) %||% baseenv(), mode = "function")
+    if (is.null(other) || !is_adaptable(other, name) || any(vapply(as.list(seen), identical, NA, other))) next
+    assign(name, other, envir = seen)
+    if (leaves_out(other, seen = seen)) {
       return(TRUE)
     }
   }
   FALSE
 }
 
-# TRUE if code reads several elements: at what it computes so, or, if it is `choosing` anywhere, at any name.
-reads_some <- function(code, by_name) {
+# TRUE if code reads several elements: at what it computes so, or, if it is `choosing` anywhere, at any name but those
+# `known` to be of one number; NULL where it is not.
+reads_some <- function(code, known) {
   if (!is.call(code)) {
     return(FALSE)
   }
   some <- function(place) {
     negative <- is_call_of(place, "-") && length(place) == 2L
-    negative || is_call_of(place, base::c("c", choosing)) || by_name && is.name(place)
+    by_name <- !is.null(known) && is.name(place) && !as.character(place) %in% known
+    negative || by_name || is_call_of(place, base::c("c", choosing))
   }
   parts <- Filter(Negate(rlang::is_missing), as.list(code))
-  is_call_of(code, "[") && any(vapply(parts[-(1:2)], some, NA)) || any(vapply(parts, reads_some, NA, by_name))
+  is_call_of(code, "[") && any(vapply(parts[-(1:2)], some, NA)) || any(vapply(parts, reads_some, NA, known))
+}
+
+# Names that code gives in `for (i in seq_len(n))` and its like alone: of one number each.
+counters <- function(code) {
+  given <- variables_of(code)
+  counted <- counted_in(code)
+  Filter(function(name) sum(given == name) == sum(counted == name), unique(counted))
+}
+
+counted_in <- function(code) {
+  if (!is.call(code)) {
+    return(character())
+  }
+  counts <- is_call_of(code, "for") && is_call_of(code[[3]], base::c("seq_len", "seq_along", ":"))
+  parts <- Filter(Negate(rlang::is_missing), as.list(code))
+  base::c(if (counts) as.character(code[[2]]), base::unlist(lapply(unname(parts), counted_in)))
 }
 
 choosing <- base::c("<", ">", "<=", ">=", "==", "!=", "!", "&", "|", "is.na", "is.nan", "is.finite", "which")

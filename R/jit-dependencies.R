@@ -38,7 +38,7 @@ visit <- function(x, notes) {
   } else if (is.environment(x)) {
     if (is_of_users(x) && is_new(x, notes)) visit_environment(x, notes)
   } else if (is.list(x) && !is.data.frame(x)) {
-    for (item in x) if (is.recursive(item)) visit(item, notes)
+    for (item in Filter(Negate(rlang::is_missing), x)) if (is.recursive(item)) visit(item, notes)
   }
 }
 
@@ -322,18 +322,23 @@ as_it_is <- function(value) {
 # The environment in which a variable is found; none of a function of a package, and of all that a package's own code
 # reads.
 holder <- function(name, env, attached, mode = "any") {
-  is_in <- function(env) exists(name, envir = env, mode = mode, inherits = FALSE)
-  while (!isNamespace(env) && !identical(env, baseenv()) && !identical(env, emptyenv())) {
-    if (identical(env, globalenv()) && !is_in(env) && !any(vapply(attached, is_in, NA))) { # so it is a package's
-      packages <- parent.env(env)
-      return(if (!is.function(get0(name, envir = packages) %||% is.function)) packages)
+  end <- baseenv()
+  while (!identical(env, end) && !isNamespace(env) && !identical(env, emptyenv())) {
+    if (exists(name, env, mode = mode, inherits = FALSE)) {
+      is_package <- identical(base::startsWith(base::as.character(attr(env, "name", TRUE)), "package:"), TRUE)
+      return(if (!is_package || !is.function(env[[name]])) env)
     }
-    if (is_in(env)) {
-      is_function_of_package <- startsWith(attr(env, "name") %||% "", "package:") && is.function(env[[name]])
-      return(if (!is_function_of_package) env)
+    if (identical(env, globalenv()) && !is_attached(name, attached, mode)) { # so it is a package's
+      found <- get0(name, parent.env(env))
+      return(if (!is.null(found) && !is.function(found)) parent.env(env))
     }
     env <- parent.env(env)
   }
+}
+
+is_attached <- function(name, attached, mode) {
+  for (env in attached) if (exists(name, env, mode = mode, inherits = FALSE)) return(TRUE)
+  FALSE
 }
 
 # The names that a function reads before it assigns them or assigns outside (with `<<-`), or that its texts may be

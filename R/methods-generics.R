@@ -27,7 +27,7 @@ Ops_tensor <- function(e1, e2) {
     }
   }
   if (!is.null(logged)) {
-    if (is_logged_number(logged)) logged else made_by_operator(logged, .Generic, e1, e2)
+    made_by_operator(logged, .Generic, e1, e2)
   } else if (is_sparse_tensor(e1) || !missing(e2) && is_sparse_tensor(e2)) {
     ops_sparse(.Generic, e1, e2)
   } else {
@@ -206,7 +206,7 @@ Math_tensor <- function(x, ...) { # nolint: cyclocomp_linter. The quick way stan
   if (!is.null(op) && !is.null(state$scalars) && is.null(state$heard)) {
     logged <- .Call(C_operation_in_log, state, op, x, 0, TRUE)
     if (is.environment(logged)) {
-      if (is_logged_number(logged)) {
+      if (is.null(.subset2(logged, "gradops_dim"))) {
         return(logged)
       }
       return(made_by(logged, get(.Generic, baseenv()), list(x), .Generic %in% are_smooth))

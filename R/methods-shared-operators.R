@@ -39,9 +39,12 @@ shared_operator <- function(operator) { # nolint: cyclocomp_linter. The function
     logged <- if (!is.null(state$scalars)) {
       if (missing(e2)) minus_in_log(operator, e1) else .Call(C_operation_in_log, state, operator, e1, e2, TRUE)
     }
+    if (is.environment(logged) && is.null(.subset2(logged, "gradops_dim"))) {
+      return(logged) # as in Ops_tensor()
+    }
     if (is.logical(logged)) logged <- operation_in_log(operator, e1, e2)
     if (!is.null(logged)) {
-      if (is_logged_number(logged)) logged else made_by_operator(logged, operator, e1, e2)
+      made_by_operator(logged, operator, e1, e2)
     } else if (is_sparse_tensor(e1) || !missing(e2) && is_sparse_tensor(e2)) {
       ops_sparse(operator, e1, e2)
     } else if (is_tensor(e1) || !missing(e2) && is_tensor(e2)) {

@@ -110,3 +110,13 @@ test_each("elements that are left out have no slope", {
     suppressWarnings(expect_equal(gradient(f, 1.2), numeric_gradient(f, 1.2, 1e-4), tolerance = 1e-3, info = name))
   }
 })
+
+test_once("a loop's number chooses one element, a name that may be several leaves some out", {
+  expect_false(leaves_out(function(p) for (i in seq_along(p)) if (i > 1) p[i, ]))
+  expect_true(leaves_out(function(p, i) for (i in 1:2) if (i > 1) p[i]))
+  expect_true(leaves_out(function(p) for (i in list(1:2, 3)) if (p[1] > 1) p[i]))
+  expect_true(leaves_out(function(p) {
+    i <- which(p > 1)
+    for (i in 1:2) p[i]
+  }))
+})

@@ -53,6 +53,11 @@ test_each("new data are seen: variables assigned anew, also those of functions c
   expect_equal(h(x)$gradient, 3 * x^2)
 })
 
+test_once("a list with an argument that is left empty, as of formals, is closed over", {
+  held <- list(k = 2, formals = as.list(formals(function(a, b) NULL)))
+  expect_identical(objective(function(x) sum(x^2) * held$k, jit = TRUE)$gr(c(1, 3)), c(4, 12))
+})
+
 test_each("local variables are no reason to trace again", {
   i <- 0
   noted <- counting(function(x) {
