@@ -166,6 +166,7 @@ scope_of_marks <- function(density) {
   scope <- new.env()
   scope$names <- character() # of each place
   scope$known <- list() # numbers by name
+  scope$seen <- logical() # TRUE for each place that was in a density
   scope$numbers <- function(name) scope$known[[name]]
   scope$observe <- function(x, name) {
     if (!is.numeric(x)) refuse_observed(name, "must be ordinary R numbers")
@@ -261,7 +262,7 @@ draw_of <- function(family, x, given) {
 # log density counts `keep` times, and the logarithms of the probabilities up to it and above it `below` and `above`
 # times, or it is at the observation and a `shift` of that; random effects are integrated out of each.
 one_step_residuals <- function(f, parameters, data, values, method) {
-  scope <- weighing_scope(tails = method == "cdf")
+  scope <- if (method == "gaussian") scope_of_marks(plain_density) else weighing_scope(tails = method == "cdf")
   with_marks(scope, tensor_aware(of_parameters(f, parameters$layout, parameters$is_list, data))(values))
   n <- length(scope$names)
   if (n == 0L) {
@@ -270,12 +271,11 @@ one_step_residuals <- function(f, parameters, data, values, method) {
       class = c("gradops_error_unmarked", "gradops_error_argument", "gradops_error"), argument = "object", call = NULL
     )
   }
-  is_there <- !is.na(scope$seen[seq_len(n)])
-  check_seen(scope, is_there)
-  found <- rep(NA_real_, n)
   if (method == "gaussian") {
-    found[is_there] <- gaussian_residuals(f, parameters, data, values, scope, is_there)
+    found <- gaussian_residuals(f, parameters, data, values, scope)
   } else {
+    is_there <- !is.na(scope$seen[seq_len(n)])
+    check_seen(scope, is_there)
     model <- weighed_model(f, parameters, data, values, scope, n, method)
     counts <- scope$counts[seq_len(n)] %in% TRUE
     if (method == "slope") {
@@ -285,22 +285,25 @@ one_step_residuals <- function(f, parameters, data, values, method) {
       points <- replace(numeric(n), counts, stats::runif(sum(counts)))
       of_each <- model$ask("steps", model$par, c(is_there, counts, points))
     }
-    found[is_there] <- as.vector(of_each)[is_there]
+    found <- replace(as.vector(of_each), !is_there, NA)
   }
   found <- lapply(split(found, factor(scope$names, unique(scope$names))), as.vector)
   if (length(found) == 1L) found[[1L]] else found
 }
 
+# The density as it is.
+plain_density <- function(x, name, places, family, given, before = NULL) log_density(family, x, given)
+
 weighing_scope <- function(tails) {
   scope <- scope_of_marks(function(x, name, places, family, given, before) {
     if (family %in% c("multinom", "hyper") || !exists(paste0("p", family), mode = "function")) {
-      refuse_observed(name, sprintf("has no residuals of `d%s()`", family))
+      refuse_observed(name, sprintf("has no residuals of `d%s()` one by one; normal ones are `gaussian`", family))
     }
     scope$seen[places] <- TRUE
     scope$counts[places] <- family %in% c("binom", "pois", "geom", "nbinom")
     weights <- scope$weights
     if (is.null(weights)) {
-      return(log_density(family, x, given))
+      return(plain_density(x, name, places, family, given))
     }
     tail <- function(lower) {
       do.call(paste0("p", family), c(list(x), given, lower.tail = lower, log.p = TRUE), quote = TRUE)
@@ -329,7 +332,7 @@ weighed_model <- function(f, parameters, data, values, scope, n, method) {
 }
 
 # Residuals of observations that are normal together: they are random effects, too.
-gaussian_residuals <- function(f, parameters, data, values, scope, is_there) {
+gaussian_residuals <- function(f, parameters, data, values, scope) {
   y <- as.double(unlist(scope$known, use.names = FALSE))
   among_all <- function(code, q) {
     marks <- list(observe = function(x, name) {

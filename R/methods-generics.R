@@ -18,8 +18,7 @@ Ops_tensor <- function(e1, e2) {
     }
   }
   if (!is.null(state$marks) && (is_observed(e1) || !missing(e2) && is_observed(e2))) {
-    operator <- get(.Generic, baseenv())
-    return(if (missing(e2)) operator(as_plain(e1)) else operator(as_plain(e1), as_plain(e2)))
+    return(operate_on_plain(.Generic, e1, e2))
   }
   if (is.logical(logged)) {
     logged <- if (!is.null(state$scalars)) {
@@ -33,6 +32,12 @@ Ops_tensor <- function(e1, e2) {
   } else {
     operate(.Generic, e1, e2, written(sys.call(), .Generic))
   }
+}
+
+# An operator of observations that are marked, which are the numbers that they are.
+operate_on_plain <- function(operator, e1, e2) {
+  operator <- get(operator, baseenv())
+  if (missing(e2)) operator(as_plain(e1)) else operator(as_plain(e1), as_plain(e2))
 }
 
 operate <- function(operator, e1, e2, call) {

@@ -17,7 +17,7 @@ share_operators <- function(...) {
     shared <- shared_operators[[operator]]
     if (is.null(shared)) {
       shared <- shared_operators[[operator]] <- shared_operator(operator)
-      register(operator, c(tensor_classes, "gradops_sparse"), shared, baseenv())
+      register(operator, c(tensor_classes, "gradops_sparse", "gradops_observed"), shared, baseenv())
     }
     for (class in classes) {
       name <- paste0(operator, ".", class)
@@ -36,6 +36,9 @@ their_operators <- new.env(parent = emptyenv())
 shared_operator <- function(operator) { # nolint: cyclocomp_linter. The function that it returns is counted, too.
   force(operator)
   function(e1, e2) {
+    if (!is.null(state$marks) && (is_observed(e1) || !missing(e2) && is_observed(e2))) {
+      return(operate_on_plain(operator, e1, e2))
+    }
     logged <- if (!is.null(state$scalars)) {
       if (missing(e2)) minus_in_log(operator, e1) else .Call(C_operation_in_log, state, operator, e1, e2, TRUE)
     }

@@ -22,6 +22,7 @@ from gradops.inference.programs import Programs, Shared
 from gradops.jit.program import Program
 from gradops.jit.scalars import Scalars
 from gradops.jit.steps import Step
+from gradops.scipy import stats
 
 RNG = np.random.default_rng(5)
 HALF_LOG_2PI = np.log(2 * np.pi) / 2
@@ -200,6 +201,24 @@ def test_newton_finds_a_mode_where_the_start_has_no_curvature():
     np.testing.assert_allclose(gradient, slopes(model.value, np.array([0.3])), rtol=1e-6)
     model.u = np.zeros(3)
     np.testing.assert_allclose(model.value(np.array([0.3])), value, rtol=1e-12)
+
+
+def test_a_mode_is_found_where_values_have_few_digits():
+    # The quantile of a probability near 1 has a step of 1e-6 where one of the logarithm of its complement has none.
+    noise = np.random.default_rng(3)
+    u = np.append(noise.normal(size=200), [6.0, 6.3, 6.5])
+    y = stats.gamma.isf(stats.norm.cdf(-u), 1.0) + noise.normal(size=u.size) / 2
+
+    def value_and_grad(quantile):
+        def joint(p):
+            observed = stats.norm.logpdf(y, quantile(p["u"]) * p["scale"], 0.5)
+            return -ops.sum(observed) - ops.sum(stats.norm.logpdf(p["u"]))
+
+        return laplace(joint, {"scale": 1.0, "u": np.zeros(u.size)}, random="u").value_and_grad([1.0])
+
+    value, gradient = value_and_grad(lambda u: stats.gamma.ppf(stats.norm.cdf(u), 1.0))
+    wanted, slope = value_and_grad(lambda u: stats.gamma.isf(stats.norm.cdf(-u), 1.0))
+    np.testing.assert_allclose([value, *gradient], [wanted, *slope], rtol=1e-6)
 
 
 def test_a_map_fixes_and_shares():

@@ -64,6 +64,15 @@ test_once("simulations draw what depends on what is drawn, whatever the order in
   expect_equal(sd(fixed$y), 0.5, tolerance = 0.15)
 })
 
+test_once("normal observations need no density to have residuals", {
+  y <- c(1.2, 0.8, 3.1, 2.6)
+  cov <- 0.81 + diag(c(1, 2, 1, 3))
+  nll <- function(p) p$u^2 / 1.62 + sum((observed(y) - p$m - p$u)^2 / (2 * c(1, 2, 1, 3)))
+  o <- objective(nll, start = list(m = 0.3, u = 0), random = "u")
+  expect_equal(o$residuals(o$par, "gaussian"), as.vector(solve(t(chol(cov)), y - 0.3)), tolerance = 1e-7)
+  expect_error(o$residuals(o$par), "first argument of no density", class = "gradops_error_argument")
+})
+
 counts <- data.frame(x = rep(0:9, 3), y = c(1, 1, 4, 2, 3, 5, 6, 4, 9, 11, 2, 3, 0, 2, 5, 4, 2, 6, 8, 7, NA, 1:9))
 poisson_nll <- function(p, data) {
   keep <- !is.na(data$y)

@@ -147,6 +147,24 @@ test_once("the model of RTMB's introduction: estimates, reports, simulations and
   expect_error(MakeADFun(obj$env$func, obj$env$parameters, integrate = "mua"), class = "gradops_error_argument")
 })
 
+test_some("residuals of normal vectors are whitened by their covariance", {
+  local_rtmb()
+  set.seed(2)
+  y <- matrix(rnorm(8), 2)
+  cov <- matrix(c(1, 0.6, 0.6, 2), 2)
+  nll <- function(p) {
+    y <- OBS(y)
+    found <- -sum(dnorm(p$u, 0, 1.5, log = TRUE))
+    for (i in 1:4) found <- found - dmvnorm(y[, i], p$m + p$u[i], cov, log = TRUE)
+    found
+  }
+  obj <- MakeADFun(nll, list(m = 0.3, u = numeric(4)), random = "u", silent = TRUE)
+  obj$fn(obj$par)
+  want <- solve(t(chol(kronecker(diag(4), cov + 1.5^2))), as.vector(y) - 0.3)
+  expect_equal(oneStepPredict(obj, method = "fullGaussian")$residual, as.vector(want), tolerance = 1e-7)
+  expect_error(oneStepPredict(obj, method = "cdf"), "normal ones are `gaussian`", class = "gradops_error_argument")
+})
+
 test_some("profiled parameters and means of reports are RTMB's", {
   local_rtmb()
   data <- list(

@@ -35,6 +35,7 @@ from .quadrature import NEGLIGIBLE, Domain, domain
 
 STEPS, HALVINGS, RIDGES = 100, 40, 24
 LEFT = 1e-18  # of what the joint likelihood may still fall: the mode is within 1e-9 of its standard deviations
+NOISE = 1e-8  # of a value: where it rises by less, its slope says whether a step ends in a minimum (Hager & Zhang 2005)
 SLOW = 0.05  # of what was left to fall, after a step by an earlier factor: a Newton step is worth its Hessian then
 
 
@@ -243,8 +244,10 @@ class Laplace(Likelihood):
             for halving in range(HALVINGS if here else 1):
                 moved = u + step * 0.5**halving
                 new, new_gradient = self._at(given, moved)
-                rounding = 1e-11 * (1 + abs(value))
-                if new <= value - 1e-4 * fall * 0.5**halving + rounding and _are_finite(new, new_gradient):
+                # Values may be of fewer digits than slopes, as those of quantiles of probabilities near 1 are.
+                is_flat = new <= value + NOISE * (1 + abs(value)) and abs(float(new_gradient @ step)) <= 0.1 * fall
+                falls = new <= value - 1e-4 * fall * 0.5**halving + 1e-11 * (1 + abs(value))
+                if (falls or is_flat) and _are_finite(new, new_gradient):
                     break
             else:
                 if here:
