@@ -255,6 +255,22 @@ def test_threads_give_the_same_bits_and_a_fork_has_its_own(monkeypatch):
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+@needs_machine
+@pytest.mark.parametrize("width", [3, 10, 33])
+def test_short_rows_have_the_same_bits_by_llvm_and_numpys_digits(width):
+    def f(x, scale):
+        z = (x - ops.mean(x, axis=-1, keepdims=True)) * scale
+        return ops.sum(
+            ops.softmax(z, axis=-1) * x - ops.logsumexp(z, axis=-1, keepdims=True) + ops.max(x, axis=-1)[:, None]
+        )
+
+    x, scale = rng.normal(size=(9007 // width, width)), rng.normal(size=width)
+    both = value_and_grad(f, argnums=(0, 1))
+    assert same_by_llvm(both, x, scale)
+    for a, b in zip(items(by_llvm(both, x, scale)[0](x, scale)), items(both(x, scale)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
 def test_tiles_are_shared_where_that_is_quicker_also_later(monkeypatch):
     now = 0.0
     monkeypatch.setattr(tile_run.time, "perf_counter", lambda: now)

@@ -3,7 +3,8 @@
 A loop of a ufunc reads its operands from the cache and writes its result there. Several as one loop keep what is
 between them in registers, and the rows of a matrix cost no call each. LLVM takes some 20 ms for a group, so that it
 pays for groups that run often or long. Only full tiles are compiled, whose sizes are known when the code is written;
-the last tile, where it is shorter, goes on as before. Each element has the bits of NumPy's loops, and sums their order.
+the last tile, where it is shorter, goes on as before. Each element has the bits of NumPy's loops, and sums their order;
+only which zero is the largest of zeros of both signs is not kept.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from .instructions import OPERATIONS
 from .llvm import EIGHT, LANES, Text, same
 from .machine import Machine
 from .machine_parts import INTRINSICS
-from .tile_plan import COLUMN, FULL, ONE, PRODUCT, REPEATED, ROW, SPREAD, Instruction, Operand, Written
+from .tile_plan import COLUMN, FULL, ONE, PRODUCT, ROW, SHORT, SPREAD, Instruction, Operand, Written
 
 _ARITHMETIC = (
     "add", "subtract", "multiply", "divide", "negative", "absolute", "sqrt", "sign", "maximum", "minimum", "fmax",
@@ -85,6 +86,7 @@ def _sources(machine: Machine) -> dict[Any, str]:
         for given, out in ((double, double),) if name in _ARITHMETIC else ((double, BOOL), (BOOL, BOOL)):
             found.setdefault(tile_run.loop(ufunc, *[given] * ufunc.nin, out), OPERATIONS[name].source)
     found[tile_run.loop(np.positive, double, double)] = OPERATIONS["copy"].source
+    found[machine.address("spread.tile"), 0] = OPERATIONS["copy"].source
     found[machine.address("where8"), 0] = OPERATIONS["where"].source
     for exponent in tile_source.POWERS:
         found[machine.address(f"power{exponent}.tile"), 0] = tile_source.power(exponent)
@@ -110,7 +112,6 @@ def _segments(written: Written, once: int, machine: Machine) -> Iterator[tuple[i
     spaces = [_Space(1, rows * width, (FULL,), ONE)]
     if width > 1:
         spaces.append(_Space(1, rows, (COLUMN,), ONE))
-    if width >= REPEATED:
         spaces.append(_Space(rows, width, (FULL, ROW), COLUMN))
     at = once
     while at < len(code):
@@ -133,7 +134,7 @@ def _fits(x: Instruction, space: _Space, machine: Machine) -> bool:
     if out in given:
         kinds = [o.kind for o in given if o != out]
         return x.loop in _reductions(machine) and out.kind == space.scalar and kinds == [space.vectors[0]]
-    if x.loop not in _sources(machine) or x.over in (PRODUCT, SPREAD):
+    if x.loop not in _sources(machine) or x.over == PRODUCT or x.over == SPREAD and space.rows == 1:
         return False
     known = {space.scalar, ONE, *(space.vectors if out.kind == space.vectors[0] else ())}
     return out.kind in (space.vectors[0], space.scalar) and all(o.kind in known for o in given)
@@ -291,7 +292,9 @@ class _Function(Text):
         parts: dict[Operand, list[str]] = {out: [] for out in sums}
         if whole and len(ends) == 1:
             state = self._elements(queue, results, state, "0", str(whole))
-            parts = {out: [self.joined(state[out][0])] for out in sums}
+            is_by_columns = self.space.rows > 1 and length < SHORT
+            add = self._in_turn if is_by_columns else self.joined
+            parts = {out: [add(state[out][0])] for out in sums}
         elif whole:
             state, parts = self._blocks(queue, results, state, sums, [*ends[:-1], whole])
         if rest:
@@ -299,10 +302,7 @@ class _Function(Text):
             for out, (name, operand, _) in results.items():
                 if name == "add":
                     total = parts[out].pop() if parts[out] else "-0.0"
-                    for i in range(rest):
-                        x = self.line(f"extractelement {EIGHT} {values[operand]}, i64 {i}")
-                        total = self.added(total, x, "double")
-                    parts[out].append(total)
+                    parts[out].append(self._in_turn(values[operand], total, rest))
                 else:
                     state[out] = self._reduced(name, state[out], values[operand])
         found = {}
@@ -312,6 +312,12 @@ class _Function(Text):
             else:
                 found[out] = self._extreme(name, *state[out])
         return found
+
+    def _in_turn(self, vector: str, total: str = "-0.0", count: int = LANES) -> str:
+        """A number and the first ones of a vector, added one by one."""
+        for i in range(count):
+            total = self.added(total, self.line(f"extractelement {EIGHT} {vector}, i64 {i}"), "double")
+        return total
 
     def _blocks(self, queue, results, state, sums, ends: list[int]):
         """Write the loop over blocks, each of whose sums is a part of the row's; the state after it, and the parts."""

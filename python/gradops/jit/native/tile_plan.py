@@ -88,7 +88,7 @@ class Inner:
     dtype: np.dtype
 
 
-_SHORT = 16
+SHORT = 16
 """Elements of a row from which on loops go along rows, not from row to row."""
 
 REPEATED = 64
@@ -299,7 +299,7 @@ class Writing:
         elif instruction.over == SPREAD:
             counts, inner = [(0, 1), (width, 0)], [along[0], across[0]]
         elif any(o.kind not in (FULL, ONE) for o in operands):
-            if width >= _SHORT:
+            if width >= SHORT:
                 calls, counts, outer = (0, 1), [(width, 0)], across
             else:
                 calls, counts, inner, outer = (width, 0), [(0, 1)], across, along
