@@ -5,7 +5,8 @@
 # In front of every function: what stands in code without a name of its own, and what rewritten code calls.
 overlay_functions <- function() {
   list(
-    `[<-` = fill_part, `[[<-` = fill_element, .gradops_condition = condition, .gradops_sequence = elements,
+    `[<-` = fill_part, `[[<-` = fill_element, `@<-` = assign_slot,
+    .gradops_condition = condition, .gradops_sequence = elements,
     .gradops_function = found_function, .gradops_called = called_function, .gradops_at = at_part,
     .gradops_places = places_where, .gradops_dispatched = dispatched, .gradops_said = said, .Call = call_overload,
     `:` = colon_overload, .gradops_part = part_at, .gradops_element = item_at

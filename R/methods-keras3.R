@@ -109,7 +109,13 @@ whole_shape <- function(dim, size) {
 }
 
 at_part <- function(object, name) {
-  if (is.environment(object) && is_tensor(object)) at_tensor(object, name) else eval(call("@", object, as.name(name)))
+  if (is.environment(object) && is_tensor(object)) {
+    at_tensor(object, name)
+  } else if (is_sparse_tensor(object)) {
+    slot_of_sparse(object, name)
+  } else {
+    eval(call("@", object, as.name(name)))
+  }
 }
 
 at_tensor <- function(object, name) {

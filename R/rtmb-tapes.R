@@ -3,13 +3,22 @@
 rtmb_functions <- function() {
   list(
     getAll = get_all, REPORT = report_rtmb, ADREPORT = ad_report_rtmb, OBS = obs_rtmb, `%~%` = tilde_rtmb,
-    ADoverload = ad_overload, AD = function(x, force = FALSE) x, advector = function(x) x, ad_context = ad_context,
+    ADoverload = ad_overload, AD = ad_value, advector = function(x) x, ad_context = ad_context,
     relist = relist_rtmb, MakeTape = make_tape, GetTape = get_tape,
     TapeConfig = function(...) invisible(list(...)), DataEval = data_eval,
     ADjoint = ad_joint, dseparable = dseparable, unstructured = unstructured,
     GK = gauss_kronrod, LA = laplace_method, SR = sequential_reduction, logspace_add = logspace_add,
     logspace_sub = logspace_sub, interpol1Dfun = interpol1Dfun, interpol2Dfun = interpol2Dfun, expAv = expAv
   )
+}
+
+# `AD(x)`: of a matrix of Matrix one whose slot `x` has all its values.
+ad_value <- function(x, force = FALSE) {
+  if (isS4(x) && (methods::is(x, "sparseMatrix") || methods::is(x, "diagonalMatrix"))) {
+    methods::as(methods::as(x, "generalMatrix"), "CsparseMatrix")
+  } else {
+    x
+  }
 }
 
 # TRUE while a function is compiled.

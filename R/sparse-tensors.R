@@ -52,6 +52,44 @@ dense_of_sparse <- function(x) {
   if (is_any_tensor(x$value)) placed(x$value, places) else base::matrix(c(0, x$value)[places + 1], x$dim[1L])
 }
 
+# `m@name` of one, as of a matrix of Matrix by column.
+slot_of_sparse <- function(object, name) {
+  switch(name,
+    x = object$value,
+    i = as.integer(object$row - 1),
+    j = as.integer(object$column - 1),
+    p = base::c(0L, cumsum(tabulate(object$column, object$dim[2L]))),
+    Dim = object$dim,
+    abort(
+      sprintf("`@%s`: a sparse matrix of a tensor's values has the slots x, i, j, p and Dim.", name),
+      class = c("gradops_error_argument", "gradops_error"), argument = "name", call = NULL
+    )
+  )
+}
+
+# `m@x <- value` with a tensor for the values of a matrix of Matrix.
+assign_slot <- function(object, name, value) {
+  name <- as.character(substitute(name))
+  is_ours <- is_sparse_tensor(object) || is_s4_matrix(object) && is_any_tensor(value)
+  if (!is_ours || name != "x") {
+    methods::slot(object, name) <- value
+    return(object)
+  }
+  count <- length(if (is_sparse_tensor(object)) object$row else methods::slot(object, "x"))
+  if (length(value) != count) {
+    abort(
+      sprintf("`@x <- value`: the matrix has %d values, `value` %d.", count, length(value)),
+      class = c("gradops_error_shape", "gradops_error"), argument = "value", call = NULL
+    )
+  }
+  if (is_sparse_tensor(object)) {
+    return(sparse_tensor(value, object$row, object$column, object$dim))
+  }
+  methods::slot(object, "x") <- as.double(seq_len(count)) # of symmetric ones each stands for two
+  places <- triplets(object)
+  placed_in(value[places$value], places$row, places$column, places$dim)
+}
+
 ops_sparse <- function(operator, e1, e2) {
   f <- get(operator, topenv())
   if (missing(e2)) {
@@ -216,7 +254,10 @@ sparse_methods <- function() {
 
 register_sparse_tensors <- function() {
   methods <- sparse_methods()
-  if (getRversion() >= "4.3.0") methods$base$matrixOps <- matrix_ops_tensor
+  if (getRversion() >= "4.3.0") {
+    methods$base$matrixOps <- matrix_ops_tensor
+    methods$base$`@` <- slot_of_sparse
+  }
   for (name in names(methods$base)) register(name, "gradops_sparse", methods$base[[name]], baseenv())
   for (name in names(methods$namesakes)) register_on_namesake(name, "gradops_sparse", methods$namesakes[[name]])
 }

@@ -289,6 +289,37 @@ test_some("scripts put tensors into Matrix' matrices, have parameters without el
   }
 })
 
+test_some("a tensor is the slot x of a matrix of Matrix", {
+  local_rtmb()
+  whole <- Matrix::bandSparse(4, k = -1:1, diagonals = list(rep(-0.3, 3), rep(2, 4), rep(-0.3, 3)))
+  x <- c(1, 2, 0.5, 0.2)
+  of <- function(f) {
+    obj <- MakeADFun(f, list(v = 1.3, w = x), silent = TRUE)
+    c(obj$fn(), obj$gr())
+  }
+  want <- of(function(p) sum((p$v * whole) %*% p$w))
+  for (given in list(whole, methods::as(whole, "TsparseMatrix"), Matrix::forceSymmetric(whole))) {
+    m <- methods::as(given, "sparseMatrix")
+    expect_equal(of(function(p) {
+      m@x <- p$v * m@x
+      sum(m %*% p$w)
+    }), want, tolerance = 1e-12)
+  }
+  squared <- of(function(p) {
+    d <- AD(methods::as(Matrix::Diagonal(4), "CsparseMatrix"))
+    d@x[] <- p$w[c(1, 1, 2, 3)]
+    sum((d %*% d) %*% p$w) + sum(d@p)
+  })
+  places <- c(1, 1, 2, 3)
+  slope <- x[places]^2
+  for (i in 1:4) slope[places[i]] <- slope[places[i]] + 2 * x[places[i]] * x[i]
+  expect_equal(squared, c(sum(x[places]^2 * x) + 10, 0, slope), tolerance = 1e-12)
+  expect_error(of(function(p) {
+    whole@x <- p$w
+    sum(whole)
+  }), "10 values, `value` 4", class = "gradops_error_shape")
+})
+
 test_some("many inner variables of a tape are by their sparse second derivatives, in a likelihood, too", {
   local_rtmb()
   n <- 80
