@@ -124,15 +124,11 @@ class _Columns:
         self._sums: dict[int, tuple] = {}  # by place an addition or subtraction, and its operands' places
         self._open: dict[int, list[int]] = {}  # of one that others go on with, its terms: from 1 on, signed
         self._groups: dict[tuple, _Group] = {}
-        self._uses = np.zeros(len(self._values), np.intp)
         self._inputs = [(place, self._made(place, 0, 1 << min(k, 6))) for k, place in enumerate(inputs)]
-        for step in steps:
-            if step.__class__ is Block:
-                rows = step.rows[:, 2:]
-                self._uses += np.bincount(rows.ravel(), minlength=len(self._uses))
-            else:
-                self._uses[list(step.uses)] += 2  # not a sum that goes on
-        self._uses[output] += 2
+        # What a step uses counts twice: it is no sum that goes on.
+        rows = [np.ravel(step.rows[:, 2:]) for step in steps if step.__class__ is Block]
+        others = [output, *(place for step in steps if step.__class__ is not Block for place in step.uses)]
+        self._uses = np.bincount(np.concatenate([*rows, others, others]), minlength=len(self._values)).tolist()
         for step in steps:
             if step.__class__ is Block:
                 self._take_rows(step.rows.tolist())
@@ -145,6 +141,12 @@ class _Columns:
 
     def _new(self, count: int, level: int, needs: int) -> int:
         first = len(self._level)
+        if count == 1:  # as most are
+            self._level.append(level)
+            self._needs.append(needs)
+            self._constant.append(math.nan)
+            self._is_constant.append(0)
+            return first
         self._level.frombytes(np.full(count, level, np.intc).tobytes())
         self._needs.frombytes(bytes((needs,)) * count)
         self._constant.frombytes(np.full(count, np.nan).tobytes())
