@@ -188,11 +188,11 @@ ifelse <- function(test, yes, no) {
     truth <- as.logical(test)
     some <- any(truth, na.rm = TRUE)
     others <- !all(truth, na.rm = TRUE)
-    if (some && others) {
-      yes <- of_chosen(yes, truth %in% TRUE)
-      no <- of_chosen(no, truth %in% FALSE)
-    }
     if (some && is.object(yes) && is_tensor(yes) || others && is.object(no) && is_tensor(no)) {
+      if (some && others) {
+        yes <- of_chosen(yes, truth %in% TRUE)
+        no <- of_chosen(no, truth %in% FALSE)
+      }
       return(choose_by(test, if (some) yes else no, if (others) no else yes))
     }
   }
