@@ -9,7 +9,7 @@ overlay_functions <- function() {
     .gradops_condition = condition, .gradops_sequence = elements,
     .gradops_function = found_function, .gradops_called = called_function, .gradops_at = at_part,
     .gradops_places = places_where, .gradops_dispatched = dispatched, .gradops_said = said, .Call = call_overload,
-    `:` = colon_overload, .gradops_part = part_at, .gradops_element = item_at
+    `:` = colon_overload, .gradops_log = log_overload, .gradops_part = part_at, .gradops_element = item_at
   )
 }
 
@@ -40,9 +40,10 @@ make_overloads <- function() {
       do.call = do_call_overload, match.fun = match_fun_overload, eval = eval_overload,
       evalq = evalq_overload, with = with_overload,
       environment = environment_overload, rbind = rbind_overload, as.matrix = as_matrix_overload,
-      Diagonal = diagonal_overload, bandSparse = band_overload, sparseMatrix = sparse_matrix_overload,
+      det = det_overload, Diagonal = diagonal_overload, bandSparse = band_overload, sparseMatrix = sparse_matrix_overload,
       bdiag = bdiag_overload, seq = seq_overload(base::seq), seq.int = seq_overload(base::seq.int)
     ),
+    lapply(stats::setNames(nm = base::c("all", "any", "max", "min", "prod", "range", "sum")), summary_overload),
     asking_overloads(),
     counted_overloads()
   ), parent = emptyenv())
@@ -84,6 +85,38 @@ converting <- function(original, names, convert, taken = identity) {
     list(.gradops_original = original, .gradops_converted = convert), parent = baseenv()
   )
   overload
+}
+
+# A function of R's Summary group, which looks at its first argument alone: a tensor may be another one.
+summary_overload <- function(name) {
+  of_tensors <- Summary_tensor
+  environment(of_tensors) <- list2env(list(.Generic = name), parent = topenv())
+  own <- list2env(stats::setNames(list(get(name, baseenv()), of_tensors), base::c(name, ".gradops_of_tensors")))
+  eval(bquote(function(..., na.rm = FALSE) {
+    if (...length() > 1L && !is.object(..1) && any_tensor(...)) {
+      .gradops_of_tensors(..., na.rm = na.rm)
+    } else {
+      .(as.name(name))(..., na.rm = na.rm)
+    }
+  }), list2env(list(any_tensor = any_tensor), parent = own))
+}
+
+# R looks at the number alone, not at the base.
+log_overload <- function(...) {
+  log <- get("log", parent.frame(), mode = "function") # which the user may have written
+  if (identical(log, base::log)) log_to_base(...) else log(...)
+}
+
+log_to_base <- function(x, base) {
+  if (!is.object(x) && is.environment(base) && is_tensor(base)) log(x) / log(base) else log(x, base)
+}
+
+# R's is the exponential of a logarithm, which has no derivative where a matrix is singular.
+det_overload <- function(x, ...) {
+  if (!is.environment(x) || !is_tensor(x)) {
+    return(base::det(x, ...))
+  }
+  (if (!is.null(state$scalars)) number_of_determinant(x)) %||% op_det(x)
 }
 
 replicate_overload <- function(n, expr, simplify = "array") {

@@ -162,6 +162,7 @@ rewritten <- function(code, variables = character()) {
   } else {
     attributes <- attributes(code)
     parts <- within_parts(as.list(code), head, variables)
+    if (head == "log" && length(parts) == 3L) parts[[1]] <- as.name(".gradops_log")
     code <- as.call(deciding(with_functions(parts, head, variables), head))
     attributes(code) <- attributes
     code
@@ -387,7 +388,7 @@ called_function <- function(name) {
 as_written <- function(code) {
   if (is.call(code)) {
     if (is.symbol(code[[1]]) && startsWith(as.character(code[[1]]), ".gradops_")) {
-      own <- c(.gradops_part = "[", .gradops_element = "[[")[as.character(code[[1]])]
+      own <- c(.gradops_part = "[", .gradops_element = "[[", .gradops_log = "log")[as.character(code[[1]])]
       if (is.na(own)) {
         return(if (is_call_of(code, ".gradops_called")) as.name(code[[2]]) else as_written(code[[2]]))
       }

@@ -257,7 +257,9 @@ no_method <- function(generic, call) {
 
 Summary_tensor <- function(..., na.rm = FALSE) {
   if (.Generic == "range") {
-    return(call_op("stack", list(min(..., na.rm = na.rm), max(..., na.rm = na.rm)), 1L))
+    parts <- list(...)
+    parts <- base::c(parts[order(!vapply(parts, is.environment, NA))], na.rm = na.rm) # R looks at the first
+    return(call_op("stack", list(do.call(min, parts), do.call(max, parts)), 1L))
   }
   if (.Generic == "sum" && !isTRUE(na.rm) && ...length() == 1L && !is.null(state$scalars)) {
     total <- sum_in_log(..1)

@@ -114,6 +114,20 @@ def test_determinant_of_singular_matrices_elsewhere(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_determinant_of_singular_matrices_in_transformations(backend):
+    """A graph does not know which matrices are singular: it is right for all, whatever it was traced with."""
+    gradient = gradops.grad(ops.det)
+    compiled = gradops.jit(gradient)
+    for x in (np.array([[1.0, 0.5], [4.0, 3.0]]), SINGULAR, np.zeros((2, 2))):
+        t, cofactors = tensors(x, backend), np.array([[x[1, 1], -x[1, 0]], [-x[0, 1], x[0, 0]]])
+        for found in (gradient(t), compiled(t), gradops.vmap(gradient)(t[None])[0]):
+            np.testing.assert_allclose(np.asarray(found), cofactors, atol=1e-12)
+        np.testing.assert_allclose(gradops.jvp(ops.det, [t], [t + 1])[1], np.sum(cofactors * (x + 1)), atol=1e-12)
+        second = gradops.jit(gradops.hessian(ops.det))(t)
+        np.testing.assert_allclose(np.asarray(second).reshape(4, 4), np.fliplr(np.diag([1.0, -1, -1, 1])), atol=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_logarithms_of_singular_determinants_have_no_gradient(backend):
     """NaN or infinite, by library, never a finite number."""
     case = Case("slogdet", None, gradients=["x"])

@@ -1,7 +1,6 @@
 """TensorFlow kernels: linear algebra, with tf.linalg."""
 
 import builtins
-import itertools
 import math
 
 import numpy as np
@@ -65,11 +64,10 @@ def cholesky(x, upper=False):
 
 @_matrix
 def det(x):
-    y = _det(x)
-    if not tf.executing_eagerly():
-        return y
-    singular = tf.equal(y, 0)
-    return tf.where(singular, _expanded_det(x), _det(_regular_ones(x, singular))) if tf.reduce_any(singular) else y
+    singular = tf.equal(tf.linalg.det(tf.stop_gradient(x)), 0)
+    if tf.executing_eagerly() and not tf.reduce_any(singular):
+        return _det(x)
+    return tf.where(singular, _expanded_det(x), _det(_regular_ones(x, singular)))  # a graph does not know, and has both
 
 
 @tf.custom_gradient
@@ -103,11 +101,13 @@ def _expanded_det(x):
     turn = tf.linalg.det(u) * tf.math.conj(tf.linalg.det(v))
     inner = tf.linalg.matmul(tf.linalg.matmul(u, x, adjoint_a=True), v)
     diagonal = tf.unstack(tf.linalg.diag_part(inner), axis=-1)
-    product, others = math.prod(diagonal), tf.unstack(s, axis=-1)
-    for i, j in itertools.combinations(range(len(diagonal)), 2):
-        rest = math.prod((other for k, other in enumerate(others) if k not in (i, j)), start=tf.ones_like(others[0]))
-        product -= inner[..., i, j] * inner[..., j, i] * tf.cast(rest, x.dtype)
-    return turn * product
+    zero = tf.equal(s, 0)
+    parts = tf.cast(zero, s.dtype), tf.math.log(tf.where(zero, tf.ones_like(s), s))
+    zeros, logs = (tf.reduce_sum(v, -1)[..., None, None] - v[..., None, :] - v[..., :, None] for v in parts)
+    others = tf.where(tf.equal(zeros, 0), tf.exp(logs), tf.zeros_like(logs))
+    upper, lower = tf.linalg.band_part(inner, 0, -1), tf.linalg.band_part(inner, -1, 0)
+    pairs = tf.linalg.set_diag(upper * tf.linalg.matrix_transpose(lower), tf.zeros_like(inner[..., 0]))
+    return turn * (math.prod(diagonal) - tf.reduce_sum(pairs * tf.cast(others, x.dtype), (-2, -1)))
 
 
 @_matrix

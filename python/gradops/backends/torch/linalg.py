@@ -3,6 +3,7 @@
 import torch
 
 from .. import _shared
+from . import _private
 from .base import cast, dtype_name, floats, promoted
 from .reductions import product_by_halves
 
@@ -53,7 +54,10 @@ def cholesky(x, upper=False):
 def det(x):
     y = torch.linalg.det(x)
     singular = y.detach() == 0
-    if not (x.requires_grad and torch.is_grad_enabled()) or not _holds(singular.any()):
+    if not (x.requires_grad and torch.is_grad_enabled()):
+        return y
+    in_graph = torch.compiler.is_compiling() or _private.is_traced(y)  # which does not know, and has both
+    if not in_graph and not _holds(singular.any()):
         return y
     regular = torch.where(singular[..., None, None], torch.eye(x.shape[-1], dtype=x.dtype, device=x.device), x)
     return torch.where(singular, _expanded_det(x), torch.linalg.det(regular))

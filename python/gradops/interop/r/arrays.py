@@ -73,8 +73,13 @@ def recycle(x1, x2) -> tuple:
     if shape1 == shape2 or not rank1 or not rank2 or (rank1 > 1 and rank2 > 1):
         return x1, x2
     if rank1 == 1 and (rank2 > 1 or shape1[0] < shape2[0]):
-        return _along(x1, shape2), x2
-    return x1, _along(x2, shape1)
+        return (x1, fill(x2, (1,))) if _is_number_beside(shape2, shape1) else (_along(x1, shape2), x2)
+    return (fill(x1, (1,)), x2) if _is_number_beside(shape1, shape2) else (x1, _along(x2, shape1))
+
+
+def _is_number_beside(shape: tuple, vector: tuple) -> bool:
+    """True if R takes an array of one element for a number, as the other operand is a longer vector."""
+    return len(shape) > 1 and vector[0] not in (0, 1, None) and None not in shape and math.prod(shape) == 1
 
 
 def _along(vector, shape: tuple):
