@@ -43,8 +43,8 @@ leaves_out <- function(f, names = words_of(body(f)), seen = new.env()) {
   }
   for (name in setdiff(all.names(code), all.vars(code))) {
     other <- if (nzchar(name) && !is_of_r(name)) get0(name, envir = environment(f) %||% baseenv(), mode = "function")
-    if (is.null(other) || !is_adaptable(other, name) || any(vapply(as.list(seen), identical, NA, other))) next
-    assign(name, other, envir = seen)
+    if (is.null(other) || !is_adaptable(other, name) || any(vapply(seen$functions, identical, NA, other))) next
+    seen$functions <- base::c(seen$functions, other)
     if (leaves_out(other, seen = seen)) {
       return(TRUE)
     }

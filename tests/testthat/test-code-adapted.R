@@ -288,3 +288,15 @@ test_each("code that is evaluated in an environment of the user's is adapted the
   }
   for (name in names(within_it)) expect_equal(gradient(within_it[[name]], 3), 7, tolerance = 1e-6, info = name)
 })
+
+test_each("functions that call themselves, or others of their name, are adapted", {
+  .hidden <- function(a, n) if (n > 2) exp(a) else .hidden(a, n + 1)
+  expect_equal(gradient(function(p) .hidden(p, 0), 0.4), exp(0.4))
+  one <- new.env()
+  other <- new.env()
+  one$f <- eval(quote(function(a, n) if (n > 5) exp(a) else k(a, n + 1)), one)
+  other$f <- eval(quote(function(a, n) k(a, n)), other)
+  one$k <- eval(quote(function(a, n) f(a, n + 1)), other)
+  other$k <- eval(quote(function(a, n) f(a, n)), one)
+  expect_equal(gradient(eval(quote(function(p) f(p, 0)), one), 0.4), exp(0.4))
+})
