@@ -221,6 +221,24 @@ def test_a_mode_is_found_where_values_have_few_digits():
     np.testing.assert_allclose([value, *gradient], [wanted, *slope], rtol=1e-6)
 
 
+def test_hessians_by_differences_know_how_far_parameters_move():
+    noise = np.random.default_rng(5)
+    x, group = noise.uniform(0, 1, 400), np.repeat(np.arange(20), 20)
+    y = noise.poisson(np.exp(0.3 + 2 * x + noise.normal(size=20)[group] / 2))
+
+    def errors(scale):
+        def joint(p):
+            log_rate = p["a"] + p["b"] * (x * scale) + p["u"][group]
+            return ops.sum(ops.exp(log_rate) - y * log_rate) + ops.sum(p["u"] ** 2) * 2
+
+        model = laplace(joint, {"a": 0.3, "b": 2.0 / scale, "u": np.zeros(20)}, random="u")
+        covariance = np.linalg.inv(model.hessian(model.start))
+        of_effects = model.random_sd(model.start, covariance)
+        return np.append(np.sqrt(np.diag(covariance)) * [1.0, scale], of_effects)
+
+    np.testing.assert_allclose(errors(1e4), errors(1.0), rtol=1e-6)
+
+
 def test_a_map_fixes_and_shares():
     start = {"a": [1.0, 2.0, 3.0], "b": {"c": 4.0, "d": 5.0}, "u": np.zeros(3)}
 

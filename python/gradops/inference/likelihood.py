@@ -44,6 +44,7 @@ class Likelihood:
     def __init__(self, f: Callable, layout: Layout, tensor: Callable, tree: Callable):
         self.f, self.layout, self.tensor, self.tree = f, layout, tensor, tree
         self.start, self.names = layout.theta, layout.names_of_theta
+        self._moves: Any = np.inf  # how far each parameter moves, as far as is known
         nothing = tensor(layout.u)
         owner: Any = backends.of(nothing)
         self._on_numpy, self._eager = isinstance(nothing, np.ndarray), owner.derivatives.own_tape
@@ -97,9 +98,15 @@ class Likelihood:
 
     def _hessian_by_differences(self, theta: np.ndarray) -> np.ndarray:
         """By central differences of the exact gradient."""
-        # What is left out, by the fourth derivatives, is 1e-7 of likelihoods in logarithms of scales; the gradient has
-        # some 12 digits, also with random effects, as the last of Newton's steps doubles those of the mode.
-        found = differences(lambda x: self.value_and_grad(x)[1], theta, 3e-4)
+        # The gradient has some 12 digits, also with random effects, as the last of Newton's steps doubles those of the
+        # mode. A step of more than a hundredth of what the parameter moves by, its standard deviation were the others
+        # known, leaves out more than 1e-5, by the fourth derivatives: then it is a thousandth.
+        steps = 3e-5 * np.maximum(np.abs(theta), 1.0)
+        found = differences(lambda x: self.value_and_grad(x)[1], theta, steps)
+        with np.errstate(divide="ignore"):
+            self._moves = 1 / np.sqrt(np.maximum(np.diag(found), 0))
+        if (far := np.flatnonzero(steps > 0.01 * self._moves)).size:
+            found[far] = differences(lambda x: self.value_and_grad(x)[1], theta, 1e-3 * self._moves, far)
         return (found + found.T) / 2
 
     def parameters(self, theta):
@@ -234,12 +241,12 @@ class Likelihood:
         )
 
 
-def differences(gradient: Callable, theta: np.ndarray, step: float) -> np.ndarray:
-    """The derivatives of a gradient by central differences, a row for each parameter."""
+def differences(gradient: Callable, theta: np.ndarray, steps: np.ndarray, of=None) -> np.ndarray:
+    """The derivatives of a gradient by central differences, a row for each parameter, or for those ``of`` numbers."""
     found = []
-    for k, x in enumerate(theta):
+    for k in range(theta.size) if of is None else of:
         ends = np.stack([theta, theta])
-        ends[:, k] += np.array([step, -step]) * max(abs(x), 1.0)
+        ends[:, k] += np.array([1, -1]) * steps[k]
         above, below = map(gradient, ends)
         found.append((above - below) / (ends[0, k] - ends[1, k]))
     return np.array(found) if found else np.zeros((0, 0))

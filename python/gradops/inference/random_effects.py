@@ -380,7 +380,8 @@ class Laplace(Likelihood):
         """The factor by the random effects, and the joint Hessian's columns by the estimated parameters."""
         # By differences, as the Hessian beside which they count is, but with some 10 digits: no step needs a search.
         _, u, factor = self._newton(theta)
-        found = differences(lambda x: self._at(self.tensor(x), u)[1], theta, 1e-5)
+        steps = np.minimum(1e-5 * np.maximum(np.abs(theta), 1.0), 0.01 * self._moves)
+        found = differences(lambda x: self._at(self.tensor(x), u)[1], theta, steps)
         return factor, found.T.reshape(u.size, theta.size)
 
     def random_sd(self, theta, covariance=None) -> np.ndarray:
