@@ -115,7 +115,7 @@ call_operator <- function(op, x, y, call = parent.frame()) {
   form <- recycling[[op]]
   if (is.null(form)) form <- load_operator(op)
   operands <- list(x, y) # what they compute can be interrupted
-  as_large(answer(py_call_list(form, operands), call), x, y)
+  answer(py_call_list(form, operands), call)
 }
 
 # A method's call as that of the generic.
@@ -230,7 +230,7 @@ Math_tensor <- function(x, ...) { # nolint: cyclocomp_linter. The quick way stan
     return(do.call(f, lapply(written, eval, parent.frame())))
   }
   result <- if (is.character(f)) {
-    made <- function_in_log(f, x) %||% keep_names(as_large(call_op(f, x), x), x)
+    made <- function_in_log(f, x) %||% keep_names(call_op(f, x), x)
     made_by(made, get(.Generic, baseenv()), list(x), .Generic %in% are_smooth)
   } else if (is.function(f)) {
     if (startsWith(.Generic, "cum")) {
