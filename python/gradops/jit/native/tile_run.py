@@ -226,9 +226,8 @@ class _Pace:
         start = time.perf_counter()
         result = shared(memory) if shares else alone()
         took, times = time.perf_counter() - start, self._times
-        # Of what is used a mean of the last times counts, of what is tried again this time.
-        is_new = not times[shares] or self._calls == self._next
-        times[shares] = took if is_new else times[shares] + (took - times[shares]) / 4
+        # A mean of the last times: one lucky call does not make up for those that were held up.
+        times[shares] = times[shares] + (took - times[shares]) / 4 if times[shares] else took
         if self._calls >= self._next:
             self._next = self._calls + 8 + int(32 * took / (times[not shares] or took))
         return result
