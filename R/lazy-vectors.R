@@ -59,6 +59,23 @@ know_elements <- function(log, x) {
   }
 }
 
+# `result`, made element by element of `x` and `y`: it has more elements than a log takes where one of them has, so that
+# Python is not asked.
+as_large <- function(result, x, y = NULL) {
+  if (is.environment(state$scalars) && is.environment(result) && (is_large(x) || is_large(y))) {
+    assign("gradops_elements", list(log = state$scalars, kind = 0), envir = result)
+  }
+  result
+}
+
+is_large <- function(x) {
+  if (!is.environment(x)) {
+    return(length(x) > most_together)
+  }
+  known <- .subset2(x, "gradops_elements")
+  !is.null(known) && known$kind == 0 && identical(known$log, state$scalars)
+}
+
 # An operand's kind, numbers and dimensions, which are NULL of a number; NULL of what takes part in no log.
 elements_in <- function(log, x) {
   if (is.environment(x)) know_elements(log, x)

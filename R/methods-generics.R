@@ -43,7 +43,7 @@ operate_on_plain <- function(operator, e1, e2) {
 operate <- function(operator, e1, e2, call) {
   is_plain <- !missing(e2) && is_bare(e1) && is_bare(e2) && !is.na(match(operator, with_nothing_more))
   if (is_plain && is.null(state$missing) && is.null(state$replaces)) {
-    call_operator(operators[[operator]], e1, e2, call) # most calls, in two thirds of the time
+    as_large(call_operator(operators[[operator]], e1, e2, call), e1, e2) # most calls, in two thirds of the time
   } else if (!missing(e2) && (has_time(e1) || has_time(e2))) {
     operate_in_time(operator, e1, e2, call, parent.frame(2L))
   } else {
@@ -86,7 +86,7 @@ operate_by_position <- function(operator, e1, e2, call) {
     } else {
       call_operator(operators[[operator]], operand(e1), operand(e2), call)
     }
-    return(keep_names(result, e1, e2))
+    return(keep_names(as_large(result, e1, e2), e1, e2))
   }
   switch(operator,
     `-` = keep_names(if (is_marked(e1)) past_missing(list(e1), op_negative) else call_op("negative", e1), e1),
@@ -230,7 +230,7 @@ Math_tensor <- function(x, ...) { # nolint: cyclocomp_linter. The quick way stan
     return(do.call(f, lapply(written, eval, parent.frame())))
   }
   result <- if (is.character(f)) {
-    made <- function_in_log(f, x) %||% keep_names(call_op(f, x), x)
+    made <- function_in_log(f, x) %||% keep_names(as_large(call_op(f, x), x), x)
     made_by(made, get(.Generic, baseenv()), list(x), .Generic %in% are_smooth)
   } else if (is.function(f)) {
     if (startsWith(.Generic, "cum")) {
