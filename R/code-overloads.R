@@ -38,7 +38,7 @@ make_overloads <- function() {
       replicate = replicate_overload, diffinv = diffinv_overload,
       ARMAtoMA = arma_to_ma_overload, polyroot = polyroot_overload,
       do.call = do_call_overload, match.fun = match_fun_overload, eval = eval_overload,
-      evalq = evalq_overload, with = with_overload,
+      eval.parent = eval_parent_overload, evalq = evalq_overload, with = with_overload,
       environment = environment_overload, rbind = rbind_overload, as.matrix = as_matrix_overload,
       det = det_overload, Diagonal = diagonal_overload, bandSparse = band_overload, sparseMatrix = sparse_matrix_overload,
       bdiag = bdiag_overload, seq = seq_overload(base::seq), seq.int = seq_overload(base::seq.int)
@@ -224,6 +224,11 @@ eval_overload <- function(expr, envir = parent.frame(), enclos = parent.frame())
     code <- if (is.expression(code)) as.expression(parts) else parts[[1]]
   }
   base::eval(code, envir, enclos)
+}
+
+eval_parent_overload <- function(expr, n = 1) {
+  frame <- parent.frame(n + 1)
+  eval_overload(expr, frame)
 }
 
 # `code` for an environment that does not stand behind `front`: it calls the functions of `front`, not their names.

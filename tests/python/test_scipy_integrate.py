@@ -153,6 +153,9 @@ def test_closed_forms():
     np.testing.assert_allclose(below(2.0), -0.25, 1e-10)
     power = functional.grad(lambda a: integrate.quad(lambda x: ops.exp(-a * ops.log(x)), 0.0, 1.0)[0])
     np.testing.assert_allclose(power(0.3), 1 / 0.7**2, 1e-6)
+    # Next to the singular end 1 - x is 1, and the function infinite.
+    rounded = functional.grad(lambda a: integrate.quad(lambda x: (-ops.log(1 - x)) ** (-1 / a), 0.0, 1.0)[0])
+    np.testing.assert_allclose(rounded(2.0), scipy.special.gamma(0.5) * scipy.special.digamma(0.5) / 4, 1e-6)
     step = functional.grad(lambda b: integrate.quad(lambda x: ops.where(x < 1.0, 0.0, 3.0), 0.0, b, points=[1.0])[0])
     np.testing.assert_allclose(step(2.0), 3.0)
     back = functional.grad(lambda b: integrate.quad(lambda x: b * x, 2.0, b)[0])

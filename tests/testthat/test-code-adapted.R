@@ -300,3 +300,16 @@ test_each("functions that call themselves, or others of their name, are adapted"
   other$k <- eval(quote(function(a, n) f(a, n)), one)
   expect_equal(gradient(eval(quote(function(p) f(p, 0)), one), 0.4), exp(0.4))
 })
+
+test_each("code that a function makes and evaluates for its caller is adapted, as MASS::fitdistr() does", {
+  fitted <- function(x, fn, start) {
+    call <- quote(stats::optim(par = start, fn = fn, x = x, method = "BFGS"))
+    call$start <- NULL
+    call$par <- start
+    call$x <- x
+    call$fn <- fn
+    eval.parent(call)$par
+  }
+  f <- function(p) fitted(c(1, 2, 4) * p, function(par, x) sum((x - par)^2), 1)
+  expect_equal(gradient(f, 2), 7 / 3, tolerance = 1e-6)
+})

@@ -71,22 +71,26 @@ def _rule(values: Callable, low: float, high: float, breaks, name: str, tol: flo
     def part(a: float, b: float):
         x, w = place((a + b) / 2 + (b - a) / 2 * NODES)
         y = values(x)
-        total, other = (np.tensordot(weights * w * (b - a) / 2, y, 1) for weights in (WEIGHTS, OTHER))
+        with np.errstate(invalid="ignore"):  # infinity by 0
+            total, other = (np.tensordot(weights * w * (b - a) / 2, y, 1) for weights in (WEIGHTS, OTHER))
         return float(np.max(np.abs(total - other), initial=0)), total, a, b
 
     parts = [part(a, b) for a, b in zip(edges, edges[1:])]
     queue = [(-p[0], i) for i, p in enumerate(parts)]
     heapq.heapify(queue)
-    whole = sum(p[1] for p in parts)
-    while sum(p[0] for p in parts if p is not None) > tol * (1e-2 + np.max(np.abs(whole), initial=0)):
+    whole, settled = sum(p[1] for p in parts), 0.0
+    while queue and sum(p[0] for p in parts) - settled > tol * (1e-2 + np.max(np.abs(whole), initial=0)):
         if len(parts) >= PARTS or not np.all(np.isfinite(whole)):
             break
         _, worst = heapq.heappop(queue)
-        _, value, a, b = parts[worst]
+        error, value, a, b = parts[worst]
         middle = (a + b) / 2
         if not a < middle < b:
             break
         new = [part(a, middle), part(middle, b)]
+        if not all(np.all(np.isfinite(p[1])) for p in new):  # so near to a singularity that 1 - x is 1: it stays whole
+            settled += error
+            continue
         whole = whole - value + new[0][1] + new[1][1]
         parts[worst] = new[0]
         parts.append(new[1])
