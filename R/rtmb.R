@@ -414,6 +414,10 @@ check_consistency <- function(obj, par = NULL, n = 100, ...) {
   )
 }
 
+# It is its own summary, whose parts TMB's scripts take.
+#' @export
+summary.gradops_check <- function(object, ...) object
+
 of_any_data <- function(obj, random) {
   func <- obj$env$func
   parameters <- obj$env$parameters

@@ -141,7 +141,7 @@ test_once("the model of RTMB's introduction: estimates, reports, simulations and
   }
   set.seed(1)
   expect_length(obj$simulate()$weight, nrow(chicks))
-  check <- checkConsistency(obj, n = 30)
+  check <- summary(checkConsistency(obj, n = 30))
   expect_gt(check$marginal$p.value, 1e-3)
   expect_output(print(check), "30 simulated data sets")
   expect_error(MakeADFun(obj$env$func, obj$env$parameters, integrate = "mua"), class = "gradops_error_argument")
