@@ -34,28 +34,10 @@ in_log <- function(arguments, add) {
   }
   for (x in arguments) if (!is.environment(state$scalars) && has_log(x)) begin_scalars(x)
   log <- state$scalars
-  if (is.environment(log) && !are_passing(arguments)) {
+  if (is.environment(log)) {
     for (x in arguments) if (is.environment(x)) know_elements(log, x)
     add()
   }
-}
-
-# TRUE where no argument is of a log and a tensor comes for the first time: most such are large and come once, so it is
-# asked at the second time for their size, which takes as long as the operation.
-are_passing <- function(arguments) {
-  new <- FALSE
-  for (x in arguments) {
-    if (is.environment(x)) {
-      if (is_lazy(x)) {
-        return(FALSE)
-      }
-      if (is.null(.subset2(x, "gradops_met"))) {
-        assign("gradops_met", TRUE, envir = x)
-        new <- TRUE
-      }
-    }
-  }
-  new
 }
 
 has_log <- function(x) {
