@@ -65,8 +65,8 @@ is_adaptable <- function(f, name = NULL) {
     !is_in_front(home)
 }
 
-# TRUE if a function of a namespace has a name there; what `make.link()` makes has none. Under all names it is looked for
-# last, as that loads the whole namespace.
+# TRUE if a function of a namespace has a name there; what `make.link()` makes has none. Under all names it is looked
+# for last, as that loads the whole namespace.
 is_named <- function(f, home, name) {
   getNamespaceName(home) != "stats" || !is.null(name) && is_function_of(name, f, home) || recently(
     named,

@@ -180,11 +180,11 @@ named_place <- function(place, names, call) {
 
 # Elements that are computed and then left out ------------------------------------------------------------------------
 
-# After `C <- d^nu * besselK(d, nu); diag(C) <- 1` nothing reads the diagonal of what was computed, which is NaN where `d`
-# is 0, and so are its slopes. Its gradient is 0, and 0 * NaN is NaN in every library. So a tensor that was made element
-# by element while a function is differentiated knows how, if a slope of it may be infinite, and before elements of it
-# are replaced, or left out by `ifelse()` and `x[keep]`, it is made again, of the first kept number in their places. TMB
-# leaves out what nothing reads.
+# After `C <- d^nu * besselK(d, nu); diag(C) <- 1` nothing reads the diagonal of what was computed, which is NaN where
+# `d` is 0, and so are its slopes. Its gradient is 0, and 0 * NaN is NaN in every library. So a tensor that was made
+# element by element while a function is differentiated knows how, if a slope of it may be infinite, and before elements
+# of it are replaced, or left out by `ifelse()` and `x[keep]`, it is made again, of the first kept number in their
+# places. TMB leaves out what nothing reads.
 
 # It costs a few microseconds for each tensor, from the first function on whose code does so: see leaves_out().
 
@@ -208,7 +208,8 @@ made_by <- function(result, f, arguments, smooth = TRUE) {
     }
   }
   if (depth > 0L && depth <= deepest) {
-    attr(result, "gradops_made") <- list(f = f, arguments = arguments, depth = depth, noted = new.env(parent = emptyenv()))
+    noted <- new.env(parent = emptyenv())
+    attr(result, "gradops_made") <- list(f = f, arguments = arguments, depth = depth, noted = noted)
   }
   result
 }

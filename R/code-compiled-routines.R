@@ -11,7 +11,9 @@ call_overload <- function(.NAME, ..., PACKAGE) {
     caller <- deparse(as_written(sys.call(-1)), nlines = 1)[1]
     abort(
       c(
-        sprintf("`%s` calls compiled code, `%s`, which takes ordinary R vectors only; it was given a tensor.", caller, name),
+        sprintf(
+          "`%s` calls compiled code, `%s`, which takes ordinary R vectors only; it was given a tensor.", caller, name
+        ),
         i = numbers_alone
       ),
       class = c("gradops_error_type", "gradops_error"), call = NULL

@@ -40,8 +40,9 @@ make_overloads <- function() {
       do.call = do_call_overload, match.fun = match_fun_overload, eval = eval_overload,
       eval.parent = eval_parent_overload, evalq = evalq_overload, with = with_overload,
       environment = environment_overload, rbind = rbind_overload, as.matrix = as_matrix_overload,
-      det = det_overload, Diagonal = diagonal_overload, bandSparse = band_overload, sparseMatrix = sparse_matrix_overload,
-      bdiag = bdiag_overload, seq = seq_overload(base::seq), seq.int = seq_overload(base::seq.int)
+      det = det_overload, Diagonal = diagonal_overload, bandSparse = band_overload,
+      sparseMatrix = sparse_matrix_overload, bdiag = bdiag_overload,
+      seq = seq_overload(base::seq), seq.int = seq_overload(base::seq.int)
     ),
     lapply(stats::setNames(nm = base::c("all", "any", "max", "min", "prod", "range", "sum")), summary_overload),
     asking_overloads(),

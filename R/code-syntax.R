@@ -85,8 +85,8 @@ counted_in <- function(code) {
 
 choosing <- base::c("<", ">", "<=", ">=", "==", "!=", "!", "&", "|", "is.na", "is.nan", "is.finite", "which")
 
-# Names that code gives and may call: arguments of functions in it, and what it assigns but for functions that are written
-# there.
+# Names that code gives and may call: arguments of functions in it, and what it assigns but for functions that are
+# written there.
 variables_of <- function(code) {
   if (!is.call(code)) {
     return(character())

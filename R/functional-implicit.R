@@ -1,9 +1,9 @@
 #' Solutions of equations and minima, with derivatives
 #'
 #' `fixed_point()` is the `x` with `f(x, ...) = x`, by iteration; `root()` the `x` with `f(x, ...) = 0`, by Newton's
-#' method; `argmin()` the `x` near `x0` that makes `f(x, ...)` least, by Newton's method with a line search. In a function
-#' that is differentiated, their derivatives are those of the implicit function theorem, to third order, whatever the
-#' iteration took: with respect to `...`, and to what `f` closes over.
+#' method; `argmin()` the `x` near `x0` that makes `f(x, ...)` least, by Newton's method with a line search. In a
+#' function that is differentiated, their derivatives are those of the implicit function theorem, to third order,
+#' whatever the iteration took: with respect to `...`, and to what `f` closes over.
 #' @param f A function of `x` and `...` to a value of `x`'s shape; of `argmin()` to one number.
 #' @param x0 Where to start: R numbers, a tensor or a variable, or a named list of them.
 #' @param ... Parameters of `f`: R numbers, tensors or variables.

@@ -19,10 +19,11 @@
 #'   Hessian of thousands of rows costs a handful. On NumPy, the default backend, only.
 #' @inheritParams grad
 #' @returns Without `x`, `jacobian(func)` and `hessian(func)` are functions of it. For R numbers: `jacobian()` gives a
-#'   matrix with a row for each element of the value (in R's order) and a column for each of `x`, with the names of both;
-#'   `hessian()` a square matrix with the names of `x`; the products a list of `value` and `product`. For a list of R
-#'   numbers, `jacobian()` gives a list of such matrices in the form of `x`, and `hessian()` a list of lists. For tensors: tensors, of the shape of the value followed by that of `x`. With
-#'   `sparse` matrices in both cases, whose rows and columns are elements in R's order.
+#'   matrix with a row for each element of the value (in R's order) and a column for each of `x`, with the names of
+#'   both; `hessian()` a square matrix with the names of `x`; the products a list of `value` and `product`. For a list
+#'   of R numbers, `jacobian()` gives a list of such matrices in the form of `x`, and `hessian()` a list of lists. For
+#'   tensors: tensors, of the shape of the value followed by that of `x`. With `sparse` matrices in both cases, whose
+#'   rows and columns are elements in R's order.
 #' @section Errors:
 #' - `gradops_error_gradient`: `hessian()` of a function that is not scalar; with `strict`, no dependence.
 #' - `gradops_error_argument`: an unknown `strategy`, `method` or `side`.

@@ -48,10 +48,11 @@
 #' On the NumPy backend a function that is differentiated a second time (with a loop, the first time) is compiled, as by
 #' [jit()], and its program is kept for the next calls: by `grad_fn(f)`, `value_and_grad(f)`, `hessian_fn(f)` and
 #' `objective(f)` as long as these live, by `gradient(f, x)`, `grad(f, x)`, `hessian(f, x)` and `jacobian(f, x)` for the
-#' last 20 functions, by a vector, an array or a list of them (of Hessians and Jacobians a named one). More arguments (`gradient(f, x, data)`) are part of the program: with others the function runs as it stands
-#' once. The results are the same to rounding. The function is compiled anew where a variable that it finds outside has
-#' changed or it takes another branch; it runs as it stands at each call where its code, or that of a function that it
-#' calls, may do more than compute: print, warn, assign outside, draw random numbers, ask for the time, call Python.
+#' last 20 functions, by a vector, an array or a list of them (of Hessians and Jacobians a named one). More arguments
+#' (`gradient(f, x, data)`) are part of the program: with others the function runs as it stands once. The results are
+#' the same to rounding. The function is compiled anew where a variable that it finds outside has changed or it takes
+#' another branch; it runs as it stands at each call where its code, or that of a function that it calls, may do more
+#' than compute: print, warn, assign outside, draw random numbers, ask for the time, call Python.
 #' @section Lost gradients:
 #' Where `f` returns plain numbers, or makes a data frame of a tensor, the gradient ends there. Once in each evaluation
 #' of `f` this is the warning `gradops_warning_gradient`. Looking is silent: `print()`, `summary()`, `order()`,

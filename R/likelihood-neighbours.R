@@ -9,9 +9,9 @@
 #' random effects from that of all together; with `method = "nuts"` from the posterior density that the likelihood is
 #' with its priors in it, by a No-U-Turn sampler (Hoffman and Gelman 2014), random effects integrated out and drawn
 #' again. `emmeans::emmeans()` takes the linear predictor that the likelihood has:
-#' its formula, and the parameters that are its coefficients. marginaleffects' functions (`predictions()`, `avg_slopes()`,
-#' `avg_comparisons()`, ...) predict what the likelihood reports for each row, with their `newdata` in the place of the
-#' data; of several vectors the one that `type` names.
+#' its formula, and the parameters that are its coefficients. marginaleffects' functions (`predictions()`,
+#' `avg_slopes()`, `avg_comparisons()`, ...) predict what the likelihood reports for each row, with their `newdata` in
+#' the place of the data; of several vectors the one that `type` names.
 #' @param x,object A fit.
 #' @param conf.int,conf.level If `TRUE`, confidence intervals too; their level.
 #' @param effects `"fixed"` for the estimated parameters, `"ran_vals"` for the random effects, or both.

@@ -128,7 +128,8 @@ free_pieces <- function(pieces, tops, names, transforms, random, call) {
     spec <- attr(transform, "spec")
     x <- if (grepl("cholesky", spec[[1L]])) piece else as.double(piece)
     x <- if (is.null(dim(x))) array(x) else x
-    values <- as.vector(py_to_r(call_core("interop.r.likelihoods.free_start", spec[[1L]], spec[[2L]], spec[[3L]], top, x)))
+    free <- call_core("interop.r.likelihoods.free_start", spec[[1L]], spec[[2L]], spec[[3L]], top, x)
+    values <- as.vector(py_to_r(free))
     number <- if (length(values) > 1L) seq_along(values) else ""
     list(
       values = values, names = paste0(top, number, " (free)", recycle0 = TRUE),

@@ -3,8 +3,8 @@
 # call of an error) is of the user's call.
 #
 # The namesake stands in R's namespace, where its code finds what R's finds, and which survives a trip to another
-# process. It is made when gradops is loaded, of the R that runs. One that calls `.Internal()` is what `library(gradops)`
-# gives: a package's namespace may hold none, so that `gradops::paste()` is the generic.
+# process. It is made when gradops is loaded, of the R that runs. One that calls `.Internal()` is what
+# `library(gradops)` gives: a package's namespace may hold none, so that `gradops::paste()` is the generic.
 
 internal_namesakes <- new.env(parent = emptyenv())
 

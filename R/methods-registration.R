@@ -146,7 +146,8 @@ to_s4 <- function(name, package, original) {
   }
 }
 
-# R's function of elements, which knows plain vectors, of Matrix' matrices, too, as it is of their products with tensors.
+# R's function of elements, which knows plain vectors, of Matrix' matrices, too, as it is of their products with
+# tensors.
 of_elements <- function(original) {
   in_place_of(original, function(arguments, value) {
     do.call(original, lapply(arguments, function(x) if (is_s4_matrix(x)) as.matrix(x) else x))
