@@ -100,6 +100,7 @@ optimise <- optimize
 optim <- function(par, fn, gr = NULL, ..., method = c("Nelder-Mead", "BFGS", "CG", "L-BFGS-B", "SANN", "Brent"),
                   lower = -Inf, upper = Inf, control = list(), hessian = FALSE) {
   noted <- new.env()
+  control <- seen(control, "optim") # settings of the search, as its step
   method <- if (missing(method) && any(lower > -Inf, upper < Inf)) "L-BFGS-B" else match.arg(method)
   found <- on_numbers(noted, {
     start <- number_of(par, noted)
@@ -155,6 +156,7 @@ nlm <- function(f, p, ..., hessian = FALSE, typsize = rep(1, length(p)), fscale 
 nlminb <- function(start, objective, gradient = NULL, hessian = NULL, ..., scale = 1, control = list(), lower = -Inf,
                    upper = Inf) {
   noted <- new.env()
+  control <- seen(control, "nlminb")
   found <- on_numbers(noted, {
     stats::nlminb(
       number_of(start, noted), numbers_of(objective, noted), if (!is.null(gradient)) numbers_of(gradient, noted),

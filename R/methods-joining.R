@@ -59,6 +59,9 @@ c_tensor <- function(..., recursive = FALSE, use.names = TRUE) {
     if (any(vapply(parts, is_text, NA))) {
       return(c_texts(parts))
     }
+    if (any(vapply(parts, is.character, NA))) { # labels, as in `c(name = "t", df = p)`
+      return(do.call(base::c, lapply(parts, seen, "c")))
+    }
     joined <- joined(parts)
   }
   if (is_pair(parts)) attr(joined, "gradops_pair") <- unname(parts)

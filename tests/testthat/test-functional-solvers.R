@@ -87,3 +87,13 @@ test_each("what a solver finds within another one is assigned like a number", {
     expect_equal(gradient(root, 0.5), 1.5^(-2 / 3), tolerance = 1e-4, info = name)
   }
 })
+
+test_each("settings of a search may be computed of tensors, and labels be joined with them", {
+  f <- function(p) {
+    label <- c(method = "t", df = p[1])
+    square <- function(m) sum((m - p)^2)
+    nlminb(1, square, control = list(step.max = p[1]))$par * nchar(label[["method"]]) +
+      optim(1, square, method = "BFGS", control = list(reltol = 1e-12 * p[1]))$par
+  }
+  expect_equal(gradient(f, c(2, 3)), c(1, 1), tolerance = 1e-6)
+})
