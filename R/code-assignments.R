@@ -191,8 +191,8 @@ named_place <- function(place, names, call) {
 # So many functions of each other: each keeps its arguments.
 deepest <- 32L
 
-# Of finite numbers their slopes are finite.
-are_smooth <- c("+", "-", "*", "exp", "expm1", "sin", "cos", "sinh", "cosh", "tanh", "atan", "abs")
+# Of finite numbers their slopes are finite. That of `exp()` may overflow.
+are_smooth <- c("+", "-", "*", "sin", "cos", "tanh", "atan", "abs")
 
 # `result`, made by an elementwise `f` of `arguments`, or with the same elements in R's order; `smooth` as above.
 made_by <- function(result, f, arguments, smooth = TRUE) {
