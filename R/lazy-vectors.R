@@ -47,8 +47,9 @@ function_code <- function(log, kind, family, settings, count) {
 know_elements <- function(log, x) {
   known <- .subset2(x, "gradops_elements")
   if (!identical(.subset2(x, "gradops_log"), log) && (is.null(known) || !identical(known$log, log))) {
-    input <- input_in(log, x)
-    size <- input[2L]
+    extent <- .subset2(x, "gradops_extent")
+    input <- if (is.null(extent) || anyNA(extent) || prod(extent) <= most_together) input_in(log, x)
+    size <- if (is.null(input)) -1 else input[2L]
     fits <- size == 0 || size >= 1 && size <= most_together && length(known_dim(x)) <= 2L
     assign("gradops_elements", if (!fits) list(log = log, kind = 0) else if (size == 0) {
       list(log = log, kind = 2, is = input[1L], dim = NULL)

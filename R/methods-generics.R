@@ -307,12 +307,13 @@ column_major <- function(x) {
 # Shape ----------------------------------------------------------------------------------------------------------------
 
 dim_tensor <- function(x) {
-  known <- .subset2(x, "gradops_dim")
+  known <- .subset2(x, "gradops_dim") %||% .subset2(x, "gradops_extent")
   if (!is.null(known) || is_lazy(x)) {
     return(known)
   }
   dim <- unlist(py_to_r(answer(py_call(core$dim %||% load_bridge("dim"), x), parent.frame())))
   if (!is.null(dim)) dim[dim < 0] <- NA
+  if (inherits(x, variable_class)) assign("gradops_extent", dim, envir = x) # which stays; PyTorch's tensors may change it
   dim
 }
 
