@@ -38,7 +38,7 @@ make_overloads <- function() {
       replicate = replicate_overload, diffinv = diffinv_overload,
       ARMAtoMA = arma_to_ma_overload, polyroot = polyroot_overload,
       do.call = do_call_overload, match.fun = match_fun_overload, eval = eval_overload,
-      eval.parent = eval_parent_overload, evalq = evalq_overload, with = with_overload,
+      quantile = quantile_overload, eval.parent = eval_parent_overload, evalq = evalq_overload, with = with_overload,
       environment = environment_overload, rbind = rbind_overload, as.matrix = as_matrix_overload,
       det = det_overload, Diagonal = diagonal_overload, bandSparse = band_overload,
       sparseMatrix = sparse_matrix_overload, bdiag = bdiag_overload,
@@ -100,6 +100,11 @@ summary_overload <- function(name) {
       .(as.name(name))(..., na.rm = na.rm)
     }
   }), list2env(list(any_tensor = any_tensor), parent = own))
+}
+
+# R looks at the numbers alone, not at the probabilities.
+quantile_overload <- function(x, ...) {
+  if (!is.object(x) && any_tensor(...)) quantile_tensor(x, ...) else stats::quantile(x, ...)
 }
 
 # R looks at the number alone, not at the base.

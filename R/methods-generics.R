@@ -313,7 +313,7 @@ dim_tensor <- function(x) {
   }
   dim <- unlist(py_to_r(answer(py_call(core$dim %||% load_bridge("dim"), x), parent.frame())))
   if (!is.null(dim)) dim[dim < 0] <- NA
-  if (inherits(x, variable_class)) assign("gradops_extent", dim, envir = x) # which stays; PyTorch's tensors may change it
+  if (inherits(x, variable_class)) assign("gradops_extent", dim, envir = x) # PyTorch's tensors may be resized in place
   dim
 }
 

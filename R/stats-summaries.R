@@ -66,15 +66,13 @@ median_tensor <- function(x, na.rm = FALSE, ...) {
 }
 
 quantile_tensor <- function(x, probs = seq(0, 1, 0.25), na.rm = FALSE, names = TRUE, type = 7, ...) {
-  if (is_tensor(probs)) {
-    if (type != 7) unsupported("type", "must be 7 where `probs` is a tensor.")
-    return(if (na.rm) op_nanquantile(flat(x), probs) else op_quantile(flat(x), probs))
-  }
-  if (anyNA(probs) || any(probs < 0 | probs > 1)) {
+  of_tensor <- is_tensor(probs)
+  if (!of_tensor && (anyNA(probs) || any(probs < 0 | probs > 1))) {
     unsupported("probs", "must be from 0 to 1.")
   }
-  value <- call_core("interop.r.stats.quantile", operand(x), list(`<R>` = array_of(probs)), type, na.rm)
-  if (names) with_names(value, paste0(format(100 * probs, trim = TRUE, digits = 7), "%")) else value
+  places <- if (of_tensor) probs else list(`<R>` = array_of(probs))
+  value <- call_core("interop.r.stats.quantile", operand(x), places, type, na.rm)
+  if (names && !of_tensor) with_names(value, paste0(format(100 * probs, trim = TRUE, digits = 7), "%")) else value
 }
 
 var_tensor <- function(x, y = NULL, na.rm = FALSE, use) {

@@ -144,3 +144,18 @@ test_some("products of arrays are those of their matrices", {
   turned <- base::aperm(a, c(1, 3, 2))
   expect_equal(bare(op_array(a) %*% op_array(turned)), bare(op_matmul(a, turned)))
 })
+
+test_each("quantiles have derivatives by their probabilities, too", {
+  x <- c(3, 1, 4, 1.5, 9, 2.6)
+  p <- c(0.3, 0.77)
+  for (type in 1:9) {
+    of_numbers <- function(p) sum(quantile(x, p, type = type) * 1:2)
+    expect_equal(objective(of_numbers)$fn(p), of_numbers(p))
+    expect_equal(gradient(of_numbers, p), numeric_gradient(of_numbers, p), tolerance = 1e-6)
+    of_both <- function(p) unname(quantile(p[1:3], p[4], type = type))
+    expect_equal(gradient(of_both, c(1, 5, 2, 0.3)), numeric_gradient(of_both, c(1, 5, 2, 0.3)), tolerance = 1e-6)
+  }
+  with_missing <- function(p) unname(quantile(c(x, NA), probs = p, na.rm = TRUE))
+  expect_equal(gradient(with_missing, 0.3), 5.5)
+  if (backend == "numpy") expect_equal(objective(of_numbers, jit = TRUE)$gr(p), gradient(of_numbers, p))
+})
