@@ -154,7 +154,9 @@ rewritten <- function(code, variables = character()) {
   } else if (head == "@" && getRversion() < "4.3.0") {
     call(".gradops_at", rewritten(code[[2]], variables), as.character(code[[3]]))
   } else if (head %in% c("::", ":::")) {
-    call(".gradops_function", code, as.character(code[[3]]))
+    called <- as.character(code[[3]])
+    if (code[[2]] == "RTMB" && !rlang::is_installed("RTMB")) code <- call("get", called) # which attach_rtmb() has
+    call(".gradops_function", code, called)
   } else if (head == "function") {
     if (!is.null(code[[2]])) code[[2]] <- defaults_rewritten(code[[2]], variables)
     code[[3]] <- rewritten(code[[3]], variables)

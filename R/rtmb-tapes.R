@@ -5,12 +5,38 @@ rtmb_functions <- function() {
     getAll = get_all, REPORT = report_rtmb, ADREPORT = ad_report_rtmb, OBS = obs_rtmb, `%~%` = tilde_rtmb,
     ADoverload = ad_overload, AD = ad_value, advector = function(x) x, ad_context = ad_context,
     relist = relist_rtmb, MakeTape = make_tape, GetTape = get_tape,
-    TapeConfig = function(...) invisible(list(...)), DataEval = data_eval,
+    TapeConfig = tape_config, DataEval = data_eval,
     ADjoint = ad_joint, dseparable = dseparable, unstructured = unstructured,
     GK = gauss_kronrod, LA = laplace_method, SR = sequential_reduction, logspace_add = logspace_add,
     logspace_sub = logspace_sub, interpol1Dfun = interpol1Dfun, interpol2Dfun = interpol2Dfun, expAv = expAv
   )
 }
+
+# Settings of RTMB's tapes, which scripts read, change and restore: here they change nothing.
+tape_config <- function(..., comparison = "NA", atomic = "NA", vectorize = "NA") {
+  known <- state$tape_settings %||% tape_settings
+  given <- list(...)
+  if (length(given) == 1L && is.list(given[[1L]])) given <- given[[1L]]
+  words <- c(compare = comparison, matmul = atomic, mvnorm = atomic, ops = vectorize)
+  words[c("math", "sparse", "sum")] <- vectorize
+  meanings <- c(tape = "taped", enable = "atomic", disable = "plain", forbid = "forbid", allow = "allow")
+  for (name in names(words)[words != "NA"]) {
+    word <- match.arg(words[[name]], names(meanings))
+    is_of_vectors <- name %in% c("ops", "math", "sparse", "sum")
+    known[[name]] <- if (is_of_vectors && word == "enable") "vectorize" else meanings[[word]]
+  }
+  if (!all(names(given) %in% names(known))) {
+    unsupported("...", paste("may have", paste0("`", names(known), "`", collapse = ", ")))
+  }
+  known[names(given)] <- given
+  state$tape_settings <- known
+  invisible(known)
+}
+
+tape_settings <- list(
+  matmul = "plain", ops = "plain", math = "plain", sparse = "plain", sum = "plain", mvnorm = "atomic",
+  compare = "forbid"
+)
 
 # `AD(x)`: of a matrix of Matrix one whose slot `x` has all its values.
 ad_value <- function(x, force = FALSE) {

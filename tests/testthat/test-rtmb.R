@@ -363,3 +363,22 @@ test_some("an error after `%~%` is an error; elements of a matrix of Matrix have
   expect_equal(as.vector(report$expected), c(1, 1), tolerance = 1e-6) # as exact as the data: A mu = y
   expect_equal(ifelse(FALSE, parameter(numeric()), parameter(2)) |> as.vector(), 2)
 })
+
+test_that("settings of tapes are kept, and RTMB's prefix finds its names where it is not installed", {
+  local_rtmb()
+  old <- TapeConfig()
+  expect_identical(TapeConfig(matmul = "compact")$matmul, "compact")
+  changed <- TapeConfig(comparison = "tape", vectorize = "enable")
+  expect_identical(c(changed$compare, changed$sum, changed$matmul), c("taped", "vectorize", "compact"))
+  expect_identical(TapeConfig(old), old)
+  expect_error(TapeConfig(matmull = "plain"), class = "gradops_error_argument")
+  skip_if(rlang::is_installed("RTMB"))
+  x <- c(1, 2)
+  f <- function(p) {
+    if (!RTMB:::ad_context()) stop("no tape")
+    RTMB::ADREPORT(p$m)
+    -sum(RTMB::dnorm(x, p$m, exp(p$s), log = TRUE))
+  }
+  z <- (x - 0.5) / exp(0.1)
+  expect_equal(c(MakeADFun(f, list(m = 0, s = 0))$gr(c(0.5, 0.1))), c(-sum(z) / exp(0.1), sum(1 - z^2)))
+})
