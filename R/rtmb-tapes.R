@@ -47,8 +47,8 @@ ad_value <- function(x, force = FALSE) {
   }
 }
 
-# TRUE while a function is compiled.
-ad_context <- function() !is.null(vector_log())
+# TRUE while a function is differentiated or compiled.
+ad_context <- function() inside() > 0
 
 # Matrices and series --------------------------------------------------------------------------------------------------
 
