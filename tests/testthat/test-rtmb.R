@@ -382,3 +382,13 @@ test_that("settings of tapes are kept, and RTMB's prefix finds its names where i
   z <- (x - 0.5) / exp(0.1)
   expect_equal(c(MakeADFun(f, list(m = 0, s = 0))$gr(c(0.5, 0.1))), c(-sum(z) / exp(0.1), sum(1 - z^2)))
 })
+
+test_that("a matrix of one number is diagonal, as in RTMB", {
+  f <- function(p) -dmvnorm(c(0.3, -0.2)[seq_along(p)], 0, diag(exp(p)), log = TRUE)
+  local_rtmb()
+  for (p in list(0.4, c(0.4, -0.1))) {
+    z <- c(0.3, -0.2)[seq_along(p)]
+    expect_equal(c(MakeADFun(function(p) f(p$a), list(a = p))$gr(p)), 0.5 - z^2 / exp(p) / 2)
+    expect_equal(gradient(function(p) sum(diag(exp(p))), p), exp(p))
+  }
+})
