@@ -491,6 +491,7 @@ static SEXP part_in_log(SEXP state, SEXP x, SEXP places, SEXP unnamed)
     int known = own || (begun && TYPEOF(is) == VECSXP && VECTOR_ELT(is, 0) == log);
     if (known && !own) is = VECTOR_ELT(is, 1);
     double limit = own ? (double) XLENGTH(is) : known ? REAL(is)[1] : R_PosInf;
+    if (limit < 0) return R_NilValue; /* it is no input, as a matrix of whole numbers or of another function */
     if (dim == R_NilValue && !(count == 1 && (known || XLENGTH(VECTOR_ELT(places, 0)) == 1))) {
         return Rf_ScalarLogical(NA_LOGICAL);
     }
