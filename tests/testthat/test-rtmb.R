@@ -391,4 +391,11 @@ test_that("a matrix of one number is diagonal, as in RTMB", {
     expect_equal(c(MakeADFun(function(p) f(p$a), list(a = p))$gr(p)), 0.5 - z^2 / exp(p) / 2)
     expect_equal(gradient(function(p) sum(diag(exp(p))), p), exp(p))
   }
+  reported <- function(p) {
+    S <- diag(exp(p$s))
+    ADREPORT(S)
+    -dmvnorm(p$m, 0, S, log = TRUE) + p$m^2 + p$s^2 + sum(diag(2))
+  }
+  o <- MakeADFun(reported, list(m = 0.5, s = -0.2))
+  expect_equal(sdreport(o)$value[[1]], exp(-0.2))
 })
