@@ -303,3 +303,25 @@ test_each("distributions of numbers in a loop are those of vectors", {
     expect_equal(found$gradient, expected$gradient, tolerance = 1e-8, info = name)
   }
 })
+
+test_each("elements of a matrix that is no input of the log are read where it is, by two indices, too", {
+  skip_if_not(backend == "numpy")
+  x <- seq(0.1, 1.6, 0.1) + 0.01
+  kinds <- list(function(m) m > 0.5, function(m) op_cast(m * 10, "int32"))
+  as_plain <- list(function(m) m > 0.5, function(m) trunc(m * 10))
+  for (i in seq_along(kinds)) {
+    of <- function(kind, number) {
+      function(p) {
+        z <- p[1] * p[2]
+        m <- kind(matrix(p, 4))
+        n <- nrow(m)
+        whole <- tanh(p) # another input
+        s <- whole[7] * n
+        for (i in 1:2) s <- s + z * (number(m[i, 2]) + number(m[2, i]) * 2)
+        s
+      }
+    }
+    found <- objective(of(kinds[[i]], function(x) op_cast(x, "float64")), jit = TRUE)$gr(x)
+    expect_equal(found, numeric_gradient(of(as_plain[[i]], as.numeric), x), tolerance = 1e-7)
+  }
+})
