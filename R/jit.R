@@ -293,7 +293,7 @@ pair_caller <- function(compiled) { # nolint: cyclocomp_linter. Its functions co
     handed <- do.call(call_core, c(list("interop.r.alone", compiled), operands))
     native <<- if (!inherits(handed, "python.builtin.NoneType")) .Call(C_program, py_to_r(handed$numbers), handed)
     asked_at <<- calls + wait
-    wait <<- min(2 * wait, 1024)
+    wait <<- min(2 * wait, 128)
   }
   alone <- function(arguments, attributes) {
     if (is.null(native) || !is.null(state$clock)) {
