@@ -152,7 +152,7 @@ make_ad_fun <- function(
   }
   env <- list2env(list(
     parameters = parameters, map = map, profile = profile, data = list(), func = func, model = model, f = NULL,
-    random = if (any(layout$random)) random_places(layout),
+    random = if (any(layout$random)) random_places(layout), beSilent = function() invisible(NULL),
     parList = function(x = last, par = full(x)) model$form(as.double(par)),
     spHess = function(par = full(last), random = TRUE) {
       among <- seq_along(model$random)
@@ -171,7 +171,8 @@ make_ad_fun <- function(
     he = function(x = last, ...) unname(model$he(x)), hessian = FALSE, method = "BFGS", retape = function(...) NULL,
     env = env,
     report = function(par = full(last), ...) {
-      reports_of(function() func(model$form(as.double(if (length(par) == length(layout$values)) par else full(par)))))
+      all <- as.double(if (length(par) == length(layout$values)) par else full(par))
+      reports_of(function() model$evaluate(model$form(all)))
     },
     simulate = function(par = last, ...) model$simulate(whole_theta(par, layout))
   )

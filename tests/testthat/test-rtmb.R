@@ -381,6 +381,12 @@ test_that("settings of tapes are kept, and RTMB's prefix finds its names where i
   }
   z <- (x - 0.5) / exp(0.1)
   expect_equal(c(MakeADFun(f, list(m = 0, s = 0))$gr(c(0.5, 0.1))), c(-sum(z) / exp(0.1), sum(1 - z^2)))
+  o <- MakeADFun(function(p) {
+    RTMB::REPORT(p)
+    p$m^2
+  }, list(m = 3))
+  o$env$beSilent()
+  expect_equal(o$report()$p$m, 3)
 })
 
 test_that("a matrix of one number is diagonal, as in RTMB", {
