@@ -104,8 +104,11 @@ summary_overload <- function(name) {
 
 # In RTMB's scripts one parameter is the diagonal. For a report they run on numbers: no identity has a size between two.
 diag_overload <- function(x, ...) {
-  is_alone <- ...length() == 0L && !is.object(x) && is.numeric(x) && length(x) == 1L && "gradops:rtmb" %in% search()
-  if (is_alone && isTRUE(x != round(x))) base::matrix(x) else diag(x, ...)
+  if (missing(x)) { # 1, for R
+    return(base::diag(...))
+  }
+  is_alone <- ...length() == 0L && !is.object(x) && is.numeric(x) && length(x) == 1L
+  if (is_alone && has_rtmb_names() && isTRUE(x != round(x))) base::matrix(x) else diag(x, ...)
 }
 
 # R looks at the numbers alone, not at the probabilities.

@@ -254,7 +254,7 @@ diag_tensor <- function(x, nrow, ncol, names = TRUE) {
     }
     return(op_diagonal(x))
   }
-  if (alone && length(x) == 1L && !"gradops:rtmb" %in% search()) { # in RTMB a number is the diagonal
+  if (alone && length(x) == 1L && !has_rtmb_names()) { # in RTMB a number is the diagonal
     return(diag(as.integer(x)))
   }
   logged <- if (alone && !is.null(state$scalars)) diagonal_in_log(x)

@@ -100,13 +100,10 @@ take_rows <- function(x, rows) {
   if (others < 1L) x[rows] else do.call(`[`, c(list(x, rows), rep(list(rlang::missing_arg()), others), drop = FALSE))
 }
 
-# Dimensions, asked for once.
+# Dimensions, asked for once, also of tensors that are no variables.
 known_dim <- function(x) {
-  dim <- .subset2(x, "gradops_extent")
-  if (is.null(dim)) {
-    dim <- dim_tensor(x)
-    assign("gradops_extent", dim, envir = x)
-  }
+  dim <- dim_tensor(x)
+  assign("gradops_extent", dim, envir = x)
   dim
 }
 

@@ -52,11 +52,14 @@
 #' detach("gradops:rtmb")
 #' @export
 attach_rtmb <- function() {
-  name <- "gradops:rtmb"
   attach_to_search <- get("attach", baseenv())
-  if (!name %in% search()) attach_to_search(rtmb_faces(), name = name, warn.conflicts = FALSE)
-  invisible(name)
+  if (!has_rtmb_names()) attach_to_search(rtmb_faces(), name = rtmb_place, warn.conflicts = FALSE)
+  invisible(rtmb_place)
 }
+
+rtmb_place <- "gradops:rtmb"
+
+has_rtmb_names <- function() rtmb_place %in% search()
 
 # By RTMB's names. Their environments are below gradops' own, so that adapted code takes them for what they are.
 rtmb_faces <- function() {

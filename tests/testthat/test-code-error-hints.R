@@ -86,6 +86,11 @@ test_each("tensors may be any argument of R's summaries, of log() and of operato
   expect_equal(gradient(function(p) max(0, p[1]), -1), 0)
 })
 
+test_each("what may be left out of a call may be left out of code that is differentiated", {
+  f <- function(p) sum(diag(nrow = 2) * p) + sum(diag(3, 2)) + sum(diag(p, 2)) + quantile(x = p) + log(x = p)
+  expect_equal(gradient(function(p) sum(f(p)), 2), numeric_gradient(function(p) sum(f(p)), 2), tolerance = 1e-6)
+})
+
 test_each("det() of a singular matrix has derivatives", {
   for (m in list(matrix(c(1, 4, 0.5, 2), 2), matrix(c(1, 2, 3, 2, 4, 6, 7, 8, 8), 3), matrix(0, 2, 2), matrix(0, 1, 1))) {
     cofactors <- numeric_gradient(function(x) det(matrix(x, nrow(m))), c(m))
