@@ -73,7 +73,8 @@ test_each("tensors may be any argument of R's summaries, of log() and of operato
     }))
   })
   for (f in c(summaries, list(
-    function(p) max(0, p[1]) * min(numeric(), p) * Reduce(max, list(0, p[1], p[2])), function(p) sum(vapply(1, max, 0, p)),
+    function(p) max(0, p[1]) * min(numeric(), p) * Reduce(max, list(0, p[1], p[2])),
+    function(p) sum(vapply(1, max, 0, p)),
     function(p) p[1]^2 * all(TRUE, p > 0) + p[2] * any(FALSE, p < 0),
     function(p) log(10, base = p[1]) + log(base = p[2], x = 3) + log(p[1], p[2]) + log(p[1], 2) * log(8, 2), own,
     function(p) sum((t(p) %*% p) * p) + sum(c(1, 2, 3) / (t(p) %*% p)) + sum(p^(t(p) %*% p) - t(p) %*% p)
@@ -92,7 +93,8 @@ test_each("what may be left out of a call may be left out of code that is differ
 })
 
 test_each("det() of a singular matrix has derivatives", {
-  for (m in list(matrix(c(1, 4, 0.5, 2), 2), matrix(c(1, 2, 3, 2, 4, 6, 7, 8, 8), 3), matrix(0, 2, 2), matrix(0, 1, 1))) {
+  of_rank_2 <- matrix(c(1, 2, 3, 2, 4, 6, 7, 8, 8), 3)
+  for (m in list(matrix(c(1, 4, 0.5, 2), 2), of_rank_2, matrix(0, 2, 2), matrix(0, 1, 1))) {
     cofactors <- numeric_gradient(function(x) det(matrix(x, nrow(m))), c(m))
     for (g in list(function(x) det(matrix(x, nrow(m))), function(x) det(t(matrix(x, nrow(m)))))) {
       expect_equal(gradient(g, c(m)), cofactors, tolerance = 1e-6)
