@@ -261,7 +261,10 @@ draw_of <- function(family, x, given) {
 # probability given those before it (Thygesen, Albertsen, Berg, Kristensen and Nielsen 2017). In the likelihood each
 # log density counts `keep` times, and the logarithms of the probabilities up to it and above it `below` and `above`
 # times, or it is at the observation and a `shift` of that; random effects are integrated out of each.
-one_step_residuals <- function(f, parameters, data, values, method) {
+#
+# `turns(names)`: for each observation, of its name, a number by which they come; negative where it is known from the
+# start, 0 where it never comes.
+one_step_residuals <- function(f, parameters, data, values, method, turns) {
   scope <- if (method == "gaussian") scope_of_marks(plain_density) else weighing_scope(tails = method == "cdf")
   with_marks(scope, tensor_aware(of_parameters(f, parameters$layout, parameters$is_list, data))(values))
   n <- length(scope$names)
@@ -271,21 +274,24 @@ one_step_residuals <- function(f, parameters, data, values, method) {
       class = c("gradops_error_unmarked", "gradops_error_argument", "gradops_error"), argument = "object", call = NULL
     )
   }
+  turns <- turns(scope$names)
   if (method == "gaussian") {
-    found <- gaussian_residuals(f, parameters, data, values, scope)
+    found <- gaussian_residuals(f, parameters, data, values, scope, turns)
   } else {
     is_there <- !is.na(scope$seen[seq_len(n)])
     check_seen(scope, is_there)
+    turns[!is_there] <- 0
     model <- weighed_model(f, parameters, data, values, scope, n, method)
     counts <- scope$counts[seq_len(n)] %in% TRUE
     if (method == "slope") {
       if (any(counts)) refuse_observed(scope$names[which(counts)[1L]], "are counts, of which there are `cdf` residuals")
-      of_each <- model$ask("slope", model$par, is_there)
+      of_each <- model$ask("slope", model$par, turns)
     } else {
-      points <- replace(numeric(n), counts, stats::runif(sum(counts)))
-      of_each <- model$ask("steps", model$par, c(is_there, counts, points))
+      drawn <- order(turns)[sort(turns) > 0]
+      points <- replace(numeric(n), drawn, stats::runif(length(drawn)))
+      of_each <- model$ask("steps", model$par, c(turns, counts, points))
     }
-    found <- replace(as.vector(of_each), !is_there, NA)
+    found <- replace(as.vector(of_each), turns <= 0, NA)
   }
   found <- lapply(split(found, factor(scope$names, unique(scope$names))), as.vector)
   if (length(found) == 1L) found[[1L]] else found
@@ -332,7 +338,7 @@ weighed_model <- function(f, parameters, data, values, scope, n, method) {
 }
 
 # Residuals of observations that are normal together: they are random effects, too.
-gaussian_residuals <- function(f, parameters, data, values, scope) {
+gaussian_residuals <- function(f, parameters, data, values, scope, turns) {
   y <- as.double(unlist(scope$known, use.names = FALSE))
   among_all <- function(code, q) {
     marks <- list(observe = function(x, name) {
@@ -345,7 +351,7 @@ gaussian_residuals <- function(f, parameters, data, values, scope) {
   model <- with_effects(
     f, parameters, data, values, function(q, code) q$one * among_all(code, q), list(one = 1, y = y), "y"
   )
-  as.vector(model$ask("normal", 1, y))
+  as.vector(model$ask("normal", 1, c(y, turns)))
 }
 
 # A likelihood of the parameters in `start` and the random effects of `f`, whose other parameters have values: what

@@ -242,8 +242,8 @@ likelihood_of <- function(
         p <- form(everything(x))
         simulated(function(observe) evaluate(if (use.u) p else marked_effects(p, parameters, observe)))
       },
-      residuals = function(x = par, method = "cdf") {
-        one_step_residuals(f, parameters, data, everything(x), method)
+      residuals = function(x = par, method = "cdf", turns = function(names) rep(1, length(names))) {
+        one_step_residuals(f, parameters, data, everything(x), method, turns)
       },
       precision = function(x) joint_precision(x, ask, par, parameters$names[free & parameters$random]),
       importance = function(x = par, draws = 1000) {

@@ -141,9 +141,12 @@ test_once("the model of RTMB's introduction: estimates, reports, simulations and
   }
   set.seed(1)
   expect_length(obj$simulate()$weight, nrow(chicks))
-  check <- summary(checkConsistency(obj, n = 30))
-  expect_gt(check$marginal$p.value, 1e-3)
-  expect_output(print(check), "30 simulated data sets")
+  check <- checkConsistency(obj, n = 30, hessian = TRUE)
+  expect_gt(summary(check)$marginal$p.value, 1e-3)
+  expect_gt(summary(check)$joint$p.value, 1e-3)
+  expect_equal(dim(summary(check)$gradientJoint), c(4L, 30L))
+  expect_output(print(check), "Test correct simulation")
+  expect_equal(dim(check[[1]]$hessian), c(4L, 4L))
   expect_error(MakeADFun(obj$env$func, obj$env$parameters, integrate = "mua"), class = "gradops_error_argument")
 })
 
@@ -163,6 +166,45 @@ test_some("residuals of normal vectors are whitened by their covariance", {
   want <- solve(t(chol(kronecker(diag(4), cov + 1.5^2))), as.vector(y) - 0.3)
   expect_equal(oneStepPredict(obj, method = "fullGaussian")$residual, as.vector(want), tolerance = 1e-7)
   expect_error(oneStepPredict(obj, method = "cdf"), "normal ones are `gaussian`", class = "gradops_error_argument")
+})
+
+test_some("residuals come in the order of `subset`, given `conditional` and other observations, as RTMB's", {
+  local_rtmb()
+  y <- c(1.2, -0.3, 0.8, 2.1)
+  z <- 0.7
+  f <- function(p) {
+    y <- OBS(y)
+    z <- OBS(z)
+    -sum(dnorm(p$u, 0, 1.5, log = TRUE)) - sum(dnorm(y, p$m + p$u, 1, log = TRUE)) - dnorm(z, p$u, 2, log = TRUE)
+  }
+  obj <- MakeADFun(f, list(m = 0.3, u = 0), random = "u", silent = TRUE)
+  obj$fn(obj$par)
+  at <- c(5, 4, 3, 1) # `z` and `y[4]` are known, `y[2]` never comes
+  want <- solve(t(chol((diag(c(1, 1, 1, 1, 4)) + 1.5^2)[at, at])), (c(y - 0.3, z))[at])[3:4]
+  for (method in c("fullGaussian", "oneStepGaussianOffMode", "cdf")) {
+    found <- oneStepPredict(obj, "y", method = method, subset = c(3, 1), conditional = 4)
+    expect_equal(found$residual, want, tolerance = if (method == "cdf") 0.01 else 1e-6) # probabilities by Laplace
+  }
+  counts <- c(0, 3, 1, 7)
+  g <- function(p) -sum(dpois(OBS(counts), exp(p$m), log = TRUE))
+  obj <- MakeADFun(g, list(m = 1), silent = TRUE)
+  obj$fn(obj$par)
+  u <- withr::with_seed(123, runif(2)) # TMB's
+  want <- qnorm(ppois(counts[2:3], exp(1)) - u * dpois(counts[2:3], exp(1)))
+  found <- oneStepPredict(obj, method = "cdf", discrete = TRUE, subset = 2:3)$residual
+  expect_equal(found, want, tolerance = 1e-9)
+})
+
+test_some("checkConsistency(estimate = TRUE) estimates anew from each set of data", {
+  local_rtmb()
+  y <- c(2, 5, 3, 4, 1)
+  obj <- MakeADFun(function(p) -sum(dnorm(OBS(y), p$m, log = TRUE)), list(m = 1), silent = TRUE)
+  obj$fn(obj$par)
+  set.seed(4)
+  found <- summary(checkConsistency(obj, n = 20, estimate = TRUE))
+  expect_named(found$estimate$par, "m")
+  expect_equal(as.vector(found$gradient), 5 * (1 - found$estimate$par$m), tolerance = 1e-4)
+  expect_true(all(found$estimate$deviance > -1e-8))
 })
 
 test_some("profiled parameters and means of reports are RTMB's", {

@@ -166,22 +166,36 @@ def _around(model: Any, f, theta: np.ndarray, u: np.ndarray) -> Any:
     return model.of(f, layout, model.tensor, lambda vector: vector)
 
 
-def step_residuals(model: Any, there: np.ndarray, counts: np.ndarray, uniform: np.ndarray) -> np.ndarray:
+def order_of(turns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The observations that are known from the start, those that come one by one, and those that never come.
+
+    Args:
+        turns: for each observation a number by which they come, of equal ones the first before; 0 where it is not in
+            the likelihood, and negative where it is known from the start.
+    """
+    places = np.argsort(turns, kind="stable")
+    known, never = turns[places] < 0, turns[places] == 0
+    return places[known], places[~known & ~never], places[never]
+
+
+def step_residuals(model: Any, turns: np.ndarray, counts: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     """Residuals of a likelihood of each observation's weights of its density, and of its lower and upper tail.
 
     Args:
-        there: True for each observation that is in the likelihood.
+        turns: as of :func:`order_of`.
         counts: True for each that is a whole number, whose residual is drawn.
         uniform: random numbers, to draw those by.
     """
-    count = len(there)
+    count = len(turns)
+    known, coming, _ = order_of(turns)
     below, above, density = np.full((3, count), np.nan)
     none = np.zeros(count)
     if not model.layout.u.size:  # then they are the derivatives
         density, below, above = np.split(model.value_and_grad(model.start)[1], 3)
     else:
         past = none.copy()
-        for k in np.flatnonzero(there):
+        past[known] = 1.0
+        for k in coming:
             here = np.where(np.arange(count) == k, 1.0, 0.0)
             below[k] = model.value(np.concatenate([past, here, none]))
             above[k] = model.value(np.concatenate([past, none, here]))
@@ -194,19 +208,21 @@ def step_residuals(model: Any, there: np.ndarray, counts: np.ndarray, uniform: n
         lower = below < above
         found = np.where(lower, -of_log(np.where(lower, -above, -below) - whole), of_log(-below - whole))
         drawn = quantile(np.exp(-below - whole) - uniform * np.exp(-density - whole))
-    return np.where(there, np.where(counts, drawn, found), np.nan)
+    return np.where(turns > 0, np.where(counts, drawn, found), np.nan)
 
 
-def slope_residuals(model: Any, there: np.ndarray) -> np.ndarray:
+def slope_residuals(model: Any, turns: np.ndarray) -> np.ndarray:
     """Residuals of a likelihood of each observation's weight and shift, as if each were normal given those before it.
 
     Of a residual ``r``, a standard deviation ``s`` and the density's logarithm, the value ``-log(s) - r**2 / 2 + c``
     and the slope ``-r / s`` give ``r**2 exp(r**2)``.
     """
-    count = len(there)
+    count = len(turns)
+    known, coming, _ = order_of(turns)
     found, keep, shift = np.full(count, np.nan), np.zeros(count), np.zeros(count)
+    keep[known] = 1.0
     before = model.value(np.concatenate([keep, shift]))
-    for k in np.flatnonzero(there):
+    for k in coming:
         keep[k] = 1.0
         value, gradient = model.value_and_grad(np.concatenate([keep, shift]))
         slope = gradient[count + k]
@@ -217,10 +233,13 @@ def slope_residuals(model: Any, there: np.ndarray) -> np.ndarray:
     return found
 
 
-def normal_residuals(model: Any, theta: np.ndarray, y: np.ndarray) -> np.ndarray:
+def normal_residuals(model: Any, theta: np.ndarray, y: np.ndarray, turns: np.ndarray | None = None) -> np.ndarray:
     """Residuals of observations that are normal together: they are the first random effects of a model, too.
 
     The Cholesky factor of their precision, in reverse order, conditions each one on those before it.
+
+    Args:
+        turns: as of :func:`order_of`; None: one after the other.
     """
     count, effects = len(y), len(model.random_names)
     at = model.mode(theta)[:count]
@@ -228,8 +247,13 @@ def normal_residuals(model: Any, theta: np.ndarray, y: np.ndarray) -> np.ndarray
     of_all, across = precision[:count, :count], precision[count:, :count]
     if effects > count:
         of_all = of_all - across.T @ np.linalg.solve(precision[count:, count:], across)
-    root = np.linalg.cholesky(of_all[::-1, ::-1]).T
-    return (root @ (y - at)[::-1])[::-1]
+    known, coming, never = order_of(np.ones(count) if turns is None else turns)
+    reverse = np.concatenate([known, coming, never])[::-1]
+    root = np.linalg.cholesky(of_all[np.ix_(reverse, reverse)]).T
+    found = np.full(count, np.nan)
+    found[reverse] = root @ (y - at)[reverse]
+    found[np.append(known, never)] = np.nan
+    return found
 
 
 # The check of the approximation ---------------------------------------------------------------------------------------

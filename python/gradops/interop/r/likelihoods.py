@@ -206,19 +206,19 @@ def _sample(model: Any, theta, more):
 
 
 def _step_residuals(model: Any, theta, more):
-    """Of which observations are there, which are whole numbers, and random points for these."""
-    there, counts, uniform = np.split(more, 3)
-    return step_residuals(model, there == 1, counts == 1, uniform)
+    """Of the observations' turns, which are whole numbers, and random points for these."""
+    turns, counts, uniform = np.split(more, 3)
+    return step_residuals(model, turns, counts == 1, uniform)
 
 
 def _slope_residuals(model: Any, theta, more):
-    """Of which observations are there."""
-    return slope_residuals(model, more == 1)
+    """Of the observations' turns."""
+    return slope_residuals(model, more)
 
 
 def _normal_residuals(model: Any, theta, more):
-    """Of observations, which are random effects."""
-    return normal_residuals(model, theta, more)
+    """Of observations, which are random effects, and their turns."""
+    return normal_residuals(model, theta, *np.split(more, 2))
 
 
 QUESTIONS = (
