@@ -12,7 +12,7 @@ import pytest
 
 from gradops import jit, ops, value_and_grad
 from gradops._tree import items
-from gradops.jit.native import machine, tile_compiler, tile_run
+from gradops.jit.native import machine, tile_compiler, tile_functions, tile_run
 
 mpmath = pytest.importorskip("mpmath")
 
@@ -194,6 +194,61 @@ def test_waves_are_within_one_unit_of_numpys(name):
     x[5:8] = np.nan, np.inf, 1e22
     with np.errstate(invalid="ignore"):
         np.testing.assert_allclose(ours(x), getattr(np, name)(x), rtol=3e-16)
+
+
+RANGES = {
+    "exp": [(-0.4, 0.4), (-20.0, 20.0), (-745.0, 709.0)],
+    "expm1": [(-1e-9, 1e-9), (-1.0, 1.0), (-50.0, 709.0)],
+    "log": [(0.99, 1.01), (1e-3, 1e3), (0.0, 1e-307)],
+    "log1p": [(-1e-9, 1e-9), (-0.9999, 0.5), (0.0, 1e17)],
+    "tanh": [(-1e-9, 1e-9), (-1.0, 1.0), (-25.0, 25.0)],
+}
+EDGES = [0.0, -0.0, 1.0, -1.0, 5e-324, -5e-324, 1e-310, 2.0**-1022, 709.78, 710.0, -745.2, -1e9, 1e308, -1e308, 22.5]
+BEYOND = [np.inf, -np.inf, np.nan, -np.nan]
+
+
+@needs_machine
+@pytest.mark.parametrize("name", tile_functions.FUNCTIONS)
+def test_functions_are_within_a_unit_and_their_exceptions_numpys(name, monkeypatch):
+    x = np.concatenate([*(rng.uniform(*ends, 1000) for ends in RANGES[name]), EDGES, BEYOND])
+    f, of_numpy = getattr(ops, name), getattr(np, name)
+    ours, (compiled, count) = jit(lambda x: -f(x)), by_llvm(lambda x: -f(x), x)
+    monkeypatch.setattr(tile_run, "is_warned_of", lambda raised: False)  # which would have NumPy do it
+    with np.errstate(all="ignore"):
+        got, wanted = -ours(x), of_numpy(x)
+        np.testing.assert_array_equal(got, -compiled(x))
+        assert groups(ours) == count == 1
+        np.testing.assert_array_equal(got[:999], jit(lambda x: f(x))(x[:999]))
+    np.testing.assert_allclose(got, wanted, rtol=5e-16, atol=5e-324)
+    assert (np.signbit(got) == np.signbit(wanted))[~np.isnan(got)].all()
+    few = np.flatnonzero(np.isfinite(wanted) & (np.abs(wanted) > 1e-300))[::6]
+    with mpmath.workprec(200):
+        exact = [getattr(mpmath, name)(mpmath.mpf(v)) for v in x[few].tolist()]
+        error = [abs(mpmath.mpf(v) - e) for v, e in zip(got[few].tolist(), exact)]
+    assert (np.array(error, float) <= 1.5 * np.spacing(np.abs(wanted[few]))).all()
+    monkeypatch.undo()
+    for number in EDGES + BEYOND:
+        raised = []
+        for call in (of_numpy, ours):
+            with np.errstate(all="raise", under="ignore"):
+                try:
+                    call(np.full_like(x, number))
+                except FloatingPointError as error:
+                    raised.append(str(error))
+        assert raised in ([], [raised[0]] * 2 if raised else []), number
+
+
+@needs_machine
+def test_functions_of_masked_rows_are_not_done_again(monkeypatch):
+    x = rng.normal(size=(200, 33))
+    x[:, 3], x[:, 5], x[7, 6] = -1e9, -np.inf, np.nan
+    compiled = jit(lambda x: (ops.softmax(x, axis=-1), ops.tanh(x), ops.expm1(x)))
+    compiled(x)
+    monkeypatch.setattr(tile_run.Tiles, "_replayed", None)
+    with np.errstate(all="raise", under="ignore"):
+        got = compiled(x)
+    for a, b in zip(got, (ops.softmax(x, axis=-1), ops.tanh(x), ops.expm1(x)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-14)
 
 
 @needs_machine

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 LANES = 8
@@ -9,9 +10,29 @@ LANES = 8
 EIGHT = f"<{LANES} x double>"
 
 
-def same(number: str) -> str:
+def same(number: str, kind: str = "double") -> str:
     """Eight times a number that is written down."""
-    return f"<{', '.join([f'double {number}'] * LANES)}>"
+    return f"<{', '.join([f'{kind} {number}'] * LANES)}>"
+
+
+# LLVM compares eight numbers by an instruction that is invalid of NaN, unless it is told to compare quietly, as NumPy.
+_QUIET = r"""call <8 x i1> @llvm.experimental.constrained.fcmp.v8f64(
+  \2 \3, \2 \4, metadata !"\1", metadata !"fpexcept.ignore")"""
+
+DECLARED = (
+    f"declare <8 x i1> @llvm.experimental.constrained.fcmp.v8f64({EIGHT}, {EIGHT}, metadata, metadata)",
+    f"declare {EIGHT} @llvm.fma.v8f64({EIGHT}, {EIGHT}, {EIGHT})",
+    f"declare {EIGHT} @llvm.fabs.v8f64({EIGHT})",
+)
+"""Functions that :func:`wide` sources call."""
+
+
+def wide(source: str) -> str:
+    """The source of an :class:`.Operation` as that of eight numbers."""
+    source = re.sub(r"\b(double|i1|i64)\b", rf"<{LANES} x \1>", source).replace(".f64(", f".v{LANES}f64(")
+    source = re.sub(r"fcmp (o[lg][te]) (<[^>]*>) (\S+), (.*)", _QUIET, source)
+    source = re.sub(r"(?<= )-?\d+(?=,|$)", lambda found: same(found[0], "i64"), source, flags=re.MULTILINE)
+    return re.sub(r"(?<![\w.%])(-?\d+\.\d+|0x[0-9A-F]+)", lambda found: same(found[0]), source)
 
 
 class Text:

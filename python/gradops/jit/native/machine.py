@@ -28,7 +28,17 @@ from typing import Any
 
 import numpy as np
 
-from . import instructions, llvm, machine_parts, machine_source, record_source, sparse_source, tile_source, tile_sums
+from . import (
+    instructions,
+    llvm,
+    machine_parts,
+    machine_source,
+    record_source,
+    sparse_source,
+    tile_functions,
+    tile_source,
+    tile_sums,
+)
 from .instructions import FUNCTION_NUMBERS, FUNCTIONS, ROUTINE_NUMBERS, ROUTINES
 from .machine_source import assembled
 
@@ -292,7 +302,8 @@ def _version(processor: str, features: str) -> str:
     # What is loaded from disk is run without a look at it, so all that it was made of is in its name. Without the
     # processor's features a home directory that two computers share would give one of them instructions that it does
     # not have.
-    modules = llvm, machine_source, instructions, machine_parts, record_source, sparse_source, tile_source, tile_sums
+    modules = llvm, machine_source, instructions, machine_parts, record_source, sparse_source
+    modules += tile_functions, tile_source, tile_sums
     for module in modules:
         known.update(pathlib.Path(module.__file__ or "").read_bytes())
     for text in (llvmlite.__version__, sys.platform, platform.machine(), processor, features):

@@ -10,20 +10,19 @@ only which zero is the largest of zeros of both signs is not kept.
 from __future__ import annotations
 
 import functools
-import re
 import struct
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import tile_run, tile_source, tile_sums
+from . import tile_functions, tile_run, tile_source, tile_sums
 from .code import BOOL, FLOATS
 from .instructions import OPERATIONS
-from .llvm import EIGHT, LANES, Text, same
+from .llvm import DECLARED, EIGHT, LANES, Text, same, wide
 from .machine import Machine
 from .machine_parts import INTRINSICS
-from .tile_plan import COLUMN, FULL, ONE, PRODUCT, ROW, SHORT, SPREAD, Instruction, Operand, Written
+from .tile_plan import COLUMN, FULL, ONE, PRODUCT, REPEATED, ROW, SHORT, SPREAD, Instruction, Operand, Written
 
 _ARITHMETIC = (
     "add", "subtract", "multiply", "divide", "negative", "absolute", "sqrt", "sign", "maximum", "minimum", "fmax",
@@ -77,6 +76,12 @@ def compiled(plan: tile_run.Plan, written: Written, machine: Machine) -> tile_ru
 
 
 @functools.cache
+def _functions(machine: Machine) -> dict[Any, str]:
+    """Those of exponentials and logarithms."""
+    return {(machine.address(f"{name}.tile"), 0): source for name, source in tile_functions.FUNCTIONS.items()}
+
+
+@functools.cache
 def _sources(machine: Machine) -> dict[Any, str]:
     """LLVM's source of elementwise loops, as of :class:`.Operation`, by the loops' addresses."""
     found: dict[Any, str] = {}
@@ -88,6 +93,7 @@ def _sources(machine: Machine) -> dict[Any, str]:
     found[tile_run.loop(np.positive, double, double)] = OPERATIONS["copy"].source
     found[machine.address("spread.tile"), 0] = OPERATIONS["copy"].source
     found[machine.address("where8"), 0] = OPERATIONS["where"].source
+    found.update(_functions(machine))
     for exponent in tile_source.POWERS:
         found[machine.address(f"power{exponent}.tile"), 0] = tile_source.power(exponent)
     found.pop(None, None)  # of functions that NumPy has none of those for
@@ -136,28 +142,17 @@ def _fits(x: Instruction, space: _Space, machine: Machine) -> bool:
         return x.loop in _reductions(machine) and out.kind == space.scalar and kinds == [space.vectors[0]]
     if x.loop not in _sources(machine) or x.over == PRODUCT or x.over == SPREAD and space.rows == 1:
         return False
+    # In a short row some of eight lanes are empty, and a row's own number is one: a function takes as long for it.
+    if space.rows > 1 and space.length < REPEATED and x.loop in _functions(machine):
+        return False
     known = {space.scalar, ONE, *(space.vectors if out.kind == space.vectors[0] else ())}
     return out.kind in (space.vectors[0], space.scalar) and all(o.kind in known for o in given)
 
 
 # LLVM's text.
 
-# LLVM compares eight numbers by an instruction that is invalid of NaN, unless it is told to compare quietly, as NumPy.
-_QUIET = r"""call <8 x i1> @llvm.experimental.constrained.fcmp.v8f64(
-  \2 \3, \2 \4, metadata !"\1", metadata !"fpexcept.ignore")"""
-_QUIET_TYPE = "<8 x i1> @llvm.experimental.constrained.fcmp.v8f64(<8 x double>, <8 x double>, metadata, metadata)"
-
-
-def _wide(source: str) -> str:
-    """The source of one number as that of eight."""
-    source = re.sub(r"\b(double|i1|i64)\b", rf"<{LANES} x \1>", source).replace(".f64(", f".v{LANES}f64(")
-    source = re.sub(r"fcmp (o[lg][te]) (<[^>]*>) (\S+), (.*)", _QUIET, source)
-    return re.sub(r"(?<![\w.%])(-?\d+\.\d+|0x[0-9A-F]+)", lambda found: same(found[0]), source)
-
-
-_DECLARED = [tile_sums.JOINED, f"declare {_QUIET_TYPE}"]
-for _line in (*INTRINSICS, "declare double @llvm.fma.f64(double, double, double)"):
-    _DECLARED += [_line, _wide(_line)]
+_DECLARED = [tile_sums.JOINED, "declare double @llvm.fma.f64(double, double, double)", *INTRINSICS, *DECLARED]
+_DECLARED += [line for line in map(wide, INTRINSICS) if line not in DECLARED]
 
 _EXTREMES = {"maximum": "ogt", "minimum": "olt"}
 
@@ -364,7 +359,7 @@ class _Function(Text):
             if out in given:
                 continue
             operands = [values[o] if o in values else spread[o] for o in given]
-            values[out] = self.computed(_wide(self.sources[x.loop]), operands)
+            values[out] = self.computed(wide(self.sources[x.loop]), operands)
             if out in self.needed:
                 self._write(out, values[out], i, rest)
         return values

@@ -13,6 +13,7 @@ from ..program import Program
 from ..steps import Step
 from . import tile_run, tile_source
 from .code import FLOATS
+from .llvm import LANES
 from .tile_run import Plan, Result
 
 TILE = 1024
@@ -117,7 +118,7 @@ class Writing:
         self.program, self.domain, self.members, self.outputs = program, domain, members, outputs
         self.spread = spread
         is_product = any(step.name in PRODUCTS for step, _ in members)
-        self.per = min(domain.rows, max(1, (LARGE_TILE if is_product else TILE) // domain.width))
+        self.per = _evenly(domain.rows, max(1, (LARGE_TILE if is_product else TILE) // domain.width))
         self.tiles = -(-domain.rows // self.per)
         self.made = {step.places[0]: work for step, work in members}
         self.table: list[list[int]] = []
@@ -342,6 +343,12 @@ class Writing:
             divisor = self._row(Operand.number(work.divisor, dtype))
             self.closing.append(_line(_loop(np.divide, dtype), [out, divisor, out], count, [size, 0, size]))
         return out
+
+
+def _evenly(rows: int, most: int) -> int:
+    """Rows of a tile, of as few tiles as there can be: all have as many, as only full ones are compiled, and shared."""
+    each = -(-rows // -(-rows // most))
+    return each if most % LANES else min(rows, -(-each // LANES) * LANES)
 
 
 def _loop(ufunc: np.ufunc, dtype: np.dtype) -> tuple[int, int]:

@@ -1,15 +1,16 @@
 """The second function of the native machine as LLVM's text: steps on large arrays, tile by tile.
 
 An instruction is a call of a ufunc's own inner loop, NumPy's or SciPy's, so that each element has the bits and the
-floating-point exceptions that it has eagerly. The sine and the cosine, whose loops compute one element at a time, have
-loops of their own, and so have powers of whole numbers.
+floating-point exceptions that it has eagerly. Functions whose loops compute one element at a time, all or on some
+processors, have loops of their own, and so have powers of whole numbers.
 """
 
 from __future__ import annotations
 
 import struct
 
-from . import tile_sums
+from . import tile_functions, tile_sums
+from .llvm import DECLARED, EIGHT, LANES, Text, wide
 
 OPERANDS = 4
 """The most operands of an instruction, its result among them."""
@@ -214,10 +215,8 @@ _OF_ONE = """define void @{name}.tile(ptr %arguments, ptr %count, ptr %steps, pt
 """
 """The beginning of a loop of one operand: where both lie, and if their elements lie side by side."""
 
-# The nearest multiple of pi/2 is taken away in three parts, of which the first two have 33 bits, so that their products
-# are exact up to LARGEST; then the sine and the cosine of what is left, with its rounding error, of which each element
-# takes one. The data is the loop for a tile in which an element is larger, or none.
-_WAVE = """
+# Of a wave the data is the loop for a tile in which an element is larger, or none, or whose elements lie apart.
+_LOOK = """
 {begin}  br i1 %near, label %look, label %other
 look:
   %l = phi i64 [0, %0], [%l1, %look]
@@ -238,99 +237,24 @@ looked:
 other:
   call void %data(ptr %arguments, ptr %count, ptr %steps, ptr null)
   ret void
-each:
-  %i = phi i64 [0, %looked], [%i1, %each]
-  %v = double %x[%i]
-  %turned = fmul double %v, {over}
-  %shifted = fadd double %turned, {magic}
-  %f = fsub double %shifted, {magic}
-  %quarter.i = bitcast double %shifted to i64
-  %quarter = add i64 %quarter.i, {first}
-  %f1 = fmul double %f, {p1}
-  %t = fsub double %v, %f1
-  %w = fmul double %f, {p2}
-  %r = fsub double %t, %w
-  %e1 = fsub double %t, %r
-  %e2 = fsub double %e1, %w
-  %minus = fneg double %f
-  %low = call double @llvm.fma.f64(double %minus, double {p3}, double %e2)
-  %y0 = fadd double %r, %low
-  %y1.a = fsub double %r, %y0
-  %y1 = fadd double %y1.a, %low
-  %z = fmul double %y0, %y0
-{sine}
-{cosine}
-  ; y0 + (z * y0 * s + y1 * (1 - z / 2))
-  %s.v = fmul double %z, %y0
-  %half = fmul double %z, 0.5
-  %s.m = fneg double %half
-  %s.y = call double @llvm.fma.f64(double %s.m, double %y1, double %y1)
-  %s.c = call double @llvm.fma.f64(double %s.v, double %s.p, double %s.y)
-  %s = fadd double %y0, %s.c
-  ; 1 - z / 2 with its rounding error, then the rest
-  %w1 = fsub double 1.0, %half
-  %c.e = fsub double 1.0, %w1
-  %c.e1 = fsub double %c.e, %half
-  %zz = fmul double %z, %z
-  %y.m = fneg double %y0
-  %c.y = call double @llvm.fma.f64(double %y.m, double %y1, double %c.e1)
-  %c.c = call double @llvm.fma.f64(double %zz, double %c.p, double %c.y)
-  %c = fadd double %w1, %c.c
-  %odd.i = and i64 %quarter, 1
-  %odd = icmp ne i64 %odd.i, 0
-  %chosen = select i1 %odd, double %c, double %s
-  %sign = shl i64 %quarter, 62
-  %sign.top = and i64 %sign, -9223372036854775808
-  %bits = bitcast double %chosen to i64
-  %signed = xor i64 %bits, %sign.top
-  %signed.d = bitcast i64 %signed to double
-{end}
-  %out[%i] = double %result
+"""
+
+_APART = """
+{begin}  br i1 %near, label %each, label %apart
+apart:
+  %i = phi i64 [0, %0], [%i1, %apart]
+  %v = double %x[%i * %sx bytes]
+{body}
+  %out[%i * %so bytes] = double %r
   %i1 = add i64 %i, 1
   %i.more = icmp slt i64 %i1, %n
-  br i1 %i.more, label %each, label %end
+  br i1 %i.more, label %apart, label %end
 end:
   ret void
-}}
-"""
-
-# A product of doubles with its rounding error, by which a power has the rounding of its last sum alone.
-_POWER = """
-{begin}  br i1 %near, label %near.each, label %far.each
-{loops}
-end:
-  ret void
-}}
-"""
-
-_POWER_LOOP = """
-{name}.each:
-  %{name}.i = phi i64 [0, %0], [%{name}.i1, %{name}.each]
-  %{name}.x = double %x[%{name}.i * {sx} bytes]
-{body}
-  %out[%{name}.i * {so} bytes] = double %{name}.r
-  %{name}.i1 = add i64 %{name}.i, 1
-  %{name}.more = icmp slt i64 %{name}.i1, %n
-  br i1 %{name}.more, label %{name}.each, label %end
 """
 
 POWERS = range(3, 9)
 """Exponents of which there are loops."""
-
-LARGEST = 1e6
-"""The largest operand of the sine and cosine here."""
-
-_SINE = (
-    -0.16666666666666666, 0.008333333333333331, -0.0001984126984126457, 2.755731921895673e-06,
-    -2.5052106100926675e-08, 1.605851097953535e-10, -7.58549250782124e-13,
-)  # fmt: skip
-"""Of ``(sin(x) / x - 1) / x^2`` as a polynomial of ``x^2``, nearest on ``|x| <= pi / 4`` (Chebyshev)."""
-
-_COSINE = (
-    0.041666666666666664, -0.0013888888888887241, 2.4801587298533456e-05, -2.755731715246704e-07,
-    2.087612165887116e-09, -1.1380876948169717e-11,
-)  # fmt: skip
-"""Of ``(cos(x) - 1 + x^2 / 2) / x^4``."""
 
 
 def source(exceptions: int) -> str:
@@ -355,61 +279,48 @@ def source(exceptions: int) -> str:
         steps=own + OPERANDS,
         far=own + OPERANDS + STEPS,
     )
-    unsigned = (
-        "  %same = fcmp oeq double %v, 0.0\n  %result = select i1 %same, double %v, double %signed.d"  # the sign of -0
-    )
-    waves = [
-        _WAVE.format(
-            begin=_OF_ONE.format(name=name),
-            first=first,
-            end=end,
-            sine=_polynomial("s", _SINE),
-            cosine=_polynomial("c", _COSINE),
-            **{key: _bits(value) for key, value in _REDUCTION.items()},
-        )
-        for name, first, end in (("sin", 0, unsigned), ("cos", 1, "  %result = fadd double %signed.d, 0.0"))
-    ]
-    fused = "declare double @llvm.fma.f64(double, double, double)"
-    return "\n".join(
-        [fused, tiles, _where(8, "i64"), _where(4, "i32"), *waves, *map(_power, POWERS), tile_sums.source()]
-    )
+    powers = {f"power{n}": power(n) for n in POWERS}
+    loops = [_each(name, source) for name, source in {**powers, **tile_functions.FUNCTIONS}.items()]
+    loops += [_each(name, source, _LOOK) for name, source in tile_functions.WAVES.items()]
+    declared = [f"declare double @llvm.fma.f64({', '.join(['double'] * 3)})", *DECLARED]
+    return "\n".join([*declared, tiles, _where(8, "i64"), _where(4, "i32"), *loops, tile_sums.source()])
 
 
-_REDUCTION = {
-    "over": 0.6366197723675814,
-    "magic": 1.5 * 2.0**52,
-    "p1": 1.5707963267341256,
-    "p2": 6.077100506303966e-11,
-    "p3": 2.0222662487959506e-21,
-    "largest": LARGEST,
-}
-"""``2 / pi``, the number to which a sum rounds to whole numbers, and ``pi / 2`` in three parts."""
+def _each(name: str, source: str, apart: str = _APART) -> str:
+    """The loop of an operation of one operand, ``source`` as of :class:`.Operation`.
 
+    Args:
+        apart: what is done where elements lie apart; it goes to ``each`` where they lie side by side.
+    """
+    body = source.format(r="%r", t="%t.", x="%v")
+    begun = _OF_ONE.format(name=name)
+    text = Text("each")
+    whole = text.number("and", "%n", -LANES)
 
-def _polynomial(name: str, coefficients: tuple[float, ...]) -> str:
-    first, *rest = map(_bits, coefficients[::-1])
-    lines, last = [], first
-    for i, c in enumerate(rest):
-        out = f"%{name}.p" if i == len(rest) - 1 else f"%{name}.p{i}"
-        lines.append(f"  {out} = call double @llvm.fma.f64(double %z, double {last}, double {c})")
-        last = out
-    return "\n".join(lines)
+    # The operand and the result may be one array, of which LLVM would not take several elements at once by itself.
+    def eight(i: str, _: list) -> list:
+        value = text.computed(wide(source), [text.eight(text.at("%x", i))])
+        text.store(EIGHT, value, text.at("%out", i), ", align 8")
+        return []
+
+    def one(i: str, _: list) -> list:
+        value = text.computed(source, [text.line(f"load double, ptr {text.at('%x', i)}")])
+        text.store("double", value, text.at("%out", i))
+        return []
+
+    text.loop("0", whole, LANES, [], eight)
+    text.loop(whole, "%n", 1, [], one)
+    first = apart.format(begin=begun, body=body, largest=_bits(tile_functions.LARGEST))
+    return "\n".join([first, "each:", *text.lines, "  ret void", "}", ""])
 
 
 def _bits(number: float) -> str:
     return f"0x{struct.pack('>d', number).hex()}"
 
 
-def _power(exponent: int) -> str:
-    loops = []
-    for name, sx, so in (("near", 8, 8), ("far", "%sx", "%so")):
-        body = power(exponent).format(r=f"%{name}.r", t=f"%{name}.", x=f"%{name}.x")
-        loops.append(_POWER_LOOP.format(name=name, sx=sx, so=so, body=body))
-    return _POWER.format(begin=_OF_ONE.format(name=f"power{exponent}"), loops="\n".join(loops))
-
-
 def power(exponent: int) -> str:
     """The source of a power of ``{x}``, as of :class:`.Operation`."""
+    # Of products with their rounding errors, by which the power has the rounding of its last sum alone.
     lines, last = [], 0
     for digit in bin(exponent)[3:]:
         for of_x in (False, True)[: 1 + int(digit)]:

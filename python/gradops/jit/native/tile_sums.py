@@ -34,7 +34,6 @@ define internal double @joined(<8 x double> %r) alwaysinline {
 # what happens to stand there could be a NaN.
 _DECLARED = """
 declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
-declare <8 x double> @llvm.fma.v8f64(<8 x double>, <8 x double>, <8 x double>)
 declare <8 x double> @llvm.masked.load.v8f64.p0(ptr, i32, <8 x i1>, <8 x double>)
 declare void @llvm.masked.store.v8f64.p0(<8 x double>, ptr, i32, <8 x i1>)
 

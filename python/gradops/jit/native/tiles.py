@@ -23,7 +23,7 @@ from ..program import Program
 from ..scalar_blocks import Block
 from ..steps import Step
 from . import machine as machines
-from . import tile_compiler, tile_run, tile_source
+from . import tile_compiler, tile_functions, tile_run, tile_source
 from .code import BOOL, FLOATS
 from .plan import LARGEST, LARGEST_CALL, Plan
 from .registry import limits_of
@@ -51,7 +51,9 @@ FEWEST = 2
 NATIVE = "native"
 """The name of a group's step."""
 
-_WAVES = {np.sin: "sin", np.cos: "cos"}
+_WAVES = frozenset((np.sin, np.cos))
+_FUNCTIONS = frozenset(getattr(np, name) for name in tile_functions.FUNCTIONS)
+"""Both have loops of the machine's, which take several elements at once, where NumPy's may take one."""
 
 _ALIASES = frozenset(("reshape", "expand_dims", "squeeze", "ravel", "flatten", "broadcast_to", "real", "conj"))
 """Ops whose result is their operand seen otherwise, which is not computed."""
@@ -287,12 +289,10 @@ class _Grouping:
                 return None
             if any(d not in (*FLOATS, BOOL) for d in dtypes):
                 return None
-            found = tile_run.loop(ufunc, *dtypes)
+            found = self._loop(ufunc, *dtypes)
             if found is None:
                 return None
             loop = found
-            if ufunc in _WAVES and dtypes[0] == FLOATS[0] and not loop[1] and machines.has_fused():
-                loop = (self.machine.address(f"{_WAVES[ufunc]}.tile"), loop[0])
         operands = []
         for x, dtype in zip(arguments, dtypes):
             if isinstance(x, Inner):
@@ -307,6 +307,15 @@ class _Grouping:
         elif dtypes[-1] != value.dtype:
             return None
         return Instruction(loop, (*operands, Operand(out, over, dtypes[-1])), over)
+
+    def _loop(self, ufunc: np.ufunc, *dtypes) -> tuple[int, int] | None:
+        """NumPy's loop, or the machine's, which a wave's calls for large elements."""
+        found = tile_run.loop(ufunc, *dtypes)
+        if found is None or dtypes[0] != FLOATS[0] or not machines.has_fused():
+            return found
+        if ufunc in _WAVES and not found[1]:
+            return self.machine.address(f"{ufunc.__name__}.tile"), found[0]
+        return (self.machine.address(f"{ufunc.__name__}.tile"), 0) if ufunc in _FUNCTIONS else found
 
     def _reduction(self, step: Step, value) -> Work | None:
         x, *rest = step.arguments
@@ -445,7 +454,7 @@ class _Grouping:
 
         def call(ufunc, *operands: Operand, kind: str = FULL, out: Operand | None = None) -> Operand:
             of_rows = all(o.kind in (COLUMN, ONE) for o in operands)
-            found = tile_run.loop(ufunc, *[dtype] * (len(operands) + 1))
+            found = self._loop(ufunc, *[dtype] * (len(operands) + 1))
             out = out or Operand(Inner(), kind, dtype)
             assert found is not None
             instructions.append(Instruction(found, (*operands, out), COLUMN if of_rows else FULL))
@@ -539,7 +548,7 @@ class _Grouping:
         """True if a group is faster than NumPy's calls."""
         if sum(len(works[i].instructions) for i in members) >= FEWEST:
             return True
-        return any(self.given[i].function in _WAVES or works[i].domain.rows >= PARALLEL for i in members)
+        return any(self.given[i].function in _WAVES | _FUNCTIONS or works[i].domain.rows >= PARALLEL for i in members)
 
     def _is_idle(self, step, needed: set[int]) -> bool:
         return not isinstance(step, Block) and self._source(step) is not None and step.places[0] not in needed
@@ -632,6 +641,16 @@ def _softplus(grouping: _Grouping, out, x):
     ]
 
 
+def _sigmoid(grouping: _Grouping, out, x):
+    less, power, total = Inner(), Inner(), Inner()
+    return [
+        (np.negative, (x,), less),
+        (np.exp, (less,), power),
+        (np.add, (1.0, power), total),
+        (np.divide, (1.0, total), Place(out)),
+    ]
+
+
 def _cast(grouping: _Grouping, out, x, dtype):
     if _dtype_of(grouping.example(x)) != BOOL or grouping.program.value(out).dtype not in FLOATS:
         return None
@@ -644,6 +663,7 @@ def _where(grouping: _Grouping, out, condition, x1=None, x2=None):
 
 _COMPOSED: dict[str, Callable] = {
     "power": _power,
+    "sigmoid": _sigmoid,
     "softplus": _softplus,
     "cast": _cast,
     "where": _where,

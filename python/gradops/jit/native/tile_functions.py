@@ -1,0 +1,326 @@
+"""Exponentials, logarithms, sine and cosine as LLVM's text without branches.
+
+NumPy's loops compute several exponentials at once only where the processor has registers of 512 bits; elsewhere they
+call the C library for each element. :mod:`.tile_source` makes loops of these sources, of which :mod:`.tile_compiler`
+joins several. Results are within 1.1 units in the last place, of hyperbolic tangents next to 1 within 1.5.
+
+Exceptions are raised as by the C library, but for the inexact one, and an overflow of an infinite exponent: questions
+about an operand are asked of its bits, as a comparison with NaN may raise one.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+
+
+def _bits(number: float) -> int:
+    """The bits of a number as a whole one, in whose order positive numbers have theirs."""
+    return struct.unpack("<q", struct.pack("<d", number))[0]
+
+
+def _literal(number: float) -> str:
+    return f"0x{struct.pack('>d', number).hex().upper()}"
+
+
+def _fused(out: str, x: str, y: str, z: str) -> str:
+    return f"{{t}}{out} = call double @llvm.fma.f64(double {x}, double {y}, double {z})"
+
+
+def _polynomial(out: str, x: str, coefficients: Sequence[float]) -> str:
+    """A polynomial of ``x``, of whose powers the even and the odd ones are added at the same time."""
+    lines = [f"{{t}}{out}.xx = fmul double {x}, {x}"]
+    sums = []
+    for first, name in enumerate(("even", "odd")):
+        last, *rest = [_literal(c) for c in coefficients[first::2]][::-1]
+        for i, c in enumerate(rest):
+            lines.append(_fused(f"{out}.{name}{i}", f"{{t}}{out}.xx", last, c))
+            last = f"{{t}}{out}.{name}{i}"
+        sums.append(last)
+    return "\n".join([*lines, _fused(out, x, sums[1], sums[0])])
+
+
+_INFINITY = _bits(math.inf)
+_MAGIC = 1.5 * 2.0**52
+"""A number to which a sum is rounded to whole numbers, which are then its last bits."""
+
+_HIGH, _LOW = float.fromhex("0x1.62e42fee00000p-1"), float.fromhex("0x1.a39ef35793c76p-33")
+"""Of the logarithm of 2, as a sum; a product of the first with a whole number below 2048 is exact."""
+
+_EXPONENTIAL = (
+    0.5, 0.1666666666666667, 0.04166666666666667, 0.008333333333326112, 0.001388888888888373, 0.0001984126987490126,
+    2.4801587325605324e-05, 2.7557255297969643e-06, 2.755727357010214e-07, 2.5105259538448494e-08,
+    2.0914717341716378e-09,
+)  # fmt: skip
+"""Of ``(exp(r) - 1 - r) / r^2`` where ``|r| <= log(2) / 2`` (Chebyshev)."""
+
+_LOGARITHM = (
+    0.6666666666666735130, 0.3999999999940941908, 0.2857142874366239149, 0.2222219843214978396,
+    0.1818357216161805012, 0.1531383769920937332, 0.1479819860511658591,
+)  # fmt: skip
+"""Of ``(log((1 + s) / (1 - s)) / s - 2) / s^2`` by ``s^2``, as in Sun's fdlibm."""
+
+_SIZE = f"""{{t}}bits = bitcast double {{x}} to i64
+{{t}}size = and i64 {{t}}bits, {2**63 - 1}
+{{t}}sign = xor i64 {{t}}bits, {{t}}size
+{{t}}is.nan = fcmp uno double {{x}}, {{x}}"""
+
+_MULTIPLE = f"""{_fused("turned", "{t}v", _literal(1 / math.log(2)), _literal(_MAGIC))}
+{{t}}whole = bitcast double {{t}}turned to i64
+{{t}}n = fsub double {{t}}turned, {_literal(_MAGIC)}
+{{t}}minus = fneg double {{t}}n
+{_fused("first", "{t}minus", _literal(_HIGH), "{t}v")}"""
+"""``v`` as ``n log(2) + first``, but for the end of the logarithm; ``n`` is in the last bits of ``whole``."""
+
+_SERIES = f"""{_polynomial("q", "{t}rest", _EXPONENTIAL)}
+{{t}}square = fmul double {{t}}rest, {{t}}rest"""
+
+# Beyond the edges the result is infinite, or 0. The power of 2 is two factors: it may be too large, or too small, where
+# the result is not.
+_EXP = f"""{_SIZE}
+{{t}}is.beyond = icmp sgt i64 {{t}}size, {_bits(750.0)}
+{{t}}edge.bits = or i64 {{t}}sign, {_bits(750.0)}
+{{t}}edge = bitcast i64 {{t}}edge.bits to double
+{{t}}inside = select i1 {{t}}is.beyond, double {{t}}edge, double {{x}}
+{{t}}v = select i1 {{t}}is.nan, double 0.0, double {{t}}inside
+{_MULTIPLE}
+{_fused("rest", "{t}minus", _literal(_LOW), "{t}first")}
+{_SERIES}
+{_fused("sum", "{t}square", "{t}q", "{t}rest")}
+{{t}}p = fadd double 1.0, {{t}}sum
+{{t}}both = sub i64 {{t}}whole, {_bits(_MAGIC) - 2046}
+{{t}}half = lshr i64 {{t}}both, 1
+{{t}}other = sub i64 {{t}}both, {{t}}half
+{{t}}half.bits = shl i64 {{t}}half, 52
+{{t}}other.bits = shl i64 {{t}}other, 52
+{{t}}half.d = bitcast i64 {{t}}half.bits to double
+{{t}}other.d = bitcast i64 {{t}}other.bits to double
+{{t}}scaled.a = fmul double {{t}}p, {{t}}half.d
+{{t}}scaled = fmul double {{t}}scaled.a, {{t}}other.d
+{{r}} = select i1 {{t}}is.nan, double {{x}}, double {{t}}scaled"""
+
+# With h half the power of 2: (h - 1/2) + h rest, whose sum has its rounding error, and h tail, all twice.
+_LESS_ONE = f"""{_MULTIPLE}
+{{t}}second = fmul double {{t}}n, {_literal(_LOW)}
+{{t}}rest = fsub double {{t}}first, {{t}}second
+{{t}}lost.a = fsub double {{t}}first, {{t}}rest
+{{t}}lost = fsub double {{t}}lost.a, {{t}}second
+{_SERIES}
+{_fused("tail", "{t}square", "{t}q", "{t}lost")}
+{{t}}half = sub i64 {{t}}whole, {_bits(_MAGIC) - 1022}
+{{t}}half.bits = shl i64 {{t}}half, 52
+{{t}}h = bitcast i64 {{t}}half.bits to double
+{{t}}a = fsub double {{t}}h, 0.5
+{{t}}b = fmul double {{t}}h, {{t}}rest
+{{t}}s = fadd double {{t}}a, {{t}}b
+{{t}}e.a = fsub double {{t}}a, {{t}}s
+{{t}}e = fadd double {{t}}e.a, {{t}}b
+{_fused("small", "{t}h", "{t}tail", "{t}e")}
+{{t}}s.twice = fadd double {{t}}s, {{t}}s
+{{t}}small.twice = fadd double {{t}}small, {{t}}small
+{{t}}is.same = icmp eq i64 {{t}}whole, {_bits(_MAGIC)}
+{{t}}main = select i1 {{t}}is.same, double {{t}}rest, double {{t}}s.twice
+{{t}}further = select i1 {{t}}is.same, double {{t}}tail, double {{t}}small.twice
+{{t}}less = fadd double {{t}}main, {{t}}further"""
+
+_EXPM1 = f"""{_SIZE}
+{{t}}is.negative = icmp slt i64 {{t}}bits, 0
+{{t}}most = select i1 {{t}}is.negative, i64 {_bits(60.0)}, i64 {_bits(710.0)}
+{{t}}is.beyond = icmp sgt i64 {{t}}size, {{t}}most
+{{t}}edge.bits = or i64 {{t}}sign, {{t}}most
+{{t}}edge = bitcast i64 {{t}}edge.bits to double
+{{t}}inside = select i1 {{t}}is.beyond, double {{t}}edge, double {{x}}
+{{t}}v = select i1 {{t}}is.nan, double 0.0, double {{t}}inside
+{_LESS_ONE}
+{{t}}less.bits = bitcast double {{t}}less to i64
+{{t}}signed.bits = or i64 {{t}}less.bits, {{t}}sign
+{{t}}signed = bitcast i64 {{t}}signed.bits to double
+{{r}} = select i1 {{t}}is.nan, double {{x}}, double {{t}}signed"""
+
+# Of t = expm1(-2 |x|): -t / (2 + t), by the reciprocal of the divisor, corrected by what all roundings lost.
+_TANH = f"""{_SIZE}
+{{t}}magnitude = bitcast i64 {{t}}size to double
+{{t}}is.far = icmp sgt i64 {{t}}size, {_bits(22.0)}
+{{t}}near = select i1 {{t}}is.far, double 22.0, double {{t}}magnitude
+{{t}}v = fmul double {{t}}near, -2.0
+{_LESS_ONE}
+{{t}}further.a = fsub double {{t}}main, {{t}}less
+{{t}}less.low = fadd double {{t}}further.a, {{t}}further
+{{t}}d = fadd double 2.0, {{t}}less
+{{t}}d.a = fsub double 2.0, {{t}}d
+{{t}}d.b = fadd double {{t}}d.a, {{t}}less
+{{t}}d.low = fadd double {{t}}d.b, {{t}}less.low
+{{t}}over = fdiv double -1.0, {{t}}d
+{{t}}ratio = fmul double {{t}}less, {{t}}over
+{_fused("lost.1", "{t}ratio", "{t}d", "{t}less")}
+{_fused("lost.2", "{t}ratio", "{t}d.low", "{t}less.low")}
+{{t}}lost.12 = fadd double {{t}}lost.1, {{t}}lost.2
+{_fused("unsigned", "{t}lost.12", "{t}over", "{t}ratio")}
+{{t}}unsigned.bits = bitcast double {{t}}unsigned to i64
+{{t}}positive.bits = and i64 {{t}}unsigned.bits, {2**63 - 1}
+{{t}}signed.bits = or i64 {{t}}positive.bits, {{t}}sign
+{{t}}signed = bitcast i64 {{t}}signed.bits to double
+{{r}} = select i1 {{t}}is.nan, double {{x}}, double {{t}}signed"""
+
+
+def _logarithm(more: str, f: str, low: str, bias: str) -> str:
+    """The logarithm of ``v``, which is positive: ``n log(2)``, and that of the rest, between ``2^-0.5`` and ``2^0.5``.
+
+    Where ``is.bad`` the result is ``bad / 0``, which raises what is due.
+
+    Args:
+        more: source behind that of the rest less 1, ``f.a``.
+        f, low: what is taken for ``f.a``, and a number that is added last.
+        bias: what the exponent of ``v`` is above ``n``, and 2^52.
+    """
+    root = _bits(math.sqrt(0.5))
+    return f"""{{t}}v.bits = bitcast double {{t}}v to i64
+{{t}}moved = add i64 {{t}}v.bits, {_bits(1.0) - root}
+{{t}}whole = lshr i64 {{t}}moved, 52
+{{t}}n.bits = or i64 {{t}}whole, {_bits(2.0**52)}
+{{t}}n.above = bitcast i64 {{t}}n.bits to double
+{{t}}minus = fsub double {bias}, {{t}}n.above
+{{t}}last = and i64 {{t}}moved, {2**52 - 1}
+{{t}}m.bits = add i64 {{t}}last, {root}
+{{t}}m = bitcast i64 {{t}}m.bits to double
+{{t}}f.a = fsub double {{t}}m, 1.0
+{more}
+{{t}}d.a = fadd double {f}, 2.0
+{{t}}d = select i1 {{t}}is.bad, double 0.0, double {{t}}d.a
+{{t}}f.or = select i1 {{t}}is.bad, double {{t}}bad, double {f}
+{{t}}s = fdiv double {{t}}f.or, {{t}}d
+{{t}}z = fmul double {{t}}s, {{t}}s
+{_polynomial("p", "{t}z", _LOGARITHM)}
+{{t}}f.half = fmul double {f}, 0.5
+{{t}}h = fmul double {{t}}f.half, {f}
+{_fused("hp", "{t}z", "{t}p", "{t}h")}
+{_fused("low.n", "{t}minus", _literal(-_LOW), low)}
+{_fused("shp", "{t}s", "{t}hp", "{t}low.n")}
+{{t}}less = fsub double {{t}}h, {{t}}shp
+{{t}}sum = fsub double {f}, {{t}}less
+{_fused("finite", "{t}minus", _literal(-_HIGH), "{t}sum")}
+{{t}}of.bad = select i1 {{t}}is.bad, double {{t}}s, double {{t}}finite"""
+
+
+_BIAS = 2.0**52 + 1023
+
+# Less than the smallest normal number, an operand is multiplied by 2^54.
+_LOG = f"""{_SIZE}
+{{t}}is.small = icmp slt i64 {{t}}size, {_bits(2.0**-1022)}
+{{t}}scale = select i1 {{t}}is.small, double {_literal(2.0**54)}, double 1.0
+{{t}}bias = select i1 {{t}}is.small, double {_literal(_BIAS + 54)}, double {_literal(_BIAS)}
+{{t}}v = fmul double {{x}}, {{t}}scale
+{{t}}is.bad = icmp slt i64 {{t}}bits, 1
+{{t}}is.zero = icmp eq i64 {{t}}size, 0
+{{t}}bad.a = select i1 {{t}}is.nan, double {{x}}, double 0.0
+{{t}}bad = select i1 {{t}}is.zero, double -1.0, double {{t}}bad.a
+{_logarithm("", f="{t}f.a", low="0.0", bias="{t}bias")}
+{{t}}is.itself = icmp sge i64 {{t}}bits, {_INFINITY}
+{{r}} = select i1 {{t}}is.itself, double {{x}}, double {{t}}of.bad"""
+
+# What 1 + x loses is added over 1 + x; where n is 0 the rest less 1 is x itself, of which nothing is lost.
+_LOG1P_REST = """{t}is.near = icmp eq i64 {t}whole, 1023
+{t}f = select i1 {t}is.near, double {t}y, double {t}f.a
+{t}back = fsub double {t}v, 1.0
+{t}lost.x = fsub double {t}y, {t}back
+{t}lost.b = fsub double {t}v, {t}back
+{t}lost.1 = fsub double 1.0, {t}lost.b
+{t}lost = fadd double {t}lost.x, {t}lost.1
+{t}low.a = fdiv double {t}lost, {t}v
+{t}low = select i1 {t}is.near, double 0.0, double {t}low.a"""
+
+_LOG1P = f"""{_SIZE}
+{{t}}is.negative = icmp slt i64 {{t}}bits, 0
+{{t}}is.large = icmp sge i64 {{t}}size, {_bits(1.0)}
+{{t}}is.bad = and i1 {{t}}is.negative, {{t}}is.large
+{{t}}is.special = icmp sge i64 {{t}}size, {_INFINITY}
+{{t}}is.odd = or i1 {{t}}is.bad, {{t}}is.special
+{{t}}y = select i1 {{t}}is.odd, double 1.0, double {{x}}
+{{t}}v = fadd double {{t}}y, 1.0
+{{t}}is.one = icmp eq i64 {{t}}size, {_bits(1.0)}
+{{t}}bad.a = select i1 {{t}}is.nan, double {{x}}, double 0.0
+{{t}}bad = select i1 {{t}}is.one, double -1.0, double {{t}}bad.a
+{_logarithm(_LOG1P_REST, f="{t}f", low="{t}low", bias=_literal(_BIAS))}
+{{t}}is.itself = icmp sge i64 {{t}}bits, {_INFINITY}
+{{r}} = select i1 {{t}}is.itself, double {{x}}, double {{t}}of.bad"""
+
+FUNCTIONS = {"exp": _EXP, "expm1": _EXPM1, "log": _LOG, "log1p": _LOG1P, "tanh": _TANH}
+"""The sources of functions of ``{x}``, as of :class:`.Operation`, by the ufuncs' names."""
+
+
+# The nearest multiple of pi/2 is taken away in three parts, of which the first two have 33 bits, so that their products
+# are exact up to LARGEST; then the sine, y0 + (z y0 s + y1 (1 - z / 2)), and the cosine, 1 - z / 2 with its rounding
+# error and the rest, of what is left, y0 with its rounding error y1, of which each element takes one; z is y0^2.
+
+LARGEST = 1e6
+"""The largest operand of the sine and cosine here."""
+
+_QUARTER = 1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21
+"""``pi / 2`` as a sum."""
+
+_SINE = (
+    -0.16666666666666666, 0.008333333333333331, -0.0001984126984126457, 2.755731921895673e-06,
+    -2.5052106100926675e-08, 1.605851097953535e-10, -7.58549250782124e-13,
+)  # fmt: skip
+"""Of ``(sin(x) / x - 1) / x^2`` as a polynomial of ``x^2``, nearest on ``|x| <= pi / 4`` (Chebyshev)."""
+
+_COSINE = (
+    0.041666666666666664, -0.0013888888888887241, 2.4801587298533456e-05, -2.755731715246704e-07,
+    2.087612165887116e-09, -1.1380876948169717e-11,
+)  # fmt: skip
+"""Of ``(cos(x) - 1 + x^2 / 2) / x^4``."""
+
+
+def _wave(first: int, last: str) -> str:
+    """The source of a sine, of an operand after ``first`` quarters; ``last`` is its result of ``signed.d``."""
+    return f"""{{t}}turned = fmul double {{x}}, {_literal(2 / math.pi)}
+{{t}}shifted = fadd double {{t}}turned, {_literal(_MAGIC)}
+{{t}}f = fsub double {{t}}shifted, {_literal(_MAGIC)}
+{{t}}quarter.i = bitcast double {{t}}shifted to i64
+{{t}}quarter = add i64 {{t}}quarter.i, {first}
+{{t}}f1 = fmul double {{t}}f, {_literal(_QUARTER[0])}
+{{t}}t = fsub double {{x}}, {{t}}f1
+{{t}}w = fmul double {{t}}f, {_literal(_QUARTER[1])}
+{{t}}r = fsub double {{t}}t, {{t}}w
+{{t}}e1 = fsub double {{t}}t, {{t}}r
+{{t}}e2 = fsub double {{t}}e1, {{t}}w
+{{t}}minus = fneg double {{t}}f
+{_fused("low", "{t}minus", _literal(_QUARTER[2]), "{t}e2")}
+{{t}}y0 = fadd double {{t}}r, {{t}}low
+{{t}}y1.a = fsub double {{t}}r, {{t}}y0
+{{t}}y1 = fadd double {{t}}y1.a, {{t}}low
+{{t}}z = fmul double {{t}}y0, {{t}}y0
+{_polynomial("sp", "{t}z", _SINE)}
+{_polynomial("cp", "{t}z", _COSINE)}
+{{t}}s.v = fmul double {{t}}z, {{t}}y0
+{{t}}half = fmul double {{t}}z, 0.5
+{{t}}s.m = fneg double {{t}}half
+{_fused("s.y", "{t}s.m", "{t}y1", "{t}y1")}
+{_fused("s.c", "{t}s.v", "{t}sp", "{t}s.y")}
+{{t}}s = fadd double {{t}}y0, {{t}}s.c
+{{t}}w1 = fsub double 1.0, {{t}}half
+{{t}}c.e = fsub double 1.0, {{t}}w1
+{{t}}c.e1 = fsub double {{t}}c.e, {{t}}half
+{{t}}zz = fmul double {{t}}z, {{t}}z
+{{t}}y.m = fneg double {{t}}y0
+{_fused("c.y", "{t}y.m", "{t}y1", "{t}c.e1")}
+{_fused("c.c", "{t}zz", "{t}cp", "{t}c.y")}
+{{t}}c = fadd double {{t}}w1, {{t}}c.c
+{{t}}odd.i = and i64 {{t}}quarter, 1
+{{t}}odd = icmp ne i64 {{t}}odd.i, 0
+{{t}}chosen = select i1 {{t}}odd, double {{t}}c, double {{t}}s
+{{t}}sign = shl i64 {{t}}quarter, 62
+{{t}}sign.top = and i64 {{t}}sign, -9223372036854775808
+{{t}}bits = bitcast double {{t}}chosen to i64
+{{t}}signed = xor i64 {{t}}bits, {{t}}sign.top
+{{t}}signed.d = bitcast i64 {{t}}signed to double
+{last}"""
+
+
+# A sine of -0.0 has its sign.
+WAVES = {
+    "sin": _wave(0, "{t}same = fcmp oeq double {x}, 0.0\n{r} = select i1 {t}same, double {x}, double {t}signed.d"),
+    "cos": _wave(1, "{r} = fadd double {t}signed.d, 0.0"),
+}
+"""The same of functions of operands up to :data:`LARGEST`."""
