@@ -102,7 +102,7 @@ maximize_likelihood <- function(
   bar <- if (shows_progress()) cli::cli_progress_bar("fit", total = NA, .envir = here <- rlang::current_env())
   fn <- function(x) {
     if (!is.null(bar)) cli::cli_progress_update(id = bar, .envir = here)
-    model$fn(x)
+    model$value(x)
   }
   search <- suppressWarnings(
     stats::nlminb(theta, fn, model$gr, hessian, lower = bounds$lower, upper = bounds$upper, control = control)
@@ -213,11 +213,12 @@ likelihood_of <- function(
   par <- stats::setNames(parameters$values, parameters$names)[free & !parameters$random]
   last <- list()
   evaluations <- 0
-  evaluated <- function(theta) {
+  evaluated <- function(theta, question = "both") {
     theta <- as.double(theta)
-    if (!identical(theta, last$theta)) {
-      evaluations <<- evaluations + 1
-      last <<- ask("both", theta)
+    known <- identical(theta, last$theta)
+    if (!known) evaluations <<- evaluations + 1
+    if (!known || question == "both" && is.null(last$derivative)) {
+      last <<- ask(question, theta)
       last$theta <<- theta
     }
     last
@@ -231,6 +232,8 @@ likelihood_of <- function(
       par = par,
       fn = function(x) as.vector(evaluated(x)$value),
       gr = function(x) stats::setNames(as.vector(evaluated(x)$derivative), names(par)),
+      # for a search, which asks for fewer gradients: with random effects one takes as long as the value
+      value = function(x) as.vector(evaluated(x, if (any(parameters$random)) "value" else "both")$value),
       he = function(x) flat_named(ask("hessian", x), names(par)),
       evaluations = function() evaluations,
       random = parameters$names[free & parameters$random],

@@ -288,12 +288,14 @@ arranged <- function(v, layout, u = NULL) {
     u <- NULL
   }
   halves <- list(v, u)
+  whole <- if (is.null(u)) sum(layout$sizes) else c(sum(!layout$random), sum(layout$random))
   starts <- c(0, 0)
   found <- vector("list", length(ends))
   for (i in seq_along(ends)) {
     size <- layout$sizes[i]
     half <- 1L + (!is.null(u) && layout$random[ends[i]])
-    part <- halves[[half]][starts[half] + seq_len(size)]
+    part <- halves[[half]]
+    if (size < whole[half]) part <- part[starts[half] + seq_len(size)]
     starts[half] <- starts[half] + size
     attributes <- layout$attributes[[i]]
     if (is_tensor(v)) {

@@ -449,6 +449,16 @@ def test_jvp_of_where(which):
     jvp_is_the_difference(lambda a: ops.reshape(ops.where(which, OTHER, a * a), (2, 2)), one, direction)
 
 
+@pytest.mark.parametrize("join", [ops.concatenate, ops.stack])
+def test_jvp_of_joined_tensors_of_which_some_are_constants(join):
+    jvp_is_the_difference(lambda a, b: join([a * a, OTHER, b * a, b]), (ONE, OTHER), (ALONG_ONE, ALONG_OTHER))
+    jvp_is_the_difference(lambda a: join([np.arange(4), a * a]), (ONE,), (ALONG_ONE,))
+    jvp_is_the_difference(lambda a: join(ops.reshape(a * a, (2, 2))), (ONE,), (ALONG_ONE,))
+    jvp_is_the_difference(lambda a: join([ops.reshape(a, (2, 2)), M[:, :2]], axis=-1), (ONE,), (ALONG_ONE,))
+    halves = functional.jvp(lambda a: join([a, OTHER]), ONE.astype("float32"), ALONG_ONE.astype("float32"))
+    assert [x.dtype for x in halves] == [np.float64, np.float64]
+
+
 @pytest.mark.parametrize("op", [add_at, set_at])
 def test_jvp_of_writes_at_positions(op):
     part = slice(1, 3)

@@ -51,13 +51,19 @@ test_each("random effects are integrated out, with the exact gradient", {
   expect_equal(o$fn(theta), marginal(theta), tolerance = 1e-10)
   expect_equal(o$gr(theta), setNames(numeric_gradient(marginal, theta), names(o$par)), tolerance = 1e-6)
   expect_equal(o$evaluations(), 1)
+  theta <- theta + 0.1
+  expect_equal(o$value(theta), marginal(theta), tolerance = 1e-10)
+  expect_equal(o$gr(theta), setNames(numeric_gradient(marginal, theta), names(o$par)), tolerance = 1e-6)
+  expect_equal(o$value(theta), o$fn(theta))
+  expect_equal(o$evaluations(), 2)
+  theta <- theta - 0.1
   expect_equal(o$random, paste0("u", 1:4))
   expect_equal(o$importance(theta, 4), c(value = marginal(theta), error = 0), tolerance = 1e-9)
   expect_equal(dim(o$precision(theta)), c(7L, 7L))
   expect_equal(o$parameters(theta)$u, (tapply(herds$y, herds$id, mean) - 5.5) / (1 + exp(-1.6 - 0.4) / 3),
     ignore_attr = TRUE, tolerance = 1e-9
   )
-  expect_match(described(o), "<likelihood of mean, log_sd, log_tau, evaluated 1")
+  expect_match(described(o), "<likelihood of mean, log_sd, log_tau, evaluated 2")
   fit <- maximize_likelihood(joint, start, herds, random = "u")
   best <- nlminb(theta, marginal, control = list(rel.tol = 1e-14))
   expect_equal(unname(coef(fit)), best$par, tolerance = 1e-5)

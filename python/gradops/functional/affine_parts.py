@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from .. import ops
-from ..autodiff import engine, gradients
+from ..autodiff import engine
 from ..autodiff.graph import AccumulateGrad, GradientEdge, Node, key, nodes_of
-from ..autodiff.variable import Variable, attach, data_of, is_active, wrap
+from ..autodiff.variable import Variable, attach, data_of, wrap
 from . import forward, sparse
 
 LARGEST = 64
@@ -62,18 +62,15 @@ class AffineParts:
         found = engine.run(roots, [g for g, _ in pairs], True, True, [self._x])
         return found[key(self._x)][1] if key(self._x) in found else wrap(ops.zeros_like(data_of(self._x)))
 
-    def along(self, x: Variable):
-        """The derivatives by another variable of the product of the gradient with the direction."""
-        pairs = []  # each is a factor of the other in a term of the product
+    def falls_along(self) -> list[tuple]:
+        """Variables and constants, the sum of whose products has the derivatives of the gradient's fall along the
+        direction: of each product in it each factor with minus the other."""
+        found = []
         for g, edge in zip(self.gradients, self.ends):
             if g is not None:
                 moved = _whole(self._tangents[key(edge)], edge)
-                pairs += [(g, moved), (moved, g)]
-        pairs = [(y, data_of(other)) for y, other in pairs if is_active(y)]
-        if not pairs:
-            return ops.zeros_like(data_of(x))
-        ys, others = zip(*pairs)
-        return gradients.grad(ys, x, others, retain_graph=True, materialize_grads=True)[0]
+                found += [(g, -data_of(moved)), (moved, -data_of(g))]
+        return found
 
     def _sorted(self, nodes: list[Node]) -> tuple[list, set[int]]:
         """The results that are affine in ``x`` and taken by others, and the numbers of these others."""

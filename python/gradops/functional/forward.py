@@ -38,12 +38,12 @@ def pushed(outputs: list, known: dict, create_graph: bool = False) -> list:
         if node.seq not in known:
             found[node.seq] = through(node, found, create_graph)
     with changed(recording, create_graph):
-        return [_match(found.get(key(y._node or y)), y) for y in outputs]
+        return [_match(found.get(key(y._node or y)), y.shape) for y in outputs]
 
 
-def _match(tangent, y):
-    if tangent is not None and tuple(tangent.shape) != tuple(y.shape):
-        tangent = shaping.broadcast_to(tangent, tuple(y.shape))
+def _match(tangent, shape):
+    if tangent is not None and tuple(tangent.shape) != tuple(shape):
+        tangent = shaping.broadcast_to(tangent, tuple(shape))
     return tangent
 
 
@@ -66,6 +66,8 @@ def through(node: Node, found: dict, create_graph: bool):
     saved = node.saved.unpack({}) if node.saved.__class__ is Packed else node.saved
     if create_graph:
         saved = engine.rejoin(node, saved)
+    if _joins(node.rule.name, node.rule.slots):
+        return _joined(node, saved, incoming, create_graph)
     linear = None if node.rule.vjps is None else _linear_in(node.rule.name, node.rule.slots)
     if linear is not None:
         moved = _linear(node, *linear, saved, incoming, create_graph)
@@ -75,6 +77,24 @@ def through(node: Node, found: dict, create_graph: bool):
     if node.rule.vjps is not None and node.rule.elementwise and not any(is_complex):
         return _diagonal(node, saved, incoming, create_graph)
     return _transposed(node, saved, incoming, create_graph)
+
+
+@functools.cache
+def _joins(name: str, slots: tuple) -> bool:
+    """Whether a node's op is linear in a list of tensors, its first argument, an edge for each of them."""
+    entry = registry.get(name)
+    return entry is not None and bool(entry.many) and entry.many == entry.facts.linear and type(slots[0]) is tuple
+
+
+def _joined(node: Node, saved: tuple, incoming: list, create_graph: bool):
+    """The op's result of the tangents, with zeros for tensors that have none."""
+    entry = registry[node.rule.name]
+    *arguments, shapes = saved[: len(entry.parameters)] + saved[-1:]
+    tangents = [
+        _zeros(shape, node, incoming) if t is None else _recorded(create_graph, _match, t, shape)
+        for t, shape in zip(incoming, shapes)
+    ]
+    return _recorded(create_graph, entry.call, tangents, *arguments[1:])
 
 
 @functools.cache
@@ -110,13 +130,13 @@ def _linear(node: Node, places: tuple, groups: tuple, saved: tuple, incoming: li
             continue
         arguments = list(saved[: len(entry.parameters)])
         for p in group:  # the first without a tangent is zeros of the result's shape, which the others are fitted to
-            zero = _zeros(node, saved, incoming) if p == group[0] and p not in tangents else 0.0
+            zero = _zeros(node.shape, node, incoming) if p == group[0] and p not in tangents else 0.0
             arguments[p] = tangents.get(p, zero)
         if any(arguments[p] is None for p in entry.positions):  # an argument that the gradient's rule does not read
             return None
         moved = _recorded(create_graph, entry.call, *arguments)
         if len(group) > 1:
-            moved = _recorded(create_graph, _match, moved, node)
+            moved = _recorded(create_graph, _match, moved, node.shape)
         total = moved if total is None else _recorded(create_graph, elementwise.add, total, moved)
     return total
 
@@ -154,7 +174,7 @@ def _transposed(node: Node, saved: tuple, incoming: list, create_graph: bool):
             points = [_point(cotangents.zeros(template)) for template in node.extra]
             pulled = engine.pull(node, list(points), saved)
         else:
-            points = [_point(_zeros(node, saved, incoming))]
+            points = [_point(_zeros(node.shape, node, incoming))]
             conjugate = node.rule.holomorphic and cotangents.is_complex(node.dtype)
             pulled = engine.pull(node, elementwise.conj(points[0]) if conjugate else points[0], saved)
             if conjugate:
@@ -197,8 +217,8 @@ def _as_variable(t):
     return t if isinstance(t, Variable) else wrap(t)
 
 
-def _zeros(node: Node, saved: tuple, incoming: list):
+def _zeros(shape: tuple, node: Node, incoming: list):
     t = next(t for t in incoming if t is not None)
     data = data_of(t)
     owner = backends.of(data)
-    return owner.convert(owner.kernel("zeros")(tuple(node.shape), dtypes.canonical(node.dtype)), like=data)
+    return owner.convert(owner.kernel("zeros")(tuple(shape), dtypes.canonical(node.dtype)), like=data)

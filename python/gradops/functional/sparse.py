@@ -313,9 +313,9 @@ def pattern(program, outputs: list, sources: list[int]):
     lengths = np.fromiter(map(len, rows), int, len(rows))
     columns = np.fromiter(itertools.chain.from_iterable(rows), int, lengths.sum())
     shape = len(rows), sum(math.prod(np.shape(program.value(p))) for p in sources)
-    made = csc((np.ones(len(columns), bool), (np.repeat(np.arange(len(rows)), lengths), columns)), shape)
-    made.sort_indices()
-    return made
+    order = np.argsort(columns, kind="stable")
+    starts = np.cumsum(np.bincount(columns + 1, minlength=shape[1] + 1))
+    return csc((np.ones(len(columns), bool), np.repeat(np.arange(len(rows)), lengths)[order], starts), shape)
 
 
 def compressed(run: Callable, xs: list, vs: list, colors: np.ndarray) -> np.ndarray:

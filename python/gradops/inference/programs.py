@@ -4,11 +4,12 @@ All are functions of the estimated parameters ``theta`` and the random effects `
 
 - ``by_u``: the value and its gradient by ``u``;
 - ``elements``: those of the Hessian by ``u``;
-- ``with_determinant``, with weights of these: the gradients by both of the value and half the elements' weighted sum;
-- ``by_theta``, with a direction of ``u``: the derivatives by ``theta`` of the gradient by ``u`` along it.
+- ``by_mode``, with weights of these and the first gradient: that by ``u`` of the value and half the elements' weighted
+  sum, and what of the next it finds on the way, or None;
+- ``by_theta``, with the weights, a direction of ``u`` and what the last found: the gradient of that sum by ``theta``
+  less the derivatives by ``theta`` of the gradient by ``u`` along the direction.
 
-Where the elements do not depend on ``u`` that sum has no gradient by it: ``with_determinant`` gives the one by
-``theta`` alone, and nothing needs ``by_theta``.
+Where the elements do not depend on ``u`` nothing needs ``by_mode``, and ``by_theta`` is without a direction.
 """
 
 from __future__ import annotations
@@ -55,10 +56,16 @@ class Programs:
         self.hessian = hessian
         self.by_u = compiled(functional.value_and_grad(f, 1))
         self.elements = hessian.values
-        self.with_determinant = compiled(functional.grad(with_determinant, (0, 1)))
-        self.by_theta = compiled(
+        self._with_determinant = compiled(functional.grad(with_determinant, (1, 0)))
+        self._along = compiled(
             lambda theta, u, along: functional.hvp(f, (theta, u), (ops.zeros_like(theta), along))[1][0]
         )
+
+    def by_mode(self, theta, u, weights, left):
+        return self._with_determinant(theta, u, weights)
+
+    def by_theta(self, theta, u, weights, along, whole):
+        return whole - self._along(theta, u, along)
 
 
 FEW, MANY = 12, 40
@@ -102,11 +109,14 @@ class Shared:
     def elements(self, theta, u):
         return self._programs.part(1, theta, u, self._nothing, late=[self._weights], turns=MANY)
 
-    def with_determinant(self, theta, u, weights):
-        return self._programs.part(2, theta, u, self._nothing, late=[weights], turns=MANY)
+    def by_mode(self, theta, u, weights, left):
+        by_u, *whole = self._programs.part(3, theta, u, self._nothing, late=[weights], turns=MANY)
+        return (by_u, *whole) if whole else (left + by_u, None)
 
-    def by_theta(self, theta, u, along):
-        return self._programs.part(3, theta, u, along, late=[self._weights], turns=MANY)
+    def by_theta(self, theta, u, weights, along=None, whole=None):
+        along = self._nothing if along is None else along
+        found = self._programs.part(2, theta, u, along, late=[weights], turns=MANY)
+        return found if whole is None else whole - found
 
     def _value(self, f, inputs: tuple):
         """The likelihood, by operations on columns where these are far fewer than its own."""
@@ -149,14 +159,18 @@ class Shared:
                     (by_u,) = gradients.grad(value, inputs[1], create_graph=True, materialize_grads=True)
             elements = self._elements(f, parts, by_u, inputs[1])
             weights = u.program.input(np.zeros(self.hessian.pattern.nnz))
-            whole = value + ops.sum(weights * elements) / 2
+            half = ops.sum(weights * elements) / 2
+            whole = value + half
         self.is_quadratic = not _needs(data_of(elements), u)
         found: list = [(value, by_u), elements]
         if self.is_quadratic:
-            found.append(gradients.grad(whole, inputs[:1], materialize_grads=True))
+            found += _gradients([(whole, None)], inputs[:1])
+        elif by_ends:  # of the elements little depends on u, and the rest goes through the maps once
+            found += _gradients([(whole, None), *parts.falls_along()], inputs[:1])
+            found.append(_gradients([(half, None)], inputs[1:]))
         else:
-            found.append(gradients.grad(whole, inputs, retain_graph=True, materialize_grads=True))
-            found.append(parts.along(inputs[0]) if by_ends else _along(by_u, along, inputs[0]))
+            found += _gradients([(by_u, along)], inputs[:1])
+            found.append(_gradients([(whole, None)], inputs[::-1]))
         return tuple(tuple(map(data_of, x)) if isinstance(x, (tuple, list)) else data_of(x) for x in found)
 
 
@@ -179,8 +193,10 @@ def _dependence(y, x: Any):
     return sparse.pattern(x.program.so_far(), [y.place], [x.place])
 
 
-def _along(gradient, direction, x):
-    """The derivatives by ``x`` of a gradient along a direction."""
-    if not is_active(gradient):
-        return ops.zeros_like(data_of(x))
-    return gradients.grad(gradient, x, direction, retain_graph=True, materialize_grads=True)[0]
+def _gradients(pairs: list, xs) -> list:
+    """The gradients of the sum of products of variables with constants, of one number with None."""
+    pairs = [(y, other) for y, other in pairs if is_active(y)]
+    if not pairs:
+        return [ops.zeros_like(data_of(x)) for x in xs]
+    ys, others = zip(*pairs)
+    return list(gradients.grad(ys, xs, others, retain_graph=True, materialize_grads=True))

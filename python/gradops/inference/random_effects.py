@@ -349,13 +349,13 @@ class Laplace(Likelihood):
         weights = self.tensor(weights)
         if self._programs.is_quadratic:  # a Newton step is exact, and nothing else moves with the mode
             u = u - factor.solve(self._left[:, None])[:, 0]
-            (by_theta,) = self._programs.with_determinant(self.tensor(theta), self.tensor(u), weights)
-            return np.array(ops.convert_to_numpy(by_theta))
-        given = self.tensor(theta), self.tensor(u)
-        found = self._programs.with_determinant(*given, weights)
-        by_theta, by_u = (np.asarray(ops.convert_to_numpy(x)) for x in found)
-        moved = self._programs.by_theta(*given, self.tensor(factor.solve(by_u[:, None])[:, 0]))
-        return by_theta - np.asarray(ops.convert_to_numpy(moved))
+            by_theta = self._programs.by_theta(self.tensor(theta), self.tensor(u), weights)
+        else:
+            given = self.tensor(theta), self.tensor(u), weights
+            by_u, whole = self._programs.by_mode(*given, self.tensor(self._left))
+            moved = factor.solve(np.asarray(ops.convert_to_numpy(by_u))[:, None])[:, 0]
+            by_theta = self._programs.by_theta(*given, self.tensor(moved), whole)
+        return np.array(ops.convert_to_numpy(by_theta))
 
     def hessian(self, theta) -> np.ndarray:
         """The second derivatives, by central differences of the exact gradient."""

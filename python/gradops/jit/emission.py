@@ -22,6 +22,12 @@ from .steps import Step, places
 
 _numbers = itertools.count(1)
 
+FEW = 50
+"""Operations that are as quickly marked in Python as in native code, which takes a while to call."""
+
+SMALL = 1_000
+"""Elements of an array that may stay in memory until a function that takes its steps in turn returns."""
+
 
 def function(program: Program, outputs: list, holds: Place | None = None) -> Any:
     """The program as a function of its inputs that gives the list of outputs.
@@ -85,23 +91,30 @@ def in_turn(program: Program, outputs: list) -> Callable[..., list]:
     start: list = [None] * len(program.values)  # by place, and then what the steps take that is at none
     for place in constants.keys() & {*last, *wanted}:
         start[place] = constants[place]
+    done: list[list[int]] = [[] for _ in steps]  # large arrays, as `del` in source
+    for place, i in last.items():
+        if place not in wanted and getattr(program.values.others.get(place), "size", 0) > SMALL:
+            done[i].append(place)
     plan = []
-    for i, step in enumerate(steps):
-        done = [p for p in step.uses if last[p] == i and p not in wanted]  # as `del` in source
-        plan.append((step.function, _getter(step.arguments, start), step.places, step.several, done))
+    for step, over in zip(steps, done):
+        to = step.places if step.several else step.places[0]
+        plan.append((step.function, _getter(step.arguments, start), to, step.several, over))
+    fixed = {id(x) for x in (*start, *outputs) if isinstance(x, np.ndarray)}
+    getters = [operator.itemgetter(o) if o.__class__ is Place else lambda values, o=o: o for o in outputs]
 
     def function(*arrays):
         values = start.copy()
         for place, x in zip(inputs, arrays):
             values[place] = x
-        for kernel, given, to, several, done in plan:
-            result = kernel(*given(values))
-            for place, x in zip(to, result if several else (result,)):
-                values[place] = x
-            for place in done:
+        for kernel, given, to, several, over in plan:
+            if several:
+                for place, x in zip(to, kernel(*given(values))):
+                    values[place] = x
+            else:
+                values[to] = kernel(*given(values))
+            for place in over:
                 values[place] = None
-        taken = {id(x) for x in (*arrays, *constants.values(), *outputs) if isinstance(x, np.ndarray)}
-        return owned([values[o] if o.__class__ is Place else o for o in outputs], taken)
+        return owned([get(values) for get in getters], fixed.union(map(id, arrays)))
 
     return function
 
@@ -132,7 +145,12 @@ def needed_steps(program: Program, wanted: Iterable[int]) -> list:
     for step in reversed(program.steps):
         if isinstance(step, Block):
             # Place 0, which stands for an operand that an operation does not have, is no value's.
-            native.mark_operands(step.rows, np.full(len(step), 7, np.uint8), marks)
+            if len(step) < FEW:
+                for _, result, x, y, z in reversed(step.rows.tolist()):
+                    if is_needed[result]:
+                        is_needed[x] = is_needed[y] = is_needed[z] = 1
+            else:
+                native.mark_operands(step.rows, np.full(len(step), 7, np.uint8), marks)
             block = step.those(marks[step.places] != 0)
             if block is not None:
                 found.append(block)

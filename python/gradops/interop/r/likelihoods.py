@@ -101,13 +101,21 @@ def free_start(kind: str, lower, upper, name: str, x):
 
 def _both(model: Any, theta, more):
     """Value and gradient, NaN where a matrix has no Cholesky factor."""
+    value, gradient = _number(model.value_and_grad, theta, (np.nan, np.full(theta.shape, np.nan)))
+    return {"value": np.float64(value), "derivative": gradient}
+
+
+def _value(model: Any, theta, more):
+    return {"value": np.float64(_number(model.value, theta, np.nan))}
+
+
+def _number(f: Callable, theta, otherwise):
     try:
-        value, gradient = model.value_and_grad(theta)
+        return f(theta)
     except Exception as error:
         if NOT_POSITIVE_DEFINITE not in str(error):
             raise
-        value, gradient = np.nan, np.full(theta.shape, np.nan)
-    return {"value": np.float64(value), "derivative": gradient}
+        return otherwise
 
 
 def _second(model: Any, theta, more):
@@ -170,10 +178,6 @@ def _propagated(model: Any, theta, more):
 def _precision(model: Any, theta, more):
     found = model.precision(theta, more.reshape(theta.size, theta.size))
     return {"i": found.indices.astype(float), "p": found.indptr.astype(float), "x": found.data}
-
-
-def _value(model: Any, theta, more):
-    return np.float64(model.value(theta))
 
 
 def _importance(model: Any, theta, more):
