@@ -131,7 +131,7 @@ def function(source: str, name: str, place: str, scope: dict[str, Any]) -> Calla
 
 
 def alike(source: str, name: str, place: str, scope: dict[str, Any]) -> Callable:
-    """The same as :func:`function` for sources that differ in the name alone, which are compiled once."""
+    """The same as :func:`function` for sources that often differ in the name alone, which are compiled once."""
     file = f"<gradops {place}>"
     exec(_compiled(source.replace(f"def {name}(", "def _(", 1)), scope)
     made = scope.pop("_")
@@ -140,7 +140,7 @@ def alike(source: str, name: str, place: str, scope: dict[str, Any]) -> Callable
     return _shown(made, source, file)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _compiled(source: str) -> CodeType:
     return compile(source, "<gradops>", "exec")
 

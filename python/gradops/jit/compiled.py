@@ -385,7 +385,7 @@ def _trace(f: Callable, tensors: list, analyse: Callable | None, split: bool, ad
     del result, leaves
     program.guards = None
     program.finish()
-    takes = ", ".join(f"{x.dtype}{list(x.shape)}" for x in map(np.asarray, tensors))
+    takes = _Takes((x.dtype, list(x.shape)) for x in map(np.asarray, tensors))
     if split:
         parts = _Parts(program, [] if guards.count else outputs, form, takes)
         parts.looks = guards.count
@@ -412,6 +412,13 @@ def _trace(f: Callable, tensors: list, analyse: Callable | None, split: bool, ad
     return run
 
 
+class _Takes(list):
+    """The dtypes and shapes of a program's inputs. To tell a dtype's name takes NumPy as long as a step takes here."""
+
+    def __str__(self) -> str:
+        return ", ".join([f"{dtype}{shape}" for dtype, shape in self])
+
+
 SHORT = 2_000
 """The steps of a program of which a part is not compiled at once."""
 
@@ -425,7 +432,7 @@ class _Parts:
 
     looks = 0
 
-    def __init__(self, program: Program, outputs: list, form: _tree.Structure, takes: str):
+    def __init__(self, program: Program, outputs: list, form: _tree.Structure, takes: _Takes):
         self._program: Program | None = program
         self._made: dict[int, Any] = {}
         self._in_turn: dict[int, Any] = {}

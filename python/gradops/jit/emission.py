@@ -50,7 +50,7 @@ def function(program: Program, outputs: list, holds: Place | None = None) -> Any
     last = last_uses(steps)
     over, own = reuse(program, steps, last, wanted)
     source, scope = emit(program, steps, outputs, last, over, own, holds)
-    made: Any = _functions.function(source, "program", f"program {next(_numbers)}", scope)
+    made: Any = _functions.alike(source, "program", f"program {next(_numbers)}", scope)
     made.source, made.steps, made.native = source, count(needed), explained
     made.sole = _sole(program, steps, outputs if holds is None else [*outputs, holds], holds is not None)
     return made
@@ -230,36 +230,38 @@ def emit(
 ) -> tuple[str, dict[str, Any]]:
     """The source, and the values that it names: kernels, constants, arguments that are no places."""
     scope: dict[str, Any] = {"__name__": __name__}  # warnings come from here
+    # Variables are numbered anew, as then programs of the same form, as one run of native code is, have the same text.
+    name = _Names()
+    parameters = ", ".join([name[p] for p in program.inputs])
     wanted = {o.index for o in (*outputs, holds) if isinstance(o, Place)}
     held = {*wanted, *program.constants, *program.inputs}  # those that stay: arguments are their caller's, too
     lines = []
     for i, step in enumerate(steps):
-        call = [_source_of(a, scope, f"c{i}_{j}") for j, a in enumerate(step.arguments)]
-        target = ", ".join(f"v{p}" for p in step.places) + ("," if step.several else "")
+        call = [_source_of(a, name, scope, f"c{i}_{j}") for j, a in enumerate(step.arguments)]
+        target = ", ".join([name[p] for p in step.places]) + ("," if step.several else "")
         if isinstance(step.function, np.ufunc) and step.function in OPERATORS and _of_numbers(program, step):
             sign, _ = OPERATORS[step.function]
             lines.append(f"{target} = {f' {sign} '.join(call) if len(call) > 1 else sign + call[0]}")
         else:
             scope[f"k{i}"] = step.function
             if i in over:
-                call.append(f"out=v{over[i]}")
+                call.append(f"out={name[over[i]]}")
             lines.append(f"{target} = k{i}({', '.join(call)})")
         # A local variable lives until the function returns: without `del` a program would hold the results of all its
         # steps at once, which the function itself, whose variables are bound anew, does not.
         done = [p for p in step.uses if last[p] == i and p not in held and getattr(program.value(p), "ndim", None)]
         if done:
-            lines.append(f"del {', '.join(f'v{p}' for p in done)}")
+            lines.append(f"del {', '.join([name[p] for p in done])}")
     for place in program.constants.keys() & {*last, *wanted}:
-        scope[f"v{place}"] = program.constants[place]  # globals of the function, so not to be deleted or assigned
-    parameters = ", ".join(f"v{p}" for p in program.inputs)
-    results = ", ".join(_source_of(o, scope, f"r{j}") for j, o in enumerate(outputs))
+        scope[name[place]] = program.constants[place]  # globals of the function, so not to be deleted or assigned
+    results = ", ".join([_source_of(o, name, scope, f"r{j}") for j, o in enumerate(outputs)])
     returned = f"[{results}]"
     if _may_be_others(program, outputs, own):
         taken = {id(x) for x in scope.values() if isinstance(x, np.ndarray)}
         scope.update(owned=owned, taken=taken)
         returned = f"owned({returned}, taken.union(map(id, [{parameters}])))"
     if holds is not None:
-        returned += f" if v{holds.index} else None"
+        returned += f" if {name[holds]} else None"
     lines.append(f"return {returned}")
     return f"def program({parameters}):\n" + "".join(f"    {line}\n" for line in lines), scope
 
@@ -279,12 +281,20 @@ def _of_numbers(program: Program, step: Step) -> bool:
     return all(x.ndim == 0 and x.dtype == np.float64 for x in of_numpy) and len(of_numpy) > 1
 
 
-def _source_of(value, scope: dict, name: str) -> str:
+class _Names(dict):
+    """The names of variables by place."""
+
+    def __missing__(self, place: int) -> str:
+        found = self[place] = f"v{len(self)}"
+        return found
+
+
+def _source_of(value, names: _Names, scope: dict, name: str) -> str:
     """An argument as source; values that cannot be written go into the scope under ``name``."""
     if isinstance(value, Place):
-        return f"v{value.index}"
+        return names[value]
     if isinstance(value, (list, tuple)) and places(value):
-        inner = [_source_of(v, scope, f"{name}_{j}") for j, v in enumerate(value)]
+        inner = [_source_of(v, names, scope, f"{name}_{j}") for j, v in enumerate(value)]
         return f"[{', '.join(inner)}]" if isinstance(value, list) else f"({', '.join(inner)},)"
     if value is None or isinstance(value, (bool, int)):
         return repr(value)
