@@ -123,6 +123,7 @@ class Machine:
     """The compiled machine.
 
     Attributes:
+        address: gives the address of a compiled function by its name.
         run: ``run(code, memory, functions)`` of addresses; returns the floating-point exceptions raised.
         parts: ``parts(table, count, functions, memory)`` of addresses and the number of functions like ``run`` that are
             in the table, each with its code; returns the exceptions of all, or FAILED.
@@ -141,6 +142,7 @@ class Machine:
             self.needs(name)
         self.functions = self._functions.ctypes.data
         self._engine, address = _compiled(binding)
+        self.address = functools.cache(self._engine.get_function_address)
         # ctypes lets Python's other threads run during a call. So the machine keeps nothing of its own between calls:
         # code, memory and the table of functions come as addresses, of which the last is only added to.
         self.run = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 3)(address)
@@ -167,10 +169,6 @@ class Machine:
         if found is None:
             raise OSError("LLVM does not load what it compiled")
         return found
-
-    def address(self, name: str) -> int:
-        """The address of a compiled function."""
-        return self._engine.get_function_address(name)
 
     def needs(self, name: str) -> int:
         """The number of a function, whose address is then in the table."""

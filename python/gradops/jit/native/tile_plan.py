@@ -206,7 +206,7 @@ class Writing:
         same: dict[Any, Any] = {}
         for _, work in self.members:
             for x in work.instructions:
-                *given, out = [o._replace(value=same.get(o.value, o.value)) for o in x.operands]
+                *given, out = [Operand(same[o.value], o.kind, o.dtype) if o.value in same else o for o in x.operands]
                 # Two steps may compute the same, as a function and its derivative do. The second one's result is then
                 # the first one's, unless it is an array that the program reads, which must be there on its own. A
                 # reduction reads its result, too, which is left out of the key, as it begins with the same number.
@@ -217,7 +217,7 @@ class Writing:
                     continue
                 if self._is_room(out):
                     known[key] = out.value
-                found.append(x._replace(operands=(*given, out)))
+                found.append(Instruction(x.loop, (*given, out), x.over, x.initial))
         return found
 
     def _spread(self, instructions: list[Instruction]) -> list[Instruction]:
@@ -385,5 +385,6 @@ def _line(
         (steps, tile_source.STEPS),
         (far, tile_source.OPERANDS),
     ):
-        words += [*part, *[0] * (most - len(part))]
+        words += part
+        words += [0] * (most - len(part))
     return words

@@ -24,6 +24,7 @@ _HEAD = object.__basicsize__
 _FUNCTIONS, _DATA = _HEAD + 16, _HEAD + 24
 
 
+@functools.lru_cache(maxsize=1024)
 def loop(ufunc: np.ufunc, *dtypes: Any) -> tuple[int, int] | None:
     """The addresses of the loop on operands and results of those dtypes, and of its data; None where it has none."""
     count = ufunc.nin

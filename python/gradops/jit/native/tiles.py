@@ -116,8 +116,7 @@ class _Grouping:
         for step in self.given:
             if isinstance(step, Block) or step.several or large.isdisjoint(step.places) and large.isdisjoint(step.uses):
                 continue
-            value = self.program.value(step.places[0])
-            size = max([np.size(value), *(np.size(self.example(x)) for x in step.arguments if isinstance(x, Place))])
+            size = max(map(self.size, (*step.places, *[x for x in step.arguments if x.__class__ is Place])))
             if size > LARGEST or size > LARGEST_CALL and plan.why_not(step, step.uses) is not None:
                 found.setdefault(size, Domain(size, 1))
                 rows = self._rows(step, size)
@@ -160,10 +159,12 @@ class _Grouping:
         return self.program.value(x) if isinstance(x, Place) else x
 
     def shape(self, x) -> tuple[int, ...]:
-        return np.shape(self.example(x))
+        value = self.example(x)
+        return value.shape if value.__class__ is np.ndarray else np.shape(value)
 
     def size(self, place: int) -> int:
-        return np.size(self.program.value(place))
+        value = self.program.value(place)
+        return value.size if value.__class__ is np.ndarray else np.size(value)
 
     def root(self, place: int) -> int:
         while place in self.alias:
@@ -176,7 +177,7 @@ class _Grouping:
         size = math.prod(own)
         if size == 1:
             return ONE
-        if size == math.prod(shape) and _squeezed(own) == _squeezed(shape):
+        if own == shape or size == math.prod(shape) and _squeezed(own) == _squeezed(shape):
             found = FULL if size == domain.rows * domain.width else COLUMN
         else:
             own, found = _aligned(own, shape), None
@@ -221,7 +222,9 @@ class _Grouping:
     def _constant(self, place: int) -> Any:
         """What NumPy's steps read where tiles read a number, or the matrix whose transpose this is."""
         x = self.program.constants[place]
-        return np.broadcast_to(self.folded[place], x.shape) if place in self.folded else x
+        if place not in self.folded:
+            return x
+        return np.ndarray(x.shape, x.dtype, self.folded[place], strides=(0,) * x.ndim)
 
     # Steps as instructions.
 
