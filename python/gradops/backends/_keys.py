@@ -52,6 +52,8 @@ def is_array(part) -> bool:
 
 
 def is_mask(part) -> bool:
+    if part.__class__ is np.ndarray:
+        return part.dtype.kind == "b"  # to tell a dtype's name takes longer than to read by the key
     return isinstance(part, bool) or str(getattr(part, "dtype", "")).rpartition(".")[2] in ("bool", "<dtype: 'bool'>")
 
 
@@ -100,7 +102,7 @@ def separated(parts: list) -> bool:
 
 def distinct(key) -> bool:
     """True if a key cannot choose a position twice: it has no integer arrays."""
-    return all(not is_array(p) or is_mask(p) for p in parts_of(key))
+    return is_basic(key) or all(not is_array(p) or is_mask(p) for p in parts_of(key))
 
 
 def last_of_each(flat: np.ndarray) -> np.ndarray:

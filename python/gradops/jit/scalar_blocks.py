@@ -72,6 +72,9 @@ class Values:
 WIDTH = 5
 """Words of an operation: its number, the place of its result, and those of up to three operands, 0 for none."""
 
+FEW = 50
+"""Operations that are looked at one by one, as NumPy's calls take longer."""
+
 LONGEST = 1 << 16
 """The largest number of operations of a block, which bounds the memory for work on all of a block at once."""
 
@@ -202,6 +205,9 @@ class Block:
     def uses(self) -> tuple[Place, ...]:
         """The places of the values that it takes from outside."""
         operands, own = self.rows[:, 2:], self.places
+        if len(own) <= FEW:
+            found = set(operands.ravel().tolist()).difference(own.tolist(), (0,))
+            return tuple(map(Place, sorted(found)))
         taken = np.zeros(max(operands.max(), own[-1]) + 1, bool)
         taken[operands] = True
         taken[own] = taken[0] = False  # 0 stands for an operand that there is none of
@@ -210,7 +216,7 @@ class Block:
     @property
     def kinds(self) -> list[Operation]:
         """The operations, each once."""
-        return [Operation.known[i] for i in np.unique(self.rows[:, 0]).tolist()]
+        return [Operation.known[i] for i in set(self.rows[:, 0].tolist())]
 
     def names(self) -> Counter[str]:
         """The names of its ops, with their number."""

@@ -115,6 +115,7 @@ class Code:
         self._forms: dict[str, tuple[int, list[int]]] = {}
         self._factors: dict[bytes, Factor] = {}
         self._together: dict[bytes, int] = {}
+        self._lines: dict[int, np.ndarray] = {}
 
     # Memory.
 
@@ -125,7 +126,13 @@ class Code:
             count *= n
         first = self.size
         self.size += count
-        return np.arange(first, self.size).reshape(shape) if shape else first
+        if not shape:
+            return first
+        line = np.arange(first, self.size)
+        if count > _SOME:
+            line.flags.writeable = False
+            self._lines[id(line)] = line
+        return line.reshape(shape)
 
     def whole(self, value):
         """The cells of whole numbers that are the same at each call."""
@@ -209,6 +216,7 @@ class Code:
             self._round(out, 0, dtype)
             return out
         flat = [self._flat(x, shape) for x in operands]
+        first = self.size
         out = self.new(shape)
         count = out.size
         if count <= self.few:
@@ -216,9 +224,9 @@ class Code:
                 self._write(number, cell, [x if type(x) is int else int(x[i]) for x in flat], last)
         elif count:
             starts, strides = zip(*map(self._progression, flat))
-            self._write_vector(number, int(out.flat[0]), [*starts, *last], count, strides)
+            self._write_vector(number, first, [*starts, *last], count, strides)
         if count:
-            self._round(int(out.flat[0]), count, dtype)
+            self._round(first, count, dtype)
         return out
 
     def reduced(self, name: str, cells: np.ndarray, dtype) -> int:
@@ -483,6 +491,9 @@ class Code:
         """First position and stride; elements at other positions are put together first."""
         if type(flat) is int:
             return flat, 0
+        line = self._lines.get(id(flat.base))
+        if line is not None and flat.size == line.size and flat.strides == line.strides:  # all of it, as it was made
+            return int(flat[0]), 1
         first, *second = flat[:2].tolist()
         if not second:
             return first, 0

@@ -14,7 +14,7 @@ from ... import config
 from ..._tree import map_items
 from ..array import Place
 from ..program import Program
-from ..scalar_blocks import Block, Operation, expanded, names, steps_of
+from ..scalar_blocks import FEW, Block, Operation, expanded, names, steps_of
 from ..steps import Step
 from .code import BOOL, FLOATS, Code, NotNative, Outside
 from .instructions import WHOLES, named
@@ -44,7 +44,8 @@ def lowered(
             plan.take(step)
         else:
             refused[i] = reason
-    once = are_read_once(program, steps, reads, wanted)
+    is_long = any(isinstance(step, Block) and len(step) >= MANY for step in steps)
+    once = are_read_once(program, steps, reads, wanted) if is_long else None
     runs: list[Lowering] = []
     # Which steps are native decides the phases, and whether a rule can write a step is known only when it is tried. If
     # one refuses, all code is thrown away, and the phases are found again without that step. Each round refuses one
@@ -87,7 +88,7 @@ def _written(
     order: Sequence[Sequence[int]],
     refused: dict,
     outside: dict[int, str],
-    once: np.ndarray,
+    once: np.ndarray | None,
     machine: Machine,
 ) -> list[Lowering]:
     """The code of each phase's run; none where a rule refused a step, which is then noted."""
@@ -106,10 +107,6 @@ def _written(
                     refused[i] = str(reason)
         found.append(lowering)
     return found if len(refused) + len(outside) == before else []
-
-
-FEW = 50
-"""Operations that are written one by one, as a few are no quicker together."""
 
 
 MANY = 200
@@ -197,9 +194,8 @@ class Lowering:
         made, known, code = self._made, self._cells, self.code
         for row in rows.tolist():
             number, place, *operands = row
-            form = self._forms.of(number)
-            what = Operation.known[number]
-            if form is None or what.name == "power" or what.kernel in OF_KERNELS:  # a power may be a product
+            form = self._forms.alone(number)
+            if form is None:
                 (step,) = steps_of([row])
                 self._lower_step(step)
                 made[place] = self._cells.pop(place)
@@ -325,8 +321,8 @@ class Lowering:
         elif is_whole != wants_whole:
             found = self._converted(self.cells(x), value, dtype)
         else:
+            self._inputs[x.index] = self.code.size, value
             found = self.code.new(np.shape(value))
-            self._inputs[x.index] = (found if type(found) is int else int(found.min(initial=self.code.size)), value)
         known[x.index] = found
         return found
 

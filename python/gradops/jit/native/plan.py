@@ -12,7 +12,7 @@ import numpy as np
 
 from ..array import Place
 from ..program import Program
-from ..scalar_blocks import LONGEST, Block, count
+from ..scalar_blocks import FEW, LONGEST, Block, count
 from ..steps import Step
 from .code import BOOL, FLOATS
 from .instructions import FUNCTIONS, WHOLES
@@ -144,9 +144,10 @@ def note(table: Any, step: Step | Block, value: int) -> None:
 
 def results_among(step: Step | Block, is_chosen: bytearray) -> list[int]:
     """The places of a step's results that are chosen."""
-    if isinstance(step, Block):
+    if isinstance(step, Block) and len(step) > FEW:
         return step.places[np.frombuffer(is_chosen, bool)[step.places]].tolist()
-    return [place for place in step.places if is_chosen[place]]
+    places = step.places.tolist() if isinstance(step, Block) else step.places
+    return [place for place in places if is_chosen[place]]
 
 
 def phases(program: Program, steps: list, reads: Groups, refused: dict[int, str]) -> list[int]:
