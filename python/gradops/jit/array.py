@@ -33,6 +33,7 @@ class Tracing(Protocol):
     """The members that arrays need of the program that records their operations: see :class:`.program.Program`."""
 
     constants: dict[int, Any]
+    folded: set[int]
     memories: Memories
     of_single_numbers: bool
     operations: Any
@@ -45,11 +46,13 @@ class Tracing(Protocol):
     @property
     def may_look(self) -> bool: ...
 
-    def number(self, name: str, kernel, arguments) -> Any: ...
+    def number(self, what, arguments) -> Any: ...
 
     def look(self, x: Traced): ...
 
     def call(self, name: str, kernel, arguments, values): ...
+
+    def step(self, name: str, kernel, arguments, values): ...
 
     def constant(self, array): ...
 
@@ -318,8 +321,11 @@ def _as_number(value):
 
 def frozen(spec):
     """A part of a call in a form to compare and hash; a place is its number, anything else a tuple."""
-    if spec.__class__ is Place:
+    kind = spec.__class__
+    if kind is Place:
         return spec
+    if kind in _ALONE:
+        return kind.__name__, spec
     if isinstance(spec, (list, tuple)):
         return (type(spec).__name__, *map(frozen, spec))
     if isinstance(spec, slice):
@@ -329,6 +335,9 @@ def frozen(spec):
     if isinstance(spec, (float, complex, np.inexact)):
         return _of_number(type(spec).__name__, repr(spec))  # 0.0 is equal to -0.0
     return (type(spec).__name__, spec)
+
+
+_ALONE = frozenset((int, str, bool, type(None)))
 
 
 @functools.lru_cache(maxsize=1024)

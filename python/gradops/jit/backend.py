@@ -26,6 +26,7 @@ from ..ops import _pandas, numpy_functions, operators
 from ..ops._dispatch import facts_of, of_kernels
 from ..ops._structures import recorder
 from .array import Traced, Tracing
+from .scalar_blocks import of_numbers
 from .steps import is_plain, values_of, with_arrays
 
 
@@ -142,7 +143,7 @@ def _recorded(name: str, kernel):
             if x.__class__ is Traced:
                 program = x.program
                 foreign = foreign or program.current is not program
-                is_same = is_same and program.is_folded(x)
+                is_same = is_same and x.place in program.folded
                 if x.stale:
                     x.refuse_stale(name, arguments)
             elif not is_plain(x):
@@ -164,7 +165,7 @@ def _recorded(name: str, kernel):
                 values = values_of(arguments)
         elif program is not None:
             if is_elementwise and not foreign and not is_same:  # the most frequent case
-                number = program.number(name, kernel, arguments)
+                number = program.number(of_numbers(name, kernel, len(arguments)), arguments)
                 if number is not None:
                     return number
             values = [x.value if x.__class__ is Traced else x for x in arguments]
@@ -187,11 +188,14 @@ def _recorded(name: str, kernel):
                 hint="use `ops.where()` with three arguments, or keep it outside the compiled function",
             )
         labels = _pandas.of_call(name, arguments) if _pandas.seen and follows else None
-        result = program.call(name, kernel, arguments, values)
+        write = program.call if foreign or nested else program.step
+        result = write(name, kernel, arguments, values)
         if labels is not None and result.__class__ is Traced and result.ndim:
             result.axis_labels = labels
         return result
 
+    if is_elementwise:
+        record.numbers = (np.float64,)  # type: ignore[attr-defined]  # which are the same at each call, as Python's
     return record
 
 

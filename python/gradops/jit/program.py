@@ -34,6 +34,7 @@ class Program:
         constants: arrays that the function closed over, read anew at each call, and results that are the same for
             all arguments, by place.
         ones: the places of single numbers that are 1 at each call.
+        folded: the places of values that are the same for all arguments.
         values: the value at each place for the arguments that the function was traced with.
         root: the program of the function that is compiled.
         bodies: of that one all the functions that were traced within it.
@@ -63,7 +64,7 @@ class Program:
         self.steps: list[Any] = []
         self.constants: dict[int, Any] = {}
         self.ones: set[int] = set()
-        self._folded: set[int] = set()
+        self.folded: set[int] = set()
         self._known: dict[int, Step] = {}
         self.values = Values()
         self.new = self.values.new
@@ -144,7 +145,7 @@ class Program:
         """Do the steps of a function's program here, for other arguments, so that its arrays may be used here."""
         table: dict[int, Any] = dict(zip(program.inputs, inputs))
         for place, value in program.constants.items():
-            table[place] = self.fold(value) if place in program._folded else self.constant(value)
+            table[place] = self.fold(value) if place in program.folded else self.constant(value)
 
         for step in program.steps:
             arguments = step.given(table.__getitem__)
@@ -229,17 +230,12 @@ class Program:
             return type(result)(self.fold(part, arguments) for part in result)
         traced = self._place(result, arguments)
         self._keep(traced.place, result)
-        self._folded.add(traced.place)
+        self.folded.add(traced.place)
         return traced
-
-    @property
-    def folded(self) -> list[tuple[int, Any]]:
-        """The places of the values that are the same for all arguments, with the values."""
-        return [(place, self.constants[place]) for place in self._folded]
 
     def is_folded(self, traced) -> bool:
         """True if its value is the same for all arguments."""
-        return traced.place in self._folded
+        return traced.place in self.folded
 
     def _traced(self, value, place: Place, arguments=()):
         """A traced array; a view where its value is one of an argument's."""
@@ -254,14 +250,18 @@ class Program:
             arguments: traced arrays, and whatever else the kernel takes.
             values: the same with the value of each traced array.
         """
-        number = self.number(name, kernel, arguments)
-        if number is not None:
-            return number
+        number = self.number(of_numbers(name, kernel, len(arguments)), arguments)
+        return self.step(name, kernel, arguments, values) if number is None else number
+
+    def step(self, name: str, kernel, arguments, values):
+        """The same of a call that is none on single numbers."""
         spec = placed(arguments)
-        key = key_of(name, spec)
         # The table has hashes, not keys, as a loop that is unrolled has as many keys as steps and each is a tuple of
         # tuples. Two keys of one hash are told apart by the step that was found, from which its key can be made again.
-        known = None if key is None else self._known.get(hash(key))
+        key, mark, known = key_of(name, spec), 0, None
+        if key is not None:
+            mark = hash(key)
+            known = self._known.get(mark)
         if known is not None and key_of(known.name, known.arguments) == key:
             return self._results(known, arguments)
         kernel = direct(kernel, values)
@@ -273,7 +273,7 @@ class Program:
             if same is not None:
                 return same
         several = list if isinstance(result, list) else tuple if isinstance(result, tuple) else None
-        places = tuple([Place(self.new(value)) for value in (result if several else [result])])
+        places = tuple([Place(self.new(x)) for x in result]) if several else (Place(self.new(result)),)
         step = Step(name, kernel, spec, places, several)
         # Operations on single numbers wait to become one block. A step that needs one of them must come after it, so
         # the block ends here. Other steps are written before the block that is open: they need nothing of it.
@@ -281,12 +281,11 @@ class Program:
             self._close()
         self.steps.append(step)
         if key is not None:
-            self._known[hash(key)] = step
+            self._known[mark] = step
         return self._results(step, arguments)
 
-    def number(self, name: str, kernel, arguments) -> Traced | None:
+    def number(self, what: Operation | None, arguments) -> Traced | None:
         """The result of an operation on single numbers that is written down with others; None where it is none."""
-        what = of_numbers(name, kernel, len(arguments))
         if what is None or not self.in_blocks:
             return None
         places: list[int] = []

@@ -19,25 +19,20 @@ class Step(Call):
     """One call: a kernel, its arguments with a :class:`Place` for each earlier value, and where its results go.
 
     Attributes:
+        places: the places of its results.
         several: where the kernel gives several results ``list`` or ``tuple``, or True; else ``places`` is of one.
         uses: the numbers of the places among the arguments, each once.
     """
 
-    __slots__ = ("name", "_places", "several", "uses")
+    __slots__ = ("name", "places", "several", "uses")
     kind = Place
 
     def __init__(self, name: str, kernel: Callable, arguments: tuple, places: tuple[Any, ...], several: Any):
         super().__init__(kernel, arguments)
         self.name = name
-        self._places = places if len(places) != 1 else places[0]  # without the tuple, to save memory
+        self.places = places
         self.several = several
         self.uses = distinct(arguments)
-
-    @property
-    def places(self) -> tuple[Any, ...]:
-        """The places of its results."""
-        places = self._places
-        return places if places.__class__ is tuple else (places,)
 
 
 _PLAIN = frozenset((int, float, bool, str, type(None), np.float64, np.int64))
@@ -46,9 +41,11 @@ _PLAIN = frozenset((int, float, bool, str, type(None), np.float64, np.int64))
 def is_plain(x) -> bool:
     """True of values that hold no traced array and cannot be written: numbers, shapes, slices of numbers."""
     kind = x.__class__
+    if kind in _PLAIN:
+        return True
     if kind is slice:
         return is_plain(x.start) and is_plain(x.stop) and is_plain(x.step)
-    return kind in _PLAIN or kind is tuple and all(map(is_plain, x))
+    return kind is tuple and all(map(is_plain, x))
 
 
 def with_arrays(function: Callable, value):
@@ -63,7 +60,9 @@ _place_of = operator.attrgetter("place")
 
 def placed(arguments: tuple) -> tuple:
     """Arguments with places for traced arrays."""
-    return tuple([x if is_plain(x) else with_arrays(_place_of, x) for x in arguments])
+    return tuple(
+        [x.place if x.__class__ is Traced else x if is_plain(x) else with_arrays(_place_of, x) for x in arguments]
+    )
 
 
 def places(spec) -> list[Place]:

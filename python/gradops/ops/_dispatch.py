@@ -233,12 +233,13 @@ class Op:
     def _implementation(self, backend: backends.Backend, kinds: tuple) -> Callable:
         kernel = self.native(backend)
         is_native = backend.is_tensor_type
+        numbers = getattr(kernel, "numbers", ())  # of a library, which the kernel takes as they are
         converting = []
         for name, position, kind in zip(self.tensors, self.positions, kinds):
             if type(kind) is frozenset:
                 if not all(map(is_native, kind)):
                     converting.append((position, name, True))
-            elif not (kind is type(None) or is_native(kind) or (name in self.weak and kind in NUMBERS)):
+            elif not (kind is type(None) or is_native(kind) or kind in numbers or (name in self.weak and kind in NUMBERS)):
                 converting.append((position, name, False))
         if not converting:
             return _for_real_numbers(kernel, kinds)

@@ -21,7 +21,7 @@ from .instructions import WHOLES, named
 from .machine import Machine
 from .peephole import Shortened
 from .plan import Plan, are_read_once, by_phase, needed_outside, phases, refuse_short, results_among
-from .registry import OF_KERNELS, limits_of, rule_of
+from .registry import OF_KERNELS, known_of, rule_of
 from .run import Run
 from .scalar_blocks import Forms, Made
 
@@ -73,7 +73,8 @@ def _is_native(what: Operation, machine: Machine) -> bool:
     with np.errstate(all="ignore"):
         place = program.new(what.compute(*[x.value for x in operands]))
     step = Step(what.name, what.kernel, what.arguments([x.place for x in operands]), (place,), False)
-    if rule_of(what.name) is None or limits_of(what.name):  # by their values
+    rule, _, limits = known_of(what.name)
+    if rule is None or limits:  # by their values
         return False
     try:
         Lowering(program, Code(machine, {})).lower(step)

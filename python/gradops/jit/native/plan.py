@@ -16,7 +16,7 @@ from ..scalar_blocks import FEW, LONGEST, Block, count
 from ..steps import Step
 from .code import BOOL, FLOATS
 from .instructions import FUNCTIONS, WHOLES
-from .registry import LIMITS, LOOPS, MOVES, limits_of, meaning_of, rule_of
+from .registry import LIMITS, LOOPS, MOVES, known_of
 
 LARGEST = 4096
 """Elements of an array from which on NumPy's own loops are taken, which write over their operands."""
@@ -45,6 +45,7 @@ class Plan:
         self.value = program.values.__getitem__
         self.constants = program.constants
         self._reads = reads
+        self._of = functools.cache(known_of)
         self._is_native = bytearray(len(program.values))  # by place, True if a native step makes it
 
     def given(self, places: Sequence[int]) -> None:
@@ -65,13 +66,14 @@ class Plan:
         """The reason why a step stays NumPy's; None where it does not."""
         if isinstance(step, Block):
             return None  # it is of single numbers
-        if rule_of(step.name) is None:
+        rule, _, limits = self._of(step.name)
+        if rule is None:
             return "the machine has no such operation"
         limit = LIMITS.get(step.name)
         reason = limit and limit(*map(self._example, (step.places[0], *step.arguments)))
         if reason:
             return reason
-        for largest, x in zip(limits_of(step.name), step.arguments):
+        for largest, x in zip(limits, step.arguments):
             if np.any(np.asarray(self._example(x)) > largest):
                 return f"an operand above {largest:g}"
         moves = step.name in MOVES
@@ -107,7 +109,7 @@ class Plan:
         if step.name in LOOPS:
             return LARGEST_CONSTANT
         if not moves:
-            calls = step.name in _CALLS or meaning_of(step.name) in FUNCTIONS
+            calls = step.name in _CALLS or self._of(step.name).meaning in FUNCTIONS
             return LARGEST_CALL if calls and not self._is_square(step) else LARGEST
         made_here = all(self._is_native[place] or place in self.constants for place in reads)
         return LARGEST_CONSTANT if made_here else LARGEST

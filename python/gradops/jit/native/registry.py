@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import NamedTuple
 
 from ... import backends
 from ...backends.numpy.base import function_of
@@ -37,34 +38,50 @@ _BY_FUNCTION: dict = {
 }
 
 
-def meaning_of(name: str) -> str | None:
-    """The machine's name of the function that the kernel of an op is of."""
-    return _of_kernel(backends.embedded().kernel(name))[0]
+class Known(NamedTuple):
+    """What native code knows of an op.
+
+    Attributes:
+        rule: it; None where the op is not native.
+        meaning: the machine's name of the function that the op's kernel is of, if it is of one.
+        limits: the largest operands of which the kernel is that function; none where it always is.
+    """
+
+    rule: Callable | None
+    meaning: str | None
+    limits: tuple[float, ...]
 
 
-def limits_of(name: str) -> tuple[float, ...]:
-    """The largest operands of which the kernel of an op is that function; none where it always is."""
-    return _of_kernel(backends.embedded().kernel(name))[1]
+def known_of(name: str) -> Known:
+    """What native code knows of an op."""
+    # By the kernel, not by the op's name: an op whose kernel is another one by now, as extensions may bring, is not
+    # taken for the function that it was.
+    meaning, limits = _of_kernel(backends.embedded().kernel(name))
+    rule = RULES.get(name)
+    if rule is None and meaning is not None:
+        rule = _one_instruction(meaning, limits)
+    return Known(rule, meaning, limits)
 
 
-# By the kernel, not by the op's name: an op whose kernel is another one by now, as extensions may bring, is not taken
-# for the function that it was.
 @functools.cache
 def _of_kernel(kernel) -> tuple[str | None, tuple[float, ...]]:
     return _BY_FUNCTION.get(function_of(kernel)), getattr(kernel, "limits", ())
 
 
-def instruction(name: str) -> str | None:
-    """The machine's name of an op that is one instruction for each element."""
-    return None if limits_of(name) else meaning_of(name)
+def meaning_of(name: str) -> str | None:
+    """The machine's name of the function that the kernel of an op is of."""
+    return known_of(name).meaning
 
 
 def rule_of(name: str) -> Callable | None:
     """The rule of an op; None where it is not native."""
-    if name in RULES:
-        return RULES[name]
-    known, limits = _of_kernel(backends.embedded().kernel(name))
-    return None if known is None else _one_instruction(known, limits)
+    return known_of(name).rule
+
+
+def instruction(name: str) -> str | None:
+    """The machine's name of an op that is one instruction for each element."""
+    _, meaning, limits = known_of(name)
+    return None if limits else meaning
 
 
 @functools.cache

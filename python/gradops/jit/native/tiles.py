@@ -26,7 +26,7 @@ from . import machine as machines
 from . import tile_compiler, tile_functions, tile_run, tile_source
 from .code import BOOL, FLOATS
 from .plan import LARGEST, LARGEST_CALL, Plan
-from .registry import limits_of
+from .registry import known_of
 from .tile_plan import (
     COLUMN,
     FULL,
@@ -171,9 +171,8 @@ class _Grouping:
             place = self.alias[place]
         return place
 
-    def kind(self, x, shape: tuple[int, ...], domain: Domain) -> str | None:
-        """How an operand of an operation with a result of ``shape`` lies in the domain; None if it does not."""
-        own = self.shape(x)
+    def kind(self, own: tuple[int, ...], shape: tuple[int, ...], domain: Domain) -> str | None:
+        """How an operand lies in the domain of an operation, by the shapes of both; None if it does not."""
         size = math.prod(own)
         if size == 1:
             return ONE
@@ -194,21 +193,22 @@ class _Grouping:
         while x in self.alias:
             source = self.alias[x]
             if self.size(source) != self.size(x):  # by broadcast_to()
-                kind = self.kind(Place(source), self.shape(Place(x)), domain) if kind == FULL else None
+                kind = self.kind(self.shape(Place(source)), self.shape(Place(x)), domain) if kind == FULL else None
             x = source
         return kind
 
     def operand(self, x, shape: tuple[int, ...], domain: Domain, dtype: np.dtype) -> Operand | None:
-        kind = self.kind(x, shape, domain)
+        value = self.example(x)
+        kind = self.kind(np.shape(value), shape, domain)
         if kind is None:
             return None
-        if not isinstance(x, Place):
+        if value is x:
             return Operand.number(x, dtype)
         root = Place(self.root(x))
         if root in self.folded:
             return Operand.number(self.folded[root], dtype)
         if kind != ONE:
-            kind = self.seen(x, kind, domain) if self.program.value(x).dtype == dtype else None
+            kind = self.seen(x, kind, domain) if value.dtype == dtype else None
             if kind is None:
                 return None
         return Operand(root, kind, dtype)
@@ -216,7 +216,8 @@ class _Grouping:
     @functools.cached_property
     def folded(self) -> dict[int, Any]:
         """The numbers that arrays are full of which are the same for all arguments, as a gradient begins with."""
-        known = {p: x for p, x in self.program.folded if np.ndim(x) and np.size(x) and x.dtype in FLOATS}
+        same = {p: self.program.constants[p] for p in self.program.folded}
+        known = {p: x for p, x in same.items() if np.ndim(x) and np.size(x) and x.dtype in FLOATS}
         return {p: x.flat[0] for p, x in known.items() if x.tobytes() == x.flat[0].tobytes() * x.size}
 
     def _constant(self, place: int) -> Any:
@@ -609,11 +610,12 @@ def _operation(grouping: _Grouping, step: Step) -> list[tuple[Any, tuple, Any]] 
     out, arguments = step.places[0], step.arguments
     if step.name in _COMPOSED:
         return _COMPOSED[step.name](grouping, out, *arguments)
-    kernel = backends.embedded().kernel(step.name)
-    ufunc = step.function if isinstance(step.function, np.ufunc) else function_of(kernel)
+    ufunc = step.function
+    if not isinstance(ufunc, np.ufunc):
+        ufunc = function_of(backends.embedded().kernel(step.name))
     if isinstance(ufunc, str):
         ufunc = getattr(_scipy.special, ufunc, None)
-    if not isinstance(ufunc, np.ufunc) or ufunc.nout != 1 or ufunc.signature or limits_of(step.name):
+    if not isinstance(ufunc, np.ufunc) or ufunc.nout != 1 or ufunc.signature or known_of(step.name).limits:
         return None
     if len(arguments) != ufunc.nin or ufunc.nin >= tile_source.OPERANDS:
         return None
