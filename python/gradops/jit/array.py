@@ -260,7 +260,7 @@ class Memories:
         if traced.value.__class__ is not np.ndarray or not _may_be_view(traced.value, arguments):
             return
         owner = buffer(traced.value)
-        viewed = (x for x in items(arguments) if isinstance(x, Traced) and buffer(x.value) is owner)
+        viewed = (x for x in items(arguments) if x.__class__ is Traced and buffer(x.value) is owner)
         source = next(viewed, None) if isinstance(owner, np.ndarray) else None
         if source is not None:
             traced.memory = self._number(source)

@@ -169,7 +169,7 @@ class Captured:
 
         The latter are drawn from at each call.
         """
-        states = [_state_of_numpy(np.random.mtrand._rand), _state_of_python(random._inst)]  # type: ignore[attr-defined]
+        states = [_state_of_numpy(np.random.mtrand._rand), _state_of_python(random._inst)]
         generators, torch = self.generators, sys.modules.get("torch")
         if torch is not None and not backend.is_tensor_type(torch.Tensor):
             states.append(torch.get_rng_state().numpy().tobytes())
@@ -708,11 +708,11 @@ def _state(generator):
 def _state_of_python(generator: random.Random):
     if type(generator) is not random.Random:
         return generator.getstate()
-    return _bytes_of(generator), generator.gauss_next
+    return _bytes_of(generator), generator.gauss_next  # type: ignore[attr-defined]
 
 
 def _state_of_numpy(generator: np.random.RandomState):
-    bits: Any = generator._bit_generator  # type: ignore[attr-defined]
+    bits: Any = generator._bit_generator
     if type(bits).__name__ != "MT19937":
         return repr(generator.get_state(False))
     return _bytes_of(generator), ctypes.string_at(bits.ctypes.state_address, 625 * 4)

@@ -17,13 +17,10 @@ from . import native
 from .array import Place
 from .kept import with_kept
 from .program import Program
-from .scalar_blocks import OPERATORS, Block, count, expanded
+from .scalar_blocks import FEW, OPERATORS, Block, count, expanded
 from .steps import Step, places
 
 _numbers = itertools.count(1)
-
-FEW = 50
-"""Operations that are as quickly marked in Python as in native code, which takes a while to call."""
 
 SMALL = 1_000
 """Elements of an array that may stay in memory until a function that takes its steps in turn returns."""

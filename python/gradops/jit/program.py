@@ -67,7 +67,7 @@ class Program:
         self.folded: set[int] = set()
         self._known: dict[int, Step] = {}
         self.values = Values()
-        self.new = self.values.new
+        self.new, self.value = self.values.new, self.values.__getitem__
         self.in_blocks = in_blocks
         self.of_single_numbers = of_single_numbers
         self.operations = Operations(self.values)
@@ -346,10 +346,6 @@ class Program:
                 again.key = other.key
                 return again
         return None
-
-    def value(self, place: int):
-        """The value at a place for the arguments that the function was traced with."""
-        return self.values[place]
 
     def written(self, x):
         """An array of this program for any array or number; constants are taken by reference."""

@@ -223,7 +223,8 @@ class Block:
         found: Counter[str] = Counter()
         for number, times in enumerate(np.bincount(self.rows[:, 0]).tolist()):
             if times:
-                found[Operation.known[number].name] += times
+                name = Operation.known[number].name
+                found[name] = found.get(name, 0) + times
         return found
 
     def those(self, wanted: np.ndarray) -> Block | None:

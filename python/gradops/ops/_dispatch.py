@@ -239,7 +239,9 @@ class Op:
             if type(kind) is frozenset:
                 if not all(map(is_native, kind)):
                     converting.append((position, name, True))
-            elif not (kind is type(None) or is_native(kind) or kind in numbers or (name in self.weak and kind in NUMBERS)):
+            elif not (
+                kind is type(None) or is_native(kind) or kind in numbers or name in self.weak and kind in NUMBERS
+            ):
                 converting.append((position, name, False))
         if not converting:
             return _for_real_numbers(kernel, kinds)

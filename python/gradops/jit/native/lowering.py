@@ -143,7 +143,7 @@ class Lowering:
             self._names.update(step.names())
         else:
             self._lower_step(step)
-            self._names[step.name] += 1
+            self._names[step.name] = self._names.get(step.name, 0) + 1
 
     def _lower_step(self, step: Step) -> None:
         if id(step) in self.code.outside:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...backends import _keys
 from ..array import Place
+from ..scalar_blocks import FEW
 from .code import FLOATS, NotNative
 from .instructions import WHOLES
 from .lowering import Lowering
@@ -92,7 +93,7 @@ def _add_at(lowering: Lowering, step, x, key, updates):
         return cells
     positions = np.arange(cells.size).reshape(cells.shape)[key]
     found, updates = cells.ravel(), np.broadcast_to(updates, positions.shape).ravel()
-    if dtype == FLOATS[0]:
+    if dtype == FLOATS[0] and positions.size > FEW:
         return _added_in_turn(code, found, positions.ravel(), updates).reshape(cells.shape)
     for i, update in zip(positions.ravel().tolist(), updates.tolist()):
         found[i] = added(int(found[i]), update)

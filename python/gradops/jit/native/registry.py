@@ -56,11 +56,14 @@ def known_of(name: str) -> Known:
     """What native code knows of an op."""
     # By the kernel, not by the op's name: an op whose kernel is another one by now, as extensions may bring, is not
     # taken for the function that it was.
-    meaning, limits = _of_kernel(backends.embedded().kernel(name))
+    meaning, limits = _of_kernel(_embedded().kernel(name))
     rule = RULES.get(name)
     if rule is None and meaning is not None:
         rule = _one_instruction(meaning, limits)
     return Known(rule, meaning, limits)
+
+
+_embedded = functools.cache(backends.embedded)
 
 
 @functools.cache

@@ -74,7 +74,8 @@ class Factors(NamedTuple):
 
 def tiled(program: Program, steps: list, wanted: set[int], machine: machines.Machine) -> list:
     """The steps, with groups of those on large arrays as one step each."""
-    large = {place for place, value in program.values.others.items() if np.size(value) > LARGEST_CALL}
+    arrays = [(place, value) for place, value in program.values.others.items() if isinstance(value, np.ndarray)]
+    large = {place for place, value in arrays if value.size > LARGEST_CALL}
     if not large or not tile_run.are_known() or all(isinstance(s, Block) or large.isdisjoint(s.places) for s in steps):
         return steps
     grouping = _Grouping(program, steps, wanted, machine, large)
@@ -610,7 +611,7 @@ def _operation(grouping: _Grouping, step: Step) -> list[tuple[Any, tuple, Any]] 
     out, arguments = step.places[0], step.arguments
     if step.name in _COMPOSED:
         return _COMPOSED[step.name](grouping, out, *arguments)
-    ufunc = step.function
+    ufunc: Any = step.function
     if not isinstance(ufunc, np.ufunc):
         ufunc = function_of(backends.embedded().kernel(step.name))
     if isinstance(ufunc, str):
