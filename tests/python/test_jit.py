@@ -420,6 +420,26 @@ def test_random_numbers_of_any_generator_are_an_error(backend, which):
         jit(lambda x: x + float(draw()))(on(backend, X))
 
 
+def test_normal_numbers_that_generators_have_kept_are_drawn_too():
+    import random
+
+    for draw in (np.random.normal, lambda: random.gauss(0, 1)):
+        draw()  # two are made, one is kept
+        with pytest.raises(JitError, match="random numbers"):
+            jit(lambda x, draw=draw: x + float(draw()))(X)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool"])
+@pytest.mark.parametrize("name", ["subtract", "power", "maximum", "greater"])
+def test_single_numbers_of_numpy_beside_arrays(name, dtype):
+    op, number = getattr(ops, name), np.float64(2.5)
+    for x in (np.ones((), dtype), np.ones((2, 3), dtype)):
+        for f in (lambda x: op(x, number), lambda x: op(number, x)):
+            found, expected = jit(f)(x), f(x)
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found, expected)
+
+
 def test_static_arguments_of_any_kind():
     calls = Mock()
 

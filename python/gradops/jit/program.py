@@ -309,7 +309,7 @@ class Program:
         if not floats:
             return None
         result = Place(self.operate(what, *places))
-        return Traced(self.values[result], self, result)
+        return Traced(self.value(result), self, result)
 
     def operate(self, what: Operation, x: int, y: int = 0, z: int = 0) -> int:
         """The place of the result of an operation, from the places of single numbers."""

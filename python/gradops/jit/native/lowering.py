@@ -328,6 +328,8 @@ class Lowering:
         return found
 
     def _constant(self, value, dtype):
+        if dtype is FLOATS[0] and isinstance(value, float):  # the most frequent case
+            return self.code.constant(value)
         if dtype not in WHOLES:
             return self.code.constant(_as_floats(value, dtype))
         array = np.asarray(value)

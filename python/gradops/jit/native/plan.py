@@ -16,7 +16,7 @@ from ..scalar_blocks import FEW, LONGEST, Block, count
 from ..steps import Step
 from .code import BOOL, FLOATS
 from .instructions import FUNCTIONS, WHOLES
-from .registry import LIMITS, LOOPS, MOVES, known_of
+from .registry import LIMITS, LOOPS, MOVES, Known, known_of
 
 LARGEST = 4096
 """Elements of an array from which on NumPy's own loops are taken, which write over their operands."""
@@ -45,7 +45,7 @@ class Plan:
         self.value = program.values.__getitem__
         self.constants = program.constants
         self._reads = reads
-        self._of = functools.cache(known_of)
+        self._known: dict[str, Known] = {}
         self._is_native = bytearray(len(program.values))  # by place, True if a native step makes it
 
     def given(self, places: Sequence[int]) -> None:
@@ -101,6 +101,12 @@ class Plan:
             elif value.size > largest and not (moves and self._may_be_taken_from(place, value)):
                 return _LARGE
         return None
+
+    def _of(self, name: str) -> Known:
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = known_of(name)
+        return known
 
     def _example(self, x):
         return self.value(x) if isinstance(x, Place) else x

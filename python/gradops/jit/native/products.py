@@ -58,10 +58,8 @@ def _reduced(lowering: Lowering, step, instruction: str, rows: np.ndarray):
     # The machine's reductions read doubles, and whole numbers stand in memory as the bits of an int64.
     if value.dtype in WHOLES:
         return _reduced_one_by_one(lowering, instruction, rows, value)
-    out = np.empty(rows.shape[:-1], np.int64)
-    for i in np.ndindex(out.shape):
-        out[i] = lowering.code.reduced(instruction, rows[i], value.dtype)
-    return out.reshape(np.shape(value))
+    found = [lowering.code.reduced(instruction, row, value.dtype) for row in rows.reshape(-1, rows.shape[-1])]
+    return np.array(found, np.int64).reshape(np.shape(value))
 
 
 _OF_TWO = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}

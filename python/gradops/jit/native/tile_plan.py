@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -360,7 +361,7 @@ def _loop(ufunc: np.ufunc, dtype: np.dtype) -> tuple[int, int]:
 def _code(rows: int, per: int, places: int, once: int, words: list[int]) -> np.ndarray:
     """What the machine runs: instructions, behind the numbers of rows, of rows of a tile, and of operands."""
     count = len(words) // tile_source.WORDS
-    return np.array([rows, per, places, count, once, 0, count, *words], np.int64)
+    return np.frombuffer(array("q", [rows, per, places, count, once, 0, count, *words]), np.int64)
 
 
 def _line(
