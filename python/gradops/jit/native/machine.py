@@ -300,9 +300,8 @@ def _version(processor: str, features: str) -> str:
     # What is loaded from disk is run without a look at it, so all that it was made of is in its name. Without the
     # processor's features a home directory that two computers share would give one of them instructions that it does
     # not have.
-    modules = llvm, machine_source, instructions, machine_parts, record_source, sparse_source
-    modules += tile_functions, tile_source, tile_sums
-    for module in modules:
+    of_arrays = tile_functions, tile_source, tile_sums
+    for module in (llvm, machine_source, instructions, machine_parts, record_source, sparse_source, *of_arrays):
         known.update(pathlib.Path(module.__file__ or "").read_bytes())
     for text in (llvmlite.__version__, sys.platform, platform.machine(), processor, features):
         known.update(text.encode() + b"\0")
