@@ -397,7 +397,7 @@ class _Function(Text):
         self.store(f"<{count} x {kind}>", value, self._place(o, i), f", align {o.dtype.itemsize}")
 
     # Reductions. Of a sum eight partial ones, NumPy's, each from -0.0 on, which changes no number; of an extreme eight,
-    # and where NaN was, which one comparison of two numbers loses.
+    # and NaN where one was, which one comparison of two numbers loses.
 
     def _begun(self, name: str, operand: Operand, before: str) -> list[str]:
         return [same("-0.0")] if name == "add" else [self.spread(before), "zeroinitializer"]
@@ -406,16 +406,18 @@ class _Function(Text):
         if name == "add":
             return [self.added(state[0], value)]
         is_nan = self.line(f"fcmp uno {EIGHT} {value}, {value}")
-        return [self._further(name, EIGHT, value, state[0]), self.line(f"or <{LANES} x i1> {state[1]}, {is_nan}")]
+        nan = self.line(f"select <{LANES} x i1> {is_nan}, {EIGHT} {value}, {EIGHT} {state[1]}")
+        return [self._further(name, EIGHT, value, state[0]), nan]
 
     def _further(self, name: str, kind: str, x: str, y: str) -> str:
         is_first = self.line(f"fcmp {_EXTREMES[name]} {kind} {x}, {y}")
         return self.line(f"select {kind.replace('double', 'i1')} {is_first}, {kind} {x}, {kind} {y}")
 
-    def _extreme(self, name: str, vector: str, is_nan: str) -> str:
+    def _extreme(self, name: str, vector: str, nan: str) -> str:
         lanes = [self.line(f"extractelement {EIGHT} {vector}, i64 {k}") for k in range(LANES)]
         while len(lanes) > 1:
             lanes = [self._further(name, "double", *lanes[k : k + 2]) for k in range(0, len(lanes), 2)]
+        is_nan = self.line(f"fcmp uno {EIGHT} {nan}, {nan}")
         known = self.line(f"bitcast <{LANES} x i1> {is_nan} to i{LANES}")
         found = self.line(f"icmp ne i{LANES} {known}, 0")
         return self.line(f"select i1 {found}, double 0x7FF8000000000000, double {lanes[0]}")
@@ -436,8 +438,8 @@ def _memory(o: Operand) -> str:
 
 
 def _parts(outs: Iterable[Operand], state: dict[Operand, list[str]]) -> list[tuple[str, str]]:
-    """The parts of reductions' state, with their types."""
-    return [(f"<{LANES} x {kind}>", part) for out in outs for kind, part in zip(("double", "i1"), state[out])]
+    """The parts of reductions' state, with their type."""
+    return [(EIGHT, part) for out in outs for part in state[out]]
 
 
 def _by(outs: Iterable[Operand], state: dict[Operand, list[str]], parts: list[str]) -> dict[Operand, list[str]]:

@@ -219,16 +219,23 @@ _LOG = f"""{_SIZE}
 {{t}}is.itself = icmp sge i64 {{t}}bits, {_INFINITY}
 {{r}} = select i1 {{t}}is.itself, double {{x}}, double {{t}}of.bad"""
 
-# What 1 + x loses is added over 1 + x; where n is 0 the rest less 1 is x itself, of which nothing is lost.
-_LOG1P_REST = """{t}is.near = icmp eq i64 {t}whole, 1023
-{t}f = select i1 {t}is.near, double {t}y, double {t}f.a
-{t}back = fsub double {t}v, 1.0
-{t}lost.x = fsub double {t}y, {t}back
-{t}lost.b = fsub double {t}v, {t}back
-{t}lost.1 = fsub double 1.0, {t}lost.b
-{t}lost = fadd double {t}lost.x, {t}lost.1
-{t}low.a = fdiv double {t}lost, {t}v
-{t}low = select i1 {t}is.near, double 0.0, double {t}low.a"""
+_OVER = 9213872256390791168
+"""Less the bits of a number, those of its reciprocal within 0.055 of it."""
+
+# What 1 + x loses is added over 1 + x, about, as it is half a unit; 2^64 times that is normal for the largest numbers,
+# too. Where n is 0 the rest less 1 is x itself, of which nothing is lost.
+_LOG1P_REST = f"""{{t}}is.near = icmp eq i64 {{t}}whole, 1023
+{{t}}f = select i1 {{t}}is.near, double {{t}}y, double {{t}}f.a
+{{t}}back = fsub double {{t}}v, 1.0
+{{t}}lost.x = fsub double {{t}}y, {{t}}back
+{{t}}lost.b = fsub double {{t}}v, {{t}}back
+{{t}}lost.1 = fsub double 1.0, {{t}}lost.b
+{{t}}lost = fadd double {{t}}lost.x, {{t}}lost.1
+{{t}}over.bits = sub i64 {_OVER + (64 << 52)}, {{t}}v.bits
+{{t}}over = bitcast i64 {{t}}over.bits to double
+{{t}}low.b = fmul double {{t}}lost, {{t}}over
+{{t}}low.a = fmul double {{t}}low.b, {_literal(2.0**-64)}
+{{t}}low = select i1 {{t}}is.near, double 0.0, double {{t}}low.a"""
 
 _LOG1P = f"""{_SIZE}
 {{t}}is.negative = icmp slt i64 {{t}}bits, 0
