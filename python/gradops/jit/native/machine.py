@@ -128,6 +128,7 @@ class Machine:
         parts: ``parts(table, count, functions, memory)`` of addresses and the number of functions like ``run`` that are
             in the table, each with its code; returns the exceptions of all, or FAILED.
         tiles: ``tiles(plan, operands, room, next, functions)`` of addresses, of :mod:`.tiles`; returns the same.
+        tiles_alone: the same for all tiles, and then for the code that joins their parts, an address more, or 0.
         record, record_again, mark_operands, mark_results: of :mod:`.record_source`.
     """
 
@@ -148,6 +149,7 @@ class Machine:
         self.run = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 3)(address)
         self.parts = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 4)(self.address("parts"))
         self.tiles = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 5)(self.address("tiles"))
+        self.tiles_alone = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_size_t] * 6)(self.address("tiles.alone"))
         sizes = [ctypes.c_size_t] * 5
         self.record = ctypes.CFUNCTYPE(ctypes.c_int64, *sizes[:1])(self.address("record"))
         self.record_again = ctypes.CFUNCTYPE(None, *sizes)(self.address("record_again"))

@@ -254,7 +254,7 @@ class _State:
         self._size = plan.room
         self._rooms: list[int] = []
         self._next = np.zeros(1, np.int64)
-        self._tiles, self._functions = machine.tiles, machine.functions
+        self._tiles, self._alone, self._functions = machine.tiles, machine.tiles_alone, machine.functions
         self._words, self._table, self._following = address(plan.words), address(table), address(self._next)
         self._closing = address(plan.closing) if plan.parts else 0
         self._given = self._of_thread(0)
@@ -273,8 +273,7 @@ class _State:
 
     def run(self) -> int:
         """Run all tiles; the floating-point exceptions raised."""
-        self._next[0] = 0
-        return self._closed(self._tiles(self._words, *self._given))
+        return self._alone(self._words, *self._given, self._closing)
 
     def shared(self, memory: Any) -> int:
         """The same, with threads that share the tiles.

@@ -141,6 +141,23 @@ after: ; each loop may clear the flags of those before it
 }}
 """
 
+# All tiles by one thread, then what joins their parts, where there are any.
+_ALONE = """
+define i32 @tiles.alone(ptr %plan, ptr %operands, ptr %room, ptr %next, ptr %functions, ptr %closing) {
+  store i64 0, ptr %next
+  %raised = call i32 @tiles(ptr %plan, ptr %operands, ptr %room, ptr %next, ptr %functions)
+  %no.parts = icmp eq ptr %closing, null
+  br i1 %no.parts, label %done, label %join
+done:
+  ret i32 %raised
+join:
+  store i64 0, ptr %next
+  %more = call i32 @tiles(ptr %closing, ptr %operands, ptr %room, ptr %next, ptr %functions)
+  %all = or i32 %raised, %more
+  ret i32 %all
+}
+"""
+
 _LOADED = ("data.i", "used", "outer.fixed", "outer.each")
 
 _COUNT = """
@@ -283,7 +300,7 @@ def source(exceptions: int) -> str:
     loops = [_each(name, source) for name, source in {**powers, **tile_functions.FUNCTIONS}.items()]
     loops += [_each(name, source, _LOOK) for name, source in tile_functions.WAVES.items()]
     declared = [f"declare double @llvm.fma.f64({', '.join(['double'] * 3)})", *DECLARED]
-    return "\n".join([*declared, tiles, _where(8, "i64"), _where(4, "i32"), *loops, tile_sums.source()])
+    return "\n".join([*declared, tiles, _ALONE, _where(8, "i64"), _where(4, "i32"), *loops, tile_sums.source()])
 
 
 def _each(name: str, source: str, apart: str = _APART) -> str:
