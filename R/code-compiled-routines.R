@@ -34,6 +34,9 @@ compiled_of_stats <- list(
   logit_mu_eta = function(eta) dlogis(eta),
   binomial_dev_resids = function(y, mu, wt) {
     2 * wt * (times_log_ratio(y, mu) + times_log_ratio(1 - y, 1 - mu))
+  },
+  BinDist = function(x, weights, low, high, n) {
+    call_core("interop.r.stats.binned", operand(x), operand(weights), low, high, n)
   }
 )
 

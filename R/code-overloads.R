@@ -16,8 +16,14 @@ overlay_functions <- function() {
 only_adapted <- base::c(
   "append", "replace", "Reduce", "Filter", "Find", "Position", "proportions", "prop.table", "marginSums",
   "margin.table", "simplify2array", "cov.wt", "ARMAacf",
-  "setdiff", "union", "intersect", "setequal", "structure", "modifyList"
+  "setdiff", "union", "intersect", "setequal", "structure", "modifyList", "Box.test", "bw.nrd0", "bw.nrd"
 )
+
+# Generics of stats whose default methods take tensors, adapted so.
+with_adapted_method <- function(name) {
+  generic <- get(name, asNamespace("stats"))
+  function(x, ...) if (any_tensor(x)) copy_of(utils::getS3method(name, "default"))(x, ...) else generic(x, ...)
+}
 
 # The overloads by name, for code in which the name is base R's.
 overloads <- function() {
@@ -36,7 +42,9 @@ make_overloads <- function() {
       vapply = over_function(vapply, "FUN"), mapply = over_function(mapply, "FUN"), apply = over_function(apply, "FUN"),
       sweep = over_function(sweep, "FUN"), outer = over_function(outer, "FUN"), Map = over_function(base::Map, "f"),
       replicate = replicate_overload, diffinv = diffinv_overload,
-      ARMAtoMA = arma_to_ma_overload, polyroot = polyroot_overload,
+      ARMAtoMA = arma_to_ma_overload, polyroot = polyroot_overload, La.svd = la_svd_overload,
+      pmax.int = extremes_overload(pmax, base::pmax.int), pmin.int = extremes_overload(pmin, base::pmin.int),
+      ts = ts_overload, acf = acf_overload, pacf = pacf_overload, ccf = ccf_overload,
       do.call = do_call_overload, match.fun = match_fun_overload, eval = eval_overload,
       quantile = quantile_overload, eval.parent = eval_parent_overload, evalq = evalq_overload, with = with_overload,
       environment = environment_overload, rbind = rbind_overload, as.matrix = as_matrix_overload,
@@ -45,6 +53,7 @@ make_overloads <- function() {
       seq = seq_overload(base::seq), seq.int = seq_overload(base::seq.int)
     ),
     lapply(stats::setNames(nm = base::c("all", "any", "max", "min", "prod", "range", "sum")), summary_overload),
+    lapply(stats::setNames(nm = base::c("prcomp", "density", "kappa")), with_adapted_method),
     asking_overloads(),
     counted_overloads()
   ), parent = emptyenv())
@@ -132,6 +141,20 @@ det_overload <- function(x, ...) {
     return(base::det(x, ...))
   }
   (if (!is.null(state$scalars)) number_of_determinant(x)) %||% op_det(x)
+}
+
+extremes_overload <- function(of_tensors, original) {
+  force(of_tensors)
+  force(original)
+  function(..., na.rm = FALSE) if (any_tensor(...)) of_tensors(..., na.rm = na.rm) else original(..., na.rm = na.rm)
+}
+
+la_svd_overload <- function(x, nu = min(dim(x)), nv = min(dim(x))) {
+  if (!is.environment(x) || !is_tensor(x)) {
+    return(base::La.svd(x, nu, nv))
+  }
+  found <- svd_tensor(x, nu, nv)
+  c(found[base::c("d", if (nu > 0) "u")], if (nv > 0) list(vt = t(found$v)))
 }
 
 replicate_overload <- function(n, expr, simplify = "array") {

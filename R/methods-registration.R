@@ -34,7 +34,7 @@ methods_of_tensors <- function() {
     utils = list(head = head_tensor, tail = tail_tensor, str = str_tensor),
     stats = list(
       median = median_tensor, quantile = quantile_tensor, weighted.mean = weighted_mean_tensor,
-      aggregate = aggregate_tensor,
+      aggregate = aggregate_tensor, as.ts = as_ts_tensor,
       lag = in_series("lag"), window = in_series("window"), time = of_rows("time"), start = of_rows("start"),
       end = of_rows("end"), frequency = of_rows("frequency"), cycle = of_rows("cycle"), deltat = of_rows("deltat")
     )
@@ -61,7 +61,7 @@ namesakes <- function() {
       nchar = nchar_tensor, startsWith = startsWith_tensor, endsWith = endsWith_tensor, cat = cat_tensor,
       which.max = which_max_tensor, which.min = which_min_tensor,
       choose = choose_tensor, lchoose = lchoose_tensor, atan2 = atan2_tensor, psigamma = psigamma_tensor,
-      complex = complex_tensor
+      complex = complex_tensor, zapsmall = zapsmall_tensor
     )),
     stats = base::c(distribution_methods(), random_methods(), refused_methods(), list(
       fft = fft_tensor, mvfft = mvfft_tensor, convolve = convolve_tensor, embed = embed_tensor,

@@ -1,7 +1,7 @@
 #' Special functions of tensors
 #'
-#' `beta()`, `lbeta()`, `choose()`, `lchoose()`, `psigamma()`, `atan2()`, `complex()` and the Bessel functions of
-#' tensors and variables. `gamma()`, `lgamma()`, `digamma()`, `trigamma()`, and by them `factorial()` and
+#' `beta()`, `lbeta()`, `choose()`, `lchoose()`, `psigamma()`, `atan2()`, `complex()`, `zapsmall()` and the Bessel
+#' functions of tensors and variables. `gamma()`, `lgamma()`, `digamma()`, `trigamma()`, and by them `factorial()` and
 #' `lfactorial()`, are base R's generics and have methods. For ordinary R vectors the base R function is called.
 #' @param a,b,n,k,y,x Tensors or R numbers, recycled as by R's operators. `k` is a whole number.
 #' @param deriv The order of the derivative of `digamma()`, one R number from 0 on.
@@ -9,13 +9,14 @@
 #' @param expon.scaled If `TRUE`, `besselI()` is multiplied by `exp(-x)` and `besselK()` by `exp(x)`.
 #' @param real,imaginary,modulus,argument Tensors or R numbers: parts of complex numbers, or their polar form.
 #' @param length.out For R's values alone.
+#' @param digits As in R.
 #' @returns A tensor.
 #' @section Gradient:
 #' To all orders, by the digamma function and its derivatives; by `k`, which is rounded as in R, that of the function
 #' of a `k` that is not; of `choose()` with one R number `k` below 30 that of the
 #' polynomial in `n`, as which R computes it too. Of the Bessel functions by `x`, to all orders,
 #' from those of the orders beside (DLMF 10.6 and 10.29), and by `nu`, from their integrals, to second order
-#' (`gradops.scipy.special`).
+#' (`gradops.scipy.special`). Of `zapsmall()` 0, as of `round()`.
 #' @section Errors:
 #' - `gradops_error_shape`: shapes that do not fit.
 #' - `gradops_error_argument`: a `deriv` that is a tensor, or several.
@@ -83,4 +84,12 @@ complex_tensor <- function(length.out = 0L, real = numeric(), imaginary = numeri
   } else {
     modulus * (cos(argument) + 1i * sin(argument))
   }
+}
+
+# R since 4.4 rounds the digits up.
+zapsmall_tensor <- function(x, digits = getOption("digits"), ...) {
+  above <- digits - log10(op_nanmax(abs(x)))
+  above <- if (getRversion() >= "4.4.0") op_ceil(above) else op_floor(above + 0.5)
+  unit <- 10^op_clip(above, 0, 300)
+  op_where(op_isfinite(unit), round(x * unit) / unit, x)
 }

@@ -2,7 +2,8 @@
 #'
 #' `x[i, j]` of tensors and variables, and `op_subset()`, take what R's own `[` would take of an array: positions from
 #' 1, negative ones leave out, logical ones choose, a missing one is all, a matrix with a column for each dimension
-#' names single elements, and one index alone counts through the elements in R's order, by column.
+#' names single elements, and one index alone counts through the elements in R's order, by column; where it is missing
+#' or beyond the last element, so is the part: NaN.
 #'
 #' `x[i, j] <- value` and `op_subset(x, i, j) <- value` make a new tensor with `value`, recycled as in R, in its place;
 #' other names of the old tensor keep it.
@@ -15,7 +16,7 @@
 #' The upstream gradient at the chosen positions, added up where one is chosen twice; 0 elsewhere. Of an assignment,
 #' the upstream gradient goes to `value` where it was placed, and to `x` elsewhere.
 #' @section Errors:
-#' - `gradops_error_axis`: a position out of range, or a wrong number of indices.
+#' - `gradops_error_axis`: a position out of range of one dimension, or of whole numbers; a wrong number of indices.
 #' - `gradops_error_type`: an index that is neither numeric nor logical.
 #' @seealso [op_get_item()] by NumPy's rules, [op_take()], [op_where()].
 #' @examplesIf gradops_available()
@@ -78,6 +79,10 @@ subset_tensor <- function(x, ..., drop = TRUE) { # nolint: cyclocomp_linter. The
       places <- places_of(...)
       return(with_part_names(call_core("interop.r.subset", x, places_in(x, places), flag(drop)), x, places, drop))
     }
+    if (...length() == 1L && !missing(..1) && is.logical(..1) && anyNA(..1)) {
+      chosen <- rep_len(..1, max(length(..1), length(x)))
+      return(subset_tensor(x, replace(seq_along(chosen), is.na(chosen), NA)[!chosen %in% FALSE], drop = drop))
+    }
     return(call_core("interop.r.subset", x, indices(...), flag(drop)))
   }
   position <- position_of(if (is.factor(..1)) as.integer(..1) else ..1, names)
@@ -134,7 +139,7 @@ element_tensor <- function(x, ...) {
     places <- places_of(...)
     if (all(lengths(places) == 1L)) part <- part_in_log(x, places)
   }
-  part %||% call_core("interop.r.subset", x, single(indices(...)), TRUE)
+  part %||% call_core("interop.r.subset", x, single(indices(...)), TRUE, TRUE)
 }
 
 assign_element_tensor <- function(x, ..., value) {

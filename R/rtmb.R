@@ -261,16 +261,20 @@ whole_theta <- function(par, layout) {
 
 # The quantities reported at all parameters, with its derivatives by them.
 adreports_of <- function(model, full) {
-  found <- reports_of(function() model$evaluate(model$form(full)), "adreport")
-  found <- lapply(found, function(x) if (is_s4_matrix(x)) as.matrix(x) else x)
-  sizes <- lengths(found)
+  found <- list()
+  reported <- model$of_vector(function(p) {
+    found <<- lapply(reports_of(function() model$evaluate(p), "adreport"), function(x) {
+      if (is_sparse_tensor(x) || is_s4_matrix(x)) as.matrix(x) else x
+    })
+    if (length(found) > 0L) one_vector(found)
+  })
+  values <- reported(op_convert_to_tensor(as.double(full))) # of a tensor, for which `diag(p)` is RTMB's
+  sizes <- vapply(found, length, 0L)
+  shapes <- lapply(found, function(x) if (length(dim(x)) > 1L) dim(x))
   jacobian <- matrix(0, sum(sizes), length(full))
-  if (sum(sizes) > 0L) {
-    reported <- function(p) one_vector(reports_of(function() model$evaluate(p), "adreport"))
-    jacobian[] <- jacobian(model$of_vector(reported), as.double(full))
-  }
-  values <- stats::setNames(as.double(unlist(found)), rep(names(found), sizes))
-  list(values = values, shapes = lapply(found, dim), sizes = sizes, jacobian = jacobian)
+  if (sum(sizes) > 0L) jacobian[] <- jacobian(reported, as.double(full))
+  values <- stats::setNames(as.double(values), rep(names(found), sizes))
+  list(values = values, shapes = shapes, sizes = sizes, jacobian = jacobian)
 }
 
 sd_report <- function(

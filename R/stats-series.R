@@ -155,3 +155,52 @@ in_series <- function(generic) {
     with_time(if (all) another_handle(x) else take_rows(without_time(x), as.vector(rows)), attr(rows, "tsp"))
   }
 }
+
+as_ts_tensor <- function(x, ...) if (has_time(x)) x else ts_overload(x)
+
+# In adapted code (code-overloads.R).
+ts_overload <- function(data = NA, ...) {
+  if (!is.environment(data) || !is_tensor(data)) {
+    return(stats::ts(data, ...))
+  }
+  rows <- stats::ts(seq_len(dim(data)[1L] %||% length(data)), ...)
+  with_time(take_rows(without_time(data), as.vector(rows)), attr(rows, "tsp"))
+}
+
+# R's answer for numbers of that form, with the tensor's correlations; there is nothing to plot.
+acf_overload <- function(
+  x, lag.max = NULL, type = c("correlation", "covariance", "partial"), plot = TRUE, # nolint: object_name_linter.
+  na.action = NULL, demean = TRUE, ...
+) {
+  type <- match.arg(type)
+  if (!any_tensor(x)) {
+    call <- sys.call()
+    call[[1L]] <- stats::acf
+    return(eval.parent(call))
+  }
+  rows <- rows_of(x)
+  series <- as_column(without_time(x))
+  if (type == "partial" && ncol(series) > 1L) unsupported("x", "must be one series for partial correlations.")
+  form <- replicate(ncol(series), as.vector(rows))
+  form <- stats::ts(form, stats::start(rows), frequency = stats::frequency(rows))
+  found <- stats::acf(if (ncol(series) > 1L) form else form[, 1L], lag.max, type, FALSE)
+  lags <- dim(found$acf)[1L] - (type != "partial")
+  found$acf <- call_core("interop.r.stats.autocovariances", series, lags, type, is_set(demean))
+  found$series <- deparse1(as_written(substitute(x)))
+  found
+}
+
+pacf_overload <- function(x, lag.max = NULL, ...) { # nolint: object_name_linter. R's name.
+  if (any_tensor(x)) acf_overload(x, lag.max, "partial") else stats::pacf(x, lag.max, ...)
+}
+
+ccf_overload <- function(x, y, lag.max = NULL, type = c("correlation", "covariance"), ...) {
+  if (!any_tensor(x, y)) {
+    return(stats::ccf(x, y, lag.max, type, ...))
+  }
+  found <- acf_overload(cbind(x, y), lag.max, match.arg(type))
+  both <- function(of) c(rev(of[-1L, 2L, 1L]), of[, 1L, 2L])
+  found$lag <- array(both(found$lag), c(2L * dim(found$lag)[1L] - 1L, 1L, 1L))
+  found$acf <- array(both(found$acf), dim(found$lag))
+  found
+}

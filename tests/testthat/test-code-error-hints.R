@@ -19,7 +19,6 @@ test_each("R's errors about tensors that it cannot take say what to write instea
   expect_hint(function(p) sum(runmed(p, 1)), "?r_function", "`runmed(p, 1)`")
   expect_hint(function(p) sum(smooth(p)), "?r_function", "`smooth(p)`")
   expect_hint(function(p) sum(aggregate(p ~ c(1, 2), FUN = sum)[[2]]), "tapply(", "formula")
-  expect_hint(function(p) sum(zapsmall(p)), "?r_function", "`zapsmall(p)`")
   expect_hint(function(p) lapply(list(p), rcond), "?r_function", "rcond")
   own <- expect_error(gradient(function(p) sapply(p, function(v) stop("mine")), 1))
   expect_no_match(conditionMessage(own), "this R function")

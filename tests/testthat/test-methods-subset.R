@@ -68,8 +68,7 @@ test_each("parts have gradients", {
 test_each("bad indices are errors of R's numbering", {
   x <- op_convert_to_tensor(matrix(1:6 / 1, 2))
   expect_error(x[3, 1], "out of range.*2 elements; got 3", class = "gradops_error_axis")
-  expect_error(x[7], "6 elements; got 7", class = "gradops_error_axis")
-  expect_error(x[NA], class = "gradops_error_axis")
+  expect_error(op_convert_to_tensor(1:6)[7], "6 elements; got 7", class = "gradops_error_axis")
   expect_error(x[1, 1, 1], "2 dimensions; got 3", class = "gradops_error_axis")
   expect_error(x[c(-1, 1), 1], "mixed", class = "gradops_error_axis")
   expect_error(x["a", 1], "numeric or logical", class = "gradops_error_type")
@@ -84,4 +83,39 @@ test_that("`drop` is a number, too, as R takes it", {
   m <- op_array(matrix(1:6, 2))
   expect_identical(dim(m[1, , drop = 0]), c(1L, 3L))
   expect_identical(dim(m[1, , drop = 1]), 3L)
+})
+
+test_each("a part of a vector beyond its end, or at NA, is missing, and has no gradient", {
+  x <- variable(c(1, 2, 3))
+  m <- variable(matrix(c(1, 2, 3, 4), 2))
+  expect_equal(as.vector(x[c(0, 5, 2)]), c(NaN, 2))
+  expect_equal(as.vector(x[c(TRUE, FALSE, TRUE, TRUE)]), c(1, 3, NaN))
+  expect_equal(as.vector(x[NA_integer_]), NaN)
+  expect_equal(as.vector(x[NA]), c(NaN, NaN, NaN))
+  expect_equal(as.vector(x[c(FALSE, TRUE, NA)]), c(2, NaN))
+  expect_equal(as.vector(m[c(2, NA, 7)]), c(2, NaN, NaN))
+  expect_error(x[[5]], "out of range", class = "gradops_error_axis")
+  expect_error(x[c(-1, 5)], class = "gradops_error_axis")
+  expect_error(m[3, 1], "out of range", class = "gradops_error_axis")
+  f <- function(x) {
+    v <- x[1:5]
+    sum(ifelse(is.na(v), 0, v^2)) + sum(x[3:4], na.rm = TRUE)
+  }
+  expect_equal(gradient(f, c(1, 2, 3)), c(2, 4, 7))
+  expect_equal(jit(value_and_grad(f))(c(1, 2, 4)), list(value = 25, gradient = c(2, 4, 9)))
+})
+
+test_once("a loop may look beyond the end of a vector", {
+  skip_without("numpy")
+  local_backend("numpy")
+  f <- function(x) {
+    y <- numeric(4)
+    for (i in 1:4) y[i] <- x[i] * 2
+    s <- 0
+    for (i in 1:4) if (!is.na(x[i])) s <- s + x[i]^2
+    sum(y, na.rm = TRUE) + s
+  }
+  expect_equal(gradient(f, c(1, 2, 3)), c(4, 6, 8))
+  model <- objective(f, jit = TRUE)
+  for (at in list(c(1, 2, 3), c(2, 1, 5))) expect_equal(model$gr(at), 2 + 2 * at)
 })

@@ -195,6 +195,22 @@ test_some("residuals come in the order of `subset`, given `conditional` and othe
   expect_equal(found, want, tolerance = 1e-9)
 })
 
+test_some("what is reported is of tensors: `diag()` of one parameter, also a whole number, and sparse matrices", {
+  local_rtmb()
+  f <- function(p) {
+    getAll(p)
+    ADREPORT(diag(a))
+    Q <- Matrix::Diagonal(2) * exp(a)
+    ADREPORT(Q)
+    (a - 2)^2
+  }
+  obj <- MakeADFun(f, list(a = 2), silent = TRUE)
+  obj$fn(obj$par)
+  found <- sdreport(obj)
+  expect_equal(as.list(found, "Est", report = TRUE), list(`diag(a)` = matrix(2), Q = diag(exp(2), 2)))
+  expect_equal(as.list(found, "Std", report = TRUE)$Q, diag(exp(2) * sqrt(0.5), 2))
+})
+
 test_some("checkConsistency(estimate = TRUE) estimates anew from each set of data", {
   local_rtmb()
   y <- c(2, 5, 3, 4, 1)

@@ -115,3 +115,29 @@ test_each("series that have no answer together are an error", {
   expect_as_r(function(b) sum((aligned[, 1] - exp(b * aligned[, 2] / 10))^2))
   expect_equal(gradient(function(b) sum(op_exp(b * y)), 0.5), sum(exp(0.5 * y) * y)) # its values
 })
+
+test_each("correlations of series in code that is differentiated are R's", {
+  x <- c(1, 3, 2, 5, 4, 6, 8, 7.5)
+  cases <- list(
+    function(v) acf(v, 3, plot = FALSE),
+    function(v) acf(ts(v, frequency = 4), type = "covariance", plot = FALSE, demean = FALSE),
+    function(v) acf(matrix(v, 4), plot = FALSE), function(v) pacf(v, plot = FALSE),
+    function(v) acf(as.ts(v), 2, "partial", plot = FALSE), function(v) ccf(v, x^2, 2, plot = FALSE)
+  )
+  for (case in cases) {
+    found <- NULL
+    f <- function(v) {
+      found <<- case(v)
+      sum(found$acf^2)
+    }
+    expect_equal(gradient(f, x), numeric_gradient(f, x), tolerance = 1e-7)
+    f(x)
+    expected <- found
+    expect_equal(jit(f)(x), sum(expected$acf^2))
+    gradient(f, x)
+    expect_equal(found$lag, expected$lag)
+    expect_equal(dim(found$acf), dim(expected$acf))
+  }
+  of_part <- function(v) sum(window(ts(v, start = 2000, end = 2004), 2002)^2)
+  expect_equal(gradient(of_part, x), c(0, 0, 4, 10, 8, 0, 0, 0))
+})

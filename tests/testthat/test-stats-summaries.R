@@ -159,3 +159,30 @@ test_each("quantiles have derivatives by their probabilities, too", {
   expect_equal(gradient(with_missing, 0.3), 5.5)
   if (backend == "numpy") expect_equal(objective(of_numbers, jit = TRUE)$gr(p), gradient(of_numbers, p))
 })
+
+test_each("R's own code for principal components, densities and tests takes tensors", {
+  x <- c(1, 3, 2, 5, 4, 6, 8, 7.6)
+  m <- function(v) matrix(c(v, v^1.3, sin(v)), ncol = 3)
+  cases <- list(
+    function(v) sum(prcomp(m(v))$sdev^3), function(v) sum(prcomp(m(v), scale. = TRUE)$x^4),
+    function(v) with(La.svd(m(v)), sum((u %*% diag(d + 1) %*% vt)^2)), function(v) kappa(m(v), exact = TRUE),
+    function(v) sum(density(v, n = 16)$y^2), function(v) unname(Box.test(v, 2, "Ljung")$statistic),
+    function(v) sum(density(v, 1, kernel = "epan", weights = (1:8) / 36, n = 16, from = 2.1, to = 6)$y^2),
+    function(v) bw.nrd(v), function(v) sum(pmax.int(v, 4)^2 - pmin.int(3, v)^2)
+  )
+  for (f in cases) {
+    found <- value_and_grad(f)(x + 0.013)
+    expect_equal(found$value, f(x + 0.013), tolerance = 1e-9)
+    expect_equal(found$gradient, numeric_gradient(f, x + 0.013), tolerance = 1e-5)
+  }
+  expect_equal(jit(cases[[1]])(x), cases[[1]](x))
+})
+
+test_each("zapsmall() is R's, and flat", {
+  for (x in list(c(1, 1e-20, 3.123456789), c(0, 0), c(1e9, 1.7), c(NaN, 1e-9, 2))) {
+    expect_equal(as.vector(zapsmall(variable(x))), base::zapsmall(x), tolerance = 1e-14)
+  }
+  expect_equal(as.vector(zapsmall(variable(c(1.234, 5)), 2)), base::zapsmall(c(1.234, 5), 2))
+  expect_equal(gradient(function(x) sum(zapsmall(x) * x), c(1, 1e-20)), c(1, 0))
+  expect_equal(jit(function(x) zapsmall(x))(c(1, 1e-20)), c(1, 0))
+})

@@ -350,11 +350,11 @@ def to_backend(x, backend: str, device=None):
         return Failure(error)
 
 
-def subset(x, indices: list, drop: bool):
-    """R's ``x[i, j]``."""
+def subset(x, indices: list, drop: bool, exact: bool = False):
+    """R's ``x[i, j]``, or ``x[[i, j]]``."""
     try:
         (x,) = from_r((x,))
-        return indexing.subset(x, _r_indices(indices), drop)
+        return indexing.subset(x, _r_indices(indices), drop, exact)
     except Exception as error:
         return Failure(error)
 

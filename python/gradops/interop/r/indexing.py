@@ -26,14 +26,27 @@ def _tensor(x):
     return x if hasattr(x, "shape") else ops.convert_to_tensor(x)
 
 
-def subset(x, indices: list, drop: bool = True):
-    """``x[i, j]``; sizes of 1 are dropped, a single element has no dimensions."""
+def subset(x, indices: list, drop: bool = True, exact: bool = False):
+    """``x[i, j]``; sizes of 1 are dropped, a single element has no dimensions.
+
+    Args:
+        exact: as ``x[[i]]``, which must be there; of a vector ``x[i]`` is missing where it has no element.
+    """
     x = _tensor(x)
     if not tuple(x.shape):
         x = ops.reshape(x, (1,))
     shape = tuple(x.shape)
     if not indices or (len(indices) == 1 and indices[0] is None):
         return x
+    if len(indices) == 1 and not exact and "float" in str(ops.dtype(x)):
+        try:
+            return subset(x, indices, drop, True)
+        except AxisError:
+            found = _past_end(indices[0], math.prod(shape))
+            if found is None:
+                raise
+        x = ops.concatenate([column_major(x), ops.full_like(ops.reshape(x, (-1,))[:1], math.nan)], 0)
+        return ops.get_item(x, found)
     if len(indices) == 1 and len(shape) > 1:
         return _elements(x, indices[0], shape)
     _check_count(indices, shape)
@@ -60,6 +73,19 @@ def subset(x, indices: list, drop: bool = True):
     for axis, positions in reversed(gathered.items()):
         x = _gather(x, axis - sum(isinstance(part, int) for part in key[:axis]), positions, drop)
     return x
+
+
+def _past_end(index, size: int) -> Any:
+    """Positions where those that have no element, or are missing, are the one after the last; None of a wrong index."""
+    values = known(index) if ops.is_tensor(index) else index
+    if values is None or not size:
+        return None
+    array = np.asarray(values)
+    if array.dtype.kind == "b":
+        array = np.flatnonzero(array) + 1
+    if array.ndim > 1 or array.dtype.kind not in "if" or (array < 0).any():
+        return None
+    return np.where(array <= size, array - 1, size)[array != 0].astype(np.int64) if array.ndim else size
 
 
 def _slice_of(positions: np.ndarray) -> slice | np.ndarray:
@@ -90,7 +116,7 @@ def assign(x, indices: list, value):
         indices = [_looked_at(first, math.prod(shape)) if looks else ops.convert_to_numpy(first)]
         if indices[0].dtype.kind == "b" and indices[0].shape == shape:
             indices = [indices[0].ravel(order="F")]
-    chosen = np.asarray(subset(places, indices, False)).ravel(order="F")
+    chosen = np.asarray(subset(places, indices, False, True)).ravel(order="F")
     if not chosen.size:
         return x
     if not ops.is_tensor(value):

@@ -213,6 +213,38 @@ def covariance(x, y=None, unit: bool = False):
     return ops.reshape(value, ()) if vectors else value
 
 
+def autocovariances(x, last: int, kind: str, demean: bool):
+    """By lag, of each series with each later one: products of columns ``last`` rows apart at most, or of columns whose
+    length is 1; of ``kind="partial"`` the last coefficients of autoregressions of each order (Durbin and Levinson)."""
+    if demean or kind == "partial":
+        x = x - ops.mean(x, axis=0)
+    n, last = int(x.shape[0]), int(last)
+    if kind != "covariance":
+        x = x / ops.sqrt(ops.mean(x * x, axis=0))
+    found = ops.stack([ops.matmul(ops.transpose(x[k:]), x[: n - k]) / n for k in range(last + 1)], 0)
+    if kind != "partial":
+        return found
+    rho, slopes, partial = ops.reshape(found, (-1,)), None, []
+    for k in range(1, last + 1):
+        past = None if slopes is None else ops.sum(slopes * ops.flip(rho[1:k], 0))
+        here = rho[1] if past is None else (rho[k] - past) / (1 - ops.sum(slopes * rho[1:k]))
+        one = ops.reshape(here, (1,))
+        slopes = one if slopes is None else ops.concatenate([slopes - here * ops.flip(slopes, 0), one], 0)
+        partial.append(one)
+    return ops.reshape(ops.concatenate(partial, 0), (-1, 1, 1))
+
+
+def binned(x, weights, low, high, n: float):
+    """Weights of points, shared by the two of ``n`` places beside each; as many zeros follow."""
+    count = int(n)
+    place = (x - low) / (high - low) * (count - 1)
+    cell = ops.floor(ops.stop_gradient(place))
+    share = place - cell
+    parts = ops.concatenate([ops.multiply(weights, 1 - share), ops.multiply(weights, share)], 0)
+    at = ops.cast(ops.concatenate([cell, cell + 1], 0), "int64")
+    return ops.segment_sum(parts, ops.where((at >= 0) & (at < count), at, -1), 2 * count)
+
+
 def _vector_or_matrix(x):
     x = floating(x)[0]
     return x if len(x.shape) == 2 else flat(x)
