@@ -66,6 +66,11 @@ _SIZE = f"""{{t}}bits = bitcast double {{x}} to i64
 {{t}}sign = xor i64 {{t}}bits, {{t}}size
 {{t}}is.nan = fcmp uno double {{x}}, {{x}}"""
 
+_AFTER = 2**63 - 1 - _INFINITY
+"""Added to the bits of a positive number, of which those of NaN become negative."""
+
+_MOVED = f"{{t}}moved.size = add i64 {{t}}size, {_AFTER}"
+
 _MULTIPLE = f"""{_fused("turned", "{t}v", _literal(1 / math.log(2)), _literal(_MAGIC))}
 {{t}}whole = bitcast double {{t}}turned to i64
 {{t}}n = fsub double {{t}}turned, {_literal(_MAGIC)}
@@ -76,14 +81,14 @@ _MULTIPLE = f"""{_fused("turned", "{t}v", _literal(1 / math.log(2)), _literal(_M
 _SERIES = f"""{_polynomial("q", "{t}rest", _EXPONENTIAL)}
 {{t}}square = fmul double {{t}}rest, {{t}}rest"""
 
-# Beyond the edges the result is infinite, or 0. The power of 2 is two factors: it may be too large, or too small, where
-# the result is not.
+# Beyond the edges, where NaN is not, the result is infinite, or 0. The power of 2 is two factors: it may be too large,
+# or too small, where the result is not.
 _EXP = f"""{_SIZE}
-{{t}}is.beyond = icmp sgt i64 {{t}}size, {_bits(750.0)}
+{_MOVED}
+{{t}}is.beyond = icmp sgt i64 {{t}}moved.size, {_bits(750.0) + _AFTER}
 {{t}}edge.bits = or i64 {{t}}sign, {_bits(750.0)}
 {{t}}edge = bitcast i64 {{t}}edge.bits to double
-{{t}}inside = select i1 {{t}}is.beyond, double {{t}}edge, double {{x}}
-{{t}}v = select i1 {{t}}is.nan, double 0.0, double {{t}}inside
+{{t}}v = select i1 {{t}}is.beyond, double {{t}}edge, double {{x}}
 {_MULTIPLE}
 {_fused("rest", "{t}minus", _literal(_LOW), "{t}first")}
 {_SERIES}
@@ -97,8 +102,7 @@ _EXP = f"""{_SIZE}
 {{t}}half.d = bitcast i64 {{t}}half.bits to double
 {{t}}other.d = bitcast i64 {{t}}other.bits to double
 {{t}}scaled.a = fmul double {{t}}p, {{t}}half.d
-{{t}}scaled = fmul double {{t}}scaled.a, {{t}}other.d
-{{r}} = select i1 {{t}}is.nan, double {{x}}, double {{t}}scaled"""
+{{r}} = fmul double {{t}}scaled.a, {{t}}other.d"""
 
 # With h half the power of 2: (h - 1/2) + h rest, whose sum has its rounding error, and h tail, all twice.
 _LESS_ONE = f"""{_MULTIPLE}
@@ -125,23 +129,22 @@ _LESS_ONE = f"""{_MULTIPLE}
 {{t}}less = fadd double {{t}}main, {{t}}further"""
 
 _EXPM1 = f"""{_SIZE}
+{_MOVED}
 {{t}}is.negative = icmp slt i64 {{t}}bits, 0
-{{t}}most = select i1 {{t}}is.negative, i64 {_bits(60.0)}, i64 {_bits(710.0)}
-{{t}}is.beyond = icmp sgt i64 {{t}}size, {{t}}most
-{{t}}edge.bits = or i64 {{t}}sign, {{t}}most
-{{t}}edge = bitcast i64 {{t}}edge.bits to double
-{{t}}inside = select i1 {{t}}is.beyond, double {{t}}edge, double {{x}}
-{{t}}v = select i1 {{t}}is.nan, double 0.0, double {{t}}inside
+{{t}}most = select i1 {{t}}is.negative, i64 {_bits(60.0) + _AFTER}, i64 {_bits(710.0) + _AFTER}
+{{t}}edge = select i1 {{t}}is.negative, double -60.0, double 710.0
+{{t}}is.beyond = icmp sgt i64 {{t}}moved.size, {{t}}most
+{{t}}v = select i1 {{t}}is.beyond, double {{t}}edge, double {{x}}
 {_LESS_ONE}
 {{t}}less.bits = bitcast double {{t}}less to i64
 {{t}}signed.bits = or i64 {{t}}less.bits, {{t}}sign
-{{t}}signed = bitcast i64 {{t}}signed.bits to double
-{{r}} = select i1 {{t}}is.nan, double {{x}}, double {{t}}signed"""
+{{r}} = bitcast i64 {{t}}signed.bits to double"""
 
 # Of t = expm1(-2 |x|): -t / (2 + t), by the reciprocal of the divisor, corrected by what all roundings lost.
 _TANH = f"""{_SIZE}
 {{t}}magnitude = bitcast i64 {{t}}size to double
-{{t}}is.far = icmp sgt i64 {{t}}size, {_bits(22.0)}
+{_MOVED}
+{{t}}is.far = icmp sgt i64 {{t}}moved.size, {_bits(22.0) + _AFTER}
 {{t}}near = select i1 {{t}}is.far, double 22.0, double {{t}}magnitude
 {{t}}v = fmul double {{t}}near, -2.0
 {_LESS_ONE}
@@ -160,8 +163,7 @@ _TANH = f"""{_SIZE}
 {{t}}unsigned.bits = bitcast double {{t}}unsigned to i64
 {{t}}positive.bits = and i64 {{t}}unsigned.bits, {2**63 - 1}
 {{t}}signed.bits = or i64 {{t}}positive.bits, {{t}}sign
-{{t}}signed = bitcast i64 {{t}}signed.bits to double
-{{r}} = select i1 {{t}}is.nan, double {{x}}, double {{t}}signed"""
+{{r}} = bitcast i64 {{t}}signed.bits to double"""
 
 
 def _logarithm(more: str, f: str, low: str, bias: str) -> str:
