@@ -19,7 +19,7 @@ def parts_of(key) -> list:
 
 
 def _part(part) -> Any:
-    if isinstance(part, _SCALARS):
+    if isinstance(part, _SCALARS) or part.__class__ is np.ndarray and part.ndim:
         return part
     if hasattr(part, "requires_grad") and hasattr(part, "_node"):
         part = part.data
@@ -42,6 +42,8 @@ def is_basic(key) -> bool:
 
 def plain(key):
     """A key with its variables and lists replaced by arrays."""
+    if is_basic(key):
+        return key
     parts = parts_of(key)
     return tuple(parts) if isinstance(key, tuple) else parts[0]
 

@@ -113,7 +113,7 @@ class Shared:
         by_u, *whole = self._programs.part(3, theta, u, self._nothing, late=[weights], turns=MANY)
         return (by_u, *whole) if whole else (left + by_u, None)
 
-    def by_theta(self, theta, u, weights, along=None, whole=None):
+    def by_theta(self, theta, u, weights, along, whole):
         along = self._nothing if along is None else along
         found = self._programs.part(2, theta, u, along, late=[weights], turns=MANY)
         return found if whole is None else whole - found

@@ -349,7 +349,7 @@ class Laplace(Likelihood):
         weights = self.tensor(weights)
         if self._programs.is_quadratic:  # a Newton step is exact, and nothing else moves with the mode
             u = u - factor.solve(self._left[:, None])[:, 0]
-            by_theta = self._programs.by_theta(self.tensor(theta), self.tensor(u), weights)
+            by_theta = self._programs.by_theta(self.tensor(theta), self.tensor(u), weights, None, None)
         else:
             given = self.tensor(theta), self.tensor(u), weights
             by_u, whole = self._programs.by_mode(*given, self.tensor(self._left))
