@@ -246,6 +246,8 @@ eigen_tensor <- function(x, symmetric, only.values = FALSE, EISPACK = FALSE) {
   structure(list(values = parts[[1]], vectors = if (!only.values) parts[[2]]), class = "eigen")
 }
 
+is_symmetric_tensor <- function(object, ...) isSymmetric(unname(seen(object, "isSymmetric")), ...)
+
 diag_tensor <- function(x, nrow, ncol, names = TRUE) {
   alone <- missing(nrow) && missing(ncol)
   if (length(dim(x)) > 1L) {

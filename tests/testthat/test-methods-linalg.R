@@ -152,3 +152,15 @@ test_each("products of vectors and matrices have base R's dimensions, or are err
     }
   }
 })
+
+test_each("isSymmetric() looks at a tensor's values", {
+  expect_true(isSymmetric(variable(matrix(c(2, 1, 1, 3), 2))))
+  expect_false(isSymmetric(variable(matrix(c(2, 1, 0, 3), 2))))
+  f <- function(p) {
+    m <- diag(2) * p[1] + p[2]
+    if (!isSymmetric(m)) stop("not symmetric")
+    det(m)
+  }
+  expect_equal(gradient(f, c(2, 1)), c(6, 4))
+  if (backend == "numpy") expect_equal(objective(f, jit = TRUE)$gr(c(2, 1)), c(6, 4))
+})
