@@ -282,7 +282,7 @@ one_step_residuals <- function(f, parameters, data, values, method, turns) {
     check_seen(scope, is_there)
     turns[!is_there] <- 0
     model <- weighed_model(f, parameters, data, values, scope, n, method)
-    counts <- scope$counts[seq_len(n)] %in% TRUE
+    counts <- scope$counts[seq_len(n)] %in% TRUE & turns > 0
     if (method == "slope") {
       if (any(counts)) refuse_observed(scope$names[which(counts)[1L]], "are counts, of which there are `cdf` residuals")
       of_each <- model$ask("slope", model$par, turns)
@@ -337,12 +337,17 @@ weighed_model <- function(f, parameters, data, values, scope, n, method) {
   with_effects(f, parameters, data, values, weighed, start, NULL)
 }
 
-# Residuals of observations that are normal together: they are random effects, too.
+# Residuals of observations that are normal together: they are random effects, too, but where all of a name are known.
 gaussian_residuals <- function(f, parameters, data, values, scope, turns) {
-  y <- as.double(unlist(scope$known, use.names = FALSE))
+  coming <- scope$names %in% scope$names[turns > 0]
+  names <- scope$names[coming]
+  y <- as.double(unlist(scope$known[unique(names)], use.names = FALSE))
   among_all <- function(code, q) {
     marks <- list(observe = function(x, name) {
-      seen <- which(scope$names == name)
+      seen <- which(names == name)
+      if (length(seen) == 0L) {
+        return(x)
+      }
       if (anyNA(x)) refuse_observed(name, "has missing values: leave them out before they are marked")
       if (is.null(dim(x))) q$y[seen] else fill(q$y[seen], dim(x))
     })
@@ -351,7 +356,8 @@ gaussian_residuals <- function(f, parameters, data, values, scope, turns) {
   model <- with_effects(
     f, parameters, data, values, function(q, code) q$one * among_all(code, q), list(one = 1, y = y), "y"
   )
-  as.vector(model$ask("normal", 1, c(y, turns)))
+  found <- as.vector(model$ask("normal", 1, c(y, turns[coming])))
+  replace(rep(NA_real_, length(turns)), coming, found)
 }
 
 # A likelihood of the parameters in `start` and the random effects of `f`, whose other parameters have values: what

@@ -195,6 +195,28 @@ test_some("residuals come in the order of `subset`, given `conditional` and othe
   expect_equal(found, want, tolerance = 1e-9)
 })
 
+test_some("residuals of one set of observations take others as they are, counts too", {
+  local_rtmb()
+  y <- c(0.2, 0.9, -0.4)
+  z <- c(2, 4, 1)
+  f <- function(p) {
+    y <- OBS(y)
+    z <- OBS(z)
+    -sum(dnorm(p$u, p$m, log = TRUE)) - sum(dnorm(y, p$u, 0.5, log = TRUE)) - sum(dpois(z, exp(1 + p$u), log = TRUE))
+  }
+  obj <- MakeADFun(f, list(m = 0, u = numeric(3)), random = "u", silent = TRUE)
+  obj$fn(obj$par)
+  for (method in c("oneStepGaussianOffMode", "fullGaussian", "cdf")) { # each alone: nearly normal
+    found <- oneStepPredict(obj, "y", method = method)$residual
+    exact <- vapply(1:3, function(i) {
+      at <- function(u) dnorm(u) * dpois(z[i], exp(1 + u))
+      below <- integrate(function(u) at(u) * pnorm(y[i], u, 0.5), -8, 8)$value
+      qnorm(below / integrate(at, -8, 8)$value)
+    }, 0)
+    expect_equal(found, exact, tolerance = 0.15)
+  }
+})
+
 test_some("what is reported is of tensors: `diag()` of one parameter, also a whole number, and sparse matrices", {
   local_rtmb()
   f <- function(p) {
