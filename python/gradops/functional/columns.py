@@ -60,10 +60,13 @@ def by_columns(inputs: Sequence, y) -> Callable | None:
     if not is_active(y) or not isinstance(output, Traced):
         return None
     program: Any = output.program
-    steps = needed_steps(program.so_far(), [output.place])
+    steps = needed_steps(program.so_far(), [output.place], program.composed)
     size = sum(len(step) / _OF_BLOCK if step.__class__ is Block else 1 for step in steps)
-    # An op that is several steps may have a derivative that is not theirs.
-    if size < FEWEST or {node.name for node in nodes_of([y])} - set().union(*map(names, steps)) - _OF_TAPE:
+    # An op that is several steps may have a derivative that is not theirs. It is one step here, but in a block.
+    of_blocks = (place for step in steps if step.__class__ is Block for place in step.places.tolist())
+    if size < FEWEST or program.composed and not program.composed.keys().isdisjoint(of_blocks):
+        return None
+    if {node.name for node in nodes_of([y])} - set().union(*map(names, steps)) - _OF_TAPE:
         return None
     try:
         found = _Columns(program, [data_of(x).place for x in inputs], steps, output.place)

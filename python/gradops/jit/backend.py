@@ -18,16 +18,17 @@ import numpy as np
 
 from .. import backends, ops
 from .._tree import items, map_items
+from ..autodiff.record import has_derivative
 from ..autodiff.state import buffer
 from ..autodiff.variable import data_of
 from ..backends import numpy as _kernels
 from ..errors import ArgumentTypeError, JitError
 from ..ops import _pandas, numpy_functions, operators
-from ..ops._dispatch import facts_of, of_kernels
+from ..ops._dispatch import facts_of, of_kernels, registry
 from ..ops._structures import recorder
 from .array import Traced, Tracing
 from .scalar_blocks import of_numbers
-from .steps import is_plain, values_of, with_arrays
+from .steps import Step, is_plain, placed, values_of, with_arrays
 
 
 def _in_place(op):
@@ -112,10 +113,28 @@ def call_back(program, tensors: list) -> list:
 
 
 def __getattr__(name: str) -> Any:
+    op = of_kernels.get(name, name)
     kernel = getattr(_kernels, name, None)
-    if name.startswith("_") or not callable(kernel):
-        raise AttributeError(name)
-    return _recorded(of_kernels.get(name, name), kernel)
+    if not name.startswith("_") and callable(kernel):
+        return _recorded(op, kernel)
+    if op in registry and registry[op].body is not None and has_derivative(op):
+        return _composed(op, registry[op].body)
+    raise AttributeError(name)
+
+
+def _composed(name: str, body: Callable) -> Callable:
+    """An op that is several steps and has a derivative of its own, which the program knows of."""
+
+    def composed(*arguments):
+        result = body(*arguments)
+        if result.__class__ is Traced:
+            given = [x for x in items(arguments) if isinstance(x, Traced)]
+            if all(x.program is result.program and x.place != result.place for x in given):
+                spec = placed(arguments)
+                result.program.composed[result.place] = Step(name, composed, spec, (result.place,), None)
+        return result
+
+    return composed
 
 
 def static_value(x: Traced):

@@ -192,8 +192,6 @@ class Compiled(Generic[P, R]):
             return traced(functools.partial(function, tensors))
 
         program = trace(f, signature.tensors, self.analyse, self.split)
-        if program.looks and self.split:
-            raise JitError("a function that looks at values is not compiled in parts.")
         if program.looks:
             program = Branching(program, functools.partial(trace, f), function)
         self.programs[signature.key] = program
@@ -371,7 +369,7 @@ def _trace(f: Callable, tensors: list, analyse: Callable | None, split: bool, ad
     register()
     program = Program(in_blocks=True)
     guards = Guards()
-    program.guards = guards if analyse is None else None
+    program.guards = guards if analyse is None and not split else None
     with changed(recorder, Recorder(program, unrolled=analyse is not None)):
         try:
             result = f(*[program.input(np.asarray(x)) for x in tensors])
@@ -387,9 +385,7 @@ def _trace(f: Callable, tensors: list, analyse: Callable | None, split: bool, ad
     program.finish()
     takes = _Takes((x.dtype, list(x.shape)) for x in map(np.asarray, tensors))
     if split:
-        parts = _Parts(program, [] if guards.count else outputs, form, takes)
-        parts.looks = guards.count
-        return parts
+        return _Parts(program, outputs, form, takes)
     function = emission.function(program, outputs, None if guards.hold is None else guards.hold.place)
     if guards.count:
         function = Guarded(function, guards.count)
@@ -424,11 +420,7 @@ SHORT = 2_000
 
 
 class _Parts:
-    """A program for each item of a function's results, of functions of a list of arrays.
-
-    Attributes:
-        looks: the number of values looked at.
-    """
+    """A program for each item of a function's results, of functions of a list of arrays; it looks at no values."""
 
     looks = 0
 
@@ -438,7 +430,7 @@ class _Parts:
         self._in_turn: dict[int, Any] = {}
         self._calls: Counter[int] = Counter()
         self._takes, self._parts, start = takes, [], 0
-        for part in form.parts if outputs else ():
+        for part in form.parts:
             self._parts.append((part, outputs[start : start + part.leaves]))
             start += part.leaves
 

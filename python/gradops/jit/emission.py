@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -133,8 +134,8 @@ def _getter(arguments: tuple, start: list) -> Callable[[list], Any]:
 # Liveness.
 
 
-def needed_steps(program: Program, wanted: Iterable[int]) -> list:
-    """The steps that the wanted places need, in order."""
+def needed_steps(program: Program, wanted: Iterable[int], instead: Mapping[int, Step] = MappingProxyType({})) -> list:
+    """The steps that the wanted places need, in order; of some results one ``instead`` of their own."""
     is_needed = bytearray(len(program.values))  # a view of which is for all operations of a block at a time
     marks, found = np.frombuffer(is_needed, np.uint8), []
     for place in wanted:
@@ -154,6 +155,7 @@ def needed_steps(program: Program, wanted: Iterable[int]) -> list:
             continue
         for result in step.places:
             if is_needed[result]:
+                step = instead.get(result, step)
                 found.append(step)
                 for place in step.uses:
                     is_needed[place] = 1

@@ -44,6 +44,7 @@ class Program:
             the edge that stands for each.
         operations: operations on single numbers; if they go into blocks, those in none yet.
         logs: the tape's records of these.
+        composed: the calls of ops that are several steps and have a derivative of their own, by the place of the result.
         memories: which of its arrays share memory.
         guards: the values that the function has looked at; None where it must not look.
         current: the program to which calls are written down: this one, or one whose ``parent`` it is; None for one that
@@ -71,6 +72,7 @@ class Program:
         self.in_blocks = in_blocks
         self.of_single_numbers = of_single_numbers
         self.operations = Operations(self.values)
+        self.composed: dict[int, Step] = {}
         self.memories = Memories()
         self._taken: dict[int, tuple] = {}
         self._written: dict[Any, Place] = {}
@@ -362,7 +364,7 @@ class Program:
         """Let go of everything that only tracing needs."""
         self._close()
         self.operations.finish()
-        for table in (self._known, self.memories, self._taken, self._written, self._literals):
+        for table in (self._known, self.composed, self.memories, self._taken, self._written, self._literals):
             table.clear()
 
     def forget(self) -> None:
