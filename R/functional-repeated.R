@@ -66,6 +66,17 @@ program_of <- function(of, in_python) {
   )
 }
 
+# The value and the Jacobian of a function of a vector that is known to do nothing else, as a likelihood's reports.
+value_and_jacobian <- function(f, x) {
+  make <- function(traced, here, compiled) {
+    call_core("interop.r.value_and_jacobian", callback(differentiated(traced, here), owner = here), compiled)
+  }
+  found <- tryCatch(compiled_calls(f, make)(list(x)), gradops_error_jit = function(error) {
+    list(jacobian(f, x), f(op_convert_to_tensor(x)))
+  })
+  list(value = found[[2L]], jacobian = found[[1L]])
+}
+
 # A loop is recorded in the time in which the tape runs it, or less, so that its program is made at the first call.
 has_loop <- function(f) any(c("for", "while", "repeat") %in% all.names(body(f)))
 

@@ -261,19 +261,20 @@ whole_theta <- function(par, layout) {
 
 # The quantities reported at all parameters, with its derivatives by them.
 adreports_of <- function(model, full) {
-  found <- list()
   reported <- model$of_vector(function(p) {
-    found <<- lapply(reports_of(function() model$evaluate(p), "adreport"), function(x) {
+    # Not in a variable of this function's: a program is made of one that changes nothing.
+    state$reported <- lapply(reports_of(function() model$evaluate(p), "adreport"), function(x) {
       if (is_sparse_tensor(x) || is_s4_matrix(x)) as.matrix(x) else x
     })
-    if (length(found) > 0L) one_vector(found)
+    if (length(state$reported) > 0L) one_vector(state$reported) else array_of(0, 1L)
   })
-  values <- reported(op_convert_to_tensor(as.double(full))) # of a tensor, for which `diag(p)` is RTMB's
+  at <- value_and_jacobian(reported, as.double(full))
+  found <- state$reported
+  state$reported <- NULL
   sizes <- vapply(found, length, 0L)
   shapes <- lapply(found, function(x) if (length(dim(x)) > 1L) dim(x))
-  jacobian <- matrix(0, sum(sizes), length(full))
-  if (sum(sizes) > 0L) jacobian[] <- jacobian(reported, as.double(full))
-  values <- stats::setNames(as.double(values), rep(names(found), sizes))
+  jacobian <- matrix(if (sum(sizes) > 0L) at$jacobian else 0, sum(sizes), length(full))
+  values <- stats::setNames(as.double(at$value)[seq_len(sum(sizes))], rep(names(found), sizes))
   list(values = values, shapes = shapes, sizes = sizes, jacobian = jacobian)
 }
 

@@ -3,13 +3,17 @@
 import numpy as np
 import pytest
 
-from gradops import custom_gradient, functional, ops, stop_gradient
+import gradops.scipy.special  # which registers its ops
+import gradops.scipy.stats  # noqa: F401
+from gradops import backends, custom_gradient, extend, functional, ops, stop_gradient
 from gradops.autodiff import gradients, no_grad
 from gradops.autodiff.derivatives import fresh
 from gradops.autodiff.modes import enable_grad
+from gradops.autodiff.record import has_derivative
 from gradops.autodiff.variable import data_of
 from gradops.functional.columns import by_columns
 from gradops.jit.compiled import Compiled
+from gradops.ops._dispatch import registry
 
 RNG = np.random.default_rng(5)
 Y = RNG.normal(size=(40, 6))
@@ -141,6 +145,83 @@ def test_a_derivative_that_is_not_that_of_the_steps_stays():
 
     _, groups = both(own)
     assert not groups
+
+
+def composed_ops():
+    """The ops by element that are several steps and have a derivative of their own."""
+    return sorted(
+        name
+        for name, op in registry.items()
+        if op.body is not None
+        and backends.of(THETA).kernel(name) is None
+        and has_derivative(name)
+        and op.facts.elementwise
+    )
+
+
+def has_same_gradient(f):
+    """The value and gradient by columns are those of the tape."""
+
+    def function(theta, u):
+        inputs = fresh(theta), fresh(u)
+        with enable_grad():
+            columns = by_columns(inputs, f(*inputs))
+            y = columns(*inputs)
+            return len(columns.groups), [data_of(x) for x in (y, *gradients.grad(y, inputs))]
+
+    groups, found = Compiled(function, ())(THETA, U)
+    value, gradient = functional.value_and_grad(f, (0, 1))(THETA, U)
+    assert groups < 70
+    for x, y in zip(found, (value, *gradient)):
+        assert np.isfinite(x).all()
+        np.testing.assert_allclose(x, y, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", composed_ops())
+def test_an_op_of_several_steps_is_one_with_its_own_derivative(name):
+    def f(theta, u):
+        total = 0.0
+        for i in range(30):
+            pair = u[i % 5 : i % 5 + 2]
+            given = [
+                0.4 + 0.1 * k + 0.05 * ops.sin(pair + theta[k % 3] * i) for k in range(len(registry[name].tensors))
+            ]
+            if name.split(".")[-1] in ("log_fdtri", "log_fdtrci"):  # of the logarithm of a probability
+                given[-1] = -given[-1]
+            total = total + ops.sum(registry[name].call(*given) * pair)
+        return total
+
+    has_same_gradient(f)
+
+
+@extend.op(elementwise=True)
+def bump(x):
+    """Of which the derivative is said to be a sine."""
+    return x * ops.exp(-x * x)
+
+
+extend.derivative(bump, x=lambda g, x: g * ops.sin(x))
+
+
+def test_an_op_of_several_steps_has_its_own_derivative_where_theirs_is_another():
+    def f(theta, u):
+        total = 0.0
+        for i in range(60):
+            total = total + ops.sum(bump(u[i % 5 : i % 5 + 2] + theta[0] * i) * theta[1])
+        return total
+
+    has_same_gradient(f)
+
+
+def test_an_op_of_several_steps_on_single_numbers_stays():
+    def f(theta, u):
+        total = 0.0
+        for i in range(60):
+            total = total + registry["scipy.special.betaln"].call(u[i % 7] ** 2 + 1, ops.exp(theta[0]))
+        return total
+
+    results, groups = both(f)
+    assert groups == 0 and len(results) == 1
 
 
 @pytest.mark.parametrize("how", ["stop_gradient", "no_grad"])

@@ -22,7 +22,7 @@ from gradops.inference.programs import Programs, Shared
 from gradops.jit.program import Program
 from gradops.jit.scalars import Scalars
 from gradops.jit.steps import Step
-from gradops.scipy import stats
+from gradops.scipy import special, stats
 
 RNG = np.random.default_rng(5)
 HALF_LOG_2PI = np.log(2 * np.pi) / 2
@@ -358,6 +358,11 @@ def own_softplus(x):
 
 WAYS = {  # to write the same, and the kind of programs that follow
     "at once": (lambda x: ops.logaddexp(x, 0.0), Shared),
+    "formulas that are chosen by values": (
+        lambda x: ops.logaddexp(x, 0.0) + special.gammainc(2.0 + 0 * x, 1.0) - special.gammainc(2.0, 1.0),
+        Shared,
+    ),
+    "a branch": (lambda x: ops.logaddexp(x, 0.0) if ops.all(x < 99) else x, Programs),
     "a gradient of the user's own": (own_softplus, Programs),
 }
 

@@ -391,3 +391,18 @@ def test_margins_are_given_in_many_ways(widths):
 def test_margins_that_are_none(widths):
     with pytest.raises(ArgumentError, match="`pad`: `pad_width` must be"):
         ops.pad(np.ones((2, 3)), widths)
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("shape", [(3, 100), (2, 3, 100)])
+def test_add_at_positions_in_long_rows(name, shape):
+    """Each row takes all of its own, also those at a position that is given twice."""
+    rng = np.random.default_rng(4)
+    x, places = rng.normal(size=shape), rng.integers(-100, 100, 150)
+    key = (slice(None),) * (len(shape) - 1) + (places,)
+    for updates in (rng.normal(size=(*shape[:-1], 150)), rng.normal(size=150), 2.0):
+        expected = x.copy()
+        np.add.at(expected, (..., places), updates)
+        given = tensors(name, x)
+        np.testing.assert_allclose(numpy(ops.add_at(given, key, updates)), expected, rtol=1e-12)
+        np.testing.assert_array_equal(numpy(given), x)

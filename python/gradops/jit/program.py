@@ -44,7 +44,7 @@ class Program:
             the edge that stands for each.
         operations: operations on single numbers; if they go into blocks, those in none yet.
         logs: the tape's records of these.
-        composed: the calls of ops that are several steps and have a derivative of their own, by the place of the result.
+        composed: calls of ops that are several steps and have a derivative of their own, by the place of the result.
         memories: which of its arrays share memory.
         guards: the values that the function has looked at; None where it must not look.
         current: the program to which calls are written down: this one, or one whose ``parent`` it is; None for one that

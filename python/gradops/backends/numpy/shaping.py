@@ -164,12 +164,27 @@ def add_at(x, key, updates, out=None):
         return add_at(out.astype(np.float32), key, updates).astype(np.float16)
     elif out.ndim == 1:
         np.add.at(out, key, updates)
+    elif _are_columns(key, out.ndim) and out.shape[-1] > _SHORT:
+        updates = np.broadcast_to(updates, (*out.shape[:-1], key[-1].size))
+        for row in np.ndindex(out.shape[:-1]):
+            np.add.at(out[row], key[-1], updates[row])
     else:  # of which NumPy's loop takes four times as long as of positions in one dimension
         places = np.arange(out.size).reshape(out.shape)[key]
         flat = np.array(out, order="C").reshape(-1)
         np.add.at(flat, places.reshape(-1), np.broadcast_to(updates, places.shape).reshape(-1))
         return flat.reshape(out.shape)
     return out
+
+
+_SHORT = 64
+"""The length of rows that are added to all at once: of longer ones each, without a look for each element's place."""
+
+
+def _are_columns(key, ndim: int) -> bool:
+    """True for whole rows in all dimensions but the last, in which there are positions."""
+    if not (isinstance(key, tuple) and len(key) == ndim and isinstance(key[-1], np.ndarray) and key[-1].ndim == 1):
+        return False
+    return key[-1].dtype.kind in "iu" and all(isinstance(x, slice) and x == slice(None) for x in key[:-1])
 
 
 def set_at(x, key, updates, out=None):

@@ -26,6 +26,19 @@ def compiled(name: str, f: Callable, *arguments) -> Callable:
     return jit(lambda x: getattr(functional, name)(f, x, *arguments))
 
 
+def value_and_jacobian(f: Callable, compiled: bool) -> Callable:
+    """A function to the Jacobian of ``f``, of one argument, and its value."""
+
+    def both(x):
+        value = f(x)
+        return value, value
+
+    def derivative(x):
+        return functional.jacobian(both, x, has_aux=True)
+
+    return jit(derivative) if compiled else derivative
+
+
 def sparse(name: str, f: Callable, inputs, **arguments) -> list[list[dict]]:
     """A sparse Jacobian or Hessian, by output and input: the fields of a column-compressed matrix of R's.
 
