@@ -261,21 +261,23 @@ whole_theta <- function(par, layout) {
 
 # The quantities reported at all parameters, with its derivatives by them.
 adreports_of <- function(model, full) {
-  reported <- model$of_vector(function(p) {
-    # Not in a variable of this function's: a program is made of one that changes nothing.
-    state$reported <- lapply(reports_of(function() model$evaluate(p), "adreport"), function(x) {
-      if (is_sparse_tensor(x) || is_s4_matrix(x)) as.matrix(x) else x
+  found <- at <- list()
+  if (length(reports_of(function() model$evaluate(model$form(full)), "adreport")) > 0L) {
+    reported <- model$of_vector(function(p) {
+      # Not in a variable of this function's: a program is made of one that changes nothing.
+      state$reported <- lapply(reports_of(function() model$evaluate(p), "adreport"), function(x) {
+        if (is_sparse_tensor(x) || is_s4_matrix(x)) as.matrix(x) else x
+      })
+      one_vector(state$reported)
     })
-    if (length(state$reported) > 0L) one_vector(state$reported) else array_of(0, 1L)
-  })
-  at <- value_and_jacobian(reported, as.double(full))
-  found <- state$reported
-  state$reported <- NULL
+    at <- value_and_jacobian(reported, as.double(full))
+    found <- state$reported
+    state$reported <- NULL
+  }
   sizes <- vapply(found, length, 0L)
   shapes <- lapply(found, function(x) if (length(dim(x)) > 1L) dim(x))
-  jacobian <- matrix(if (sum(sizes) > 0L) at$jacobian else 0, sum(sizes), length(full))
-  values <- stats::setNames(as.double(at$value)[seq_len(sum(sizes))], rep(names(found), sizes))
-  list(values = values, shapes = shapes, sizes = sizes, jacobian = jacobian)
+  values <- stats::setNames(as.double(at$value), rep(names(found), sizes))
+  list(values = values, shapes = shapes, sizes = sizes, jacobian = matrix(at$jacobian %||% 0, sum(sizes), length(full)))
 }
 
 sd_report <- function(

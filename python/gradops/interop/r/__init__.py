@@ -54,7 +54,17 @@ from .calls import (
 )
 from .code_comparisons import decided, doubtful, if_known, is_recorded, keeps, placed
 from .errors import CallbackError, Failure
-from .functional import compiled, curvature, derivative, gradient, objective, on_engine, on_shards, sparse, value_and_jacobian
+from .functional import (
+    compiled,
+    curvature,
+    derivative,
+    gradient,
+    objective,
+    on_engine,
+    on_shards,
+    sparse,
+    value_and_jacobian,
+)
 from .functions import as_numpy, as_r, call_in_thread, check_extended_op, extended_op, r_function
 from .jit import alone, direct, pair
 from .lazy import assembled, floats_of_scalars, lasts, part, scalar_names, scalars, takes_scalars, write_scalars
