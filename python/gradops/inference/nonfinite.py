@@ -30,8 +30,8 @@ class _Called(Program):
         super().__init__()
         self.called: dict[int, str] = {}
 
-    def call(self, name, kernel, arguments, values):
-        found = super().call(name, kernel, arguments, values)
+    def step(self, name, kernel, arguments, values):
+        found = super().step(name, kernel, arguments, values)
         for x in found if isinstance(found, (list, tuple)) else [found]:
             if isinstance(x, Traced) and not _is_finite(x.value):
                 self.called.setdefault(x.place, _by_user(sys._getframe(1)) or name)

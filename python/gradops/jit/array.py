@@ -32,6 +32,7 @@ class Place(int):
 class Tracing(Protocol):
     """The members that arrays need of the program that records their operations: see :class:`.program.Program`."""
 
+    composed: dict[int, Any]
     constants: dict[int, Any]
     folded: set[int]
     memories: Memories

@@ -117,9 +117,10 @@ def __getattr__(name: str) -> Any:
     kernel = getattr(_kernels, name, None)
     if not name.startswith("_") and callable(kernel):
         return _recorded(op, kernel)
-    if op in registry and registry[op].body is not None and has_derivative(op):
-        return _composed(op, registry[op].body)
-    raise AttributeError(name)
+    body = registry[op].body if op in registry and has_derivative(op) else None
+    if body is None:
+        raise AttributeError(name)
+    return _composed(op, body)
 
 
 def _composed(name: str, body: Callable) -> Callable:

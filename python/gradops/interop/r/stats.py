@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -224,7 +225,8 @@ def autocovariances(x, last: int, kind: str, demean: bool):
     found = ops.stack([ops.matmul(ops.transpose(x[k:]), x[: n - k]) / n for k in range(last + 1)], 0)
     if kind != "partial":
         return found
-    rho, slopes, partial = ops.reshape(found, (-1,)), None, []
+    rho, partial = ops.reshape(found, (-1,)), []
+    slopes: Any = None
     for k in range(1, last + 1):
         past = None if slopes is None else ops.sum(slopes * ops.flip(rho[1:k], 0))
         here = rho[1] if past is None else (rho[k] - past) / (1 - ops.sum(slopes * rho[1:k]))
