@@ -11,7 +11,6 @@ from __future__ import annotations
 import array
 import collections
 import contextvars
-import ctypes
 import dis
 import functools
 import itertools
@@ -169,7 +168,7 @@ class Captured:
 
         The latter are drawn from at each call.
         """
-        states = [_state_of_numpy(np.random.mtrand._rand), _state_of_python(random._inst)]
+        states = [_comparable(np.random.get_state()), random.getstate()]
         generators, torch = self.generators, sys.modules.get("torch")
         if torch is not None and not backend.is_tensor_type(torch.Tensor):
             states.append(torch.get_rng_state().numpy().tobytes())
@@ -697,30 +696,16 @@ def _differs_in_bits(now: np.ndarray, then: tuple) -> bool:
 
 def _state(generator):
     if isinstance(generator, random.Random):
-        return _state_of_python(generator)
+        return generator.getstate()
     if isinstance(generator, np.random.RandomState):
-        return _state_of_numpy(generator)
+        return _comparable(generator.get_state())
     if _is_torch(generator, "Generator"):
         return generator.get_state().numpy().tobytes()
     return repr(generator.bit_generator.state)
 
 
-def _state_of_python(generator: random.Random):
-    if type(generator) is not random.Random:
-        return generator.getstate()
-    return _bytes_of(generator), generator.gauss_next  # type: ignore[attr-defined]
-
-
-def _state_of_numpy(generator: np.random.RandomState):
-    bits: Any = generator._bit_generator
-    if type(bits).__name__ != "MT19937":
-        return repr(generator.get_state(False))
-    return _bytes_of(generator), ctypes.string_at(bits.ctypes.state_address, 625 * 4)
-
-
-def _bytes_of(x) -> bytes:
-    """What an object holds beside its head. To ask for a state of 625 numbers makes an object of each of them."""
-    return ctypes.string_at(id(x) + object.__basicsize__, type(x).__basicsize__ - object.__basicsize__)
+def _comparable(state) -> tuple:
+    return tuple(part.tobytes() if isinstance(part, np.ndarray) else part for part in state)
 
 
 @functools.cache
