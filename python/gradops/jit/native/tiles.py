@@ -9,6 +9,7 @@ each tile. What a group makes and only it reads never is an array.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -98,6 +99,8 @@ class _Grouping:
         }
         """The matrix of which another is the transpose, by the latter."""
         self.upright: list[Place] = []
+        self._views: dict[int, int] = {}
+        """The number of the step whose result is a view, by its place."""
         self.domains = self._domains(large)
 
     def _is_turned(self, step: Step) -> bool:
@@ -539,15 +542,18 @@ class _Grouping:
         groups = {key: members for key, members in groups.items() if self._is_worth(works, members)}
         within = {i for members in groups.values() for i in members}
         needed = self._needed(groups, works, within)
-        found: list = []
-        for at in range(max(levels, default=0) + 1):
-            for (_, domain), members in (x for x in groups.items() if x[0][0] == at):
-                found.append(self._group(domain, [(self.given[i], works[i]) for i in members], needed))  # type: ignore[misc]
-            for i, step in enumerate(self.given):
-                if levels[i] == at and i not in within:
-                    if not self._is_idle(step, needed):
-                        found.append(step)
-        return found
+        self._views = {
+            step.places[0]: i
+            for i, step in enumerate(self.given)
+            if not isinstance(step, Block) and self._source(step) is not None
+        }
+        found: list[list] = [[] for _ in range(max(levels, default=0) + 1)]
+        for (at, domain), members in groups.items():
+            found[at].append(self._group(domain, members, works, needed))
+        for i, step in enumerate(self.given):
+            if i not in within and not self._is_idle(step, needed):
+                found[levels[i]].append(step)
+        return list(itertools.chain.from_iterable(found))
 
     def _is_worth(self, works, members: list[int]) -> bool:
         """True if a group is faster than NumPy's calls."""
@@ -581,26 +587,31 @@ class _Grouping:
                 needed.update(step.uses)
         return needed
 
-    def _group(self, domain: Domain, members: list[tuple[Step, Work]], needed: set[int]) -> Step:
-        outputs = [step.places[0] for step, _ in members if step.places[0] in needed]
-        writing = Writing(self.program, domain, members, outputs, self.machine.address("spread.tile"))
+    def _group(self, domain: Domain, members: list[int], works: list, needed: set[int]) -> Step:
+        steps = [self.given[i] for i in members]
+        outputs = [step.places[0] for step in steps if step.places[0] in needed]
+        done = [(step, works[i]) for step, i in zip(steps, members)]
+        writing = Writing(self.program, domain, done, outputs, self.machine.address("spread.tile"))
         plan, inputs, written = writing.plan()
-        redone = self._redone(inputs, [step for step, _ in members])
+        redone = self._redone(inputs, members)
         unread = {p for step in redone for p in step.uses if p in self.program.constants}.difference(inputs)
         constants = {p: self._constant(p) for p in unread}
         compiled = functools.partial(tile_compiler.compiled, plan, written, self.machine)
         function = Tiles(self.machine, plan, redone, inputs, outputs, constants, compiled)
-        function.names = Counter(step.name for step, _ in members)
+        function.names = Counter(step.name for step in steps)
         return Step(NATIVE, function, tuple(map(Place, inputs)), tuple(outputs), True)
 
-    def _redone(self, inputs: list[int], members: list[Step]) -> list[Step]:
+    def _redone(self, inputs: list[int], members: list[int]) -> list[Step]:
         """The steps of NumPy's that do the same, with those by which they see arrays otherwise."""
-        known, found, own = {*inputs, *self.program.constants}, [], set(map(id, members))
-        for step in self.given:
-            if id(step) in own or not isinstance(step, Block) and self._source(step) in known:
-                known.update(step.places)
-                found.append(step)
-        return found
+        found, known = set(members), {*inputs, *self.program.constants}
+        read = [place for i in members for place in self.given[i].uses]
+        while read:
+            place = read.pop()
+            i = self._views.get(place)
+            if i is not None and i not in found and place not in known:
+                found.add(i)
+                read += self.given[i].uses
+        return [self.given[i] for i in sorted(found)]
 
 
 # Operations.
