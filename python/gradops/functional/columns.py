@@ -150,16 +150,16 @@ class _Columns:
             self._constant.append(math.nan)
             self._is_constant.append(0)
             return first
-        self._level.frombytes(np.full(count, level, np.intc).tobytes())
-        self._needs.frombytes(bytes((needs,)) * count)
-        self._constant.frombytes(np.full(count, np.nan).tobytes())
+        self._level.extend(array("i", (level,)) * count)
+        self._needs.extend(array("b", (needs,)) * count)
+        self._constant.extend(array("d", (math.nan,)) * count)
         self._is_constant.frombytes(bytes(count))
         return first
 
     def _made(self, place: int, level: int, needs: int):
         """New elements for the value at a place."""
         shape = np.shape(self._values[place])
-        count = int(np.prod(shape))
+        count = math.prod(shape)
         first = self._new(count, level, needs)
         found = first if shape == () else np.arange(first, first + count).reshape(shape)
         self._known[place] = found
