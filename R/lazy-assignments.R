@@ -29,16 +29,35 @@ assign_pending <- function(x, places, value) {
 # The same in most loops of functions that are compiled: a number of the log of operations, at one place that there is.
 assign_number <- function(x, value, ...) {
   log <- log_of_numbers(x)
-  place <- if (!is.null(log) && ...length() == 1L && !missing(..1)) ..1
-  if (is_position(place) && !is.object(place) && place < length(log$from) + 1 && is_number_of(value, log, x)) {
-    append_to(log, x, as.integer(place), value)
+  cell <- if (!is.null(log)) cell_of(log, ...)
+  if (!is.null(cell) && is_number_of(value, log, x)) append_to(log, x, cell, value)
+}
+
+# The position of the one element at an index for each dimension, of a vector or a matrix; NULL of any other index.
+cell_of <- function(log, ...) {
+  dim <- log$dim
+  count <- length(dim)
+  if (...length() != count || count > 2L || missing(..1) || count == 2L && missing(..2)) {
+    return(NULL)
+  }
+  row <- ..1
+  rows <- if (count == 1L) length(log$from) else dim[1L] # a vector may have grown
+  if (!is_position(row) || is.object(row) || row >= rows + 1) {
+    return(NULL)
+  }
+  if (count == 1L) {
+    return(as.integer(row))
+  }
+  column <- ..2
+  if (is_position(column) && !is.object(column) && column < dim[2L] + 1) {
+    as.integer(row) + (as.integer(column) - 1L) * as.integer(rows)
   }
 }
 
-# Of a vector whose newest handle `x` is, if it holds numbers of the log of operations that goes on.
+# Of an array whose newest handle `x` is, if it holds numbers of the log of operations that goes on.
 log_of_numbers <- function(x) {
   log <- if (is.environment(x) && is.environment(state$scalars)) own_log(x)
-  if (identical(log$scalars, state$scalars) && length(log$dim) == 1L && is.null(names_tensor(x))) log
+  if (identical(log$scalars, state$scalars) && is.null(names_tensor(x))) log
 }
 
 is_number_of <- function(value, log, x) {

@@ -11,7 +11,7 @@
 
 static SEXP s_scalars, s_missing, s_in_time, s_codes, s_begun, s_words, s_used, s_count, s_make_room, s_classes;
 static SEXP s_is, s_dim, s_log, s_names, s_dimnames, s_convert, s_pyobj, s_elements, s_input, s_extent;
-static SEXP s_no_vectors, s_more, s_plus, s_times, s_entries, s_from;
+static SEXP s_no_vectors, s_more, s_plus, s_times, s_entries, s_from, s_extents;
 static SEXP home, getter;
 
 SEXP value_in(SEXP frame, SEXP name)
@@ -449,19 +449,28 @@ static int positions_of(SEXP place, double size, double *found)
     return left;
 }
 
-/* The value that was last assigned to one place of a vector (R/lazy-assignments.R); NULL where R's code must find it. */
+/* The value that was last assigned to one place of an array (R/lazy-assignments.R); NULL where R's code must find it. */
 static SEXP assigned_part(SEXP x, SEXP places)
 {
-    SEXP log = value_in(x, s_log), place = VECTOR_ELT(places, 0), count, from, entry;
-    if (XLENGTH(places) != 1 || XLENGTH(place) != 1 || Rf_isObject(place)) return R_NilValue;
-    count = value_in(log, s_count);
-    from = value_in(log, s_from);
-    double at = Rf_asReal(place);
-    if (TYPEOF(from) != INTSXP || Rf_asInteger(count) != Rf_asInteger(value_in(x, s_is))) return R_NilValue;
-    if (!(at >= 1 && at < (double) XLENGTH(from) + 1)) return R_NilValue;
-    int last = INTEGER(from)[(R_xlen_t) at - 1];
+    SEXP log = value_in(x, s_log), from = value_in(log, s_from), dim = value_in(log, s_extents);
+    int rank = (int) XLENGTH(places);
+    if (TYPEOF(from) != INTSXP || Rf_asInteger(value_in(log, s_count)) != Rf_asInteger(value_in(x, s_is))) {
+        return R_NilValue;
+    }
+    if (rank > 1 && (XLENGTH(dim) != rank || (TYPEOF(dim) != INTSXP && TYPEOF(dim) != REALSXP))) return R_NilValue;
+    R_xlen_t cell = 0, stride = 1;
+    for (int k = 0; k < rank; k++) {
+        SEXP place = VECTOR_ELT(places, k);
+        if (place == R_NilValue || XLENGTH(place) != 1 || Rf_isObject(place)) return R_NilValue;
+        double at = Rf_asReal(place), length = (double) XLENGTH(from);
+        if (rank > 1) length = TYPEOF(dim) == INTSXP ? INTEGER(dim)[k] : REAL(dim)[k];
+        if (!(at >= 1 && at < length + 1)) return R_NilValue;
+        cell += stride * ((R_xlen_t) at - 1);
+        stride *= (R_xlen_t) length;
+    }
+    int last = INTEGER(from)[cell];
     if (last == NA_INTEGER || last < 1) return R_NilValue;
-    entry = VECTOR_ELT(value_in(log, s_entries), last - 1); /* cells and their part */
+    SEXP entry = VECTOR_ELT(value_in(log, s_entries), last - 1); /* cells and their part */
     return XLENGTH(VECTOR_ELT(entry, 0)) == 1 ? VECTOR_ELT(entry, 1) : R_NilValue;
 }
 
@@ -584,6 +593,7 @@ void attribute_visible R_init_gradops(DllInfo *library)
     s_no_vectors = Rf_install("no_vectors");
     s_entries = Rf_install("entries");
     s_from = Rf_install("from");
+    s_extents = Rf_install("dim");
     s_more = Rf_install("more");
     s_plus = Rf_install("+");
     s_times = Rf_install("*");

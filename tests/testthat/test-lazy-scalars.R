@@ -325,3 +325,36 @@ test_each("elements of a matrix that is no input of the log are read where it is
     expect_equal(found, numeric_gradient(of(as_plain[[i]], as.numeric), x), tolerance = 1e-7)
   }
 })
+
+test_each("loops that fill matrices, one element at a time, have the derivatives of plain numbers", {
+  filled <- function(p) {
+    n <- matrix(0, 3, 4, dimnames = list(letters[1:3], NULL))
+    n[, 1] <- exp(p)
+    for (t in 2:4) {
+      n[1, t] <- p[1] * t
+      for (a in 2:3) {
+        n[a, t] <- n[a - 1, t - 1] * exp(-p[a])
+        n[a, t] <- n[a, t] + n["a", t] / t # again, and by name
+      }
+      if (t == 3) old <- n # keeps what is assigned afterwards out
+    }
+    grown <- numeric(1)
+    for (k in 1:5) grown[k] <- if (k == 1) n[2, 3] else grown[k - 1] * n[3, 2.9] + p[2]
+    n[3, 4] <- n[3, 4]^2
+    sum(n * 1:12) + sum(old * n[2, 2]) + sum(grown) + n[3, 4] + n[9]
+  }
+  x <- c(0.2, 0.5, 0.3)
+  expect_equal(gradient(filled, x), numeric_gradient(filled, x), tolerance = 1e-7)
+  compiled <- objective(filled, jit = TRUE)
+  expect_equal(compiled$fn(x), unname(filled(x)), tolerance = 1e-12)
+  expect_equal(compiled$gr(x), numeric_gradient(filled, x), tolerance = 1e-7)
+  for (wrong in list(quote(n[4, 1]), quote(n[1, 5]))) {
+    f <- eval(bquote(function(p) {
+      n <- matrix(0, 3, 4)
+      for (t in 1:4) n[1, t] <- p[1] * t
+      .(wrong) + p[1]
+    }))
+    expect_error(f(x))
+    expect_error(objective(f, jit = TRUE)$fn(x), class = "gradops_error")
+  }
+})
