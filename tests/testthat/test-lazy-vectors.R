@@ -302,7 +302,7 @@ test_once("an error in a loop over short vectors is R's own, and what was logged
   }
   compiled <- jit(value_and_grad(f))
   expect_error(compiled(c(0.2, 0.1)), class = "mine")
-  expect_error(jit(function(p) (c(p[1], 1) * 2)[3])(c(1, 2)), "2 elements", class = "gradops_error_axis")
+  expect_error(jit(function(p) (c(p[1], 1) * 2)[[3]])(c(1, 2)), "2 elements", class = "gradops_error_axis")
   fails <- FALSE
   expect_equal(compiled(c(0.2, 0.1)), value_and_grad(f)(c(0.2, 0.1)))
 })
