@@ -247,9 +247,9 @@ test_each("functions under any name are R's for tensors: arguments, lists, famil
 test_once("compiled code that is given a tensor is named", {
   skip_without()
   home <- new.env(parent = asNamespace("stats"))
-  smoothed <- evalq(function(p) sum(.Call(C_BinDist, p, 1, 0, 1, 4L)), home)
+  smoothed <- evalq(function(p) sum(.Call(C_DoubleCentre, p)), home)
   error <- expect_error(gradient(smoothed, c(0.1, 0.2)), class = "gradops_error")
-  expect_match(conditionMessage(error$parent %||% error), "compiled code, `BinDist`, which takes ordinary R vectors only")
+  expect_match(conditionMessage(error$parent %||% error), "compiled code, `DoubleCentre`, which takes ordinary R vectors only")
 })
 
 test_each("a text that is also the name of a variable whose value is an error is a text: `T` and `F` in R CMD check", {
