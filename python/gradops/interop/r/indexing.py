@@ -45,7 +45,8 @@ def subset(x, indices: list, drop: bool = True, exact: bool = False):
             found = _past_end(indices[0], math.prod(shape))
             if found is None:
                 raise
-        x = ops.concatenate([column_major(x), ops.full_like(ops.reshape(x, (-1,))[:1], math.nan)], 0)
+        missing = ops.reshape(ops.stop_gradient(ops.sum(x)) * math.nan, (1,))  # also of a tensor without elements
+        x = ops.concatenate([column_major(x), missing], 0)
         return ops.get_item(x, found)
     if len(indices) == 1 and len(shape) > 1:
         return _elements(x, indices[0], shape)
@@ -78,7 +79,7 @@ def subset(x, indices: list, drop: bool = True, exact: bool = False):
 def _past_end(index, size: int) -> Any:
     """Positions where those that have no element, or are missing, are the one after the last; None of a wrong index."""
     values = known(index) if ops.is_tensor(index) else index
-    if values is None or not size:
+    if values is None:
         return None
     array = np.asarray(values)
     if array.dtype.kind == "b":
