@@ -38,24 +38,16 @@ def subset(x, indices: list, drop: bool = True, exact: bool = False):
     shape = tuple(x.shape)
     if not indices or (len(indices) == 1 and indices[0] is None):
         return x
-    if len(indices) == 1 and not exact and "float" in str(ops.dtype(x)):
-        try:
-            return subset(x, indices, drop, True)
-        except AxisError:
-            found = _past_end(indices[0], math.prod(shape))
-            if found is None:
-                raise
-        missing = ops.reshape(ops.stop_gradient(ops.sum(x)) * math.nan, (1,))  # also of a tensor without elements
-        x = ops.concatenate([column_major(x), missing], 0)
-        return ops.get_item(x, found)
+    beyond = len(indices) == 1 and not exact and "float" in str(ops.dtype(x))
     if len(indices) == 1 and len(shape) > 1:
-        return _elements(x, indices[0], shape)
+        return _elements(x, indices[0], shape, beyond)
     _check_count(indices, shape)
     key: list = []
     gathered = {}
     for axis, (index, size) in enumerate(zip(indices, shape)):
-        positions = _positions(index, size)
+        positions = _positions(index, size, beyond)
         if isinstance(positions, np.ndarray):
+            x = _reached(x, positions) if beyond else x
             if len(positions) == 1 and drop:
                 positions = int(positions[0])
             elif len(positions):
@@ -76,17 +68,9 @@ def subset(x, indices: list, drop: bool = True, exact: bool = False):
     return x
 
 
-def _past_end(index, size: int) -> Any:
-    """Positions where those that have no element, or are missing, are the one after the last; None of a wrong index."""
-    values = known(index) if ops.is_tensor(index) else index
-    if values is None:
-        return None
-    array = np.asarray(values)
-    if array.dtype.kind == "b":
-        array = np.flatnonzero(array) + 1
-    if array.ndim > 1 or array.dtype.kind not in "if" or (array < 0).any():
-        return None
-    return np.where(array <= size, array - 1, size)[array != 0].astype(np.int64) if array.ndim else size
+def _reached(x, positions: np.ndarray):
+    """A vector with a missing element after the last, if that is among the positions."""
+    return ops.pad(x, (0, 1), constant_values=math.nan) if (positions == x.shape[0]).any() else x
 
 
 def _slice_of(positions: np.ndarray) -> slice | np.ndarray:
@@ -117,7 +101,7 @@ def assign(x, indices: list, value):
         indices = [_looked_at(first, math.prod(shape)) if looks else ops.convert_to_numpy(first)]
         if indices[0].dtype.kind == "b" and indices[0].shape == shape:
             indices = [indices[0].ravel(order="F")]
-    chosen = np.asarray(subset(places, indices, False, True)).ravel(order="F")
+    chosen = np.asarray(subset(places, indices, False)).ravel(order="F")
     if not chosen.size:
         return x
     if not ops.is_tensor(value):
@@ -177,7 +161,7 @@ def _tensor_types(value) -> tuple:
     return (type(value),) if backends.of(value) is not None and not isinstance(value, np.ndarray) else ()
 
 
-def _elements(x, index, shape: tuple):
+def _elements(x, index, shape: tuple, beyond: bool):
     """One index on several dimensions: a matrix with a column for each, or positions in R's order."""
     array = index if isinstance(index, np.ndarray) else None
     if array is not None and array.ndim == 2 and array.shape[1] == len(shape) and array.dtype.kind in "if":
@@ -191,14 +175,19 @@ def _elements(x, index, shape: tuple):
     elif ops.is_tensor(index):
         index = column_major(index)
     flat = column_major(x)
-    positions = _positions(index, int(np.prod(shape)))
-    if isinstance(positions, np.ndarray) and len(positions) == 1:
-        positions = int(positions[0])
+    positions = _positions(index, int(np.prod(shape)), beyond)
+    if isinstance(positions, np.ndarray):
+        flat = _reached(flat, positions) if beyond else flat
+        positions = int(positions[0]) if len(positions) == 1 else positions
     return ops.get_item(flat, positions) if isinstance(positions, (int, slice)) else _gather(flat, 0, positions, True)
 
 
-def _positions(index, size: int) -> Any:
-    """0-based positions: an int, a slice for all, an array, or a tensor."""
+def _positions(index, size: int, beyond: bool = False) -> Any:
+    """0-based positions: an int, a slice for all, an array, or a tensor.
+
+    Args:
+        beyond: True puts the one after the last for those that are missing or beyond it, which are else an error.
+    """
     if index is None:
         return slice(None)
     if index.__class__ is float or index.__class__ is int:
@@ -210,7 +199,7 @@ def _positions(index, size: int) -> Any:
             raise ArgumentTypeError("an index must be numeric or logical.", argument="i")
         values = known(index)
         if values is None and "bool" in str(ops.dtype(index)):
-            values = _looked_at(index, size)
+            values = _looked_at(index, size, beyond)
         if values is None and "float" in str(ops.dtype(index)):
             found = decided(index, "whole")
             index = ops.cast(index, "int64") if found is None else index
@@ -220,26 +209,27 @@ def _positions(index, size: int) -> Any:
         index = values
     array = np.atleast_1d(np.asarray(index)).ravel(order="F")
     if array.dtype.kind == "b":
-        if array.size > size:
+        if array.size > size and not beyond:
             raise AxisError(f"a logical index of {array.size} elements for {size}.", argument="i")
-        return np.flatnonzero(np.resize(array, size)) if array.size else array.astype(np.int64)
+        array = 1 + np.flatnonzero(np.resize(array, max(array.size, size)) if array.size else array)
     if array.dtype.kind not in "if" and array.size:
         raise ArgumentTypeError("an index must be numeric or logical.", argument="i")
-    if np.isnan(array).any():
+    if np.isnan(array).any() and not beyond:
         raise _out_of_range(f"{size} elements", "NA")
-    array = array.astype(np.int64)
+    is_there = array < size + 1
+    array = np.where(is_there, array, size + 1).astype(np.int64) if beyond else array.astype(np.int64)
     array = array[array != 0]
     if array.size and array.min() < 0:
         if array.max() > 0:
             raise AxisError("positive and negative positions cannot be mixed.", argument="i")
         return np.setdiff1d(np.arange(size), -array - 1)
-    if array.size and array.max() > size:
+    if not (beyond or is_there.all()):
         raise _out_of_range(f"{size} elements", array.max())
     return array - 1
 
 
-def _looked_at(index, size: int) -> np.ndarray:
-    """The truth values of a traced array, to which the program is then specialised."""
+def _looked_at(index, size: int, beyond: bool = False) -> np.ndarray:
+    """The truth values of a traced array, to which the program is specialised; positions if some are missing."""
     found = decided(index, "[")
     if found is None:
         raise JitError(
@@ -247,9 +237,12 @@ def _looked_at(index, size: int) -> np.ndarray:
             "the result has as many elements as are true. `ops.where` has a fixed shape."
         )
     values, missing = found
-    if np.any(missing):
+    if not np.any(missing):
+        return np.asarray(values)
+    if not beyond:
         raise _out_of_range(f"{size} elements", "NA")
-    return np.asarray(values)
+    chosen, missing = (np.resize(x, max(np.size(values), size)) for x in (np.logical_or(values, missing), missing))
+    return np.where(missing, np.nan, 1.0 + np.arange(chosen.size))[chosen]
 
 
 def _out_of_range(there: str, position=None) -> AxisError:
