@@ -262,6 +262,7 @@ whole_theta <- function(par, layout) {
 # The quantities reported at all parameters, with its derivatives by them.
 adreports_of <- function(model, full) {
   found <- at <- list()
+  on.exit(state$reported <- NULL)
   if (length(reports_of(function() model$evaluate(model$form(full)), "adreport")) > 0L) {
     reported <- model$of_vector(function(p) {
       # Not in a variable of this function's: a program is made of one that changes nothing.
@@ -272,7 +273,6 @@ adreports_of <- function(model, full) {
     })
     at <- value_and_jacobian(reported, as.double(full))
     found <- state$reported
-    state$reported <- NULL
   }
   sizes <- vapply(found, length, 0L)
   shapes <- lapply(found, function(x) if (length(dim(x)) > 1L) dim(x))

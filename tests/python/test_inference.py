@@ -13,7 +13,7 @@ from parity import BACKENDS, numpy, tensors
 import gradops
 from gradops import functional, ops
 from gradops.autodiff.graph import Node
-from gradops.errors import ArgumentError, ArgumentTypeError, InferenceError, ShapeError
+from gradops.errors import ArgumentError, ArgumentTypeError, InferenceError, JitError, ShapeError
 from gradops.functional import SparseHessian, sparse
 from gradops.functional.affine_parts import SeparableHessian
 from gradops.inference import laplace, likelihood, programs
@@ -362,9 +362,16 @@ WAYS = {  # to write the same, and the kind of programs that follow
         lambda x: ops.logaddexp(x, 0.0) + special.gammainc(2.0 + 0 * x, 1.0) - special.gammainc(2.0, 1.0),
         Shared,
     ),
-    "a branch": (lambda x: ops.logaddexp(x, 0.0) if ops.all(x < 99) else x, Programs),
     "a gradient of the user's own": (own_softplus, Programs),
 }
+
+
+def test_a_likelihood_that_branches_on_values_is_refused():
+    def softplus(x):
+        return ops.logaddexp(x, 0.0) if ops.all(x < 99) else x
+
+    with pytest.raises(JitError, match="looked at a value"):
+        laplace(counts_of_groups(softplus), {"a": 0.2, "s": -0.3, "u": np.zeros(6)}, random="u")
 
 
 @pytest.mark.parametrize("way", WAYS)

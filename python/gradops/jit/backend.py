@@ -175,7 +175,7 @@ def _recorded(name: str, kernel):
             if found:
                 program = found[0].program
                 foreign = any(x.program.current is not x.program for x in found)
-                is_same = all(x.program.is_folded(x) for x in found)
+                is_same = all(x.place in x.program.folded for x in found)
                 for x in found:
                     if x.stale:
                         x.refuse_stale(name, arguments)

@@ -192,7 +192,7 @@ class Compiled(Generic[P, R]):
             return traced(functools.partial(function, tensors))
 
         program = trace(f, signature.tensors, self.analyse, self.split)
-        if program.looks:
+        if not self.split and program.looks:
             program = Branching(program, functools.partial(trace, f), function)
         self.programs[signature.key] = program
         return program
@@ -421,8 +421,6 @@ SHORT = 2_000
 
 class _Parts:
     """A program for each item of a function's results, of functions of a list of arrays; it looks at no values."""
-
-    looks = 0
 
     def __init__(self, program: Program, outputs: list, form: _tree.Structure, takes: _Takes):
         self._program: Program | None = program

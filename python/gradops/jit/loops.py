@@ -64,7 +64,7 @@ def fori_loop(outer: Program, step: Callable, leaves: list, lower: int, upper: i
 def _call(outer: Program, loop: Loop, state: list, rows: list, held: list) -> list:
     arguments = (loop, tuple(state), tuple(rows), tuple(held))
     values = [[x.value for x in xs] for xs in (state, rows, held)]
-    if all(outer.is_folded(x) for x in (*state, *rows, *held)):
+    if all(x.place in outer.folded for x in (*state, *rows, *held)):
         return outer.fold(loop(*values))
     return outer.call("scan", call, arguments, (loop, *values))
 

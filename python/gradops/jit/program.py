@@ -136,7 +136,7 @@ class Program:
         if place not in self.lifted:
             outer = Traced(outer.value, self.parent, outer.place)  # as it is now, whatever is written to it later
             if place in self.parent.constants:
-                own = self.fold(outer.value) if self.parent.is_folded(outer) else self.constant(outer.value)
+                own = self.fold(outer.value) if outer.place in self.parent.folded else self.constant(outer.value)
             else:
                 own = self._place(outer.value)
                 self.memories.note_given(own)
@@ -234,10 +234,6 @@ class Program:
         self._keep(traced.place, result)
         self.folded.add(traced.place)
         return traced
-
-    def is_folded(self, traced) -> bool:
-        """True if its value is the same for all arguments."""
-        return traced.place in self.folded
 
     def _traced(self, value, place: Place, arguments=()):
         """A traced array; a view where its value is one of an argument's."""

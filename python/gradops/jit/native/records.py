@@ -7,7 +7,7 @@ from array import array
 import numpy as np
 
 from ..program import Program
-from ..scalar_blocks import COPY, WIDTH, Operation
+from ..scalar_blocks import COPY, FEW, WIDTH, Operation
 from . import machine, record_source
 from .instructions import FUNCTIONS
 from .registry import OF_KERNELS, instruction
@@ -66,8 +66,6 @@ def record(program: Program, rows: np.ndarray, places: array, active: array) -> 
     finally:
         del words[WIDTH * at[_USED] :], numbers[at[_MADE] :]
 
-
-FEW = 50
 
 _USED, _MADE = 9, 11
 """Where the machine counts operations and places."""

@@ -99,8 +99,6 @@ class _Grouping:
         }
         """The matrix of which another is the transpose, by the latter."""
         self.upright: list[Place] = []
-        self._views: dict[int, int] = {}
-        """The number of the step whose result is a view, by its place."""
         self.domains = self._domains(large)
 
     def _is_turned(self, step: Step) -> bool:
@@ -542,11 +540,6 @@ class _Grouping:
         groups = {key: members for key, members in groups.items() if self._is_worth(works, members)}
         within = {i for members in groups.values() for i in members}
         needed = self._needed(groups, works, within)
-        self._views = {
-            step.places[0]: i
-            for i, step in enumerate(self.given)
-            if not isinstance(step, Block) and self._source(step) is not None
-        }
         found: list[list] = [[] for _ in range(max(levels, default=0) + 1)]
         for (at, domain), members in groups.items():
             found[at].append(self._group(domain, members, works, needed))
@@ -567,6 +560,12 @@ class _Grouping:
     def _source(self, step: Step) -> int | None:
         """The array of which a step's result is a view."""
         return self.alias.get(step.places[0], self.turned.get(step.places[0]))
+
+    @functools.cached_property
+    def views(self) -> dict[int, int]:
+        """The numbers of the steps whose results are views, by the places of these; once all aliases are known."""
+        of_arrays = [(i, step) for i, step in enumerate(self.given) if not isinstance(step, Block)]
+        return {step.places[0]: i for i, step in of_arrays if self._source(step) is not None}
 
     def _needed(self, groups, works, within: set[int]) -> set[int]:
         """The places that must be arrays: those that others than their group read."""
@@ -607,7 +606,7 @@ class _Grouping:
         read = [place for i in members for place in self.given[i].uses]
         while read:
             place = read.pop()
-            i = self._views.get(place)
+            i = self.views.get(place)
             if i is not None and i not in found and place not in known:
                 found.add(i)
                 read += self.given[i].uses
