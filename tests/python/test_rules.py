@@ -45,7 +45,7 @@ def examples(name: str) -> list[tuple]:
     if name.startswith("scipy."):
         entry = attrgetter(name)(importlib.import_module("gradops")).op
         # Kernels with limits leave native code where a number is beyond: they are met at the numbers within alone.
-        numbers = [MANY_NUMBERS, *([MANY_NUMBERS[np.abs(MANY_NUMBERS) < 50]] if rules.limits_of(name) else [])]
+        numbers = [MANY_NUMBERS, *([MANY_NUMBERS[np.abs(MANY_NUMBERS) < 50]] if rules.known_of(name).limits else [])]
         shifted = [[np.roll(x, 5 * i) for i in range(len(entry.parameters))] for x in numbers]
         return [(entry.call, dict(zip(entry.parameters, x))) for x in shifted]
     found: list[tuple] = []
