@@ -184,6 +184,29 @@ undo <- function(item) {
   }
 }
 
+# Gives variables the values that they have in `then`, until `frame` ends; what was assigned to them meanwhile stays.
+hold <- function(then, frame) {
+  if (!changed(then)) {
+    return()
+  }
+  then <- Filter(function(item) !is.null(item$holder) && !is_as_it_was(item), then)
+  now <- lapply(then, function(item) {
+    item["value"] <- list(get0(item$name, item$holder, inherits = FALSE))
+    item$gone <- !is_there(item$name, item$holder, FALSE)
+    item
+  })
+  for (item in then) undo(item)
+  do.call(base::on.exit, list(bquote(.(let_go)(.(then), .(now))), TRUE), envir = frame)
+}
+
+let_go <- function(then, now) {
+  for (i in seq_along(then)) {
+    if (is_as_it_was(then[[i]])) {
+      if (now[[i]]$gone) rm(list = now[[i]]$name, envir = now[[i]]$holder) else undo(now[[i]])
+    }
+  }
+}
+
 # Questions -----------------------------------------------------------------------------------------------------------
 
 # The value of `now()`, which is compared at the next calls of what is being traced; `back(value)` sets it.

@@ -81,8 +81,9 @@ print.gradops_compiled <- function(x, ...) {
 # Results are R's values where `in_r`; those of plain arguments come from what `caller(compiled)` makes.
 #
 # Where `f` changes what it closes over, the trace is undone and `f` runs as it stands, by `make(f, here, FALSE)`: from
-# the second time in a row on always.
-compiled_calls <- function(f, make, caller = direct_caller) { # nolint: cyclocomp_linter. Its functions count as one.
+# the second time in a row on always. Where `fixed`, each trace finds the variables as they are now.
+compiled_calls <- function(f, make, caller = direct_caller, fixed = FALSE) { # nolint: cyclocomp_linter. As one.
+  then <- if (fixed) captured(f)
   here <- new.env()
   compiled <- direct <- alone <- session <- NULL
   watched <- NULL
@@ -90,7 +91,10 @@ compiled_calls <- function(f, make, caller = direct_caller) { # nolint: cyclocom
   changing <- FALSE
   changes <- character()
   noticed <- function(...) {
-    if (is.null(trace)) trace <<- begin_trace(f, frame)
+    if (is.null(trace)) {
+      hold(then, frame)
+      trace <<- begin_trace(f, frame)
+    }
     call_traced(f, list(...))
   }
   as_it_stands <- function(arguments, in_r) {
@@ -122,9 +126,10 @@ compiled_calls <- function(f, make, caller = direct_caller) { # nolint: cyclocom
   }
   run <- function(arguments, in_r = TRUE) {
     if (changing) {
+      hold(then, environment())
       return(as_it_stands(arguments, in_r))
     }
-    known <- !is.null(compiled) && identical(session, state$session) && !changed(watched)
+    known <- !is.null(compiled) && identical(session, state$session) && (fixed || !changed(watched))
     found <- if (known && in_r && !is.null(alone)) alone(arguments, here$attributes)
     if (!is.null(found)) {
       if (!is.null(state$tracing)) pass_on(watched)

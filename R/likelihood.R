@@ -181,7 +181,8 @@ started <- function(f, start, random, map, transforms, integrate, data, call) {
 
 # The model of a negative log-likelihood: its functions for optimisers, and `ask(question, theta, more)`.
 likelihood_of <- function(
-  f, start, random, map, data = NULL, profile = NULL, transforms = NULL, integrate = FALSE, call = parent.frame()
+  f, start, random, map, data = NULL, profile = NULL, transforms = NULL, integrate = FALSE, fixed = FALSE,
+  call = parent.frame()
 ) {
   needed <- names(Filter(function(value) identical(value, quote(expr = )), as.list(formals(args(f)))))
   if (length(setdiff(needed, "...")) > 1L + !is.null(data)) {
@@ -202,7 +203,7 @@ likelihood_of <- function(
       paste(parameters$names, collapse = "\037"), as.double(kinds), as.double(parameters$labels),
       parameters$parts, integrate
     )
-  })
+  }, fixed = fixed)
   ask <- function(question, theta, more = numeric()) {
     before <- state$likelihood
     on.exit(state$likelihood <- before)

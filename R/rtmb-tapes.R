@@ -1,4 +1,5 @@
-# RTMB's small functions, and its tapes, which here are functions that are differentiated as they run.
+# RTMB's small functions, and its tapes, which here are functions that are differentiated as they run, with the data of the
+# time when they were made.
 
 rtmb_functions <- function() {
   list(
@@ -207,7 +208,9 @@ interpol1Dfun <- function(z, xlim = c(1, length(z)), R = 2, ...) { # nolint: obj
 make_tape <- function(f, x) {
   f <- match.fun(f)
   start <- x
+  then <- captured(f) # what RTMB writes on its tape
   of_vector <- function(v) {
+    hold(then, environment())
     v <- as_one_vector(v)
     run <- if (is_any_tensor(v) || ad_context()) tensor_aware(f) else f
     if (is.list(start)) {
@@ -219,7 +222,11 @@ make_tape <- function(f, x) {
     }
     run(v)
   }
-  tape_of(of_vector, length(unlist(x)), as.double(unlist(x)))
+  update <- function() {
+    then <<- captured(f)
+    invisible()
+  }
+  tape_of(of_vector, length(unlist(x)), as.double(unlist(x)), update)
 }
 
 as_one_vector <- function(x) if (is.list(x)) do.call(c, unname(lapply(x, as.vector))) else x
@@ -235,8 +242,8 @@ relist_rtmb <- function(flesh, skeleton = attr(flesh, "skeleton")) {
   if (is_any_tensor(flesh)) arranged(flesh, layout_like(unclass(skeleton))) else utils::relist(flesh, skeleton)
 }
 
-tape_of <- function(f, domain, at = numeric(domain)) {
-  structure(f, class = "gradops_tape", domain = domain, at = at)
+tape_of <- function(f, domain, at = numeric(domain), update = invisible) {
+  structure(f, class = "gradops_tape", domain = domain, at = at, update = update)
 }
 
 get_tape <- function(obj, ...) make_tape(obj$env$func, obj$env$parameters)
@@ -252,7 +259,7 @@ tape_methods <- function(tape) {
       tape_of(function(x) if (sparse) as_sparse(jacobian_at(x)) else jacobian_at(x), domain)
     },
     atomic = function() tape, simplify = function(...) invisible(tape), reorder = function(...) invisible(tape),
-    force.update = function() invisible(),
+    force.update = attr(tape, "update"),
     par = function() attr(tape, "at"), graph = function() adjacency(autodiff_graph(f(parameter(attr(tape, "at"))))),
     newton = function(random, ...) inner_tape(f, attr(tape, "at"), random, "mode"),
     laplace = function(random, sparse = TRUE, SPA = FALSE, ...) {
@@ -308,6 +315,9 @@ inner_tape <- function(f, at, random, question, ...) {
 
 # Data by an index that is a variable, whose derivative is 0.
 data_eval <- function(f, x) {
+  if (missing(x)) {
+    return(f())
+  }
   if (!is_any_tensor(x)) {
     return(f(x))
   }

@@ -25,8 +25,9 @@
 #' and `LA()` for random effects that are independent of each other given the parameters: quadrature at nodes about the
 #' mode, or between the ends of `x`; others are an error.
 #' `sdreport(bias.correct = TRUE)` has no standard errors of what it corrects. Of `oneStepPredict()`'s methods
-#' `"oneStepGaussian"` is `"fullGaussian"` and `"oneStepGeneric"` is `"cdf"`. Tapes are functions that are
-#' differentiated as they run:
+#' `"oneStepGaussian"` is `"fullGaussian"` and `"oneStepGeneric"` is `"cdf"`. Models and tapes have the
+#' data of the time when they were made; the function runs at the first evaluation, where its errors are seen.
+#' Tapes are functions that are differentiated as they run:
 #' `simplify()`, `reorder()` and `atomic()` give them as they are, `print()` and `graph()` have nothing to show.
 #' @returns The name of what is attached, invisibly.
 #' @section Errors:
@@ -132,7 +133,7 @@ make_ad_fun <- function(
   random <- setdiff(random, profile)
   integrate <- integral_of(integrate, random, parent.frame())
   model <- likelihood_of(
-    func, parameters, random, map, profile = profile, integrate = integrate, call = parent.frame()
+    func, parameters, random, map, profile = profile, integrate = integrate, fixed = TRUE, call = parent.frame()
   )
   layout <- model$layout
   model$par <- stats::setNames(model$par, model$tops)

@@ -485,3 +485,28 @@ test_that("a matrix of one number is diagonal, as in RTMB", {
   o <- MakeADFun(reported, list(m = 0.5, s = -0.2))
   expect_equal(sdreport(o)$value[[1]], exp(-0.2))
 })
+
+test_that("a model and a tape have the data of the time when they were made, also where another way is traced later", {
+  local_rtmb()
+  scaled <- function(a) if (a > 5) a * k + 1 else a * k
+  env <- new.env()
+  models <- tapes <- list()
+  for (k in 1:2) {
+    dat <- list(y = 1:3 * k)
+    env$shift <- k
+    models[[k]] <- MakeADFun(function(p) sum((dat$y - env$shift - scaled(p$a))^2), list(a = 1))
+    tapes[[k]] <- MakeTape(function(x) c(x[1]^k, sum(DataEval(function() dat$y))), 1)
+  }
+  k <- 10
+  rm(dat)
+  expected <- function(a, k) sum((1:3 * k - k - a * k - (a > 5))^2)
+  for (a in c(2, 6, 3)) for (i in 1:2) expect_equal(models[[i]]$fn(a), expected(a, i))
+  expect_equal(models[[1]]$gr(6), matrix(2 * sum(7 - 0:2)))
+  expect_equal(sapply(tapes, function(tape) tape(3)), cbind(c(3, 6), c(9, 12)))
+  expect_equal(tapes[[2]]$jacobian(3), matrix(c(6, 0)))
+  expect_identical(list(k, exists("dat", inherits = FALSE), env$shift), list(10, FALSE, 2L))
+  k <- 1
+  dat <- list(y = 5)
+  tapes[[2]]$force.update()
+  expect_equal(tapes[[2]](3), c(3, 5))
+})
