@@ -194,7 +194,7 @@ random_tops <- function(object) object$objective$random_tops
 
 #' @rdname maximize_likelihood
 #' @export
-residuals.gradops_fit <- function(object, method = c("cdf", "gaussian", "slope"), ...) {
+residuals.gradops_fit <- function(object, method = c("cdf", "gaussian", "slope", "integral", "mode"), ...) {
   method <- chosen(method)
   object$objective$residuals(object$coefficients, method)
 }

@@ -263,9 +263,12 @@ draw_of <- function(family, x, given) {
 # times, or it is at the observation and a `shift` of that; random effects are integrated out of each.
 #
 # `turns(names)`: for each observation, of its name, a number by which they come; negative where it is known from the
-# start, 0 where it never comes.
-one_step_residuals <- function(f, parameters, data, values, method, turns) {
-  scope <- if (method == "gaussian") scope_of_marks(plain_density) else weighing_scope(tails = method == "cdf")
+# start, 0 where it never comes. Of those that come `range` has the ends between which they have a density, `support`
+# all whole numbers that there are, or those with a probability of their own; `discrete` says whether they are counts.
+one_step_residuals <- function(
+  f, parameters, data, values, method, turns, range = c(-Inf, Inf), support = NULL, discrete = NULL
+) {
+  scope <- if (method == "gaussian") scope_of_marks(plain_density) else weighing_scope(method)
   with_marks(scope, tensor_aware(of_parameters(f, parameters$layout, parameters$is_list, data))(values))
   n <- length(scope$names)
   if (n == 0L) {
@@ -282,14 +285,27 @@ one_step_residuals <- function(f, parameters, data, values, method, turns) {
     check_seen(scope, is_there)
     turns[!is_there] <- 0
     model <- weighed_model(f, parameters, data, values, scope, n, method)
-    counts <- scope$counts[seq_len(n)] %in% TRUE & turns > 0
-    if (method == "slope") {
-      if (any(counts)) refuse_observed(scope$names[which(counts)[1L]], "are counts, of which there are `cdf` residuals")
-      of_each <- model$ask("slope", model$par, turns)
+    comes <- turns > 0
+    kinds <- ifelse(comes, scope$kinds[seq_len(n)], 0)
+    y <- as.double(unlist(scope$known, use.names = FALSE))
+    check_support(scope$names, kinds, y, comes, range, support, discrete)
+    if (method %in% c("slope", "mode")) {
+      refused <- which(kinds > 0)[1L]
+      if (!is.na(refused)) {
+        what <- c("are counts, of which there are `cdf` and", "have a probability at 0: there are")[kinds[refused]]
+        refuse_observed(scope$names[refused], paste(what, "`integral` residuals"))
+      }
+      of_each <- model$ask(method, model$par, turns)
     } else {
       drawn <- order(turns)[sort(turns) > 0]
       points <- replace(numeric(n), drawn, stats::runif(length(drawn)))
-      of_each <- model$ask("steps", model$par, c(turns, counts, points))
+      of_each <- if (method == "cdf") {
+        model$ask("steps", model$par, c(turns, comes & (kinds > 0 | y %in% support), points))
+      } else {
+        lower <- pmax(scope$lower[seq_len(n)], range[1L])
+        upper <- pmin(scope$upper[seq_len(n)], range[2L])
+        model$ask("integral", model$par, c(y, turns, kinds, points, lower, upper, support))
+      }
     }
     found <- replace(as.vector(of_each), turns <= 0, NA)
   }
@@ -300,13 +316,46 @@ one_step_residuals <- function(f, parameters, data, values, method, turns) {
 # The density as it is.
 plain_density <- function(x, name, places, family, given, before = NULL) log_density(family, x, given)
 
-weighing_scope <- function(tails) {
+# Stop where what is said of observations that come is not so.
+check_support <- function(names, kinds, y, comes, range, support, discrete) {
+  counts <- comes & kinds == 1
+  if (!is.null(discrete) && flag(discrete) != any(counts)) {
+    refuse_parameters("discrete", sprintf(
+      "`%s` are %scounts by their density", names[which(comes)[1L]], if (discrete) "no " else ""
+    ), NULL)
+  }
+  if (!is.numeric(range) || length(range) != 2L || anyNA(range) || range[1L] >= range[2L]) {
+    refuse_parameters("range", "must be two numbers, the lower first", NULL)
+  }
+  if (!is.null(support) && (!is.numeric(support) || anyNA(support))) {
+    refuse_parameters("discreteSupport", "must be numbers", NULL)
+  }
+  beyond <- which(comes & kinds != 1 & (y < range[1L] | y > range[2L]))[1L]
+  if (!is.na(beyond)) refuse_parameters("range", sprintf("`%s` has %s outside", names[beyond], y[beyond]), NULL)
+  missed <- which(counts & !is.null(support) & !y %in% support)[1L]
+  if (!is.na(missed)) refuse_parameters("discreteSupport", sprintf("`%s` has %s, too", names[missed], y[missed]), NULL)
+}
+
+count_families <- c(
+  "binom", "pois", "geom", "nbinom", "hyper", "binom_robust", "nbinom_robust", "nbinom2", "compois", "compois2"
+)
+
+positive_families <- c("lnorm", "exp", "gamma", "weibull", "chisq", "f", "tweedie", "beta")
+
+weighing_scope <- function(method) {
+  tails <- method == "cdf"
   scope <- scope_of_marks(function(x, name, places, family, given, before) {
-    if (family %in% c("multinom", "hyper") || !exists(paste0("p", family), mode = "function")) {
+    if (family %in% c("multinom", "mvnorm", "gmrf", "autoreg")) {
       refuse_observed(name, sprintf("has no residuals of `d%s()` one by one; normal ones are `gaussian`", family))
     }
+    if (tails && (family == "hyper" || !exists(paste0("p", family), mode = "function"))) {
+      refuse_observed(name, sprintf("has no `cdf` residuals of `d%s()`, but `integral` ones", family))
+    }
     scope$seen[places] <- TRUE
-    scope$counts[places] <- family %in% c("binom", "pois", "geom", "nbinom")
+    # 0 for a density, 1 for whole numbers, 2 for a density and a probability of 0
+    scope$kinds[places] <- if (family %in% count_families) 1 else if (family == "tweedie") 2 else 0
+    scope$lower[places] <- if (family %in% positive_families) 0 else -Inf
+    scope$upper[places] <- if (family == "beta") 1 else Inf
     weights <- scope$weights
     if (is.null(weights)) {
       return(plain_density(x, name, places, family, given))
@@ -333,7 +382,7 @@ weighed_model <- function(f, parameters, data, values, scope, n, method) {
     with_marks(scope, code)
   }
   start <- list(keep = rep(1, n))
-  start[if (method == "slope") "shift" else c("below", "above")] <- list(numeric(n))
+  start[if (method == "cdf") c("below", "above") else "shift"] <- list(numeric(n))
   with_effects(f, parameters, data, values, weighed, start, NULL)
 }
 

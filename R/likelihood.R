@@ -19,7 +19,9 @@
 #' below it and up to it. They are independent and standard normal where the model is right. `"cdf"` has these
 #' probabilities by the Laplace approximation (without random effects they are exact); `"gaussian"` is exact where
 #' observations and random effects are normal together; `"slope"` takes each observation given those before it as
-#' normal, by the value and the slope of its density.
+#' normal, by the value and the slope of its density, and `"mode"` by where that is largest and its curvature there
+#' (`NA` where it has no such place); `"integral"` integrates the density, or sums it over whole numbers: it needs no
+#' `p` function, is nearest where there are random effects, and takes longest.
 #' @param nll The negative log-likelihood: a function of the parameters, in the form of `start`, and of `data` where
 #'   that is given; ordinary R code as for [gradient()].
 #' @param start A named list of numbers, vectors and matrices, or a named vector: where the search starts.
@@ -40,7 +42,8 @@
 #' @param parm Names or positions of parameters.
 #' @param level A confidence level.
 #' @param method Of `confint()` `"wald"`, of standard errors, or `"profile"`, of the likelihood, with the other
-#'   parameters estimated anew; of `residuals()` `"cdf"`, `"gaussian"` or `"slope"`.
+#'   parameters estimated anew; of `residuals()` `"cdf"`, `"gaussian"`, `"slope"`,
+#'   `"integral"` or `"mode"`.
 #' @param g A function of all parameters, in the form of `start`, to a vector; or names of what the likelihood reports,
 #'   by default all.
 #' @param nsim,seed The number of simulations; a seed for them, or `NULL`.
@@ -168,7 +171,8 @@ bounds_of <- function(bound, default, model, argument, call) {
 # The questions that Python is asked, by number: QUESTIONS in interop/r/likelihoods.py.
 asked_by <- c(
   both = 0, hessian = 1, effects = 2, finish = 3, propagate = 4, precision = 5, start = 6, profile = 7, value = 8,
-  path = 9, importance = 10, spread = 11, sample = 12, steps = 13, normal = 14, slope = 15
+  path = 9, importance = 10, spread = 11, sample = 12, steps = 13, normal = 14, slope = 15, mode = 16,
+  integral = 17
 )
 
 # objective() of parameters that have a start.
@@ -246,8 +250,8 @@ likelihood_of <- function(
         p <- form(everything(x))
         simulated(function(observe) evaluate(if (use.u) p else marked_effects(p, parameters, observe)))
       },
-      residuals = function(x = par, method = "cdf", turns = function(names) rep(1, length(names))) {
-        one_step_residuals(f, parameters, data, everything(x), method, turns)
+      residuals = function(x = par, method = "cdf", turns = function(names) rep(1, length(names)), ...) {
+        one_step_residuals(f, parameters, data, everything(x), method, turns, ...)
       },
       precision = function(x) joint_precision(x, ask, par, parameters$names[free & parameters$random]),
       importance = function(x = par, draws = 1000) {

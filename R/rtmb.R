@@ -24,8 +24,9 @@
 #' Hessians with random effects are by differences of the exact gradient. `integrate =` takes `GK()`, `SR(x)`
 #' and `LA()` for random effects that are independent of each other given the parameters: quadrature at nodes about the
 #' mode, or between the ends of `x`; others are an error.
-#' `sdreport(bias.correct = TRUE)` has no standard errors of what it corrects. Of `oneStepPredict()`'s methods
-#' `"oneStepGaussian"` is `"fullGaussian"` and `"oneStepGeneric"` is `"cdf"`. Models and tapes have the
+#' `sdreport(bias.correct = TRUE)` has no standard errors of what it corrects. `oneStepPredict()` knows counts, positive
+#' numbers and Tweedie's probability of 0 by their densities: `discrete`, `range` and `discreteSupport` may be left out,
+#' and `"oneStepGeneric"` integrates without TMB's splines, whose settings it ignores. Models and tapes have the
 #' data of the time when they were made; the function runs at the first evaluation, where its errors are seen.
 #' Tapes are functions that are differentiated as they run:
 #' `simplify()`, `reorder()` and `atomic()` give them as they are, `print()` and `graph()` have nothing to show.
@@ -385,12 +386,15 @@ as.list.gradops_sdreport <- function(x, what = "Estimate", report = FALSE, ...) 
 one_step_predict <- function(
   obj, observation.name = NULL, data.term.indicator = NULL,
   method = c("oneStepGaussianOffMode", "fullGaussian", "oneStepGeneric", "oneStepGaussian", "cdf"), subset = NULL,
-  conditional = NULL, ..., seed = 123
+  conditional = NULL, discrete = NULL, discreteSupport = NULL, range = c(-Inf, Inf), # nolint: object_name_linter.
+  seed = 123, ...
 ) {
   kind <- switch(chosen(method),
-    cdf = , oneStepGeneric = "cdf",
+    fullGaussian = "gaussian",
     oneStepGaussianOffMode = "slope",
-    "gaussian"
+    oneStepGeneric = "integral",
+    oneStepGaussian = "mode",
+    cdf = "cdf"
   )
   theta <- whole_theta(obj$env$last.par.best, obj$env$model$layout)
   turns <- function(names) { # other observations are known
@@ -402,7 +406,7 @@ one_step_predict <- function(
     found[at[subset]] <- seq_along(subset)
     found
   }
-  ask <- function() obj$env$model$residuals(theta, kind, turns)
+  ask <- function() obj$env$model$residuals(theta, kind, turns, range, discreteSupport, discrete)
   residual <- if (is.null(seed)) ask() else withr::with_seed(seed, ask())
   if (is.list(residual)) residual <- residual[[observation.name %||% 1L]]
   data.frame(residual = as.vector(residual)[subset])

@@ -35,7 +35,7 @@ def test_reports_and_residuals_of_a_normal_sample(backend):
     np.testing.assert_allclose(reported["both"][1], np.full(2, Y.std() / np.sqrt(40)), rtol=1e-7)
     expected = (Y - Y.mean()) / Y.std()
     np.testing.assert_allclose(found.residuals(), expected, rtol=1e-6)
-    for method in ("gaussian", "slope"):
+    for method in ("gaussian", "slope", "integral", "mode"):
         np.testing.assert_allclose(found.residuals(method), expected, rtol=1e-6)
     drawn = found.simulate(seed=3)["y"]
     assert drawn.shape == (40,)
@@ -58,8 +58,10 @@ def test_residuals_of_counts_are_between_the_quantiles_of_both_sides():
     assert (scipy.stats.norm.ppf(of.cdf(y - 1)) <= residuals).all()
     assert (residuals <= scipy.stats.norm.ppf(of.cdf(y))).all()
     assert not np.array_equal(residuals, found.residuals(seed=2))
-    with pytest.raises(ArgumentError, match="`y` are counts"):
-        found.residuals("slope")
+    np.testing.assert_allclose(found.residuals("integral", seed=1), residuals, atol=1e-7)
+    for method in ("slope", "mode"):
+        with pytest.raises(ArgumentError, match="`y` are counts"):
+            found.residuals(method)
 
 
 def walk(p):
@@ -86,9 +88,53 @@ def test_residuals_of_a_state_space_model_are_the_innovations():
     theta = [0.1, -0.4]
     expected = innovations(np.exp(0.1), np.exp(-0.4))
     np.testing.assert_allclose(model.residuals(theta, "gaussian"), expected, rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(model.residuals(theta, "slope"), expected, rtol=1e-6, atol=1e-8)
+    for method in ("slope", "integral", "mode"):
+        np.testing.assert_allclose(model.residuals(theta, method), expected, rtol=1e-6, atol=1e-8)
     # each tail times a normal density is not normal, so its integral is approximate
     np.testing.assert_allclose(model.residuals(theta), expected, atol=0.15)
+
+
+@pytest.mark.parametrize(
+    ("family", "args", "mode"),
+    [
+        (stats.gamma, (3.0, 0.0, 1.5), (3.0, 3.0 / np.sqrt(2))),  # and the standard deviation of the curvature
+        (stats.gamma, (0.5,), None),  # which has none
+        (stats.t, (2.5, 1.0), (1.0, np.sqrt(2.5 / 3.5))),
+        (stats.beta, (2.0, 0.7), None),
+        (stats.uniform, (-1.0, 3.0), None),
+        (stats.laplace, (0.5,), None),
+        (stats.gumbel_r, (0.0, 2.0), (0.0, 2.0)),
+        (stats.lognorm, (1.5,), (np.exp(-2.25), 1.5 * np.exp(-2.25))),
+    ],
+)
+def test_integrals_of_densities_are_probabilities(family, args, mode):
+    of = getattr(scipy.stats, family.name)(*args)
+    probabilities = np.array([1e-7, 0.01, 0.3, 0.5, 0.9, 1 - 1e-4])
+    y = of.ppf(probabilities)
+    found = fit(lambda p: -ops.sum(family.logpdf(observed(y), *args)) + p["a"] ** 2, {"a": 0.0})
+    np.testing.assert_allclose(found.residuals("integral"), scipy.stats.norm.ppf(probabilities), atol=1e-6)
+    if mode:
+        np.testing.assert_allclose(found.residuals("mode"), (y - mode[0]) / mode[1], rtol=1e-5)
+    elif family is not stats.laplace:  # a corner
+        assert np.isnan(found.residuals("mode")).any()
+
+
+def test_integrals_are_uniform_where_random_effects_are_integrated_out():
+    group = np.repeat(np.arange(10), 2)
+
+    def of(numbers):
+        def joint(p):
+            y = observed(numbers)
+            lengths = stats.gamma.logpdf(y[:, 0], 2.0, 0.0, ops.exp(p["u"][group]))
+            counts = stats.poisson.logpmf(y[:, 1], ops.exp(1.0 + p["u"][group]))
+            return -ops.sum(lengths) - ops.sum(counts) - ops.sum(stats.norm.logpdf(p["u"], 0.0, p["sd"]))
+
+        return laplace(joint, {"sd": 0.7, "u": np.zeros(10)}, random="u")
+
+    model = of(np.ones((20, 2)))
+    found = of(model.simulate(model.start, 1)["y"]).residuals(model.start, "integral", 3)
+    assert scipy.stats.kstest(found.reshape(-1), "norm").pvalue > 0.01
+    assert abs(np.corrcoef(found[::2].reshape(-1), found[1::2].reshape(-1))[0, 1]) < 0.45  # of one group, too
 
 
 def test_simulations_have_the_moments_of_the_model():
@@ -193,7 +239,7 @@ def test_marks_without_a_meaning_are_named(nll, call, match):
 
 def test_an_unknown_method_and_too_few_draws():
     found = fit(normal, NORMAL, Y)
-    with pytest.raises(ArgumentError, match="gaussian or slope; got exact"):
+    with pytest.raises(ArgumentError, match="integral or mode; got exact"):
         found.residuals("exact")
     with pytest.raises(ArgumentError, match="more than 2"):
         found.model.consistency(found.theta, 2)

@@ -145,18 +145,20 @@ class Likelihood:
             method: ``"cdf"`` has the probabilities by the Laplace approximation, and exact ones without random
                 effects; ``"gaussian"`` is exact where observations and random effects are normal together;
                 ``"slope"`` takes each observation given those before it as normal, by the value and the slope of its
-                density.
+                density, and ``"mode"`` by where that is largest and its curvature there; ``"integral"`` integrates the
+                density, or sums it over whole numbers: it is nearest where there are random effects, and takes longest.
             seed: of the random points.
 
         Returns:
-            An array, NaN where observations are missing; a dict of them by name where several are marked.
+            An array, NaN where observations are missing or have no mode; a dict by name where several are marked.
 
         Raises:
             ArgumentError: an unknown method; no observations are marked; as of :func:`observed`.
         """
-        if method not in ("cdf", "gaussian", "slope"):
+        if method not in validation.METHODS:
+            *others, last = validation.METHODS
             raise ArgumentError(
-                f"`residuals`: `method` must be cdf, gaussian or slope; got {method}.", argument="method"
+                f"`residuals`: `method` must be {', '.join(others)} or {last}; got {method}.", argument="method"
             )
         theta = self._vector(theta)
         found = validation.residuals(self, theta, self._effects(theta), method, np.random.default_rng(seed))

@@ -193,10 +193,9 @@ class Places(Scope):
         """The value of a log density at observations."""
         raise NotImplementedError
 
-    def missing(self) -> np.ndarray:
-        """True for each place whose number is NaN."""
-        known = [np.isnan(numbers).reshape(-1) for numbers, _ in self._known.values()]
-        return np.concatenate(known) if known else np.zeros(0, bool)
+    def numbers(self) -> np.ndarray:
+        """The number of each place."""
+        return np.concatenate([np.zeros(0), *(numbers.reshape(-1) for numbers, _ in self._known.values())])
 
     def split(self, values: np.ndarray) -> dict[str, np.ndarray]:
         """Numbers, one for each place, by name and in their shapes."""
@@ -210,7 +209,7 @@ class Places(Scope):
         """
         check_marked(self.names)
         places = range(len(self.names))
-        seen, missing = np.isin(places, list(self.seen)), self.missing()
+        seen, missing = np.isin(places, list(self.seen)), np.isnan(self.numbers())
         missed = np.flatnonzero(~seen & ~missing)
         if missed.size:
             raise refused(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +13,9 @@ from .. import _scipy, ops
 from ..scipy._tensors import beside
 from .marks import Observed, Places, Replaced, check_marked, marked_by, refused
 from .parameters import Layout
+from .tails import log_sum, sums, tails
+
+METHODS = "cdf", "gaussian", "slope", "integral", "mode"
 
 # Simulation -----------------------------------------------------------------------------------------------------------
 
@@ -83,10 +89,13 @@ class _Weighing(Places):
     up to it and above it ``below`` and ``above`` times; else it is at the observation and a ``shift`` of that. Without
     weights it only looks at which places there are."""
 
-    def __init__(self, tails: bool):
+    def __init__(self, method: str):
         super().__init__()
-        self.tails = tails
+        self.tails = method == "cdf"
+        self.of_counts = method in ("cdf", "integral")
         self.weights: Any = None
+        self.range: dict[int, tuple[float, float]] = {}
+        """The ends of the support by place."""
 
     def density(self, family, x, args):
         places, shape = x.places.reshape(-1), x.places.shape
@@ -96,10 +105,12 @@ class _Weighing(Places):
             raise refused(
                 self.names[places[0]], f"has no residuals of `{family.name}` one by one: ask for `gaussian` ones"
             )
-        if counts and not self.tails:
-            raise refused(self.names[places[0]], "are counts, of which there are `cdf` residuals")
+        if counts and not self.of_counts:
+            raise refused(self.names[places[0]], "are counts, of which there are `cdf` and `integral` residuals")
         self.seen.update(dict.fromkeys(places.tolist(), counts))
         if self.weights is None:
+            ends = [np.broadcast_to(ops.convert_to_numpy(end), shape).reshape(-1) for end in family.support(*args)]
+            self.range.update(zip(places.tolist(), zip(*np.asarray(ends, float).tolist())))
             return density(x.value, *args)
         weights = [ops.reshape(ops.take(w, places, 0), shape) for w in self.weights]
         if not self.tails:
@@ -116,7 +127,7 @@ def residuals(model: Any, theta, u, method: str, rng: np.random.Generator) -> di
     Raises:
         ArgumentError: no observations are marked; a family that has no residuals by that method.
     """
-    scope = _Weighing(method == "cdf")
+    scope = _Weighing(method)
     given = model.tensor(theta)
     found: np.ndarray
     if method == "gaussian":
@@ -151,9 +162,16 @@ def residuals(model: Any, theta, u, method: str, rng: np.random.Generator) -> di
 
     start = np.repeat([1.0, 0.0, 0.0] if scope.tails else [1.0, 0.0], count)
     of_weights = _around(model, weighed, start, u)
-    if scope.tails:
-        return scope.split(step_residuals(of_weights, there, counts, rng.random(count)))
-    return scope.split(slope_residuals(of_weights, there))
+    if method == "slope":
+        found = slope_residuals(of_weights, there)
+    elif method == "mode":
+        found = mode_residuals(of_weights, there)
+    elif method == "cdf":
+        found = step_residuals(of_weights, there, counts, rng.random(count))
+    else:
+        ends = np.array([scope.range.get(k, (-np.inf, np.inf)) for k in range(count)])
+        found = integral_residuals(of_weights, scope.numbers(), there, counts, rng.random(count), *ends.T)
+    return scope.split(found)
 
 
 def _around(model: Any, f, theta: np.ndarray, u: np.ndarray) -> Any:
@@ -202,35 +220,208 @@ def step_residuals(model: Any, turns: np.ndarray, counts: np.ndarray, uniform: n
             past[k] = 1.0
             if counts[k]:
                 density[k] = model.value(np.concatenate([past, none, none]))
+    found = _quantiles(below, above, density, counts, uniform)
+    return np.where(turns > 0, found, np.nan)
+
+
+def _quantiles(below, above, density, drawn, uniform):
+    """Normal quantiles of minus the logarithms of the parts of a density up to and above observations, and at them.
+
+    Args:
+        drawn: True for each that has a probability of its own, within which its residual is drawn.
+    """
     whole = np.logaddexp(-below, -above)
     quantile, of_log = _scipy.special.ndtri, _scipy.special.ndtri_exp
     with np.errstate(invalid="ignore"):
         lower = below < above
         found = np.where(lower, -of_log(np.where(lower, -above, -below) - whole), of_log(-below - whole))
-        drawn = quantile(np.exp(-below - whole) - uniform * np.exp(-density - whole))
-    return np.where(turns > 0, np.where(counts, drawn, found), np.nan)
+        return np.where(drawn, quantile(np.exp(-below - whole) - uniform * np.exp(-density - whole)), found)
 
 
-def slope_residuals(model: Any, turns: np.ndarray) -> np.ndarray:
-    """Residuals of a likelihood of each observation's weight and shift, as if each were normal given those before it.
+class _Step:
+    """The density of one observation given those before it, of a likelihood of each one's weight and shift.
+
+    Args:
+        weights: 1 for it and those before, 0 for others, which also are the shifts.
+        before: the negative log-likelihood of those before.
+    """
+
+    def __init__(self, model: Any, weights: np.ndarray, k: int, before: float):
+        self.model, self.weights, self.before = model, weights, before
+        self.at = len(weights) // 2 + k
+
+    def nll(self, shift: float) -> float:
+        return self.model.value(self._shifted(shift))
+
+    def both(self, shift: float) -> tuple[float, float]:
+        """Value and slope."""
+        value, gradient = self.model.value_and_grad(self._shifted(shift))
+        return value, gradient[self.at]
+
+    def slope(self, shift: float) -> float:
+        """NaN outside of the support."""
+        value, slope = self.both(shift)
+        return slope if np.isfinite(value) else np.nan
+
+    def _shifted(self, shift: float) -> np.ndarray:
+        moved = self.weights.copy()
+        moved[self.at] = shift
+        return moved
+
+    def normal(self, value: float, slope: float) -> tuple[float, float]:
+        """The standard deviation, and by how many of these the place is above the mean, were the density normal."""
+        above = _standardized(value - self.before, slope)
+        return math.exp(min(value - self.before - above**2 / 2 - math.log(2 * math.pi) / 2, 700.0)), above
+
+
+def _steps(model: Any, turns: np.ndarray) -> Iterator[tuple[int, _Step, float, float]]:
+    """The observations that come, each with its density, and the value and slope of its negative logarithm."""
+    known, coming, _ = order_of(turns)
+    weights = np.zeros(2 * len(turns))
+    weights[known] = 1.0
+    before = model.value(weights)
+    for k in coming:
+        weights[k] = 1.0
+        step = _Step(model, weights, k, before)
+        value, slope = step.both(0.0)
+        yield k, step, value, slope
+        before = value
+
+
+def _standardized(value: float, slope: float) -> float:
+    """By how many standard deviations a place is above the mean, of minus the logarithm of a normal density there.
 
     Of a residual ``r``, a standard deviation ``s`` and the density's logarithm, the value ``-log(s) - r**2 / 2 + c``
     and the slope ``-r / s`` give ``r**2 exp(r**2)``.
     """
-    count = len(turns)
-    known, coming, _ = order_of(turns)
-    found, keep, shift = np.full(count, np.nan), np.zeros(count), np.zeros(count)
-    keep[known] = 1.0
-    before = model.value(np.concatenate([keep, shift]))
-    for k in coming:
-        keep[k] = 1.0
-        value, gradient = model.value_and_grad(np.concatenate([keep, shift]))
-        slope = gradient[count + k]
-        with np.errstate(divide="ignore"):
-            log = 2 * (value - before + np.log(np.abs(slope))) - np.log(2 * np.pi)
-        found[k] = np.sign(slope) * np.sqrt(_scipy.special.wrightomega(log))
-        before = value
+    with np.errstate(divide="ignore"):
+        log = 2 * (value + np.log(np.abs(slope))) - np.log(2 * np.pi)
+    return float(np.sign(slope) * np.sqrt(_scipy.special.wrightomega(log)))
+
+
+def slope_residuals(model: Any, turns: np.ndarray) -> np.ndarray:
+    """Residuals of a likelihood of each observation's weight and shift, as if each were normal given those before it,
+    by the value and the slope of its density."""
+    found = np.full(len(turns), np.nan)
+    for k, step, value, slope in _steps(model, turns):
+        found[k] = _standardized(value - step.before, slope)
     return found
+
+
+def mode_residuals(model: Any, turns: np.ndarray) -> np.ndarray:
+    """As :func:`slope_residuals`, by the place where the density is largest, and the curvature of its logarithm there.
+
+    NaN where it has no such place.
+    """
+    found = np.full(len(turns), np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of places that the search leaves
+        for k, step, value, slope in _steps(model, turns):
+            sd, above = step.normal(value, slope)
+            at, curvature = _mode(step.slope, slope, above * sd, sd)
+            found[k] = -at * curvature**0.5
+    return found
+
+
+def _mode(slope_at: Callable[[float], float], slope: float, above: float, sd: float) -> tuple[float, float]:
+    """Where a slope, which rises, is 0, and its own slope there, NaN where there is no such place.
+
+    Args:
+        slope: at 0, from where the search goes.
+        above: a guess of how far 0 is above it.
+        sd: a unit of length.
+    """
+    at, step = 0.0, -1.01 * above
+    while slope != 0 and 1e-12 * sd < abs(step) < 1e12 * sd:
+        end = slope_at(at + step)
+        if not np.isfinite(end):  # not as far
+            step /= 4
+        elif np.sign(end) == np.sign(slope):
+            at, step = at + step, 2 * step
+        else:
+            at = _scipy.optimize.brentq(slope_at, at, at + step, xtol=1e-10 * sd)
+            break
+    else:
+        if slope != 0:
+            return np.nan, np.nan
+    for _ in range(2):  # by steps that the unit, and then the curvature says
+        by = 3e-4 * sd
+        curvature = (slope_at(at + by) - slope_at(at - by)) / (2 * by)
+        if not curvature > 0:
+            return np.nan, np.nan
+        sd = curvature**-0.5
+    return at, curvature
+
+
+def integral_residuals(
+    model: Any,
+    y: np.ndarray,
+    turns: np.ndarray,
+    kinds: np.ndarray,
+    uniform: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    points: Sequence = (),
+) -> np.ndarray:
+    """Residuals of a likelihood of each observation's weight and shift, by integrals of its density.
+
+    Args:
+        y: the observations.
+        turns: as of :func:`order_of`.
+        kinds: 0 for each that has a density, 1 for a whole number, 2 for one with a density and a probability at the
+            lower end.
+        uniform: random numbers, to draw residuals by.
+        lower, upper: the ends of the supports, infinite where these are not known.
+        points: of whole numbers all that there are; of others, those that have a probability.
+    """
+    below, above = np.full((2, len(y)), np.nan)
+    drawn = kinds == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of places outside of the support
+        for k, step, value, slope in _steps(model, turns):
+
+            def log_density(place, k=k, step=step, value=value):
+                found = value - step.nll(place - y[k])
+                return found if np.isfinite(found) else -np.inf
+
+            def normal(place, log_stretch, bend, k=k, step=step):
+                value, slope = step.both(place - y[k])
+                return step.normal(value - log_stretch, slope * math.exp(log_stretch) - bend)
+
+            if kinds[k] == 1 and not len(points):
+                found = sums(log_density, y[k])
+            elif np.isfinite(value):
+                at = np.union1d(points, lower[k]) if kinds[k] == 2 else np.asarray(points, float)
+                masses, up_to = np.array([log_density(place) for place in at]), at <= y[k]
+                drawn[k] |= y[k] in at
+                parts = (-np.inf, -np.inf)
+                if kinds[k] != 1:
+                    parts = _parts(log_density, normal, y[k], lower[k], upper[k], y, drawn[k])
+                found = log_sum([parts[0], *masses[up_to]]), log_sum([parts[1], *masses[~up_to]])
+            else:
+                continue
+            below[k], above[k] = -found[0], -found[1]
+    return np.where(turns > 0, _quantiles(below, above, np.zeros(len(y)), drawn, uniform), np.nan)
+
+
+def _parts(log_density, normal, y: float, lower: float, upper: float, beside, alone: bool) -> tuple[float, float]:
+    """The logarithms of the integrals of a density below and above a place.
+
+    Args:
+        beside: other places, of which some are where the density is not small.
+        alone: True where the density at the place is none, but a probability.
+    """
+    if lower < y < upper and not alone:
+        return tails(log_density, normal, y, lower, upper)
+    found = []
+    for low, high in (lower, min(y, upper)), (max(y, lower), upper):
+        if not low < high:
+            found.append(-np.inf)
+            continue
+        within = beside[(beside > low) & (beside < high)]
+        start = np.median(within) if within.size else (max(low, min(y, high) - 2) + min(high, max(y, low) + 2)) / 2
+        found.append(log_sum(tails(log_density, normal, start, low, high)))
+    return found[0], found[1]
 
 
 def normal_residuals(model: Any, theta: np.ndarray, y: np.ndarray, turns: np.ndarray | None = None) -> np.ndarray:

@@ -18,7 +18,13 @@ from ...inference.parameters import Layout, free_numbers, in_double
 from ...inference.quadrature import domain
 from ...inference.samples import Posterior
 from ...inference.transforms import Transform
-from ...inference.validation import normal_residuals, slope_residuals, step_residuals
+from ...inference.validation import (
+    integral_residuals,
+    mode_residuals,
+    normal_residuals,
+    slope_residuals,
+    step_residuals,
+)
 
 
 def likelihood(f: Callable, values, names: str, random, labels, parts=None, integrate=False) -> Callable:
@@ -220,6 +226,18 @@ def _slope_residuals(model: Any, theta, more):
     return slope_residuals(model, more)
 
 
+def _mode_residuals(model: Any, theta, more):
+    """Of the observations' turns."""
+    return mode_residuals(model, more)
+
+
+def _integral_residuals(model: Any, theta, more):
+    """Of the observations, their turns and kinds, random points, the ends of their supports, and points of these."""
+    of_each, points = more[: 3 * theta.size], more[3 * theta.size :]
+    y, turns, kinds, uniform, lower, upper = np.split(of_each, 6)
+    return integral_residuals(model, y, turns, kinds, uniform, lower, upper, points)
+
+
 def _normal_residuals(model: Any, theta, more):
     """Of observations, which are random effects, and their turns."""
     return normal_residuals(model, theta, *np.split(more, 2))
@@ -242,5 +260,7 @@ QUESTIONS = (
     _step_residuals,
     _normal_residuals,
     _slope_residuals,
+    _mode_residuals,
+    _integral_residuals,
 )
 """By the numbers that R asks them by."""

@@ -1,0 +1,154 @@
+"""The parts of a density of one number below and above a place, of few values of its logarithm.
+
+Each value may take a search for random effects. So polynomials through the logarithm, on panels that are halved until
+they agree with it, stand in for it: that of a normal density is one of them. An end of the range is moved to infinity
+by a logarithm, in which densities that rise as a power there are smooth. Panels go on, each twice as wide, until what
+is left is negligible.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import _scipy
+
+AGREES = 1e-6
+"""Of a tail: the polynomial of twice the degree, which is taken, is nearer by far."""
+NEGLIGIBLE = 1e-8
+"""Of a tail: what may be left out."""
+DROP = 22.0
+"""Of the logarithm from the largest value, where a normal density has less than that beyond."""
+HALVINGS, DOUBLINGS, TERMS = 60, 100, 1_000_000
+VALUES = 4000
+"""After so many of a density, which then jumps or is of few digits, panels are not halved to agree."""
+
+Values = Callable[[float], float]
+
+
+def _chebyshev(count: int) -> np.ndarray:
+    """Places between -1 and 1, of which every second are those of half as many steps."""
+    return -np.cos(np.pi * np.arange(count) / (count - 1))
+
+
+def _interpolation(count: int, at: np.ndarray) -> np.ndarray:
+    """The matrix of the polynomial's values at places, of its values at Chebyshev's (Berrut & Trefethen 2004)."""
+    weights = (-1.0) ** np.arange(count)
+    weights[[0, -1]] /= 2
+    parts = weights / (at[:, None] - _chebyshev(count))
+    return parts / parts.sum(1, keepdims=True)
+
+
+_nodes, _weights = np.polynomial.legendre.leggauss(20)
+_DENSE = np.add.outer((np.arange(8) - 3.5) / 4, _nodes / 8).reshape(-1)
+_LOG_WEIGHTS = np.tile(np.log(_weights / 8), 8)
+_LEVELS = 3, 5, 9, 17
+_FINER = {n: _interpolation(n, _chebyshev(2 * n - 1)[1::2]) for n in _LEVELS}
+_TO_DENSE = {2 * n - 1: _interpolation(2 * n - 1, _DENSE) for n in _LEVELS}
+
+
+def log_sum(logs) -> float:
+    """The logarithm of a sum."""
+    top = np.max(logs, initial=-np.inf)
+    return float(top if np.isinf(top) else top + np.log(np.sum(np.exp(np.asarray(logs) - top))))
+
+
+def tails(log_density: Values, normal: Callable, y: float, lower: float, upper: float) -> tuple[float, float]:
+    """The logarithms of the integrals of a density below and above a place within its range.
+
+    Args:
+        log_density: -inf or NaN outside of the support.
+        normal: of a place, and the logarithm of a coordinate's slope and the slope of that there: were the density by
+            the coordinate normal, its standard deviation, and by how many of these the place is above its mean.
+    """
+    place, log_slope, bend = _coordinate(y, lower, upper)
+
+    def by_coordinate(t: float) -> float:
+        at = place(t)
+        return log_density(at) + log_slope(t) if lower < at < upper else -math.inf
+
+    f = _Kept(by_coordinate)
+    sd, above = normal(y, log_slope(0.0), bend)
+    farther = math.sqrt(above**2 + 2 * DROP) - abs(above)
+    nearer = math.sqrt(2 * DROP) + abs(above)
+    return _tail(f, -sd * (nearer if above > 0 else farther)), _tail(f, sd * (farther if above > 0 else nearer))
+
+
+def _coordinate(y: float, lower: float, upper: float) -> tuple[Values, Values, float]:
+    """A coordinate without ends that is 0 at a place: the places by it, the logarithm of their slope, and its slope."""
+    if math.isinf(lower) and math.isinf(upper):
+        return lambda t: y + t, lambda t: 0.0, 0.0
+    if math.isinf(upper):
+        return lambda t: lower + (y - lower) * math.exp(min(t, 700.0)), lambda t: t + math.log(y - lower), 1.0
+    if math.isinf(lower):
+        return lambda t: upper - (upper - y) * math.exp(min(-t, 700.0)), lambda t: math.log(upper - y) - t, -1.0
+    width, start = upper - lower, math.log((y - lower) / (upper - y))
+    expit, log_expit = _scipy.special.expit, _scipy.special.log_expit
+    return (
+        lambda t: float(lower + width * expit(start + t)),
+        lambda t: float(math.log(width) + log_expit(start + t) + log_expit(-start - t)),
+        float(1 - 2 * expit(start)),
+    )
+
+
+class _Kept:
+    """A function that keeps its values."""
+
+    def __init__(self, f: Values):
+        self.f = f
+        self.known: dict[float, float] = {}
+
+    def __call__(self, t: float) -> float:
+        if t not in self.known:
+            self.known[t] = self.f(t)
+        return self.known[t]
+
+
+def _tail(f: _Kept, width: float) -> float:
+    """The logarithm of the integral from 0 on to one side, of which the first panel has a width."""
+    start, total = 0.0, -math.inf
+    for _ in range(DOUBLINGS):
+        end = start + width
+        total = _panel(f, start, end, total, HALVINGS)
+        if not f(end) + math.log(abs(width)) > total + math.log(NEGLIGIBLE):
+            break
+        start, width = end, 2 * width
+    return total
+
+
+def _panel(f: _Kept, near: float, far: float, total: float, halvings: int) -> float:
+    """The logarithm of an integral so far, with a panel added, of whose ends ``near`` is within the support."""
+    middle, width = (near + far) / 2, abs(far - near)
+    values = np.array([f(near), f(middle), f(far)])
+    top = np.max(values[np.isfinite(values)], initial=-np.inf)
+    if not halvings or not width or top + math.log(width) < total + math.log(NEGLIGIBLE / 100):
+        return total
+    for n in _LEVELS if top - values[-1] < 3 * DROP else ():
+        more = np.array([f(middle + (far - near) / 2 * t) for t in _chebyshev(2 * n - 1)[1::2].tolist()])
+        guess, values = _FINER[n] @ values, np.insert(values, np.arange(1, n), more)
+        if not np.isfinite(values).all():
+            break
+        found = np.logaddexp(total, log_sum(_TO_DENSE[2 * n - 1] @ values + _LOG_WEIGHTS) + math.log(width / 2))
+        apart = np.abs(np.exp(np.minimum(guess - found, 700)) - np.exp(more - found)).max()
+        if apart * width < AGREES or n == _LEVELS[-1] and len(f.known) > VALUES:
+            return float(found)
+    total = _panel(f, near, middle, total, halvings - 1)
+    return _panel(f, middle, far, total, halvings - 1) if np.isfinite(f(middle)) else total
+
+
+def sums(log_density: Values, y: float) -> tuple[float, float]:
+    """The logarithms of the sums of a density of whole numbers up to a place, and above it."""
+    found, here = [], log_density(y)
+    for total, step in (here, -1), (-math.inf, 1):
+        last = here
+        for k in range(1, TERMS):
+            term = log_density(y + k * step)
+            if not np.isfinite(term):
+                break
+            total, ratio, last = float(np.logaddexp(total, term)), term - last, term
+            if ratio < 0 and term + ratio - math.log(-math.expm1(ratio)) < total + math.log(NEGLIGIBLE):
+                break
+        found.append(total)
+    return found[0], found[1]
