@@ -21,7 +21,8 @@
 #' observations and random effects are normal together; `"slope"` takes each observation given those before it as
 #' normal, by the value and the slope of its density, and `"mode"` by where that is largest and its curvature there
 #' (`NA` where it has no such place); `"integral"` integrates the density, or sums it over whole numbers: it needs no
-#' `p` function, is nearest where there are random effects, and takes longest.
+#' `p` function, is nearest where there are random effects, and takes longest. In this order they are TMB's methods
+#' `"cdf"`, `"fullGaussian"`, `"oneStepGaussianOffMode"`, `"oneStepGaussian"` and `"oneStepGeneric"`.
 #' @param nll The negative log-likelihood: a function of the parameters, in the form of `start`, and of `data` where
 #'   that is given; ordinary R code as for [gradient()].
 #' @param start A named list of numbers, vectors and matrices, or a named vector: where the search starts.
@@ -42,8 +43,8 @@
 #' @param parm Names or positions of parameters.
 #' @param level A confidence level.
 #' @param method Of `confint()` `"wald"`, of standard errors, or `"profile"`, of the likelihood, with the other
-#'   parameters estimated anew; of `residuals()` `"cdf"`, `"gaussian"`, `"slope"`,
-#'   `"integral"` or `"mode"`.
+#'   parameters estimated anew; of `residuals()` `"cdf"`, `"gaussian"`,
+#'   `"slope"`, `"integral"` or `"mode"`.
 #' @param g A function of all parameters, in the form of `start`, to a vector; or names of what the likelihood reports,
 #'   by default all.
 #' @param nsim,seed The number of simulations; a seed for them, or `NULL`.

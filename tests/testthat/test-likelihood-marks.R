@@ -32,7 +32,7 @@ test_each("one-step-ahead residuals of a state space model are the Kalman filter
   p <- fit$parameters
   z <- kalman(y, tanh(p$a), exp(p$log_q), exp(p$log_r))
   expect_equal(residuals(fit, "gaussian"), z, tolerance = 1e-6)
-  expect_equal(residuals(fit, "slope"), z, tolerance = 1e-6)
+  for (method in c("slope", "integral", "mode")) expect_equal(residuals(fit, method), z, tolerance = 1e-6)
   expect_equal(residuals(fit), z, tolerance = 0.01) # the Laplace approximation of a tail is none of a normal density
   expect_equal(nlme::ranef(fit)$h, fit$parameters$h)
 
@@ -105,7 +105,11 @@ test_some("counts: quantile residuals, simulations with the names of R's", {
   want <- qnorm(ppois(counts$y[seen], mean[seen]) - runif(29) * dpois(counts$y[seen], mean[seen]))
   expect_equal(found[seen], unname(want), tolerance = 1e-8)
   expect_true(is.na(found[21]))
-  expect_error(residuals(fit, "slope"), "`y` are counts", class = "gradops_error_argument")
+  set.seed(3)
+  expect_equal(residuals(fit, "integral"), found, tolerance = 1e-7)
+  for (method in c("slope", "mode")) {
+    expect_error(residuals(fit, method), "`y` are counts", class = "gradops_error_argument")
+  }
   many <- simulate(fit, 400, seed = 5)
   expect_named(many[1:2], c("sim_1", "sim_2"))
   expect_identical(many[21, 5], NA_real_)

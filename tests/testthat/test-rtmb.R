@@ -181,7 +181,7 @@ test_some("residuals come in the order of `subset`, given `conditional` and othe
   obj$fn(obj$par)
   at <- c(5, 4, 3, 1) # `z` and `y[4]` are known, `y[2]` never comes
   want <- solve(t(chol((diag(c(1, 1, 1, 1, 4)) + 1.5^2)[at, at])), (c(y - 0.3, z))[at])[3:4]
-  for (method in c("fullGaussian", "oneStepGaussianOffMode", "cdf")) {
+  for (method in c("fullGaussian", "oneStepGaussianOffMode", "oneStepGeneric", "oneStepGaussian", "cdf")) {
     found <- oneStepPredict(obj, "y", method = method, subset = c(3, 1), conditional = 4)
     expect_equal(found$residual, want, tolerance = if (method == "cdf") 0.01 else 1e-6) # probabilities by Laplace
   }
@@ -193,6 +193,59 @@ test_some("residuals come in the order of `subset`, given `conditional` and othe
   want <- qnorm(ppois(counts[2:3], exp(1)) - u * dpois(counts[2:3], exp(1)))
   found <- oneStepPredict(obj, method = "cdf", discrete = TRUE, subset = 2:3)$residual
   expect_equal(found, want, tolerance = 1e-9)
+  expect_equal(oneStepPredict(obj, method = "oneStepGeneric", subset = 2:3)$residual, want, tolerance = 1e-6)
+  at <- 0:8 # all that there are
+  found <- oneStepPredict(obj, method = "oneStepGeneric", discrete = TRUE, discreteSupport = at, subset = 2:3)$residual
+  parts <- ppois(counts[2:3], exp(1)) - u * dpois(counts[2:3], exp(1))
+  expect_equal(found, qnorm(parts / ppois(8, exp(1))), tolerance = 1e-9)
+  refused <- function(message, ...) {
+    expect_error(oneStepPredict(obj, method = "oneStepGeneric", ...), message, class = "gradops_error_argument")
+  }
+  refused("`discrete`: `counts` are counts", discrete = FALSE)
+  refused("`discreteSupport`: `counts` has 7, too", discreteSupport = 0:5)
+  refused("`range`: must be two numbers", range = c(1, 0))
+  refused("`discreteSupport`: must be numbers", discreteSupport = "0")
+})
+
+test_some("integrals need no probabilities: RTMB's densities, and Tweedie's of 0", {
+  local_rtmb()
+  list2env(mget(c("dtweedie", "dsn", "dnbinom2"), as.environment("gradops:rtmb")), environment()) # as scripts see them
+  data <- list(y = c(0, 0.2, 1.7, 5), s = c(-1, 0.4, 2), b = c(0, 4, 11), g = c(0.1, 2, 3))
+  f <- function(p) {
+    getAll(data, p)
+    y <- OBS(y)
+    s <- OBS(s)
+    b <- OBS(b)
+    g <- OBS(g)
+    u^2 - sum(dtweedie(y, 1.2, 1, 1.4, log = TRUE)) - sum(dsn(s, 3, log = TRUE)) -
+      sum(dnbinom2(b, 4, 9, log = TRUE)) - sum(dgamma(g, 2, scale = a, log = TRUE))
+  }
+  obj <- MakeADFun(f, list(a = 1, u = 0), random = "u", silent = TRUE)
+  obj$fn(obj$par)
+  found <- function(name, ...) oneStepPredict(obj, name, method = "oneStepGeneric", ...)$residual
+  part <- function(density, to, from = -Inf) integrate(density, from, to, rel.tol = 1e-9)$value
+
+  none <- exp(-1.2^0.6 / 0.6)
+  below <- vapply(data$y, function(y) none + part(function(x) dtweedie(x, 1.2, 1, 1.4), y, 0), 0)
+  drawn <- withr::with_seed(123, runif(4)[1]) * none * (data$y == 0)
+  expect_equal(found("y"), qnorm(below - drawn), tolerance = 1e-6)
+  expect_equal(found("y", discrete = FALSE, discreteSupport = 0, range = c(0, Inf)), found("y"), tolerance = 1e-9)
+  skewed <- vapply(data$s, function(s) part(function(x) 2 * dnorm(x) * pnorm(3 * x), s), 0)
+  expect_equal(found("s"), qnorm(skewed), tolerance = 1e-6)
+  within <- vapply(data$s, function(s) part(function(x) 2 * dnorm(x) * pnorm(3 * x), s, -2), 0)
+  all_within <- part(function(x) 2 * dnorm(x) * pnorm(3 * x), 2.5, -2)
+  expect_equal(found("s", range = c(-2, 2.5)), qnorm(within / all_within), tolerance = 1e-6)
+  size <- 16 / 5
+  counted <- pnbinom(data$b, size, mu = 4) - withr::with_seed(123, runif(3)) * dnbinom(data$b, size, mu = 4)
+  expect_equal(found("b"), qnorm(counted), tolerance = 1e-6)
+  expect_equal(found("g"), qnorm(pgamma(data$g, 2)), tolerance = 1e-6)
+  expect_equal(oneStepPredict(obj, "g", method = "oneStepGaussian")$residual, data$g - 1, tolerance = 1e-6)
+
+  refused <- function(message, ...) expect_error(oneStepPredict(obj, ...), message, class = "gradops_error_argument")
+  refused("`y` has no `cdf` residuals of `dtweedie\\(\\)`", "y", method = "cdf")
+  refused("`y` have a probability at 0: there are `integral`", "y")
+  refused("`s` has 2 outside", "s", method = "oneStepGeneric", range = c(-2, 1))
+  refused("`s` are no counts", "s", method = "oneStepGeneric", discrete = TRUE)
 })
 
 test_some("residuals of one set of observations take others as they are, counts too", {
@@ -206,14 +259,16 @@ test_some("residuals of one set of observations take others as they are, counts 
   }
   obj <- MakeADFun(f, list(m = 0, u = numeric(3)), random = "u", silent = TRUE)
   obj$fn(obj$par)
-  for (method in c("oneStepGaussianOffMode", "fullGaussian", "cdf")) { # each alone: nearly normal
+  for (method in c("oneStepGaussianOffMode", "fullGaussian", "oneStepGeneric", "oneStepGaussian", "cdf")) {
     found <- oneStepPredict(obj, "y", method = method)$residual
     exact <- vapply(1:3, function(i) {
       at <- function(u) dnorm(u) * dpois(z[i], exp(1 + u))
       below <- integrate(function(u) at(u) * pnorm(y[i], u, 0.5), -8, 8)$value
       qnorm(below / integrate(at, -8, 8)$value)
     }, 0)
-    expect_equal(found, exact, tolerance = if (method == "fullGaussian") 0.3 else 0.15)
+    # each alone: nearly normal
+    tolerance <- c(fullGaussian = 0.3, oneStepGeneric = 0.01)
+    expect_equal(found, exact, tolerance = if (method %in% names(tolerance)) tolerance[[method]] else 0.15)
   }
 })
 

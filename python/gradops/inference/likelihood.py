@@ -147,6 +147,8 @@ class Likelihood:
                 ``"slope"`` takes each observation given those before it as normal, by the value and the slope of its
                 density, and ``"mode"`` by where that is largest and its curvature there; ``"integral"`` integrates the
                 density, or sums it over whole numbers: it is nearest where there are random effects, and takes longest.
+                TMB calls them ``cdf``, ``fullGaussian``, ``oneStepGaussianOffMode``, ``oneStepGaussian`` and
+                ``oneStepGeneric``.
             seed: of the random points.
 
         Returns:
