@@ -26,8 +26,6 @@
 #' mode, or between the ends of `x`; others are an error.
 #' `sdreport(bias.correct = TRUE)` has no standard errors of what it corrects. `oneStepPredict()` knows counts, positive
 #' numbers and Tweedie's probability of 0 by their densities: `discrete`, `range` and `discreteSupport` may be left out,
-#' `sdreport(bias.correct = TRUE)` has no standard errors of what it corrects. `oneStepPredict()` knows counts, positive
-#' numbers and Tweedie's probability of 0 by their densities: `discrete`, `range` and `discreteSupport` may be left out,
 #' and `"oneStepGeneric"` integrates without TMB's splines, whose settings it ignores. Models and tapes have the
 #' data of the time when they were made; the function runs at the first evaluation, where its errors are seen.
 #' Tapes are functions that are differentiated as they run:
