@@ -11,6 +11,7 @@ import gradops
 from gradops import ops
 from gradops.errors import ArgumentError
 from gradops.inference import fit, laplace, observed, report, transforms
+from gradops.inference.tails import sums
 from gradops.scipy import stats
 
 RNG = np.random.default_rng(4)
@@ -62,6 +63,17 @@ def test_residuals_of_counts_are_between_the_quantiles_of_both_sides():
     for method in ("slope", "mode"):
         with pytest.raises(ArgumentError, match="`y` are counts"):
             found.residuals(method)
+
+
+def test_sums_of_large_counts_are_of_few_terms():
+    y = np.array([19_500.0, 20_100.0, 20_300.0])
+    found = fit(lambda p: -ops.sum(stats.nbinom.logpmf(observed(y), 50.0, p["chance"])), {"chance": 0.002})
+    np.testing.assert_allclose(found.residuals("integral", seed=1), found.residuals(seed=1), atol=1e-7)
+    asked = []
+    of = scipy.stats.nbinom(50, 0.0025)
+    parts = sums(lambda k: asked.append(k) or of.logpmf(k), 17_000.0)
+    np.testing.assert_allclose(parts, [of.logcdf(17_000), of.logsf(17_000)], rtol=1e-8)
+    assert len(asked) < 1000
 
 
 def walk(p):

@@ -21,7 +21,9 @@ NEGLIGIBLE = 1e-8
 """Of a tail: what may be left out."""
 DROP = 22.0
 """Of the logarithm from the largest value, where a normal density has less than that beyond."""
-HALVINGS, DOUBLINGS, TERMS = 60, 100, 1_000_000
+HALVINGS, DOUBLINGS = 60, 100
+FEW, MANY = 16, 2**16
+"""Terms of a sum that are all asked for; those at most that a polynomial stands in for."""
 VALUES = 4000
 """After so many of a density, which then jumps or is of few digits, panels are not halved to agree."""
 
@@ -33,11 +35,14 @@ def _chebyshev(count: int) -> np.ndarray:
     return -np.cos(np.pi * np.arange(count) / (count - 1))
 
 
-def _interpolation(count: int, at: np.ndarray) -> np.ndarray:
-    """The matrix of the polynomial's values at places, of its values at Chebyshev's (Berrut & Trefethen 2004)."""
-    weights = (-1.0) ** np.arange(count)
-    weights[[0, -1]] /= 2
-    parts = weights / (at[:, None] - _chebyshev(count))
+def _interpolation(nodes: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """The matrix of a polynomial's values at places, of its values at others (Berrut & Trefethen 2004)."""
+    apart = (nodes[:, None] - nodes) * 4 / (nodes[-1] - nodes[0])
+    np.fill_diagonal(apart, 1.0)
+    gaps = at[:, None] - nodes
+    same = gaps == 0
+    parts = 1 / apart.prod(1) / np.where(same, 1.0, gaps)
+    parts = np.where(same.any(1, keepdims=True), same, parts)
     return parts / parts.sum(1, keepdims=True)
 
 
@@ -45,8 +50,8 @@ _nodes, _weights = np.polynomial.legendre.leggauss(20)
 _DENSE = np.add.outer((np.arange(8) - 3.5) / 4, _nodes / 8).reshape(-1)
 _LOG_WEIGHTS = np.tile(np.log(_weights / 8), 8)
 _LEVELS = 3, 5, 9, 17
-_FINER = {n: _interpolation(n, _chebyshev(2 * n - 1)[1::2]) for n in _LEVELS}
-_TO_DENSE = {2 * n - 1: _interpolation(2 * n - 1, _DENSE) for n in _LEVELS}
+_FINER = {n: _interpolation(_chebyshev(n), _chebyshev(2 * n - 1)[1::2]) for n in _LEVELS}
+_TO_DENSE = {2 * n - 1: _interpolation(_chebyshev(2 * n - 1), _DENSE) for n in _LEVELS}
 
 
 def log_sum(logs) -> float:
@@ -140,15 +145,44 @@ def _panel(f: _Kept, near: float, far: float, total: float, halvings: int) -> fl
 
 def sums(log_density: Values, y: float) -> tuple[float, float]:
     """The logarithms of the sums of a density of whole numbers up to a place, and above it."""
-    found, here = [], log_density(y)
-    for total, step in (here, -1), (-math.inf, 1):
-        last = here
-        for k in range(1, TERMS):
-            term = log_density(y + k * step)
-            if not np.isfinite(term):
-                break
-            total, ratio, last = float(np.logaddexp(total, term)), term - last, term
-            if ratio < 0 and term + ratio - math.log(-math.expm1(ratio)) < total + math.log(NEGLIGIBLE):
-                break
-        found.append(total)
-    return found[0], found[1]
+    here = log_density(y)
+    return _sum(_Kept(lambda k: log_density(y - k)), here, here), _sum(_Kept(lambda k: log_density(y + k)), here)
+
+
+def _sum(f: _Kept, before: float, total: float = -math.inf) -> float:
+    """The logarithm of a sum from 1 on, with another added, and given the term before."""
+    for k in range(1, FEW + 1):
+        term = f(k)
+        if not np.isfinite(term):
+            return total
+        total, ratio, before = float(np.logaddexp(total, term)), term - before, term
+        if ratio < 0 and term + ratio - math.log(-math.expm1(ratio)) < total + math.log(NEGLIGIBLE):
+            return total
+    start, count = FEW, 2 * FEW
+    for _ in range(DOUBLINGS):
+        total = _terms(f, start, count, total)
+        start += count
+        if not f(start) + math.log(count) > total + math.log(NEGLIGIBLE):
+            break
+        count = min(2 * count, MANY)
+    return total
+
+
+def _terms(f: _Kept, start: int, count: int, total: float) -> float:
+    """The logarithm of a sum so far, with the terms after a number added."""
+    if count <= FEW:
+        terms = [f(k) for k in range(start + 1, start + count + 1)]
+        return log_sum([total, *(term for term in terms if np.isfinite(term))])
+    for n in (9,) if count < 64 else (9, 17):  # which are then different numbers
+        nodes = start + 1 + np.round((_chebyshev(n) + 1) / 2 * (count - 1))
+        values = np.array([f(k) for k in nodes.tolist()])
+        if not (np.isfinite(values).all() and values.max() - values[-1] < 3 * DROP):
+            break
+        guess = _interpolation(nodes[::2], nodes[1::2]) @ values[::2]
+        places = np.arange(start + 1.0, start + count + 1)
+        found = log_sum([total, *(_interpolation(nodes, places) @ values)])
+        if np.abs(np.exp(np.minimum(guess - found, 700)) - np.exp(values[1::2] - found)).max() * count < AGREES:
+            return found
+    total = _terms(f, start, count // 2, total)
+    middle = start + count // 2
+    return _terms(f, middle, count - count // 2, total) if np.isfinite(f(middle)) else total
