@@ -133,8 +133,18 @@ bind_named <- function(front, home, names) {
     if (is.function(found)) {
       if (is_translated(found, name) || has_new_methods(found, name, home)) put_in_front(name, front, home)
       if (is_generic(found)) for (method in methods_of(name, home)) put_in_front(method, front, home)
+      if (name %in% names(adapted_methods) && identical(found, get(name, asNamespace("stats")))) {
+        put_method_in_front(name, adapted_methods[[name]], front)
+      }
     }
   }
+}
+
+# Where `UseMethod()` looks before it takes R's own method.
+put_method_in_front <- function(generic, class, front) {
+  method <- base::paste0(generic, ".", class)
+  make <- function() own_methods()[[method]] %||% copy_of(utils::getS3method(generic, class))
+  delayedAssign(method, make(), assign.env = front)
 }
 
 # An active binding: what the name is at the time, adapted.
@@ -166,9 +176,13 @@ translated <- function(found, name) {
   overload_of(found, name) %||% tensor_aware(found)
 }
 
+# Those of base R that are only adapted are not yet: they may name themselves.
 is_translated <- function(found, name) {
+  if (is_users_generic(found) || overload_name(found, name) %in% only_adapted) {
+    return(TRUE)
+  }
   overload <- overload_of(found, name)
-  is_users_generic(found) || if (is.null(overload)) is_adaptable(found, name) else !identical(overload, found)
+  if (is.null(overload)) is_adaptable(found, name) else !identical(overload, found)
 }
 
 # A generic of S4, which has its methods in its environment, some of them the user's.
@@ -211,11 +225,14 @@ overload_of <- function(found, name) {
   if (is_of_rtmb(found)) {
     return(rtmb_function(found, name))
   }
-  known <- c("base", "stats", "utils", "methods", "gradops", "Matrix", "rlang")
-  if (is.primitive(found) || package_of(found) %in% known) {
-    name <- own_name(found, name)
-    if (nzchar(name)) get0(name, overloads(), inherits = FALSE)
-  }
+  name <- overload_name(found, name)
+  if (nzchar(name)) get0(name, overloads(), inherits = FALSE)
+}
+
+# The name of a function that may have an overload; "" of others.
+overload_name <- function(found, name) {
+  known <- c("base", "stats", "utils", "methods", "grDevices", "gradops", "Matrix", "rlang")
+  if (is.primitive(found) || package_of(found) %in% known) own_name(found, name) else ""
 }
 
 # The name of an R function in its own package, where it may be found under another one: `link <- plogis`.

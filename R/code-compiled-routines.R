@@ -1,26 +1,33 @@
 # Compiled code in functions that are adapted (code-adapted.R): it takes R's numbers alone, and says so. What families
 # of stats (`binomial()`) call of it is written here.
 
-call_overload <- function(.NAME, ..., PACKAGE) {
-  if (any_tensor(...)) {
-    name <- if (is.list(.NAME)) .NAME$name else if (is.character(.NAME)) .NAME[1] else "a routine"
-    here <- compiled_of_stats[[name]]
-    if (!is.null(here)) {
-      return(here(...))
-    }
-    caller <- deparse(as_written(sys.call(-1)), nlines = 1)[1]
-    abort(
-      c(
-        sprintf(
-          "`%s` calls compiled code, `%s`, which takes ordinary R vectors only; it was given a tensor.", caller, name
+compiled_overload <- function(original) {
+  force(original)
+  function(.NAME, ..., PACKAGE) {
+    if (any_tensor(...)) {
+      name <- if (is.list(.NAME)) .NAME$name else if (is.character(.NAME)) .NAME[1] else "a routine"
+      here <- compiled_of_stats[[name]]
+      if (!is.null(here)) {
+        return(here(...))
+      }
+      caller <- deparse(as_written(sys.call(-1)), nlines = 1)[1]
+      abort(
+        c(
+          sprintf(
+            "`%s` calls compiled code, `%s`, which takes ordinary R vectors only; it was given a tensor.", caller, name
+          ),
+          i = numbers_alone
         ),
-        i = numbers_alone
-      ),
-      class = c("gradops_error_type", "gradops_error"), call = NULL
-    )
+        class = c("gradops_error_type", "gradops_error"), call = NULL
+      )
+    }
+    if (missing(PACKAGE)) original(.NAME, ...) else original(.NAME, ..., PACKAGE = PACKAGE)
   }
-  if (missing(PACKAGE)) base::.Call(.NAME, ...) else base::.Call(.NAME, ..., PACKAGE = PACKAGE)
 }
+
+call_overload <- compiled_overload(base::.Call)
+c_overload <- compiled_overload(base::.C) # which, of a tensor, would take its address for numbers
+fortran_overload <- compiled_overload(base::.Fortran)
 
 # y * log(y / mu), 0 where y is; also in its derivatives.
 times_log_ratio <- function(y, mu) {
@@ -35,10 +42,51 @@ compiled_of_stats <- list(
   binomial_dev_resids = function(y, mu, wt) {
     2 * wt * (times_log_ratio(y, mu) + times_log_ratio(1 - y, 1 - mu))
   },
+  HoltWinters = function(...) smoothed_exponentially(...),
+  eureka = function(...) levinson(...),
+  pacf1 = function(acf, n) base::array(1, base::c(n, 1L, 1L)) * base::diag(matrix(levinson(n, acf, acf)$coefs, n)),
+  DoubleCentre = function(x) sweep(sweep(x, 1L, rowMeans(x)), 2L, colMeans(x) - mean(x)),
+  Cdqrls = function(x, y, tol, check) {
+    fit <- least_squares(x, y, NULL)
+    effects <- times_factor(fit$qr, y, TRUE)
+    base::c(fit[base::c("coefficients", "residuals", "rank")], fit$qr[base::c("qr", "pivot")], list(effects = effects))
+  },
   BinDist = function(x, weights, low, high, n) {
     call_core("interop.r.stats.binned", operand(x), operand(weights), low, high, n)
   }
 )
+
+# Holt's and Winters' filter, step by step.
+smoothed_exponentially <- function(x, n, alpha, beta, gamma, start, additive, period, has_trend, has_season, a, b, s,
+                                   ...) {
+  sum_of_squares <- 0
+  levels <- list(a)
+  trends <- list(if (has_trend) b else 0)
+  seasons <- lapply(seq_len(period), function(i) if (has_season) s[i] else 1 - additive)
+  for (i in start:n) {
+    step <- i - start + 1L
+    level <- levels[[step]] + trends[[step]]
+    season <- seasons[[if (has_season) step else 1L]]
+    sum_of_squares <- sum_of_squares + (x[i] - (if (additive) level + season else level * season))^2
+    level <- alpha * (if (additive) x[i] - season else x[i] / season) + (1 - alpha) * level
+    trends[[step + 1L]] <- if (has_trend) beta * (level - levels[[step]]) + (1 - beta) * trends[[step]] else 0
+    levels[[step + 1L]] <- level
+    if (has_season) {
+      now <- if (additive) x[i] - level else x[i] / level
+      seasons[[step + period]] <- gamma * now + (1 - gamma) * season
+    }
+  }
+  base::c(list(SSE = sum_of_squares), lapply(list(level = levels, trend = trends, seasonal = seasons), joined))
+}
+
+joined <- function(parts) do.call(c, parts)
+
+# The equations of Yule and Walker, of each order: rows of coefficients, by column, and variances.
+levinson <- function(n, r, g, ...) {
+  rows <- lapply(seq_len(n), function(k) c(solve(toeplitz(r[seq_len(k)]), g[1L + seq_len(k)]), numeric(n - k)))
+  last <- joined(lapply(seq_len(n), function(k) rows[[k]][k]))
+  list(coefs = flat(do.call(rbind, rows)), vars = r[1L] * cumprod(1 - last^2))
+}
 
 # `poisson()` takes the logarithm of 0 and leaves it out, which in reverse is 0 * Inf.
 poisson_deviance <- function(y, mu, wt) {

@@ -24,7 +24,7 @@ stand_in <- function(x) {
   attributes(value) <- base::c(attributes(value), others)
   time <- time_of(x)
   if (!is.null(time)) value <- stats::ts(value, time[1L], frequency = time[3L])
-  if (!is.null(own$gradops_dist)) class(value) <- "dist"
+  if (!is.null(own$gradops_dist)) value <- structure(value, Size = own$gradops_dist, class = "dist")
   value
 }
 
@@ -94,7 +94,7 @@ assign_attribute <- function(x, which, value) {
     names = names(x) <- value,
     dim = dim(x) <- value,
     dimnames = attr(x, "gradops_dimnames") <- value,
-    class = ,
+    class = if (!all(value %in% classes_to_print)) no_attribute(which),
     levels = ,
     tsp = if (!is.null(value)) no_attribute(which),
     {
@@ -104,6 +104,9 @@ assign_attribute <- function(x, which, value) {
   )
   x
 }
+
+# Of functions of stats' results, which look otherwise where they are printed.
+classes_to_print <- base::c("loadings", "poly", "matrix", "array")
 
 no_attribute <- function(which) {
   abort(
@@ -312,7 +315,7 @@ needs_seeing <- function(...) {
 }
 
 value_questions <- base::c(
-  "identical", "isTRUE", "isFALSE", "all.equal", "anyDuplicated", "rle", "bitwAnd", "bitwOr", "bitwXor",
+  "identical", "isTRUE", "isFALSE", "all.equal", "anyDuplicated", "bitwAnd", "bitwOr", "bitwXor",
   "serialize", "max.col",
   # strings
   "abbreviate", "addNA", "as.character", "as.factor", "as.hexmode", "as.name", "as.octmode", "as.ordered", "as.symbol",

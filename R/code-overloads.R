@@ -8,7 +8,8 @@ overlay_functions <- function() {
     `[<-` = fill_part, `[[<-` = fill_element, `@<-` = assign_slot,
     .gradops_condition = condition, .gradops_sequence = elements,
     .gradops_function = found_function, .gradops_called = called_function, .gradops_at = at_part,
-    .gradops_places = places_where, .gradops_dispatched = dispatched, .gradops_said = said, .Call = call_overload,
+    .gradops_places = places_where, .gradops_dispatched = dispatched, .gradops_said = said, 
+    .Call = call_overload, .C = c_overload, .Fortran = fortran_overload,
     `:` = colon_overload, .gradops_log = log_overload, .gradops_part = part_at, .gradops_element = item_at
   )
 }
@@ -16,13 +17,27 @@ overlay_functions <- function() {
 only_adapted <- base::c(
   "append", "replace", "Reduce", "Filter", "Find", "Position", "proportions", "prop.table", "marginSums",
   "margin.table", "simplify2array", "cov.wt", "ARMAacf",
-  "setdiff", "union", "intersect", "setequal", "structure", "modifyList", "Box.test", "bw.nrd0", "bw.nrd"
+  "setdiff", "union", "intersect", "setequal", "structure", "modifyList", "bw.nrd0", "bw.nrd",
+  # summaries and tests
+  "fivenum", "boxplot.stats", "medpolish", "addmargins", "p.adjust", "Box.test", "binom.test", "chisq.test",
+  "fisher.test", "mantelhaen.test", "mcnemar.test", "poisson.test", "prop.test", "power.prop.test", "power.t.test",
+  # series
+  "acf2AR", "ar", "arima.sim", "decompose", "HoltWinters", "kernapply.vector", "kernel", "smoothEnds", "spec.ar",
+  "spec.pgram", "spectrum",
+  # least squares and matrices
+  ".lm.fit", "lsfit", "hat", "poly", "polym", "cancor", "cmdscale", "predLoess"
 )
 
-# Generics of stats whose default methods take tensors, adapted so.
-with_adapted_method <- function(name) {
-  generic <- get(name, asNamespace("stats"))
-  function(x, ...) if (any_tensor(x)) copy_of(utils::getS3method(name, "default"))(x, ...) else generic(x, ...)
+# Methods of R's generics for vectors that take tensors when they are adapted, or say which compiled code does not.
+adapted_methods <- base::c(
+  prcomp = "default", princomp = "default", density = "default", kappa = "default", kernapply = "default",
+  t.test = "default", var.test = "default", bartlett.test = "default", cor.test = "default", qqnorm = "default",
+  ar.yw = "default", as.dist = "default", na.fail = "default", na.omit = "default", predict = "loess"
+)
+
+# Those that are written here.
+own_methods <- function() {
+  list(as.dist.default = as_dist_overload, na.fail.default = na_fail_overload, na.omit.default = na_omit_overload)
 }
 
 # The overloads by name, for code in which the name is base R's.
@@ -49,16 +64,17 @@ make_overloads <- function() {
       quantile = quantile_overload, eval.parent = eval_parent_overload, evalq = evalq_overload, with = with_overload,
       environment = environment_overload, rbind = rbind_overload, as.matrix = as_matrix_overload,
       det = det_overload, diag = diag_overload, Diagonal = diagonal_overload, bandSparse = band_overload,
+      complete.cases = complete_cases_overload, rle = rle_overload, `split<-` = assign_split_overload,
+      qr.qy = by_factor_overload(base::qr.qy), qr.qty = by_factor_overload(base::qr.qty, TRUE),
       sparseMatrix = sparse_matrix_overload, bdiag = bdiag_overload,
       seq = seq_overload(base::seq), seq.int = seq_overload(base::seq.int)
     ),
     lapply(stats::setNames(nm = base::c("all", "any", "max", "min", "prod", "range", "sum")), summary_overload),
-    lapply(stats::setNames(nm = base::c("prcomp", "density", "kappa")), with_adapted_method),
     asking_overloads(),
     counted_overloads()
   ), parent = emptyenv())
   for (name in only_adapted) { # with overloads of their own
-    eval(bquote(delayedAssign(.(name), copy_of(get(.(name), asNamespace("utils"))), assign.env = state$overloads)))
+    eval(bquote(delayedAssign(.(name), copy_of(get(.(name), asNamespace("stats"))), assign.env = state$overloads)))
   }
   state$overloads
 }
@@ -118,6 +134,74 @@ diag_overload <- function(x, ...) {
   }
   is_alone <- ...length() == 0L && !is.object(x) && is.numeric(x) && length(x) == 1L
   if (is_alone && has_rtmb_names() && isTRUE(x != round(x))) base::matrix(x) else diag(x, ...)
+}
+
+# What R's compiled code asks of the numbers.
+complete_cases_overload <- function(...) {
+  if (!any_tensor(...)) {
+    return(stats::complete.cases(...))
+  }
+  parts <- Filter(Negate(is.null), list(...))
+  complete <- lapply(parts, function(x) if (length(dim(x)) > 1L) rowSums(is.na(x)) == 0 else !is.na(x))
+  seen(Reduce(`&`, complete), "complete.cases")
+}
+
+na_fail_overload <- function(object, ...) {
+  if (!any_tensor(object)) {
+    return(utils::getS3method("na.fail", "default")(object, ...))
+  }
+  if (!all(complete_cases_overload(object))) unsupported("object", "must have no missing values.")
+  object
+}
+
+na_omit_overload <- function(object, ...) {
+  if (!is.environment(object) || !is_tensor(object)) {
+    return(utils::getS3method("na.omit", "default")(object, ...))
+  }
+  rows <- which(complete_cases_overload(object))
+  time <- time_of(object)
+  left <- take_rows(without_time(object), rows)
+  if (is.null(time)) {
+    return(left)
+  }
+  if (any(diff(rows) != 1L)) unsupported("object", "must have no missing values within: it is a time series.")
+  ends <- time[1L] + (range(rows) - 1) / time[3L]
+  with_time(left, base::c(ends, time[3L]))
+}
+
+# The first of each run is the tensor's.
+rle_overload <- function(x) {
+  found <- base::rle(seen(x, "rle"))
+  if (any_tensor(x)) found$values <- x[cumsum(found$lengths)]
+  found
+}
+
+assign_split_overload <- function(x, f, drop = FALSE, ..., value) {
+  if (!any_tensor(x) && !holds_tensors_within(as.list(value))) {
+    return(base::`split<-`(x, f, drop, ..., value = value))
+  }
+  copy_of(base::`split<-.default`)(x, f, drop, ..., value = value)
+}
+
+as_dist_overload <- function(m, ...) {
+  if (!any_tensor(m)) {
+    return(utils::getS3method("as.dist", "default")(m, ...))
+  }
+  if (!is.null(attr(m, "gradops_dist"))) {
+    return(m)
+  }
+  distance <- m[base::lower.tri(base::diag(nrow(m)))]
+  attr(distance, "gradops_dist") <- nrow(m)
+  distance
+}
+
+# `qr.qy()`, or `qr.qty()`: the product with all columns of Q.
+by_factor_overload <- function(original, transposed = FALSE) {
+  force(original)
+  force(transposed)
+  function(qr, y) {
+    if (inherits(among_factors(qr, y), "gradops_tensor")) times_factor(qr, y, transposed) else original(qr, y)
+  }
 }
 
 # R looks at the numbers alone, not at the probabilities.

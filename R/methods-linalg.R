@@ -201,23 +201,39 @@ forwardsolve_tensor <- function(l, x, k = ncol(l), upper.tri = FALSE, transpose 
 }
 
 # `$qr` holds R as base R's `qr.R()` looks for it.
-qr_tensor <- function(x, ...) {
+qr_tensor <- function(x, ..., LAPACK = FALSE) { # nolint: object_name_linter. R's name.
+  if (LAPACK) unsupported("LAPACK", "must be FALSE for tensors: columns stay in their order.")
   x <- as_column(x)
   parts <- op_qr(x)
   below <- nrow(x) - nrow(parts[[2]])
   compact <- if (below > 0) op_pad(parts[[2]], list(c(0, below), c(0, 0))) else parts[[2]]
-  rank <- min(dim(x))
   structure(
-    list(qr = compact, rank = rank, pivot = seq_len(ncol(x)), q = parts[[1]], x = x),
+    list(qr = compact, rank = rank_by(parts[[2]]), pivot = seq_len(ncol(x)), q = parts[[1]], x = x),
     class = c("gradops_qr", "qr")
   )
+}
+
+# The number of columns that others do not determine, by R's measure; all of them where values are not known.
+rank_by <- function(r) {
+  size <- min(dim(r))
+  r <- op_stop_gradient(r)
+  lengths <- sqrt(colSums(r^2))[seq_len(size)]
+  dependent <- abs(op_diagonal(r)) < 1e-7 * lengths
+  known <- known_values(dependent) %||% looked_at(dependent, "values")
+  if (is.null(known)) size else size - sum(known)
 }
 
 qr_q_tensor <- function(qr, complete = FALSE, Dvec) {
   if (!missing(Dvec)) {
     unsupported("Dvec", "is not for tensors.", "Multiply the columns of `qr.Q(qr)`.")
   }
-  if (complete) op_qr(qr$x, "complete")[[1]] else qr$q
+  if (!complete) {
+    qr$q
+  } else if (qr$rank == min(dim(qr$x))) {
+    times_factor(qr, base::diag(nrow(qr$x)), FALSE)
+  } else {
+    op_qr(qr$x, "complete")[[1]]
+  }
 }
 
 #' @rdname tensor_matrices

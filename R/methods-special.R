@@ -52,7 +52,7 @@ choose_tensor <- function(n, k) {
 
 # `k` rounded, as R does, with its warning where values are known; with the derivative of what is not rounded.
 whole_number <- function(k) {
-  values <- if (is_any_tensor(k)) known_values(k) else k
+  values <- (if (is_any_tensor(k)) known_values(k) else k) %||% numeric()
   off <- base::which(abs(values - round(values)) > 1e-7)
   for (i in off) {
     warning(sprintf("'k' (%.2f) must be integer, rounded to %.0f", values[i], round(values[i])), call. = FALSE)

@@ -28,7 +28,7 @@
 #' gradient(function(x) sum(x[-1]^2), c(1, 2, 3))
 #' @export
 op_subset <- function(x, ..., drop = TRUE) {
-  call_core("interop.r.subset", operand(x), indices(...), flag(drop))
+  call_core("interop.r.subset", operand(x), indices(..., .of = x), flag(drop))
 }
 
 #' @rdname op_subset
@@ -50,7 +50,6 @@ subset_tensor <- function(x, ..., drop = TRUE) { # nolint: cyclocomp_linter. The
       return(part)
     }
   }
-  if (!is.null(attr(x, "gradops_made", TRUE)) && ...length() > 0L) x <- of_read(x, places_of(...))
   if (has_time(x)) {
     part <- subset_tensor(without_time(x), ..., drop = drop)
     return(if (...length() == 0L || missing(..1)) with_time(part, time_of(x)) else part) # columns are series
@@ -61,6 +60,7 @@ subset_tensor <- function(x, ..., drop = TRUE) { # nolint: cyclocomp_linter. The
       return(part)
     }
   }
+  if (!is.null(attr(x, "gradops_made", TRUE)) && ...length() > 0L) x <- of_read(x, places_of(...))
   if (is_pending(x) && isTRUE(drop)) {
     part <- read_pending(x, places_of(...))
     if (!is.null(part)) {
@@ -79,11 +79,7 @@ subset_tensor <- function(x, ..., drop = TRUE) { # nolint: cyclocomp_linter. The
       places <- places_of(...)
       return(with_part_names(call_core("interop.r.subset", x, places_in(x, places), flag(drop)), x, places, drop))
     }
-    if (...length() == 1L && !missing(..1) && is.logical(..1) && anyNA(..1)) {
-      chosen <- rep_len(..1, max(length(..1), length(x)))
-      return(subset_tensor(x, replace(seq_along(chosen), is.na(chosen), NA)[!chosen %in% FALSE], drop = drop))
-    }
-    return(call_core("interop.r.subset", x, indices(...), flag(drop)))
+    return(call_core("interop.r.subset", x, indices(..., .of = x), flag(drop)))
   }
   position <- position_of(if (is.factor(..1)) as.integer(..1) else ..1, names)
   part <- element_in_log(x, position) %||% call_core("interop.r.subset", x, list(as_python(position, "index")), drop)
@@ -114,7 +110,17 @@ known_dim <- function(x) {
 
 # Indices of a matrix whose rows and columns have names.
 places_in <- function(x, places, call = parent.frame(2)) {
-  lapply(Map(named_place, places, dimnames_tensor(x), MoreArgs = list(call)), place_operand)
+  places <- Map(named_place, places, dimnames_tensor(x), MoreArgs = list(call))
+  lapply(Map(numbered_place, places, dim(x)), place_operand)
+}
+
+# Logicals some of which are missing, as the numbers of those that are not FALSE.
+numbered_place <- function(place, size) {
+  if (!is.logical(place) || !anyNA(place)) {
+    return(place)
+  }
+  chosen <- rep_len(place, max(length(place), size))
+  replace(seq_along(chosen), is.na(chosen), NA)[!chosen %in% FALSE]
 }
 
 assign_tensor <- function(x, ..., value) {
@@ -172,11 +178,18 @@ replacement <- function(value, call = parent.frame()) {
   operand(value)
 }
 
-# The indices in `...`, NULL for a missing one.
-indices <- function(...) {
+# The indices in `...`, of a tensor if it is known, NULL for a missing one.
+indices <- function(..., .of = NULL) {
   written <- as.list(substitute(list(...)))[-1L]
   lapply(seq_along(written), function(i) {
-    if (rlang::is_missing(written[[i]])) NULL else as_index(...elt(i) %||% integer())
+    if (rlang::is_missing(written[[i]])) {
+      return(NULL)
+    }
+    index <- ...elt(i) %||% integer()
+    if (!is.null(.of) && is.logical(index) && anyNA(index)) {
+      index <- numbered_place(index, if (length(written) == 1L) length(.of) else dim(.of)[i])
+    }
+    as_index(index)
   })
 }
 

@@ -78,6 +78,35 @@ least_squares <- function(x, y, offset, root = NULL) {
   )
 }
 
+# The product of all columns of Q, or of its transpose, with `y`: by R's reflections, as columns beyond those of the
+# matrix are no function of it but by them.
+times_factor <- function(qr, y, transposed) {
+  reflected <- as_column(y)
+  if (inherits(qr, "gradops_qr")) {
+    check_rank(qr, min(dim(qr$qr)))
+    units <- reflections(qr$x)
+    for (unit in if (transposed) units else rev(units)) reflected <- reflect(reflected, unit)
+  } else {
+    q <- base::qr.qy(qr, base::diag(nrow(qr$qr)))
+    reflected <- matmul_tensor(if (transposed) t(q) else q, reflected)
+  }
+  if (length(dim(y)) < 2L) flat(reflected) else reflected
+}
+
+reflections <- function(x) {
+  units <- list()
+  for (j in seq_len(min(ncol(x), nrow(x) - 1L))) {
+    column <- c(numeric(j - 1L), x[j:nrow(x), j])
+    first <- replace(numeric(nrow(x)), j, 1)
+    unit <- column + first * (choose_by(column[j] < 0, -1, 1) * sqrt(sum(column^2)))
+    units[[j]] <- as_column(unit / sqrt(sum(unit^2)))
+    x <- reflect(x, units[[j]])
+  }
+  units
+}
+
+reflect <- function(x, unit) x - 2 * matmul_tensor(unit, matmul_tensor(t(unit), x))
+
 # Q and R for responses `y`, the columns of R as `qr$pivot` orders the matrix's.
 factors_of <- function(qr, y, call = parent.frame()) {
   if (NROW(y) != nrow(qr$qr)) {
@@ -86,13 +115,17 @@ factors_of <- function(qr, y, call = parent.frame()) {
       class = c("gradops_error_shape", "gradops_error"), argument = "y", call = call
     )
   }
-  if (qr$rank < ncol(qr$qr)) {
+  check_rank(qr, ncol(qr$qr), call)
+  if (inherits(qr, "gradops_qr")) list(q = qr$q, r = qr.R(qr)) else list(q = base::qr.Q(qr), r = base::qr.R(qr))
+}
+
+check_rank <- function(qr, full, call = parent.frame()) {
+  if (qr$rank < full) {
     unsupported(
       "qr", sprintf("must be of independent columns; got rank %d of %d columns.", qr$rank, ncol(qr$qr)),
       "Leave out columns that others determine.", call
     )
   }
-  if (inherits(qr, "gradops_qr")) list(q = qr$q, r = qr.R(qr)) else list(q = base::qr.Q(qr), r = base::qr.R(qr))
 }
 
 # TRUE if tensors are among the arguments, of which one may be a decomposition of a tensor.

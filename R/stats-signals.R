@@ -75,7 +75,16 @@ filter_tensor <- function(x, filter, method = c("convolution", "recursive"), sid
   } else {
     call_core("interop.r.stats.moving", operand(x), operand(filter), sides == 2, is_set(circular))
   }
-  with_time(value, time_of(x))
+  with_time(past_ends(value, x, filter, method, sides, circular), time_of(x))
+}
+
+# The ends, where there is no average, are left out of derivatives as missing data are.
+past_ends <- function(value, x, filter, method, sides, circular) {
+  if (inside() == 0 || startsWith("recursive", method[1L]) || circular || length(dim(x)) > 1L) {
+    return(value)
+  }
+  missing <- is.na(as.vector(stats::filter(numeric(length(x)), numeric(length(filter)), sides = sides)))
+  if (any(missing)) marked(op_where(missing, 0.5, value), list(missing)) else value
 }
 
 embed_tensor <- function(x, dimension = 1) {

@@ -247,9 +247,21 @@ test_each("functions under any name are R's for tensors: arguments, lists, famil
 test_once("compiled code that is given a tensor is named", {
   skip_without()
   home <- new.env(parent = asNamespace("stats"))
-  smoothed <- evalq(function(p) sum(.Call(C_DoubleCentre, p)), home)
-  error <- expect_error(gradient(smoothed, c(0.1, 0.2)), class = "gradops_error")
-  expect_match(conditionMessage(error$parent %||% error), "compiled code, `DoubleCentre`, which takes ordinary R vectors only")
+  cases <- list(
+    rfilter = evalq(function(p) sum(.Call(C_rfilter, p, 1, 1)), home),
+    kmeans_MacQueen = evalq(function(p) .C(C_kmeans_MacQueen, p)[[1L]], home), # which would take its address
+    loess_ifit = function(p) sum(predict(loess(dist ~ speed, cars), p + 10))
+  )
+  for (name in names(cases)) {
+    error <- expect_error(gradient(cases[[name]], c(0.1, 0.2)), class = "gradops_error")
+    said <- sprintf("compiled code, `%s`, which takes ordinary R vectors only", name)
+    expect_match(conditionMessage(error$parent %||% error), said)
+  }
+})
+
+test_once("functions of R that name themselves are adapted", {
+  skip_without()
+  expect_equal(gradient(function(p) modifyList(list(a = 1), list(a = p))$a^2, 3), 6)
 })
 
 test_each("a text that is also the name of a variable whose value is an error is a text: `T` and `F` in R CMD check", {

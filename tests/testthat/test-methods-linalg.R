@@ -164,3 +164,30 @@ test_each("isSymmetric() looks at a tensor's values", {
   expect_equal(gradient(f, c(2, 1)), c(6, 4))
   if (backend == "numpy") expect_equal(objective(f, jit = TRUE)$gr(c(2, 1)), c(6, 4))
 })
+
+test_each("products with Q, polynomials and fits by R's own code are R's", {
+  y <- c(1, 3, 2, 5, 4, 6)
+  m <- function(v) cbind(1, v, v^2)
+  cases <- list(
+    function(v) sum(qr.qy(qr(m(v)), y)^3), function(v) sum(qr.qty(qr(m(v)), cbind(y, v))^3),
+    function(v) sum(qr.qty(qr(m(y)), v)^3), function(v) sum(qr.Q(qr(m(v)), complete = TRUE)^3),
+    function(v) sum(poly(v, 2)[, 2]^3), function(v) sum(poly(v, 2, raw = TRUE)^2),
+    function(v) sum(polym(v, y, degree = 2)[, 3]^2), function(v) sum(lsfit(v, y)$coefficients^2),
+    function(v) sum(hat(v)^2), function(v) sum(cancor(cbind(v, v^2), cbind(y))$cor)
+  )
+  x <- c(0.5, 1.3, 2.1, 1.7, 0.2, 0.9)
+  for (f in cases) {
+    found <- value_and_grad(f)(x)
+    expect_equal(found$value, f(x))
+    expect_equal(found$gradient, numeric_gradient(f, x), tolerance = 1e-6)
+  }
+  expect_error(qr(variable(m(x)), LAPACK = TRUE), "LAPACK", class = "gradops_error_argument")
+})
+
+test_each("columns that others determine are no least squares", {
+  x <- c(0.5, 1.3, 2.1, 1.7)
+  expect_identical(qr(variable(cbind(1, x, 2 * x)))$rank, 2L)
+  f <- function(v) sum(lm.fit(cbind(1, v, 2 * v), 1:4)$coefficients)
+  expect_error(gradient(f, x), "rank 2 of 3 columns", class = "gradops_error_argument")
+  if (backend == "numpy") expect_error(objective(f, jit = TRUE)$gr(x), "rank 2 of 3 columns")
+})

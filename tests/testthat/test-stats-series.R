@@ -141,3 +141,22 @@ test_each("correlations of series in code that is differentiated are R's", {
   of_part <- function(v) sum(window(ts(v, start = 2000, end = 2004), 2002)^2)
   expect_equal(gradient(of_part, x), c(0, 0, 4, 10, 8, 0, 0, 0))
 })
+
+test_each("R's own code for series takes tensors", {
+  z <- ts(c(3, 5, 2, 4, 4, 6.5, 2.2, 5, 5, 7, 3, 5.5, 6, 8.1, 3.9, 7), start = 2000, frequency = 4)
+  bent <- function(v) ts(as.vector(z) + v[1] * sin(1:16) + v[2] * (1:16) / 9, start = 2000, frequency = 4)
+  all_of <- function(parts) sum(unlist(lapply(parts, function(x) sum(x^2, na.rm = TRUE))))
+  cases <- list(
+    function(v) all_of(decompose(bent(v))[c("trend", "random", "figure")]),
+    function(v) all_of(decompose(bent(v), "multiplicative")[c("seasonal", "random")]),
+    function(v) HoltWinters(bent(v), v[2], 0.2, 0.1)$SSE,
+    function(v) sum(HoltWinters(bent(v), 0.5, 0.2, v[2], "multiplicative")$fitted^2),
+    function(v) sum(HoltWinters(z, v[1], v[2], FALSE)$coefficients^2),
+    function(v) sum(kernapply(as.vector(bent(v)), kernel("daniell", 2))^2),
+    function(v) sum(spec.pgram(bent(v), spans = 3, plot = FALSE)$spec^2),
+    function(v) sum(ar(bent(v), FALSE, 2)$ar^2), function(v) sum(acf2AR(c(1, v, 0.1))^2),
+    function(v) sum(ARMAacf(v[1], v[2], 4, pacf = TRUE)^2), function(v) sum(na.omit(filter(bent(v), rep(1, 3)))^2)
+  )
+  for (f in cases) expect_equal(gradient(f, c(0.3, 0.4)), central(f, c(0.3, 0.4)), tolerance = 1e-6)
+  if (backend == "numpy") for (f in cases[c(2, 3)]) expect_as_r(f, c(0.3, 0.4))
+})

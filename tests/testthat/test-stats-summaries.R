@@ -168,7 +168,12 @@ test_each("R's own code for principal components, densities and tests takes tens
     function(v) with(La.svd(m(v)), sum((u %*% diag(d + 1) %*% vt)^2)), function(v) kappa(m(v), exact = TRUE),
     function(v) sum(density(v, n = 16)$y^2), function(v) unname(Box.test(v, 2, "Ljung")$statistic),
     function(v) sum(density(v, 1, kernel = "epan", weights = (1:8) / 36, n = 16, from = 2.1, to = 6)$y^2),
-    function(v) bw.nrd(v), function(v) sum(pmax.int(v, 4)^2 - pmin.int(3, v)^2)
+    function(v) bw.nrd(v), function(v) sum(pmax.int(v, 4)^2 - pmin.int(3, v)^2),
+    function(v) sum(princomp(m(v)[, 1:2])$sdev^3), function(v) sum(cmdscale(dist(m(v)))^4),
+    function(v) sum(as.dist(crossprod(m(v)))^2),
+    function(v) sum(unlist(medpolish(matrix(v, 4), trace.iter = FALSE)[2:3])^2),
+    function(v) sum(rle(v)$values^2), function(v) sum(unsplit(split(v, 1:8 > 3), 1:8 > 3) * v),
+    function(v) sum(fivenum(v)^2)
   )
   for (f in cases) {
     found <- value_and_grad(f)(x + 0.013)
@@ -176,6 +181,23 @@ test_each("R's own code for principal components, densities and tests takes tens
     expect_equal(found$gradient, numeric_gradient(f, x + 0.013), tolerance = 1e-5)
   }
   expect_equal(jit(cases[[1]])(x), cases[[1]](x))
+})
+
+test_each("R's own tests take tensors, and power", {
+  y <- c(2, 3, 1, 5, 4, 7, 6, 9)
+  cases <- list(
+    function(v) t.test(v, y)$p.value, function(v) sum(t.test(v - y)$conf.int^2), function(v) var.test(y, v)$p.value,
+    function(v) bartlett.test(v, gl(2, 4))$p.value, function(v) sum(cor.test(v, y)$conf.int),
+    function(v) suppressWarnings(chisq.test(matrix(v, 4))$p.value), function(v) binom.test(3, 10, v[1] / 9)$p.value,
+    function(v) prop.test(v[1:2] * 10, c(100, 120))$p.value, function(v) sum(p.adjust(v / 20, "BH")^2),
+    function(v) power.t.test(20, v[1] / 3, v[2])$power, function(v) power.prop.test(20, v[1] / 10, v[2] / 10)$power
+  )
+  for (f in cases) {
+    found <- value_and_grad(f)(x <- c(1.03, 3.11, 2.47, 5.02, 4.1, 6.6, 8.8, 7.6))
+    expect_equal(found$value, f(x), tolerance = 1e-9)
+    expect_equal(found$gradient, numeric_gradient(f, x), tolerance = 1e-5)
+  }
+  if (backend == "numpy") expect_equal(objective(cases[[1]], jit = TRUE)$gr(x), gradient(cases[[1]], x))
 })
 
 test_each("zapsmall() is R's, and flat", {

@@ -38,16 +38,17 @@ def subset(x, indices: list, drop: bool = True, exact: bool = False):
     shape = tuple(x.shape)
     if not indices or (len(indices) == 1 and indices[0] is None):
         return x
-    beyond = len(indices) == 1 and not exact and "float" in str(ops.dtype(x))
+    missing = not exact and "float" in str(ops.dtype(x))
+    beyond = missing and len(indices) == 1
     if len(indices) == 1 and len(shape) > 1:
         return _elements(x, indices[0], shape, beyond)
     _check_count(indices, shape)
     key: list = []
     gathered = {}
     for axis, (index, size) in enumerate(zip(indices, shape)):
-        positions = _positions(index, size, beyond)
+        positions = _positions(index, size, beyond, missing)
         if isinstance(positions, np.ndarray):
-            x = _reached(x, positions) if beyond else x
+            x = _reached(x, positions, axis) if missing else x
             if len(positions) == 1 and drop:
                 positions = int(positions[0])
             elif len(positions):
@@ -68,9 +69,11 @@ def subset(x, indices: list, drop: bool = True, exact: bool = False):
     return x
 
 
-def _reached(x, positions: np.ndarray):
-    """A vector with a missing element after the last, if that is among the positions."""
-    return ops.pad(x, (0, 1), constant_values=math.nan) if (positions == x.shape[0]).any() else x
+def _reached(x, positions: np.ndarray, axis: int = 0):
+    """An array with missing elements after the last along an axis, if those are among the positions."""
+    if not (positions == x.shape[axis]).any():
+        return x
+    return ops.pad(x, [(0, int(a == axis)) for a in range(len(x.shape))], constant_values=math.nan)
 
 
 def _slice_of(positions: np.ndarray) -> slice | np.ndarray:
@@ -165,11 +168,10 @@ def _elements(x, index, shape: tuple, beyond: bool):
     """One index on several dimensions: a matrix with a column for each, or positions in R's order."""
     array = index if isinstance(index, np.ndarray) else None
     if array is not None and array.ndim == 2 and array.shape[1] == len(shape) and array.dtype.kind in "if":
-        if np.isnan(array).any() or (array < 1).any() or (array > shape).any():
+        if (array < 1).any() or (array > shape).any():
             raise _out_of_range(f"dimensions {shape}")
         steps = np.cumprod((1, *shape[:-1]))
-        array = 1 + ((array.astype(np.int64) - 1) * steps).sum(axis=1)
-        index = array
+        index = 1 + (np.trunc(array - 1) * steps).sum(axis=1)  # NaN of a row that is missing
     elif array is not None:
         index = array.ravel(order="F")
     elif ops.is_tensor(index):
@@ -182,12 +184,14 @@ def _elements(x, index, shape: tuple, beyond: bool):
     return ops.get_item(flat, positions) if isinstance(positions, (int, slice)) else _gather(flat, 0, positions, True)
 
 
-def _positions(index, size: int, beyond: bool = False) -> Any:
+def _positions(index, size: int, beyond: bool = False, missing: bool = False) -> Any:
     """0-based positions: an int, a slice for all, an array, or a tensor.
 
     Args:
         beyond: True puts the one after the last for those that are missing or beyond it, which are else an error.
+        missing: for those alone that are missing.
     """
+    missing = missing or beyond
     if index is None:
         return slice(None)
     if index.__class__ is float or index.__class__ is int:
@@ -199,7 +203,7 @@ def _positions(index, size: int, beyond: bool = False) -> Any:
             raise ArgumentTypeError("an index must be numeric or logical.", argument="i")
         values = known(index)
         if values is None and "bool" in str(ops.dtype(index)):
-            values = _looked_at(index, size, beyond)
+            values = _looked_at(index, size, missing)
         if values is None and "float" in str(ops.dtype(index)):
             found = decided(index, "whole")
             index = ops.cast(index, "int64") if found is None else index
@@ -214,21 +218,21 @@ def _positions(index, size: int, beyond: bool = False) -> Any:
         array = 1 + np.flatnonzero(np.resize(array, max(array.size, size)) if array.size else array)
     if array.dtype.kind not in "if" and array.size:
         raise ArgumentTypeError("an index must be numeric or logical.", argument="i")
-    if np.isnan(array).any() and not beyond:
+    if np.isnan(array).any() and not missing:
         raise _out_of_range(f"{size} elements", "NA")
     is_there = array < size + 1
-    array = np.where(is_there, array, size + 1).astype(np.int64) if beyond else array.astype(np.int64)
+    if not (beyond or (is_there | np.isnan(array)).all()):
+        raise _out_of_range(f"{size} elements", np.nanmax(array))
+    array = np.where(is_there, array, size + 1).astype(np.int64)
     array = array[array != 0]
     if array.size and array.min() < 0:
         if array.max() > 0:
             raise AxisError("positive and negative positions cannot be mixed.", argument="i")
         return np.setdiff1d(np.arange(size), -array - 1)
-    if not (beyond or is_there.all()):
-        raise _out_of_range(f"{size} elements", array.max())
     return array - 1
 
 
-def _looked_at(index, size: int, beyond: bool = False) -> np.ndarray:
+def _looked_at(index, size: int, allowed: bool = False) -> np.ndarray:
     """The truth values of a traced array, to which the program is specialised; positions if some are missing."""
     found = decided(index, "[")
     if found is None:
@@ -239,7 +243,7 @@ def _looked_at(index, size: int, beyond: bool = False) -> np.ndarray:
     values, missing = found
     if not np.any(missing):
         return np.asarray(values)
-    if not beyond:
+    if not allowed:
         raise _out_of_range(f"{size} elements", "NA")
     chosen, missing = (np.resize(x, max(np.size(values), size)) for x in (np.logical_or(values, missing), missing))
     return np.where(missing, np.nan, 1.0 + np.arange(chosen.size))[chosen]
