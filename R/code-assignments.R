@@ -91,7 +91,11 @@ fill_places <- function(x, places, value, call = parent.frame(2)) {
     return(pending)
   }
   if (is.environment(x) && !is.null(attr(x, "gradops_made", TRUE))) {
-    x <- without_replaced(x, function(cells) cells_at(cells, places))
+    x <- if (are_truths(places)) {
+      of_chosen_by(x, op_logical_not(places[[1L]]))
+    } else {
+      without_replaced(x, function(cells) cells_at(cells, places))
+    }
     refill <- function(x) made_by(fill_at_once(x, places, value, call), refill, list(x))
     return(refill(x))
   }
@@ -223,8 +227,33 @@ of_chosen <- function(x, kept) {
   if (length(x) == length(kept) && any(doubtful(x) & !kept)) without_replaced(x, function(cells) cells[!kept]) else x
 }
 
+# The same by a tensor of truths, whose values decide where it runs: the numbers of others stand in the place of one of
+# the chosen, or of 1 where none is.
+of_chosen_by <- function(x, kept) {
+  size <- length(x)
+  if (!is.environment(x) || is.null(attr(x, "gradops_made", TRUE)) || size == 1L || size != length(kept)) {
+    return(x)
+  }
+  truths <- flat(kept)
+  first <- op_argmax(op_cast(truths, "int32"))
+  in_place <- function(x) {
+    if (!is_any_tensor(x) && (!is.numeric(x) || is.object(x))) {
+      return(x)
+    }
+    x <- adopted(x)
+    shape <- shape_of(x)
+    op_where(fill(truths, shape), x, op_where(op_any(truths), op_take(flat(x), first), 1))
+  }
+  made_again_of(x, in_place)
+}
+
+are_truths <- function(places) length(places) == 1L && is_tensor(places[[1L]]) && type_of(places[[1L]]) == "logical"
+
 # `x` whose part at `places` alone is read: by logicals, several positions, or all but some.
 of_read <- function(x, places) {
+  if (are_truths(places)) {
+    return(of_chosen_by(x, places[[1L]]))
+  }
   several <- function(place) {
     is.logical(place) && length(place) > 1L || is.numeric(place) && (length(place) > 1L || isTRUE(place < 0))
   }
@@ -288,6 +317,14 @@ without_replaced <- function(x, of_cells) {
       if (is.atomic(x) && !is.object(x)) replace(x, !kept, x[first]) else x
     }
   }
+  made_again <- if (any(kept)) made_again_of(x, in_place) else op_stop_gradient(x)
+  for (name in c("gradops_dimnames", "gradops_names")) attr(made_again, name) <- attr(x, name, TRUE)
+  made_again
+}
+
+# `x`, made of what `in_place()` gives for each vector of its size that it was made of.
+made_again_of <- function(x, in_place) {
+  size <- length(x)
   made <- list() # a value that is read twice is made once
   again <- function(x) {
     if (!isTRUE(length(x) == size)) {
@@ -301,7 +338,5 @@ without_replaced <- function(x, of_cells) {
     if (is.null(made[[key]])) made[[key]] <<- do.call(making$f, lapply(making$arguments, again), quote = TRUE)
     made[[key]]
   }
-  made_again <- if (any(kept)) again(x) else op_stop_gradient(x)
-  for (name in c("gradops_dimnames", "gradops_names")) attr(made_again, name) <- attr(x, name, TRUE)
-  made_again
+  again(x)
 }

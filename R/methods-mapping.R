@@ -181,7 +181,7 @@ sweep_tensor <- function(x, MARGIN, STATS, FUN = "-", check.margin = TRUE, ...) 
 #' @export
 ifelse <- function(test, yes, no) {
   if (is.object(test) && is_tensor(test)) {
-    return(choose_by(test, yes, no))
+    return(choose_by(test, of_chosen_by(yes, test), of_chosen_by(no, op_logical_not(test))))
   }
   # As base R, `yes` and `no` are looked at only where they are needed.
   if (is.atomic(test) && !is.character(test)) {

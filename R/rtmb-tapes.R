@@ -1,5 +1,5 @@
-# RTMB's small functions, and its tapes, which here are functions that are differentiated as they run, with the data of the
-# time when they were made.
+# RTMB's small functions, and its tapes, which here are functions that are differentiated as they run, with the data of
+# the time when they were made.
 
 rtmb_functions <- function() {
   list(

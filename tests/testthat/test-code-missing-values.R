@@ -120,3 +120,32 @@ test_once("a loop's number chooses one element, a name that may be several leave
     for (i in 1:2) p[i]
   }))
 })
+
+test_that("what truths of the parameters leave out has no gradient, compiled too, where its slope is infinite", {
+  x <- c(0, 1, 3)
+  from <- function(p) (p[2] + 1) * log(x - p[1])
+  chosen <- function(p) sum(ifelse(x > p[1], from(p), 0))
+  replaced <- function(p) {
+    l <- from(p)
+    l[x <= p[1]] <- 0
+    sum(l)
+  }
+  read <- function(p) sum(from(p)[x > p[1]])
+  in_rows <- function(p) sum(ifelse(x > p[1], matrix((p[2] + 1) * log(x - p[1]), 1), 0))
+  all_left_out <- function(p) {
+    z <- p - 4
+    sum(ifelse(z > 0, z * log(z), 0)) + p[1]
+  }
+  p <- c(1.07, 0.64)
+  expected <- c(-1.64 / 1.93, log(1.93))
+  fs <- list(chosen, replaced, in_rows)
+  if (config_backend() == "numpy") fs <- c(fs, read) # compiled elsewhere an error, as of an unknown number of elements
+  for (f in fs) {
+    expect_equal(gradient(f, p), expected)
+    compiled <- objective(f, jit = TRUE)
+    expect_equal(compiled$gr(c(-1, 0.64)), c(-1.64 * sum(1 / (x + 1)), sum(log(x + 1))))
+    expect_equal(compiled$gr(p), expected)
+  }
+  expect_equal(gradient(all_left_out, p), c(1, 0))
+  expect_equal(objective(all_left_out, jit = TRUE)$gr(p), c(1, 0))
+})
