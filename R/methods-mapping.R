@@ -146,7 +146,7 @@ are_atomic <- function(x) {
   if (is.object(x) || !is.list(x)) {
     return(!is.object(x) && is.atomic(x))
   }
-  for (part in x) if (is.object(part) || !is.atomic(part)) return(FALSE)
+  for (part in x) if (rlang::is_missing(part) || is.object(part) || !is.atomic(part)) return(FALSE) # of formals()
   TRUE
 }
 

@@ -76,3 +76,10 @@ test_each("named results are put together, with their names", {
     ignore_attr = TRUE
   )
 })
+
+test_that("the arguments of a function are looked through, those without a default, too", {
+  arguments <- formals(function(x, n = 2, f = sum) x)
+  expect_identical(vapply(arguments, is.name, NA), c(x = TRUE, n = FALSE, f = TRUE))
+  expect_identical(sapply(arguments, is.name), c(x = TRUE, n = FALSE, f = TRUE))
+  expect_identical(lapply(arguments[1:2], is.numeric), list(x = FALSE, n = TRUE))
+})
