@@ -50,6 +50,9 @@ subset_tensor <- function(x, ..., drop = TRUE) { # nolint: cyclocomp_linter. The
       return(part)
     }
   }
+  if (!is.null(attr(x, "gradops_made", TRUE)) && ...length() > 0L && !reads_missing(x, ...)) {
+    x <- of_read(x, places_of(...))
+  }
   if (has_time(x)) {
     part <- subset_tensor(without_time(x), ..., drop = drop)
     return(if (...length() == 0L || missing(..1)) with_time(part, time_of(x)) else part) # columns are series
@@ -60,7 +63,6 @@ subset_tensor <- function(x, ..., drop = TRUE) { # nolint: cyclocomp_linter. The
       return(part)
     }
   }
-  if (!is.null(attr(x, "gradops_made", TRUE)) && ...length() > 0L) x <- of_read(x, places_of(...))
   if (is_pending(x) && isTRUE(drop)) {
     part <- read_pending(x, places_of(...))
     if (!is.null(part)) {
@@ -84,6 +86,16 @@ subset_tensor <- function(x, ..., drop = TRUE) { # nolint: cyclocomp_linter. The
   position <- position_of(if (is.factor(..1)) as.integer(..1) else ..1, names)
   part <- element_in_log(x, position) %||% call_core("interop.r.subset", x, list(as_python(position, "index")), drop)
   if (is_tensor(position)) part else with_names(part, part_of_names(names, position, drop))
+}
+
+# TRUE if elements that are known to be missing are among those that are read.
+reads_missing <- function(x, ...) {
+  missing <- if (is_marked(x)) missing_in(x)
+  if (!is.logical(missing) || !any(missing)) {
+    return(FALSE)
+  }
+  places <- places_of(...)
+  !any(vapply(places, is.environment, NA)) && any(cells_at(missing, places))
 }
 
 # A part of a tensor some of whose elements are missing, at places that are R's own; NULL elsewhere.
