@@ -403,6 +403,6 @@ def test_add_at_positions_in_long_rows(name, shape):
     for updates in (rng.normal(size=(*shape[:-1], 150)), rng.normal(size=150), 2.0):
         expected = x.copy()
         np.add.at(expected, (..., places), updates)
-        given = tensors(name, x)
+        given = tensors(x, name)
         np.testing.assert_allclose(numpy(ops.add_at(given, key, updates)), expected, rtol=1e-12)
         np.testing.assert_array_equal(numpy(given), x)
