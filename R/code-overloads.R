@@ -8,7 +8,7 @@ overlay_functions <- function() {
     `[<-` = fill_part, `[[<-` = fill_element, `@<-` = assign_slot,
     .gradops_condition = condition, .gradops_sequence = elements,
     .gradops_function = found_function, .gradops_called = called_function, .gradops_at = at_part,
-    .gradops_places = places_where, .gradops_dispatched = dispatched, .gradops_said = said, 
+    .gradops_places = places_where, .gradops_dispatched = dispatched, .gradops_said = said,
     .Call = call_overload, .C = c_overload, .Fortran = fortran_overload,
     `:` = colon_overload, .gradops_log = log_overload, .gradops_part = part_at, .gradops_element = item_at
   )

@@ -195,8 +195,8 @@ hold <- function(then, frame) {
     item$gone <- !is_there(item$name, item$holder, FALSE)
     item
   })
-  for (item in then) undo(item)
   do.call(base::on.exit, list(bquote(.(let_go)(.(then), .(now))), TRUE), envir = frame)
+  for (item in then) undo(item)
 }
 
 let_go <- function(then, now) {

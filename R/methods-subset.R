@@ -2,8 +2,8 @@
 #'
 #' `x[i, j]` of tensors and variables, and `op_subset()`, take what R's own `[` would take of an array: positions from
 #' 1, negative ones leave out, logical ones choose, a missing one is all, a matrix with a column for each dimension
-#' names single elements, and one index alone counts through the elements in R's order, by column; where it is missing
-#' or beyond the last element, so is the part: NaN.
+#' names single elements, and one index alone counts through the elements in R's order, by column. Where an index is
+#' `NA`, or one index alone is beyond the last element, the part is missing: NaN.
 #'
 #' `x[i, j] <- value` and `op_subset(x, i, j) <- value` make a new tensor with `value`, recycled as in R, in its place;
 #' other names of the old tensor keep it.

@@ -91,7 +91,14 @@ def check(cases, backend: str, kinds: list[str], orders: int) -> None:
     assert not wrong, "\n".join(f"{k}: {v}" for k, v in wrong.items())
 
 
-@pytest.mark.parametrize("backend, name", HALVES)
+# JAX and TensorFlow compile for each dtype.
+@pytest.mark.parametrize(
+    "backend, name",
+    [
+        pytest.param(*half, marks=pytest.mark.long if half in (("jax", "bfloat16"), ("tensorflow", "bfloat16")) else ())
+        for half in HALVES
+    ],
+)
 def test_each_op(backend, name):
     check(EACH.values(), backend, [name], 1)
 

@@ -182,7 +182,9 @@ def test_a_fourth_derivative_is_an_error(backend):
         gradops.jvp(grad(grad(grad(f))), (on(backend, 1.3),), (on(backend, 1.0),))
 
 
-@pytest.mark.parametrize("case", [cube_root, logarithm, large_system], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "case", [cube_root, logarithm, pytest.param(large_system, marks=pytest.mark.long)], ids=lambda f: f.__name__
+)
 def test_compiled(case, backend):
     value, slope = CASES[case](1.3)[:2]
     compiled = gradops.jit(gradops.value_and_grad(lambda a: case(a, backend)))

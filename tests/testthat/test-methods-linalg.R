@@ -173,8 +173,11 @@ test_each("products with Q, polynomials and fits by R's own code are R's", {
     function(v) sum(qr.qty(qr(m(y)), v)^3), function(v) sum(qr.Q(qr(m(v)), complete = TRUE)^3),
     function(v) sum(poly(v, 2)[, 2]^3), function(v) sum(poly(v, 2, raw = TRUE)^2),
     function(v) sum(polym(v, y, degree = 2)[, 3]^2), function(v) sum(lsfit(v, y)$coefficients^2),
-    function(v) sum(hat(v)^2), function(v) sum(cancor(cbind(v, v^2), cbind(y))$cor)
+    function(v) sum(hat(v)^2)
   )
+  if (backend != "jax") { # which has no derivative of all singular vectors of such a matrix
+    cases <- c(cases, function(v) sum(cancor(cbind(v, v^2), cbind(y))$cor))
+  }
   x <- c(0.5, 1.3, 2.1, 1.7, 0.2, 0.9)
   for (f in cases) {
     found <- value_and_grad(f)(x)

@@ -541,7 +541,7 @@ test_that("a matrix of one number is diagonal, as in RTMB", {
   expect_equal(sdreport(o)$value[[1]], exp(-0.2))
 })
 
-test_that("a model and a tape have the data of the time when they were made, also where another way is traced later", {
+test_once("a model and a tape have the data of the time when they were made, also where another way is traced later", {
   local_rtmb()
   scaled <- function(a) if (a > 5) a * k + 1 else a * k
   env <- new.env()
