@@ -79,8 +79,6 @@ smoothed_exponentially <- function(x, n, alpha, beta, gamma, start, additive, pe
   base::c(list(SSE = sum_of_squares), lapply(list(level = levels, trend = trends, seasonal = seasons), joined))
 }
 
-joined <- function(parts) do.call(c, parts)
-
 # The equations of Yule and Walker, of each order: rows of coefficients, by column, and variances.
 levinson <- function(n, r, g, ...) {
   rows <- lapply(seq_len(n), function(k) c(solve(toeplitz(r[seq_len(k)]), g[1L + seq_len(k)]), numeric(n - k)))
