@@ -146,7 +146,8 @@ are_atomic <- function(x) {
   if (is.object(x) || !is.list(x)) {
     return(!is.object(x) && is.atomic(x))
   }
-  for (part in x) if (rlang::is_missing(part) || is.object(part) || !is.atomic(part)) return(FALSE) # of formals()
+  # Not `for (part in x)`: one of formals() may be missing, and has no value by a name.
+  for (i in seq_along(x)) if (is.object(x[[i]]) || !is.atomic(x[[i]])) return(FALSE)
   TRUE
 }
 

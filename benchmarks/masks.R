@@ -29,7 +29,7 @@ calls <- c(
     drop(M), outer(x, y), kronecker(x, y), crossprod(M), tcrossprod(M), norm(M), solve(Q), chol2inv(U),
     backsolve(U, r), forwardsolve(Q, r), eigen(Q), svd(M), qr.Q(D), qr.coef(D, r), qr.fitted(D, r), qr.resid(D, r),
     qr.solve(Q, r), rowSums(M), colSums(M), rowMeans(M), colMeans(M), sweep(M, 2, r), scale(M),
-    pmax(x, y), pmin(x, y), ifelse(x > y, x, y), which(x > y), which.max(x), which.min(x), unlist(L),
+    pmax(x, y), pmin(x, y), ifelse(x > y, x, y), which(x > y), which.max(x), which.min(x), zapsmall(x), unlist(L),
     isTRUE(TRUE), isFALSE(TRUE), Vectorize(f), apply(M, 1, sum), sapply(L, sum), vapply(L, sum, 0), mapply(f, x, y),
     tapply(x, g, sum), by(x, g, sum), unsplit(G, g), ave(x, g),
     atan2(x, y), beta(u, v), lbeta(u, v), choose(5, k), lchoose(5, k), psigamma(u, 2), besselI(u, 1), besselJ(u, 1),
