@@ -15,7 +15,8 @@
 #' tensors; `upper.tri()` and `lower.tri()` look at dimensions alone.
 #'
 #' Where several answers are right, each library chooses its own: the signs of eigenvectors, of singular vectors, and of
-#' the columns of Q. Labels are lost. `qr()` finds no rank: `$rank` is the smaller dimension.
+#' the columns of Q. Labels are lost. `$rank` of `qr()` is R's, with all columns in their order; where
+#' values are unknown, in functions compiled by other libraries than NumPy, it is the smaller dimension.
 #' @param x,y,a,b,X,Y,r,l Tensors, variables, R's matrices or vectors.
 #' @param FUN A function of two vectors, or its name.
 #' @param make.dimnames Ignored for tensors.

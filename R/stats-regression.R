@@ -4,7 +4,8 @@
 #' a tensor or variable as the matrix, as the response, or as both. For ordinary R vectors and matrices the function of
 #' base R or stats is called.
 #'
-#' The matrix has at least as many rows as columns, and independent columns: `qr()` of a tensor finds no rank.
+#' The matrix has at least as many rows as columns, and independent columns: others are an error, where
+#' values are known: not in functions compiled by other libraries than NumPy.
 #'
 #' `qr.coef(qr, y)`, `qr.fitted(qr, y, k = qr$rank)` and `qr.resid(qr, y)` take the result of `qr()` for a tensor or an
 #' R matrix, and a response; `k` is the number of columns of Q that are used. `qr.solve(a, b)` takes the matrix or the

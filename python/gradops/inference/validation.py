@@ -401,7 +401,7 @@ def integral_residuals(
             else:
                 continue
             below[k], above[k] = -found[0], -found[1]
-    return np.where(turns > 0, _quantiles(below, above, np.zeros(len(y)), drawn, uniform), np.nan)
+    return _quantiles(below, above, np.zeros(len(y)), drawn, uniform)
 
 
 def _parts(log_density, normal, y: float, lower: float, upper: float, beside, alone: bool) -> tuple[float, float]:
