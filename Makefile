@@ -31,9 +31,9 @@ test-gpu:
 	$(python) -m pytest -q -n 8 -p no:benchmark -p no:cacheprovider -m "not long" -k "not tensorflow" \
 	  $(gpu_tests:%=tests/python/test_%.py)
 
-# The random and long tests, or a part: make test-long PART=2/8. See tools/test --long.
+# The long suite, a part of it, or that of files: make test-long PART=2/40 FILES="tests/python/test_parity.py".
 test-long:
-	tools/test --long $(PART)
+	tools/test --long $(PART) $(FILES)
 
 # The R tests with keras3, so tensorflow, loaded before gradops and after it, on each backend: GRADOPS_NEIGHBOURS=<library
 # with keras3>, as `../shared/companions/install LIBRARY keras3` makes one.

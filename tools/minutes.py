@@ -1,33 +1,51 @@
-"""The minutes of tests, by file, from JUnit's XML in a folder and those below it, as a table in Markdown.
+"""Minutes of tests by file, the slowest tests and the failures, from JUnit's XML in a folder, as tables in Markdown.
 
-python tools/minutes.py .build/long
+    python tools/minutes.py .build/long [--record]
+
+--record: also writes tests/python/durations.json, the seconds by which tools/test --long splits its tests into parts.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import defaultdict
 from pathlib import Path
 from xml.etree import ElementTree
 
-totals: dict = defaultdict(lambda: [0, 0, 0.0])
+SLOWEST = 20
+DURATIONS = Path(__file__).resolve().parents[1] / "tests" / "python" / "durations.json"
+
+files: dict = defaultdict(lambda: [0, 0, 0.0])
+functions: dict = defaultdict(list)
+cases = []
 failures = []
-for file in sorted(Path(sys.argv[1]).rglob("*.xml")):
-    library = file.stem.removeprefix("r-")
-    for case in ElementTree.parse(file).iter("testcase"):
-        name = case.get("classname", "").rpartition(".")[2]
+for report in sorted(Path(sys.argv[1]).rglob("*.xml")):
+    r_backend = report.name[2:].partition(".")[0] if report.name.startswith("r-") else ""
+    for case in ElementTree.parse(report).iter("testcase"):
+        file = case.get("classname", "").rpartition(".")[2]
+        name, seconds = case.get("name", ""), float(case.get("time", 0))
         failed = case.find("failure") is not None or case.find("error") is not None
-        for key in ((library, name), ("all", "")):
-            total = totals[key]
+        suite = f"R, {r_backend}" if r_backend else "Python"
+        for total in (files[suite, file], files["all", ""]):
             total[0] += 1
             total[1] += failed
-            total[2] += float(case.get("time", 0)) / 60
+            total[2] += seconds / 60
+        cases.append((seconds, suite, file, name))
+        functions[f"{file}.py::{name.partition('[')[0]}"].append(seconds)
         if failed:
-            failures.append(f"- {library}: {name}, {case.get('name')}")
+            failures.append(f"- {suite}: {file}, {name}")
 
-print("| | file | tests | failed | minutes |\n|---|---|---|---|---|")
-whole = totals.pop(("all", ""), [0, 0, 0.0])
-for (library, name), (count, failed, minutes) in sorted(totals.items(), key=lambda item: -item[1][2]):
-    print(f"| {library} | {name} | {count} | {failed} | {minutes:.1f} |")
-print(f"| all | | {whole[0]} | {whole[1]} | {whole[2]:.1f} |")
+print("| suite | file | tests | failed | minutes |\n|---|---|---|---|---|")
+everything = files.pop(("all", ""), [0, 0, 0.0])
+for (suite, file), (count, failed, minutes) in sorted(files.items(), key=lambda item: -item[1][2]):
+    print(f"| {suite} | {file} | {count} | {failed} | {minutes:.1f} |")
+print(f"| all | | {everything[0]} | {everything[1]} | {everything[2]:.1f} |")
+print("\n| seconds | suite | file | test |\n|---|---|---|---|")
+for seconds, suite, file, name in sorted(cases, reverse=True)[:SLOWEST]:
+    print(f"| {seconds:.1f} | {suite} | {file} | {name[:100]} |")
 print("\n".join(failures))
+if "--record" in sys.argv:
+    known = json.loads(DURATIONS.read_text())
+    known |= {name: round(sum(seconds) / len(seconds), 3) for name, seconds in functions.items()}
+    DURATIONS.write_text(json.dumps(known, indent=0, sort_keys=True) + "\n")

@@ -1,75 +1,107 @@
-# Runs the R tests against the installed package, on each backend named, two at a time, each in a process of its own;
-# what failed is said again at the end. --only=NAME,NAME: test-NAME.R alone; --junit=FOLDER: also each test's time, as
-# JUnit's XML.
+# Runs the R tests against the installed package on the backends named, two R processes at a time. NumPy runs every
+# test, in several parts; another backend the files that have tests for it, with GRADOPS_LONG all files. Tests of
+# documents run where --only names them. A failure is printed when it comes. A part that has 50 failures ends.
+#
+#     Rscript tools/test.R [--only=NAME,NAME] [--junit=FOLDER] BACKEND...
+#
+# --only: test-NAME.R alone. --junit: each test's time as JUnit's XML.
 
-run_tests <- function(only, junit) {
-  reporters <- list(testthat::SummaryReporter$new())
-  if (nzchar(junit)) reporters <- c(reporters, testthat::JunitReporter$new(file = junit))
-  results <- testthat::test_dir(
-    "tests/testthat", filter = only, reporter = testthat::MultiReporter$new(reporters = reporters),
+numpy_parts <- 6
+documents <- c("documents", "readme")
+most_failures <- 50
+
+# Failures as they come, and their number.
+immediate_reporter <- function(backend) {
+  R6::R6Class(
+    "ImmediateReporter",
+    inherit = testthat::Reporter,
+    public = list(
+      failures = 0,
+      passed = 0,
+      skipped = 0,
+      file = "",
+      start_file = function(file) self$file <- file,
+      add_result = function(context, test, result) {
+        if (inherits(result, c("expectation_failure", "expectation_error"))) {
+          self$failures <- self$failures + 1
+          # One call of cat(), so that two processes do not mix their lines.
+          cat(sprintf("FAILED on %s: %s, \"%s\"\n%s\n", backend, self$file, test, substr(format(result), 1, 3000)))
+        } else if (inherits(result, "expectation_skip")) {
+          self$skipped <- self$skipped + 1
+        } else {
+          self$passed <- self$passed + 1
+        }
+      },
+      end_file = function() {
+        if (self$failures >= most_failures) stop("ended after ", self$failures, " failures", call. = FALSE)
+      }
+    )
+  )$new()
+}
+
+# Runs the files of one part in this process; `to` gets the counts.
+run_part <- function(backend, files, junit, to) {
+  suppressPackageStartupMessages(library(gradops))
+  reporter <- immediate_reporter(backend)
+  reporters <- c(reporter, if (nzchar(junit)) testthat::JunitReporter$new(file = junit))
+  on.exit(saveRDS(c(passed = reporter$passed, failed = reporter$failures, skipped = reporter$skipped), to))
+  testthat::test_dir(
+    "tests/testthat", filter = sprintf("^(%s)$", gsub(",", "|", files)),
+    reporter = testthat::MultiReporter$new(reporters = reporters),
     package = "gradops", load_package = "installed", stop_on_failure = FALSE
   )
-  counts <- as.data.frame(results)
-  seconds <- sort(tapply(counts$real, counts$file, sum), decreasing = TRUE)
-  cat(sprintf("%5.1f s  %s\n", head(seconds, 10), head(names(seconds), 10)), sep = "")
-  list(
-    counts = c(
-      passed = sum(counts$passed),
-      failed = sum(counts$failed) + sum(counts$error),
-      skipped = sum(counts$skipped)
-    ),
-    failures = unlist(lapply(results, failures_of))
-  )
 }
 
-# What failed in one test: where, and the first words of what was said.
-failures_of <- function(test) {
-  failed <- Filter(\(result) inherits(result, c("expectation_failure", "expectation_error")), test$results)
-  vapply(failed, function(result) {
-    sprintf("%s, \"%s\": %s", test$file, test$test, substr(conditionMessage(result), 1, 500))
-  }, "")
-}
-
-counts_line <- function(label, counts) {
-  cat(sprintf("%s: %s\n", label, paste(counts, names(counts), collapse = ", ")))
-}
-
-# The tests on one backend, in a process of its own: what it says, counts and what failed.
-run_on <- function(backend, only, junit) {
-  if (nzchar(junit)) junit <- file.path(normalizePath(junit), sprintf("r-%s.xml", backend))
-  found <- tempfile()
-  said <- tempfile()
+# Runs a part in a process of its own and returns its counts.
+start_part <- function(part, junit) {
+  to <- tempfile()
+  if (nzchar(junit)) junit <- file.path(normalizePath(junit), sprintf("r-%s.%d.xml", part$backend, part$number))
   status <- system2(
-    "Rscript", c("tools/test.R", "--to", found, shQuote(only), shQuote(junit)),
-    env = paste0("GRADOPS_BACKEND=", backend), stdout = said, stderr = said
+    "Rscript", c("tools/test.R", "--part", part$backend, paste(part$files, collapse = ","), shQuote(junit), to),
+    env = paste0("GRADOPS_BACKEND=", part$backend)
   )
-  cat(c(sprintf("R tests, %s backend", backend), readLines(said, warn = FALSE)), sep = "\n")
-  result <- if (status == 0) {
-    readRDS(found)
-  } else {
-    list(counts = c(passed = 0, failed = 1, skipped = 0), failures = sprintf("R ended with status %d", status))
+  counts <- if (file.exists(to)) readRDS(to) else c(passed = 0, failed = 0, skipped = 0)
+  if (status != 0 && counts[["failed"]] == 0) {
+    cat(sprintf("FAILED on %s: R ended with status %d in test-{%s}.R\n", part$backend, status, toString(part$files)))
+    counts[["failed"]] <- 1
   }
-  counts_line(paste("R,", backend), result$counts)
-  result
+  counts
+}
+
+# The files that have tests for a backend, by name.
+files_of <- function(backend, only) {
+  paths <- list.files("tests/testthat", "^test-.*[.]R$", full.names = TRUE)
+  names <- sub("^test-(.*)[.]R$", "\\1", basename(paths))
+  chosen <- if (nzchar(only)) names %in% strsplit(only, ",")[[1]] else !names %in% documents
+  if (backend != "numpy" && !nzchar(Sys.getenv("GRADOPS_LONG"))) {
+    has_tests <- function(path) any(grepl("^ *test_(contract|on)\\(", readLines(path, warn = FALSE)))
+    chosen <- chosen & vapply(paths, has_tests, NA)
+  }
+  names[chosen]
+}
+
+parts_of <- function(backend, only) {
+  files <- files_of(backend, only)
+  parts <- if (backend == "numpy") min(numpy_parts, length(files)) else 1
+  split_files <- split(files, rep_len(seq_len(parts), length(files)))
+  Map(\(files, number) list(backend = backend, files = files, number = number), split_files, seq_along(split_files))
 }
 
 arguments <- commandArgs(TRUE)
-if (arguments[1] == "--to") {
-  saveRDS(run_tests(arguments[3], arguments[4]), arguments[2])
+if (arguments[1] == "--part") {
+  run_part(arguments[2], arguments[3], arguments[4], arguments[5])
 } else {
   option <- function(name) {
     prefix <- sprintf("--%s=", name)
     c(sub(prefix, "", arguments[startsWith(arguments, prefix)]), "")[1]
   }
-  names <- gsub(",", "|", option("only"))
-  only <- if (nzchar(names)) sprintf("^(%s)$", names) else "."
-  junit <- option("junit")
-  arguments <- arguments[!startsWith(arguments, "--")]
-  found <- parallel::mclapply(arguments, run_on, only, junit, mc.cores = 2, mc.preschedule = FALSE)
-  for (i in seq_along(arguments)) {
-    cat(sprintf("Failed on %s: %s\n", arguments[i], found[[i]]$failures), sep = "")
+  backends <- arguments[!startsWith(arguments, "--")]
+  parts <- unlist(lapply(backends, parts_of, option("only")), recursive = FALSE, use.names = FALSE)
+  counts <- parallel::mclapply(parts, start_part, option("junit"), mc.cores = 2, mc.preschedule = FALSE)
+  where <- vapply(parts, `[[`, "", "backend")
+  for (backend in backends) {
+    sums <- Reduce(`+`, counts[where == backend], c(passed = 0, failed = 0, skipped = 0))
+    cat(sprintf("R, %s: %s\n", backend, paste(sums, names(sums), collapse = ", ")))
   }
-  total <- Reduce(`+`, lapply(found, `[[`, "counts"))
-  counts_line("R", total)
-  quit(status = as.integer(total["failed"] > 0))
+  quit(status = as.integer(sum(vapply(counts, `[[`, 0, "failed")) > 0))
 }

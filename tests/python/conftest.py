@@ -1,11 +1,12 @@
 """Tests run in float64 and find their helper modules beside them."""
 
+import gc
 import importlib
 import importlib.util
+import json
 import os
 import re
 import sys
-import zlib
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -21,24 +22,78 @@ from parity import BACKENDS
 from gradops import config
 from gradops.errors import BackendError
 
+REPOSITORY = Path(__file__).resolve().parents[2]
+DURATIONS = Path(__file__).parent / "durations.json"
+"""Mean seconds of a test function's cases in the long suite; ``tools/minutes.py --record`` writes it."""
 
-def pytest_addoption(parser):
-    parser.addoption("--shard", default="1/1", help="I/N: the I-th of N parts of the tests, each about as long")
+
+LIBRARIES = ("numpy", "torch", "tensorflow", "jax")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Of ``--shard``: by the tests' names, so that a part stays what it is when tests are added."""
-    which, of = map(int, config.getoption("shard").split("/"))
-    parts: dict[bool, list] = {True: [], False: []}
+    mark_long_cases(items)
+    # pytest-split takes a duration for each case; the file has one number for all cases of a function.
+    split = config.pluginmanager.get_plugin("pytestsplitplugin")
+    if split is not None:
+        seconds = json.loads(DURATIONS.read_text())
+        split.cached_durations = {item.nodeid: seconds.get(function_id(item.nodeid), 0.1) for item in items}
+
+
+def mark_long_cases(items) -> None:
+    """Mark ``long`` what the marker ``short_cases`` of a test leaves out of the short suite."""
+    groups: dict[tuple, list] = {}
     for item in items:
-        parts[zlib.crc32(item.nodeid.encode()) % of == which - 1].append(item)
-    items[:] = parts[True]
-    if parts[False]:
-        config.hook.pytest_deselected(items=parts[False])
+        for marker in item.iter_markers("short_cases"):
+            library, way = library_of(item)
+            if not marker.args[1:] or library in marker.args[1:]:
+                groups.setdefault((function_id(item.nodeid), way, marker.args), []).append(item)
+    for (_, _, (count, *_)), cases in groups.items():
+        short = {i * len(cases) // count for i in range(count)}
+        for i, item in enumerate(cases):
+            if i not in short:
+                item.add_marker(pytest.mark.long)
 
 
-def pytest_sessionstart():
-    """`make test-gpu`: PyTorch makes its tensors on the GPU; JAX does so by itself."""
+def library_of(item) -> tuple[str | None, object]:
+    """The library that a case is for, and the way through it: ``("jax", ("jax", "compiled"))``."""
+    for value in getattr(item, "callspec", None) and item.callspec.params.values() or ():
+        library = value[0] if isinstance(value, tuple) and value else value
+        if isinstance(library, str) and library in LIBRARIES:
+            return library, value
+    return None, None
+
+
+def function_id(nodeid: str) -> str:
+    """``file::function`` of a test's id."""
+    return nodeid.partition("[")[0].rpartition("/")[2]
+
+
+def pytest_collection_finish():
+    """Libraries and cases are of no concern to a test's ``gc.collect()``, which takes a second with them."""
+    gc.collect()
+    gc.freeze()
+
+
+class ImmediateFailures:
+    """Prints a line for each failure when it comes; pytest prints the whole of it at the end."""
+
+    def __init__(self, terminal):
+        self.terminal = terminal
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            message = (crash.message if crash else str(report.longrepr)).partition("\n")[0]
+            self.terminal.ensure_newline()
+            self.terminal.write_line(f"FAILED {report.nodeid}: {message[:300]}")
+
+
+def pytest_sessionstart(session):
+    plugins = session.config.pluginmanager
+    if (terminal := plugins.get_plugin("terminalreporter")) is not None:
+        plugins.register(ImmediateFailures(terminal))
+    # `make test-gpu`: PyTorch makes its tensors on the GPU; JAX does so by itself.
     if device := os.environ.get("GRADOPS_TEST_DEVICE"):
         torch = importlib.import_module("torch")
         torch.set_default_device(device)
@@ -58,9 +113,6 @@ def pytest_runtest_makereport(item, call):
 def pytest_sessionfinish():
     if os.environ.get("GRADOPS_RECORD"):
         engines.write()
-
-
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 OPTIONAL = r"torch|tensorflow|keras|jax|jaxlib|llvmlite|hypothesis|pandas|sklearn|autograd|array_api_\w+|dask|rpy2"

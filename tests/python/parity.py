@@ -301,19 +301,10 @@ def native_gradient(f, xs: list, backend: str, second: bool = False, compiled: b
     if backend == "jax":
         import jax
 
-        leaves = [tensors(x, backend) for x in xs]
-        every = tuple(range(len(xs)))
-
-        def first(*values):
-            gs = jax.grad(f, argnums=every)(*values)
-            return [ops.conj(g) if "complex" in ops.dtype(g) else g for g in gs]
-
-        def again(*values):
-            gs = jax.grad(lambda *v: loss(gs := first(*v), weights(gs, seed=11)), argnums=every)(*values)
-            return [ops.conj(g) if "complex" in ops.dtype(g) else g for g in gs]
-
-        wanted = again if second else first
-        return [numpy(g) for g in (jax.jit(wanted) if compiled else wanted)(*leaves)]
+        if second:
+            return jax_gradients(f, xs, compiled)[1]
+        first = _jax_gradient(f, len(xs))
+        return [numpy(g) for g in (jax.jit(first) if compiled else first)(*[tensors(x, backend) for x in xs])]
     import tensorflow as tf
 
     leaves = [tensors(x, backend) for x in xs]
@@ -329,6 +320,34 @@ def native_gradient(f, xs: list, backend: str, second: bool = False, compiled: b
     if second:
         gs = outer.gradient(total, leaves, unconnected_gradients="zero")
     return [numpy(tf.convert_to_tensor(g)) for g in gs]
+
+
+def jax_gradients(f, xs: list, compiled: bool = False) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """JAX's own first and second gradients, by one program: see :func:`native_gradient`."""
+    import jax
+
+    first = _jax_gradient(f, len(xs))
+
+    def total(*values):
+        gs = first(*values)
+        return loss(gs, weights(gs, seed=11)), gs
+
+    def both(*values):
+        second, gs = jax.grad(total, argnums=tuple(range(len(xs))), has_aux=True)(*values)
+        return gs, [ops.conj(g) if "complex" in ops.dtype(g) else g for g in second]
+
+    gradients = (jax.jit(both) if compiled else both)(*[tensors(x, "jax") for x in xs])
+    return tuple([numpy(g) for g in gs] for gs in gradients)
+
+
+def _jax_gradient(f, count: int):
+    import jax
+
+    def first(*values):
+        gs = jax.grad(f, argnums=tuple(range(count)))(*values)
+        return [ops.conj(g) if "complex" in ops.dtype(g) else g for g in gs]
+
+    return first
 
 
 def finite_difference(gradient: Callable, xs: list, step: float = 1e-6) -> list[np.ndarray]:

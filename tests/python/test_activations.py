@@ -35,6 +35,7 @@ def test_aliases_of_activations():
     assert ops.swish is ops.silu and ops.hard_swish is ops.hard_silu and ops.nn.relu is ops.relu
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_float32_stays(backend):
     x = tensors(np.linspace(-2, 2, 6, dtype="float32").reshape(1, 6), backend)

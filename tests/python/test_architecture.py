@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.documents
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.S)
@@ -71,6 +73,7 @@ print("the toy works")
 )
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_toy_op_its_kernel_and_its_rule():
     run = subprocess.run([sys.executable, "-c", TOY], capture_output=True, text=True, cwd=ROOT / "python")

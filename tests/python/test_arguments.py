@@ -25,6 +25,7 @@ def result(f, x, backend):
         return numpy(f(tensors(np.asarray(x), backend)))
 
 
+@pytest.mark.short_cases(2, "jax")
 @everywhere
 @pytest.mark.parametrize("axis", [None, 0, -1, (), (0,), (-1,), [0]], ids=str)
 def test_tensors_without_dimensions(axis, backend):
@@ -74,6 +75,7 @@ def test_nothing_is_taken_along_an_axis_that_is_none(backend):
         assert result(lambda x: ops.get_item(x, True), x, backend).shape == (1, *x.shape)
 
 
+@pytest.mark.short_cases(0, "jax")
 @everywhere
 def test_batches_of_none(backend):
     """Where libraries fail, or leave memory as it was, in the operation or its gradient."""
@@ -114,6 +116,7 @@ def test_axes_that_there_are_not(name, backend):
             result(lambda x: f(x, *more, axis=axis), MATRIX, backend)  # noqa: B023
 
 
+@pytest.mark.short_cases(2, "jax")
 @everywhere
 @pytest.mark.parametrize("name", "sum std logsumexp nanmax median softmax log_softmax flip normalize average".split())
 def test_lists_of_axes(name, backend):

@@ -175,6 +175,7 @@ def test_functions_take_what_the_standard_says(name):
             assert p.name in ours, p.name
 
 
+@pytest.mark.short_cases(20, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values_are_those_of_the_standard(name, backend):

@@ -73,6 +73,7 @@ def taken(name: str, backend: str, inner=lambda x: x) -> list[str]:
     return found
 
 
+@pytest.mark.short_cases(0, "jax", "tensorflow")
 @everywhere
 def test_no_op_takes_masked_elements_for_numbers(backend):
     wrong = {

@@ -61,6 +61,7 @@ def floating(case, arguments):
     return f
 
 
+@pytest.mark.short_cases(400)
 @pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
 @pytest.mark.parametrize("case", CASES, ids=by_id)
 def test_batches_equal_single_rows(case, strategy, monkeypatch):

@@ -14,7 +14,10 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "cheatsheet.md"
 TOOL = ROOT / "tools" / "cheatsheet"
 
-pytestmark = pytest.mark.skipif(not TOOL.exists(), reason="the pages are not part of the source distribution")
+pytestmark = [
+    pytest.mark.skipif(not TOOL.exists(), reason="the pages are not part of the source distribution"),
+    pytest.mark.documents,
+]
 
 
 @pytest.fixture(scope="module")

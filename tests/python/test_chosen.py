@@ -120,11 +120,13 @@ def beside_lists(case: Case, arrays: dict) -> list[str]:
     return [name for name in case.gradients if len(arrays.get(name, ())) == 1]
 
 
+@pytest.mark.short_cases(0, "jax", "tensorflow")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_each_op(backend):
     check(EACH.values(), backend)
 
 
+@pytest.mark.short_cases(0, "torch", "tensorflow", "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_beside_lists(backend):
     check(EACH.values(), backend, lists=True)
@@ -137,6 +139,7 @@ def test_every_case(backend, lists):
     check(CASES, backend, 2, lists)
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_tensors_beside_numbers_and_lists_in_a_list(backend):
     """Values and gradients are those beside tensors."""

@@ -100,6 +100,7 @@ def check(cases: list) -> None:
         raise
 
 
+@pytest.mark.short_cases(3)
 @pytest.mark.parametrize("case", {c.op: c for c in CASES if c.op in SAMPLE}.values(), ids=by_id)
 def test_a_sample(case):
     check([case])
@@ -119,6 +120,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_loops_and_ranges(name):
     x = torch.tensor([0.5, -0.2, 0.3], dtype=torch.float64)
@@ -160,6 +162,7 @@ def check_numbers(op):
                 torch.testing.assert_close(got, want, equal_nan=True)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("op", ["multiply", "maximum"])
 def test_numbers_that_change(op):
     check_numbers(op)
@@ -171,6 +174,7 @@ def test_numbers_that_change_in_every_op(op):
     check_numbers(op)
 
 
+@pytest.mark.long
 def test_ranges_of_an_unknown_size():
     torch = pytest.importorskip("torch")
     made = {
@@ -235,12 +239,14 @@ OF_SIZES = {
 }
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("name", OF_SIZES)
 def test_sizes_that_change_are_compiled_twice(name):
     """Once for the first, and once for all others, as PyTorch's own functions."""
     assert graphs_of(OF_SIZES[name], range(5, 11)) == 2
 
 
+@pytest.mark.long
 def test_axes_and_levels_that_change_are_compiled_for_each():
     y = torch.arange(720.0).reshape(1, 2, 3, 4, 5, 6)
     for f in (
@@ -268,6 +274,7 @@ def test_an_error_shows_its_message(f, words):
         torch.compile(f, fullgraph=True, backend="eager")(torch.ones(4, 3))
 
 
+@pytest.mark.long
 def test_a_function_of_its_own():
     """First met in a trace; and its rule is not lost where PyTorch, of its own functions, would lose it."""
 
@@ -317,6 +324,7 @@ ONTO_EXPANDED = {
 }
 
 
+@pytest.mark.long
 def test_onto_rows_that_share_memory():
     """In the code of PyTorch's compiler what is added to one row of an expanded tensor is in all of its rows."""
     random = np.random.default_rng(7)
@@ -336,6 +344,7 @@ def test_onto_rows_that_share_memory():
         torch.testing.assert_close(got, want, msg=lambda text, name=name: f"{name}: {text}")
 
 
+@pytest.mark.long
 def test_counts_that_change():
     x = torch.ones(3)
     torch._dynamo.reset()
@@ -347,6 +356,7 @@ def test_counts_that_change():
         assert torch.equal(pad(x, n), ops.pad(x, (n, 0)))
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("name", ["bartlett", "blackman", "hamming", "hanning", "kaiser"])
 def test_windows_of_a_size(name):
     """A number was an error too: it was made a tensor, whose value a graph does not know."""
@@ -377,6 +387,7 @@ def test_a_number_that_changes_is_compiled_twice():
     assert len(graphs) == 2
 
 
+@pytest.mark.long
 def test_the_first_use_of_gradops_inside_a_trace():
     """The backend is loaded by then, with no warning of Dynamo's."""
     program = """
@@ -391,6 +402,7 @@ print(f(torch.ones(2, dtype=torch.float64)).sum().item())
     np.testing.assert_allclose(float(done.stdout), 4 * np.e)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("met", ["ops.stack([x, np.ones(2)])", "ops.convert_to_tensor(np.ones(2)) * x"])
 def test_a_numpy_array_first_met_in_a_trace(met):
     """The table of loaded backends is to Dynamo what it was when it was first read."""
@@ -412,6 +424,7 @@ FLOWS = {
 }
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("differentiated", [False, True])
 @pytest.mark.parametrize("flow", FLOWS)
 def test_at_inference_and_in_training(flow, differentiated):
@@ -568,6 +581,7 @@ def reversed_(x):
     return x**3, lambda upstream: -upstream
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("f", [branches, loops, lambda x: loops(x, 3)])
 def test_control_flow_by_values_is_one_graph(f):
     """``torch.cond`` and ``torch.while_loop``, with the gradients, custom ones too, of the way that was taken."""

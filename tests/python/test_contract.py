@@ -161,6 +161,7 @@ def test_custom_gradients(backend):
     close(gradops.grad(lambda x: ops.sum(odd(ops.sin(x)) * 2))(x), 14 * np.sin(X) ** 2 * np.cos(X))
 
 
+@pytest.mark.short_cases(0, "jax")
 def test_gradcheck(backend):
     def tensor(values):
         x = backend.convert(values)
@@ -302,6 +303,7 @@ USERS_CHOICE = {"config.py"}
 """Files whose subject is which backend the user names."""
 
 
+@pytest.mark.documents
 def asks_for_a_name(tree: ast.AST):
     """The places that compare with a backend's name, look something up by it, or name one to have its module."""
     for node in ast.walk(tree):
@@ -360,6 +362,7 @@ def speaks_of(source: str, words: str) -> list[str]:
     return [f"{number}: {line.strip()}" for number, line in lines if number not in told and re.search(words, line)]
 
 
+@pytest.mark.documents
 @pytest.mark.parametrize("quirk", OF_ONE_PLACE)
 def test_a_librarys_quirks_stand_in_one_place(quirk):
     home, words = OF_ONE_PLACE[quirk]

@@ -89,6 +89,7 @@ W = np.array([[0.2, -0.3, 0.5], [0.7, 0.1, -0.4], [-0.6, 0.3, 0.2]])
 rows = np.linspace(-1, 1, 12).reshape(4, 3)
 
 
+@pytest.mark.long
 def test_scan_of_a_recurrent_net():
     """State, rows and closed-over weights all get their gradient; the result is that of the loop by hand."""
 
@@ -314,6 +315,7 @@ def test_vectorized_map_of_a_function_that_looks_at_values(kind):
         evaluate(kind, lambda xs: ops.vectorized_map(lambda x: {}["missing"], xs), rows)
 
 
+@pytest.mark.short_cases(3, "jax", "tensorflow")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 8, 13])
 @pytest.mark.parametrize("reverse", [False, True])

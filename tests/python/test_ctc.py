@@ -30,6 +30,7 @@ def test_loss_is_torchs(dtype, torch):
     np.testing.assert_allclose(loss, want, rtol=1e-5 if dtype == "float32" else 1e-10)
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_too_few_steps(backend):
     """Two equal labels need three steps. The loss is infinite, the gradient 0, the next sequence not touched."""
@@ -45,6 +46,7 @@ def test_too_few_steps(backend):
     assert not slope[0].any() and slope[1].any() and np.isfinite(slope).all()
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_empty_labels_have_probability_1(backend):
     """No labels and no steps have probability 1."""

@@ -21,6 +21,7 @@ def flat(tree):
     return np.concatenate([numpy(x).ravel() for x in _tree.leaves_of(tree)])
 
 
+@pytest.mark.short_cases(0, "jax")
 def test_exact(backend):
     x = on(backend, X)
     hessian = numpy(gradops.hessian(f)(x))
@@ -56,6 +57,7 @@ def test_random_probes(backend):
     assert len(set(found)) > 1
 
 
+@pytest.mark.short_cases(0, "jax", "tensorflow")
 def test_products(backend):
     p = {"w": on(backend, [[0.3, -0.2], [0.1, 0.4]]), "b": on(backend, [0.1, 0.2])}
     v = {"w": on(backend, [[1.0, 0.5], [0.0, -1.0]]), "b": on(backend, [2.0, 1.0])}

@@ -430,6 +430,7 @@ def test_closures_in_jax_programs():
     np.testing.assert_allclose(summed(rows), 14 + 0 * rows)
 
 
+@pytest.mark.long
 def test_the_second_derivative_in_a_loop_of_jax():
     """Where `jax.custom_gradient` and, in a loop, `jax.custom_jvp` lose the rule of the value in the first one."""
     import jax

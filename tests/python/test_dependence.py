@@ -56,6 +56,7 @@ def test_the_derivative_by_the_vector(backend, name):
     np.testing.assert_allclose(numbers(second), 2 * matrix.T @ matrix, rtol=1e-10)
 
 
+@pytest.mark.short_cases(2)
 @ALL
 @pytest.mark.parametrize("point", [X, 2.0], ids=["array", "number"])
 @pytest.mark.parametrize("name", PRODUCTS)
@@ -90,6 +91,7 @@ def test_backward_to_the_vector(name):
 # --- closures of an equation
 
 
+@pytest.mark.short_cases(1, "jax", "tensorflow")
 @ALL
 @pytest.mark.parametrize("solve", [fixed_point, root])
 @pytest.mark.parametrize("with_theta", [False, True])

@@ -218,6 +218,7 @@ def run_on_another_device(every: bool):
     assert done.returncode == 0, done.stderr[-3000:]
 
 
+@pytest.mark.long
 def test_what_is_like_a_jax_array_is_sharded_like_it():
     pytest.importorskip("jax")
     run_on_another_device(every=False)

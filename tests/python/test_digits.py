@@ -38,6 +38,7 @@ def test_values_and_slopes_have_their_digits(name, monkeypatch):
     assert row.count >= 6 and row.at[0] < 10, row.at
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 def test_scipys_kernels_are_mended():
     """Large shapes far in the tail, whole shapes, the neighbourhood of the median."""

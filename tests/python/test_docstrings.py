@@ -18,6 +18,8 @@ from scipy_checks import modules
 import gradops
 from gradops import config, ops
 
+pytestmark = pytest.mark.documents
+
 OPS = """abs associative_scan categorical_crossentropy cholesky clip concatenate cond conv custom_gradient diagonal
 einsum exp fori_loop log_softmax logsumexp map matmul max mean norm relu scan segment_sum sigmoid softmax softplus
 solve stack stop_gradient sum switch take top_k vectorized_map where while_loop""".split()

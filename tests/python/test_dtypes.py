@@ -127,6 +127,7 @@ def test_numbers_meet_floatx(backend):
         assert ops.dtype(ops.convert_to_tensor([1, 2])) == "int64"
 
 
+@pytest.mark.short_cases(3, "jax")
 @everywhere
 @pytest.mark.parametrize(
     "op", ["exp", "sqrt", "sin", "mean", "std", "deg2rad", "erfc", "median", "logsumexp", "sigmoid"]
@@ -139,6 +140,7 @@ def test_floating_results(backend, op):
             assert ops.dtype(function(x)) == (SHORT[short] if short[0] == "f" else "float64"), short
 
 
+@pytest.mark.short_cases(1, "jax")
 @everywhere
 @pytest.mark.parametrize("op", ["sum", "prod", "cumsum", "cumprod"])
 def test_whole_numbers_add_up_in_64_bits(backend, op):
@@ -150,6 +152,7 @@ def test_whole_numbers_add_up_in_64_bits(backend, op):
             assert ops.dtype(function(x)) == SHORT[short], short
 
 
+@pytest.mark.short_cases(3, "jax")
 @everywhere
 @pytest.mark.parametrize("op", ["max", "min", "sort", "negative", "abs", "square", "sign", "floor", "flip", "copy"])
 def test_dtype_stays(backend, op):
@@ -168,6 +171,7 @@ def test_wide_unsigned_integers_on_pytorch():
             ops.max(tensor("torch", name))
 
 
+@pytest.mark.short_cases(0, "jax")
 @everywhere
 def test_predicates_and_positions(backend):
     for short, x in known(backend).items():
@@ -181,6 +185,7 @@ def test_predicates_and_positions(backend):
             assert ops.dtype(op(x)) == "int64", short
 
 
+@pytest.mark.short_cases(0, "jax")
 @everywhere
 def test_every_dtype_casts_to_every_other(backend):
     for _short, x in known(backend).items():

@@ -13,7 +13,10 @@ import surrogates
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
 
-pytestmark = pytest.mark.skipif(not engines.RECORD.exists(), reason="the tools are not part of the source distribution")
+pytestmark = [
+    pytest.mark.skipif(not engines.RECORD.exists(), reason="the tools are not part of the source distribution"),
+    pytest.mark.documents,
+]
 
 
 def test_the_table_is_what_was_found():

@@ -13,11 +13,13 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 
 pytestmark = [
+    pytest.mark.documents,
     pytest.mark.slow,
     pytest.mark.skipif(not EXAMPLES.exists(), reason="the examples are not part of the source distribution"),
 ]
 
 
+@pytest.mark.long
 def test_domain_adversarial(tmp_path):
     for library in ("torch", "jax", "matplotlib"):
         pytest.importorskip(library)

@@ -86,6 +86,7 @@ def total(f):
     return lambda *xs: ops.sum(f(*xs))
 
 
+@pytest.mark.short_cases(2, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
     "f, value, slope, curvature",

@@ -12,6 +12,7 @@ from gradops import ops
 TOOL = Path(__file__).parents[2] / "tools" / "families.py"
 
 pytestmark = [
+    pytest.mark.documents,
     pytest.mark.repository,
     pytest.mark.skipif(not TOOL.exists(), reason="the tools are not part of the source distribution"),
 ]

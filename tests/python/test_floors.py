@@ -6,6 +6,9 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 
 import floors
+import pytest
+
+pytestmark = pytest.mark.documents
 
 
 def test_every_module_has_a_floor_and_imports_from_below():

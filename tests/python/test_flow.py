@@ -36,6 +36,7 @@ def test_stop_gradient_of_structures(way):
     check(way, f, 2 * X**3, 2 * X**2)
 
 
+@pytest.mark.short_cases(2)
 @ALL
 @pytest.mark.parametrize("scale", [-0.5, 0.0, 3], ids=str)
 def test_scaled_gradient(way, scale):
@@ -84,6 +85,7 @@ def test_scaled_gradient_by_a_tensor_that_broadcasts(way):
     check(way, f, S[0] * 3 * X**2, S[0] ** 2 * 6 * X)
 
 
+@pytest.mark.short_cases(3)
 @ALL
 @pytest.mark.parametrize("tensors", [False, True], ids=["numbers", "tensors"])
 @pytest.mark.parametrize("axis", [None, -1, 0, (0, 1)], ids=str)
@@ -106,6 +108,7 @@ def test_scaled_gradient_ext(way, axis, tensors):
     check(way, f, first, back(weight * 6 * X))
 
 
+@pytest.mark.short_cases(1)
 @ALL
 def test_scale_zero_is_a_stop(way):
     check(way, lambda x: gradops.scaled_gradient_ext(x, scale=0.0) * x, X, 0 * X)

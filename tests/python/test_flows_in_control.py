@@ -458,6 +458,7 @@ def drawn(way: str, seed: int) -> tuple:
     return tuple(steps) if applies(way, tuple(steps)) else drawn(way, seed + 100_000)
 
 
+@pytest.mark.short_cases(1, "jax", "tensorflow")
 @pytest.mark.parametrize("way", WAYS)
 def test_programs_of_the_grid(way):
     """A few programs of the grid."""
@@ -487,6 +488,7 @@ def test_nests(way, seed):
             raise
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("access", ACCESS)
 @pytest.mark.parametrize("flow", ["scope", "decorated"])
 def test_a_scope_in_every_control_flow_of_a_graph(flow, access):

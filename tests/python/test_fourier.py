@@ -33,6 +33,7 @@ def test_round_trips(backend):
     np.testing.assert_allclose(numpy(ops.view_as_complex(ops.view_as_real(ops.fft(x)))), numpy(ops.fft(x)))
 
 
+@pytest.mark.short_cases(1, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("given, wanted", [("float32", "float32"), ("float16", "float16"), ("int32", "float64")])
 def test_dtypes(backend, given, wanted):

@@ -106,6 +106,7 @@ def test_several_inputs_and_outputs(backend):
     np.testing.assert_allclose(numpy(j[1][1]), np.outer(X, np.ones(3)))
 
 
+@pytest.mark.short_cases(2, "jax", "tensorflow")
 @pytest.mark.parametrize("options", [{}, {"strategy": "forward-mode"}, {"vectorize": True}, {"create_graph": True}])
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_jacobian_of_inputs_and_outputs_without_elements(backend, dtype, options):
@@ -330,6 +331,7 @@ VECTORS = {
 }
 
 
+@pytest.mark.short_cases(3, "jax", "tensorflow")
 @pytest.mark.parametrize("product", [functional.hvp, functional.vhp, functional.jvp, functional.vjp])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "complex64"])
 def test_vectors_are_taken_in_the_dtype_of_what_they_are_for(backend, product, dtype):

@@ -72,6 +72,7 @@ def check(name, backend, f, inputs, *vectors, **keywords):
     return result
 
 
+@pytest.mark.short_cases(3, "jax", "tensorflow")
 @pytest.mark.parametrize("f, inputs", [(exp_reducer, SQUARE), (exp_adder, PAIR)])
 @pytest.mark.parametrize(
     "how",
@@ -87,6 +88,7 @@ def test_jacobian(backend, f, inputs, how):
     check("jacobian", backend, f, inputs, **how)
 
 
+@pytest.mark.short_cases(2, "jax", "tensorflow")
 @pytest.mark.parametrize("f, inputs", [(pow_reducer, SQUARE), (pow_adder_reducer, PAIR)])
 @pytest.mark.parametrize(
     "how",

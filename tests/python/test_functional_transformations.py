@@ -54,6 +54,7 @@ def close(found, want):
         close(x, y)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("compiled", [False, True])
 def test_vjp_is_the_transpose_of_jvp_and_linearize_is_jvp(backend, seed, compiled):
@@ -120,6 +121,7 @@ def test_jacobian_of_a_tree_by_a_tree(backend, strategy):
     close(by_lists["y"][1], [0.0, 3.0])
 
 
+@pytest.mark.short_cases(1, "jax", "tensorflow")
 @pytest.mark.parametrize("compiled", [False, True])
 def test_hessian_of_several_values(backend, compiled):
     """In the structure of the value, then of the argument, twice; as ``jax.hessian``."""
@@ -277,6 +279,7 @@ def by_rows(f, *columns):
     return [numpy(f(*row)) for row in zip(*columns)]
 
 
+@pytest.mark.short_cases(1, "jax", "tensorflow")
 @pytest.mark.parametrize("compiled", [False, True])
 def test_vmap_is_the_stack(backend, compiled):
     w, xs, ys = data(backend)
@@ -291,6 +294,7 @@ def test_vmap_is_the_stack(backend, compiled):
     close(pulled, np.cos(numpy(xs)) * numpy(w))
 
 
+@pytest.mark.short_cases(1, "jax", "tensorflow")
 @pytest.mark.parametrize("way", ["value", "vjp", "jvp"])
 def test_vmap_of_a_random_function_is_its_stack(backend, way):
     """With custom rules and a checkpoint in it, along random axes of arguments and results."""
@@ -446,6 +450,7 @@ def bent_rule(primals, tangents):
 BY_X, BY_Y = (lambda x, y: 6 * x * np.sin(y)), (lambda x, y: 2 * x**2 * np.cos(y))
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("compiled", [False, True])
 def test_a_rule_given_forward(backend, compiled):
     jit = gradops.jit if compiled else lambda f: f
@@ -563,6 +568,7 @@ RULED = {
 """Functions of the elements, their derivative by their rule, and its derivative."""
 
 
+@pytest.mark.short_cases(2, "jax", "tensorflow")
 @pytest.mark.parametrize("name", RULED)
 def test_second_derivatives_of_rules_by_every_order_of_modes(backend, name):
     f, first, second = RULED[name]
@@ -591,6 +597,7 @@ def test_the_value_and_linearity_of_a_rule(backend):
     close([value, gradient], [2.0, 3.0])
 
 
+@pytest.mark.short_cases(0, "jax")
 def test_a_rule_that_calls_its_function(backend):
     """At the arguments, whose derivative is by the rule again, and on tangents, in which the function is linear."""
     f = gradops.custom_jvp(ops.exp)

@@ -37,6 +37,7 @@ def two(x, y):
     return ops.exp(x) * y, ops.sum(x * y, axis=0)
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fast", [False, True])
 def test_right_derivatives_pass(kind, fast):
@@ -46,6 +47,7 @@ def test_right_derivatives_pass(kind, fast):
     assert gradcheck(ops.tanh, x, fast_mode=fast)
 
 
+@pytest.mark.short_cases(1, "jax")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "f",

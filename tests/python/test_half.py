@@ -92,6 +92,7 @@ def check(cases, backend: str, kinds: list[str], orders: int) -> None:
 
 
 # JAX and TensorFlow compile for each dtype.
+@pytest.mark.short_cases(0, "jax", "tensorflow")
 @pytest.mark.parametrize(
     "backend, name",
     [
@@ -136,6 +137,7 @@ FLOWS = {
 }
 
 
+@pytest.mark.short_cases(1, "jax")
 @pytest.mark.parametrize("backend, name", HALVES)
 def test_flows(backend, name):
     """Also beside whole numbers in NumPy's arrays, which lack bfloat16."""
@@ -222,6 +224,7 @@ def near(found, wanted, name: str, what: str) -> None:
     np.testing.assert_allclose(wide(found), wanted, rtol=2 * step, atol=1e-6, err_msg=what)
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend, name", HALVES)
 def test_long_sums_grow(backend, name):
     """In half precision 1 adds nothing to 2048, or 256."""
@@ -234,6 +237,7 @@ def test_long_sums_grow(backend, name):
         near(gradient, np.array([3000.0]), name, "take")
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend, name", HALVES)
 def test_what_is_within_half_precision_is_found(backend, name):
     for what, (f, numbers) in WITHIN.items():

@@ -135,6 +135,7 @@ def test_copies_of_a_users_own_leaf_are_leaves(how):
     assert how(x).is_leaf and how(x).requires_grad
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax", "tensorflow"])
 @pytest.mark.parametrize(
     "f",

@@ -133,6 +133,7 @@ def test_one_argument(name):
             compare(got, want, [POINTS], name, backend, unlike)
 
 
+@pytest.mark.short_cases(3)
 @pytest.mark.parametrize("name", BINARY)
 def test_two_arguments(name):
     """The same of two arguments: ties, gaps that overflow, infinities beside NaN."""
@@ -159,6 +160,7 @@ UNLIKE = {  # what differs, each with its row in docs/differences.md
 SMOOTH = np.array([0.31, 0.47, 0.73, 0.88])
 
 
+@pytest.mark.short_cases(8, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", UNARY)
 def test_finite_differences_of_one_argument(name, backend):
@@ -175,6 +177,7 @@ def test_finite_differences_of_one_argument(name, backend):
     np.testing.assert_allclose(curvature, (value(x + h) - 2 * value(x) + value(x - h)) / h**2, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.short_cases(4, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
     "f, at, want",  # value, slope, curvature
@@ -242,6 +245,7 @@ STEPS = {
 }
 
 
+@pytest.mark.short_cases(2, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", STEPS)
 def test_steps_have_gradient_zero(name, backend):
@@ -278,6 +282,7 @@ def recorded_gradient(f, x, backend):
     return leaf.grad.numpy()
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_complex_sign_is_pytorchs(backend):
     """Value and gradient, at 0 too, where they are 0."""
@@ -356,6 +361,7 @@ def falling(n, k: int):
     return np.prod([n - i for i in range(k)], axis=0) if k else np.ones_like(n)
 
 
+@pytest.mark.short_cases(1, "jax", "tensorflow")
 @pytest.mark.parametrize("way", POWERS, ids="-".join)
 def test_powers_of_tensors_by_base(way):
     """At 0 and below, to fourth order: ``y * (y - 1) * ... * x**(y - k)``, which is 0 where a factor is."""
@@ -371,6 +377,7 @@ def test_powers_of_tensors_by_base(way):
         np.testing.assert_allclose(fourth, 0.0, atol=1e-13)
 
 
+@pytest.mark.short_cases(1, "jax", "tensorflow")
 @pytest.mark.parametrize("way", POWERS, ids="-".join)
 def test_powers_of_tensors_by_exponent(way):
     """``x**y * log(x)**k``: 0 at ``x = 0``, and there is none below."""
@@ -381,6 +388,7 @@ def test_powers_of_tensors_by_exponent(way):
             np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14, err_msg=str(order))
 
 
+@pytest.mark.short_cases(0, "jax", "tensorflow")
 @pytest.mark.parametrize("way", POWERS, ids="-".join)
 def test_powers_of_tensors_by_both(way):
     """``x**x`` by closed forms; where the exponent passes through 0, libraries lose its derivative."""
@@ -393,6 +401,7 @@ def test_powers_of_tensors_by_both(way):
         np.testing.assert_allclose(got, want, rtol=1e-10)
 
 
+@pytest.mark.short_cases(1, "jax", "tensorflow")
 @pytest.mark.parametrize("way", POWERS, ids="-".join)
 @pytest.mark.parametrize("base", [0.0, -2.0, 0.5])
 def test_powers_of_numbers(way, base):
@@ -452,6 +461,7 @@ def test_powers_of_complex_0(backend):
     assert differs > 0
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_higher_derivatives_of_bessel_functions(backend):
     """``1 + x**2 / 4 + x**4 / 64`` and ``x / 2 + x**3 / 16``."""
@@ -488,6 +498,7 @@ IN_LOOPS = {
 IN_LOOPS |= {name: lambda x, f=BINARY[name]: f(x, 0.0 * x) for name in ("logaddexp", "logaddexp2", "maximum", "hypot")}
 
 
+@pytest.mark.short_cases(3)
 @pytest.mark.parametrize("name", IN_LOOPS)
 def test_second_derivatives_in_jaxs_loops(name):
     """JAX drops a ``custom_jvp`` of a loop's body there, so that the function itself must have right derivatives."""
@@ -504,6 +515,7 @@ def test_second_derivatives_of_powers_in_jaxs_loops():
     np.testing.assert_array_equal(twice(lambda v: jax.lax.map(f, v), [0.0, 2.0]), [np.nan, 0])
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_extremes_of_nan(backend):
     """A choice by NaN has the gradient NaN; where it is one element of many the others keep theirs."""

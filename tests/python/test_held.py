@@ -130,6 +130,7 @@ else:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "backend", ["jax", *[pytest.param(name, marks=pytest.mark.long) for name in ("torch", "tensorflow")]]
 )

@@ -79,6 +79,7 @@ def test_affine_with_a_horizon_is_tensorflows():
     np.testing.assert_allclose(image.affine_transform(photo, transform, fill_value=0.5), wanted, atol=1e-5)
 
 
+@pytest.mark.short_cases(0, "jax")
 @on_each_backend
 def test_places_that_are_nowhere(backend):
     """Past the horizon, infinitely or very far out: the fill value, never an error."""
@@ -163,6 +164,7 @@ CALLS = {
 }  # fmt: skip
 
 
+@pytest.mark.short_cases(4)
 @pytest.mark.parametrize("name", CALLS)
 def test_integers_are_rounded(name):
     """Integers come back as what their floats give, rounded half to even and cut to the dtype's range."""
@@ -199,6 +201,7 @@ def test_integers_stay_exact_where_nothing_is_mixed():
     assert image.resize(np.array([[True, False, True]])[..., None], (1, 3)).dtype == bool
 
 
+@pytest.mark.short_cases(8)
 @pytest.mark.parametrize("name", [*CALLS, "sobel_edges", "ssim", "rgb_to_hsv", "hsv_to_rgb"])
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_floats_keep_their_dtype(name, dtype):
@@ -242,6 +245,7 @@ SMOOTH = {
 }  # fmt: skip
 
 
+@pytest.mark.short_cases(3)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_compiled_gradients(name):
     """``jax.jit`` and ``tf.function`` of the native gradient give what the tape gives, to images and transforms."""

@@ -20,6 +20,7 @@ def cosine(a):
     return functional.fixed_point(lambda x, a: a * ops.cos(x), 0.5, a, tol=1e-14)
 
 
+@pytest.mark.short_cases(0, "jax")
 def test_root_to_second_order(backend):
     a = on(backend, 2.0)
     np.testing.assert_allclose(numpy(square_root(a)), np.sqrt(2))
@@ -42,6 +43,7 @@ def test_fixed_point_to_second_order(backend):
     np.testing.assert_allclose(numpy(grad(grad(cosine))(on(backend, a))), second, rtol=1e-6)
 
 
+@pytest.mark.short_cases(0, "jax")
 def test_several_parameters_of_a_system(backend):
     """A x = b by Newton: derivatives by A and b of a linear solve."""
     rng = np.random.default_rng(3)
@@ -63,6 +65,7 @@ def test_bad_input(backend):
         functional.fixed_point(lambda x, a: ops.stack([x, x]) * a, 1.0, on(backend, 2.0))
 
 
+@pytest.mark.short_cases(0, "jax")
 def test_single_precision_converges(backend):
     """A deep equilibrium layer, whose iterates go to and fro within rounding."""
     generator = np.random.default_rng(0)
@@ -87,6 +90,7 @@ def test_tolerances_may_be_arrays():
     np.testing.assert_allclose(functional.fixed_point(ops.cos, np.ones(2), tol=tol)[1], 0.7390851332151607, rtol=1e-11)
 
 
+@pytest.mark.short_cases(0, "jax")
 def test_root_of_a_gradient(backend):
     """Where ``x**3 - 3 a x`` is least: at the root of ``a``."""
 
@@ -157,6 +161,7 @@ CASES = {
 """Solutions that close over ``a``, with their value and three derivatives."""
 
 
+@pytest.mark.short_cases(1, "jax", "tensorflow")
 @pytest.mark.parametrize("case", CASES, ids=lambda f: f.__name__)
 def test_closures_are_differentiated_to_third_order(case, backend):
     at = 1.3
@@ -172,6 +177,7 @@ def test_closures_are_differentiated_to_third_order(case, backend):
     np.testing.assert_allclose(numpy(gradops.jvp(grad(f), (a,), (on(backend, 1.0),))[1]), wanted[2], rtol=1e-6)
 
 
+@pytest.mark.short_cases(0, "jax", "tensorflow")
 def test_a_fourth_derivative_is_an_error(backend):
     def f(a):
         return cube_root(a, backend)
@@ -182,6 +188,7 @@ def test_a_fourth_derivative_is_an_error(backend):
         gradops.jvp(grad(grad(grad(f))), (on(backend, 1.3),), (on(backend, 1.0),))
 
 
+@pytest.mark.short_cases(1, "torch")
 @pytest.mark.parametrize(
     "case", [cube_root, logarithm, pytest.param(large_system, marks=pytest.mark.long)], ids=lambda f: f.__name__
 )
@@ -192,6 +199,7 @@ def test_compiled(case, backend):
     np.testing.assert_allclose([numpy(x) for x in found], (value, slope), rtol=1e-6)
 
 
+@pytest.mark.short_cases(0, "jax", "tensorflow")
 def test_vmapped(backend):
     at, slope = on(backend, [1.3, 2.0]), [CASES[cube_root](a)[1] for a in (1.3, 2.0)]
 
@@ -226,6 +234,7 @@ def test_saddles_and_systems(backend):
         functional.root(lambda x: (x, x), on(backend, 1.0))
 
 
+@pytest.mark.short_cases(0, "jax")
 def test_influence_functions(backend):
     """The weights' derivative of a fit is ``-H^-1 g`` of each example (Koh & Liang 2017), and what refits show."""
     rng = np.random.default_rng(2)

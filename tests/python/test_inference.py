@@ -58,6 +58,7 @@ def marginal(theta):
     return 0.5 * r @ np.linalg.solve(cov, r) + 0.5 * np.linalg.slogdet(cov)[1] + 24 * HALF_LOG_2PI
 
 
+@pytest.mark.short_cases(0, "jax", "tensorflow")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_random_intercept_is_integrated_out_exactly(backend):
     joint = random_intercept(*tensors([Y, X], backend))
@@ -92,6 +93,7 @@ def test_gradients_of_quadratic_likelihoods_are_exact_by_factors_of_other_places
     assert model._programs.is_quadratic
 
 
+@pytest.mark.short_cases(0, "jax", "tensorflow")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_profiled_parameters_are_at_their_best(backend):
     joint = random_intercept(*tensors([Y, X], backend))
@@ -313,6 +315,7 @@ def exact_logistic(theta, counts, sizes):
     return total
 
 
+@pytest.mark.short_cases(1, "jax", "tensorflow")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("integrate", "rtol"), [(True, 1e-10), ((-8, 8), 1e-7)])
 def test_single_effects_are_integrated_over_by_quadrature(backend, integrate, rtol):

@@ -188,6 +188,7 @@ TRANSFORMS = [
 ]
 
 
+@pytest.mark.short_cases(1, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("transform", "size", "holds", "chart"), TRANSFORMS, ids=lambda x: getattr(x, "name", ""))
 def test_transforms(backend, transform, size, holds, chart):

@@ -26,6 +26,7 @@ def normal(p, y):
     return -ops.sum(stats.norm.logpdf(observed(y), p["mean"], ops.exp(p["log_sd"])))
 
 
+@pytest.mark.short_cases(0, "jax", "tensorflow")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_reports_and_residuals_of_a_normal_sample(backend):
     start = {name: tensors(np.array(x), backend) for name, x in NORMAL.items()}

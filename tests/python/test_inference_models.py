@@ -299,6 +299,7 @@ def slopes(f, size, h=0.03):
     return np.array([sum(w * (f(k * h * e) - f(-k * h * e)) for k, w in weights.items()) / h for e in np.eye(size)])
 
 
+@pytest.mark.short_cases(2, "torch")
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("backend", ["numpy", "torch"])
 def test_estimates_and_standard_errors(backend, name):

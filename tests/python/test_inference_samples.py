@@ -107,6 +107,7 @@ def test_draws_have_known_moments():
     np.testing.assert_array_equal(again["z"], target.sample(20, tune=20, chains=1, seed=7)["z"])
 
 
+@pytest.mark.long
 def test_random_effects_are_integrated_out_and_drawn_again():
     def nlp(p):
         return (3.0 - p["a"] - p["u"]) ** 2 / 2 + p["u"] ** 2 / 2 + p["a"] ** 2 / 4

@@ -154,6 +154,7 @@ def test_same_as_torch(f):
         np.testing.assert_allclose(got, want, rtol=1e-12)
 
 
+@pytest.mark.short_cases(3)
 @pytest.mark.parametrize("f", FUNCTIONAL, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("kind", ["jax", "tensorflow"])
 def test_functionally_on_arrays_that_cannot_be_written(kind, f):

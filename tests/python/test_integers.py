@@ -108,6 +108,7 @@ def check(name: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.short_cases(4)
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_sample(name):
     check(name)
@@ -128,6 +129,7 @@ BINARY = (
 )  # fmt: skip
 
 
+@pytest.mark.short_cases(63)
 @pytest.mark.parametrize("name", BINARY)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_pairs_at_the_ends(name, dtype):

@@ -29,7 +29,14 @@ def python(*arguments, **environment):
 
 
 @pytest.mark.parametrize(
-    ("where", "cases"), [("own", ""), ("main", "numpy or thread or robjects or tf_function or conditions or views")]
+    ("where", "cases"),
+    [
+        ("own", "numpy or thread or robjects or conditions"),
+        pytest.param("own", "", marks=pytest.mark.long),
+        pytest.param(
+            "main", "numpy or thread or robjects or tf_function or conditions or views", marks=pytest.mark.long
+        ),
+    ],
 )
 def test_r_on_a_thread_of_its_own_and_on_the_main_one(where, cases):
     options = ["-q", "-x", "--capture=sys", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not long", "-k", cases]

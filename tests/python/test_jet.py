@@ -77,6 +77,7 @@ def matrices(x):
     return ops.stack([ops.sum(part) for part in parts])
 
 
+@pytest.mark.short_cases(0, "jax")
 def test_ops_of_matrices_are_alike_on_all_libraries(backend):
     rng = np.random.default_rng(0)
     x, series = rng.normal(size=(3, 3)), list(rng.normal(size=(3, 3, 3)))
@@ -101,6 +102,7 @@ def example(case):
     return drawn[-1]
 
 
+@pytest.mark.short_cases(98)
 @pytest.mark.parametrize("name", WITH_DERIVATIVE)
 def test_all_ops_with_a_derivative(name):
     rng = np.random.default_rng(0)
@@ -139,6 +141,7 @@ def elementwise_of_one_argument():
             yield entry
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_all_elementwise_ops_of_one_argument(order):
     assert scipy.special and sum(1 for _ in elementwise_of_one_argument()) > 150
@@ -240,6 +243,7 @@ def second(x):
     return gradops.jvp(lambda y: gradops.jvp(lambda z: loss(z * x), (y,), (x,))[1], (x,), (x,))[1]
 
 
+@pytest.mark.short_cases(4, "jax")
 @pytest.mark.parametrize("name", INSIDE)
 def test_what_a_function_may_use(backend, name):
     f, plain = INSIDE[name]

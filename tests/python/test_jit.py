@@ -24,6 +24,7 @@ def energy(x):
     return ops.sum(ops.exp(x)) * ops.sum(ops.square(x))
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("derivative, bytes_of_a_step", [(lambda f: f, 230), (value_and_grad, 330)])
 def test_memory_while_a_step_is_compiled(derivative, bytes_of_a_step):
     """Operations on single numbers are whole numbers in an array; with a gradient the tape's nodes are added."""
@@ -457,6 +458,7 @@ def test_static_arguments_of_any_kind():
         compiled(X, {1, 2})
 
 
+@pytest.mark.short_cases(0, "jax")
 def test_no_more_programs_than_documented_are_held(backend, monkeypatch):
     monkeypatch.setattr(sys.modules["gradops.jit.compiled"], "MOST", 8)
     traced, held = Mock(), []
@@ -631,6 +633,7 @@ def test_values_of_constants_are_known(op, backend):
         np.testing.assert_allclose(numpy(got), numpy(want))
 
 
+@pytest.mark.short_cases(2, "jax", "tensorflow")
 @pytest.mark.parametrize(
     "f",
     [

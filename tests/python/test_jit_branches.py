@@ -343,6 +343,7 @@ HERE[whole] = [[1.2, 0.5], [2.3, 3.7], [0.7, 0.2]]
 del HERE[masked]  # TensorFlow's own tensors take no arrays of positions
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.filterwarnings("ignore:the branches")
 @pytest.mark.parametrize("backend", OTHERS)
 @pytest.mark.parametrize("f", HERE)
@@ -358,6 +359,7 @@ def test_of_other_libraries(f, backend):
     assert own and backend != "torch" or 1 < ways(both) <= len(HERE[f])
 
 
+@pytest.mark.short_cases(0, "jax", "tensorflow")
 @pytest.mark.parametrize("backend", OTHERS)
 def test_second_derivatives_of_other_libraries(backend):
     f = jit(lambda x: hessian(penalised, x))
@@ -520,6 +522,7 @@ def test_many_random_programs(seed):
     check(seed)
 
 
+@pytest.mark.short_cases(0, "jax", "tensorflow")
 @pytest.mark.filterwarnings("ignore:the branches")
 @pytest.mark.parametrize("backend", OTHERS)
 def test_random_programs_of_other_libraries(backend):

@@ -208,6 +208,7 @@ def check(f, tolerance=1e-9):
     return compiled
 
 
+@pytest.mark.short_cases(45)
 @cases
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "third"])
 def test_loops_have_the_tapes_derivatives(f, name):
@@ -608,6 +609,7 @@ def test_sparse_patterns_see_each_step():
     np.testing.assert_allclose(found.toarray(), functional.hessian(f, rows), atol=1e-12)
 
 
+@pytest.mark.long
 def test_a_jacobian_of_a_long_function_is_one_loop(monkeypatch):
     loops = Mock(wraps=ops.map)
     monkeypatch.setattr(on_tape.mapping, "map", loops)

@@ -127,6 +127,7 @@ DESCRIBED = {"jax": {"__str__", "__repr__"}, "tensorflow": {"__str__", "__repr__
 """The text of a tracer of JAX or TensorFlow is a description of it, by which nobody is told: `docs/differences.md`."""
 
 
+@pytest.mark.short_cases(4)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("backend", [name for name in BACKENDS if name != "numpy"])
 @pytest.mark.parametrize("name", list(QUESTIONS))

@@ -14,6 +14,7 @@ Z = rng.normal(size=(4, 4)) + 1j * rng.normal(size=(4, 4))
 HALF = "erf erfc erfinv i0 sigmoid silu gelu softplus softsign mean std nanmean nanstd logsumexp softmax glu".split()
 
 
+@pytest.mark.short_cases(0, "jax")
 @everywhere
 def test_half_precision_stays(backend):
     x = tensors(np.array([0.5, 0.25], "float16"), backend)
@@ -26,6 +27,7 @@ def test_half_precision_stays(backend):
     assert ops.dtype(ops.gelu(x, approximate=False)) == "float16"
 
 
+@pytest.mark.short_cases(0, "jax")
 @everywhere
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_functions_of_half_precision(backend, dtype):
@@ -163,6 +165,7 @@ def loss(f):
     return of
 
 
+@pytest.mark.short_cases(4, "jax")
 @everywhere
 @pytest.mark.parametrize("name", COMPLEX)
 def test_complex_numbers_keep_both_parts(name, backend):

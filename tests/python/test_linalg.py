@@ -96,6 +96,7 @@ def test_determinant_of_singular_matrices(x):
     np.testing.assert_allclose(tape_second(f, [x])[0], want[0], atol=1e-6)
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS[1:])
 def test_determinant_of_singular_matrices_elsewhere(backend):
     """PyTorch's own gradient is 0 for them, TensorFlow's an error."""
@@ -113,6 +114,7 @@ def test_determinant_of_singular_matrices_elsewhere(backend):
         np.testing.assert_allclose(second, tape_second(f, [x])[0], atol=1e-7)
 
 
+@pytest.mark.short_cases(0, "torch")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_determinant_of_singular_matrices_in_transformations(backend):
     """A graph does not know which matrices are singular: it is right for all, whatever it was traced with."""
@@ -235,6 +237,7 @@ def test_all_of_rectangular_factors(op, shape):
     np.testing.assert_allclose(tape_second(f, [x])[0], want[0], atol=1e-5)
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", ["torch", "jax"])
 @pytest.mark.parametrize("shape", [(3, 2), (2, 3)])
 def test_thin_singular_vectors(backend, shape):
@@ -280,6 +283,7 @@ OF_ONE_MATRIX = ["det", "slogdet", "logdet", "inv", "pinv", "cholesky", "qr", "s
 OF_ONE_MATRIX += ["lu_factor", "trace", "diagonal"]
 
 
+@pytest.mark.short_cases(8, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (0, 2, 2)])
 @pytest.mark.parametrize("name", OF_ONE_MATRIX)
@@ -317,6 +321,7 @@ def test_empty(backend):
 # Dtypes, errors, tracing ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.short_cases(1, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
     "given, wanted", [("float32", "float32"), ("float16", "float16"), ("int64", "float64"), ("bool", "float64")]
@@ -392,6 +397,7 @@ def test_bad_input(backend):
         ops.inv("text")
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_norms_at_zero(backend):
     """The gradient of every norm at 0 is 0, as is that of a distance of 0."""

@@ -63,6 +63,7 @@ def test_no_name_hides_a_module():
             assert getattr(gradops.jit, name.rpartition(".")[2]) is module, name
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize(
     "code",
     [
@@ -90,6 +91,7 @@ def test_a_module_shows_what_is_public_and_no_more(name):
         ), one
 
 
+@pytest.mark.short_cases(12)
 @pytest.mark.parametrize("name", MODULES)
 def test_a_typing_error_in_a_name_gets_a_suggestion(name):
     """Each public name with two letters exchanged, or one left out."""

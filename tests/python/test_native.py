@@ -555,6 +555,7 @@ def start(directory, **more):
     )
 
 
+@pytest.mark.long
 @needs_machine
 def test_processes_that_start_together_share_a_cache(tmp_path, monkeypatch):
     running = [start(tmp_path / "cache") for _ in range(2)]

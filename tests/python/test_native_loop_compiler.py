@@ -30,6 +30,7 @@ def assert_same_bits(compiled, *arguments) -> None:
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("seed", [0, 4, 9, 11, 13])
 def test_random_loops(seed, made):
     loops = Loops(seed)

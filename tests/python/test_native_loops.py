@@ -33,6 +33,7 @@ def explanations(name: str) -> list:
     return [x for x in (explained(*call) for call in calls) if x is not None]
 
 
+@pytest.mark.short_cases(80)
 @needs_machine
 @pytest.mark.parametrize("name", WALKED)
 @quietly
@@ -45,6 +46,7 @@ def test_a_loop_around_an_op_is_native(name):
         assert all("dtype" in reason for reason in left), str(explanation)
 
 
+@pytest.mark.short_cases(8)
 @needs_machine
 @pytest.mark.parametrize("name", sorted(CALLED))
 @quietly

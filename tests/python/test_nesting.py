@@ -131,6 +131,7 @@ DERIVATIVES = {
 }
 
 
+@pytest.mark.short_cases(20, "jax", "tensorflow")
 @pytest.mark.parametrize("where", LIBRARIES + VARIABLES)
 @pytest.mark.parametrize("derivative", DERIVATIVES)
 @pytest.mark.parametrize("rule", RULES)

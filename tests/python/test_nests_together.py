@@ -143,6 +143,7 @@ IN_TASKS = {"variables": "numpy", "torch": "torch", "variables on JAX": "jax", "
 IN_TASKS = {way: library for way, library in IN_TASKS.items() if library in BACKENDS}
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_threads(backend):
     check_threads(

@@ -131,6 +131,7 @@ def check(name: str) -> int:
     return count
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_sample(name):
     assert check(name)

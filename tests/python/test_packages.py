@@ -18,6 +18,8 @@ from versions import numbers
 import gradops
 from gradops.backends import OLDEST
 
+pytestmark = pytest.mark.documents
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 if not (ROOT / "DESCRIPTION").exists():
     pytest.skip("the R package is not here", allow_module_level=True)

@@ -19,6 +19,7 @@ from parity import (
     finite_difference,
     flat,
     is_own,
+    jax_gradients,
     native_gradient,
     numpy,
     scalar_function,
@@ -35,11 +36,10 @@ CASES = [
     for case in importlib.import_module(f"cases.{module}").CASES
 ]
 SAMPLE = CASES[:: int(os.environ.get("GRADOPS_SAMPLE", 1))]  # `tools/test --oldest` takes some of all
-several = settings(
-    max_examples=3, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
+twice = settings(
+    max_examples=2, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
 )
-twice = settings(several, max_examples=2)
-once = settings(several, max_examples=1)
+once = settings(twice, max_examples=1)
 
 
 def by_id(case):
@@ -47,6 +47,23 @@ def by_id(case):
 
 
 FIRST = {case.op: case for case in reversed(CASES)}
+COMPILING = ("jax", "tensorflow")
+"""The libraries whose short tests have the first case of each op: they compile, or start slowly, for each case."""
+
+
+def is_short(case, backend: str) -> bool:
+    return backend not in COMPILING or FIRST[case.op] is case
+
+
+def short_backends(case, names) -> list[str]:
+    return [name for name in names if is_short(case, name)]
+
+
+def long_backends(case, names) -> list[str]:
+    return [name for name in names if not is_short(case, name)]
+
+
+OTHER_CASES = [case for case in SAMPLE if FIRST[case.op] is not case]
 
 
 def on_each(case, names, examples, compare):
@@ -69,6 +86,16 @@ def on_each(case, names, examples, compare):
 
 @pytest.mark.parametrize("case", SAMPLE, ids=by_id)
 def test_forward(case):
+    check_forward(case, short_backends(case, BACKENDS))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", OTHER_CASES, ids=by_id)
+def test_forward_of_other_cases(case):
+    check_forward(case, long_backends(case, BACKENDS))
+
+
+def check_forward(case, names) -> None:
     """Values, shapes and dtypes equal the reference's on every backend."""
     reference = case.reference or (lambda **k: getattr(np, case.op)(*k.values()))
 
@@ -84,11 +111,24 @@ def test_forward(case):
             if case.same_dtype and hasattr(w, "dtype"):
                 assert np.asarray(g).dtype == w.dtype, (backend, np.asarray(g).dtype, w.dtype)
 
-    on_each(case, BACKENDS, several, compare)
+    on_each(case, names, twice, compare)
 
 
 @pytest.mark.parametrize("case", [c for c in SAMPLE if c.gradients], ids=by_id)
 def test_gradient(case):
+    """JAX's is compared with its second gradient, where that is: one program gives both."""
+    check_gradient(
+        case, [name for name in short_backends(case, case.native) if name != "jax" or "jax" not in case.second]
+    )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", [c for c in OTHER_CASES if c.gradients], ids=by_id)
+def test_gradient_of_other_cases(case):
+    check_gradient(case, long_backends(case, case.native))
+
+
+def check_gradient(case, names) -> None:
     """The tape's gradient equals the frameworks' own."""
 
     def compare(backend, arguments):
@@ -101,7 +141,7 @@ def test_gradient(case):
                 g, w, rtol=10 * case.rtol, atol=10 * case.atol, err_msg=f"{case.id} vs {backend}: {arguments}"
             )
 
-    on_each(case, case.native, twice, compare)
+    on_each(case, names, twice, compare)
 
 
 @pytest.mark.parametrize("case", [c for c in SAMPLE if c.gradients], ids=by_id)
@@ -130,7 +170,14 @@ def second_gradient(case, oracles: list[str]) -> None:
         second = list(filter(backends.installed, oracles))
         for backend in second:
             native = scalar_function(case, arguments, backend)
-            want = native_gradient(native, xs, backend, second=True, compiled=not case.by_value)
+            if backend == "jax":
+                first, want = jax_gradients(native, xs, compiled=not case.by_value)
+                for g, w in zip(tape_gradient(f, xs), first):
+                    np.testing.assert_allclose(
+                        g, w, rtol=10 * case.rtol, atol=10 * case.atol, err_msg=f"{case.id} vs jax: {arguments}"
+                    )
+            else:
+                want = native_gradient(native, xs, backend, second=True, compiled=not case.by_value)
             for g, w in zip(got, want):
                 np.testing.assert_allclose(
                     g, w, rtol=100 * case.rtol, atol=100 * case.atol, err_msg=f"{case.id} vs {backend}: {arguments}"
@@ -145,6 +192,7 @@ def second_gradient(case, oracles: list[str]) -> None:
     check()
 
 
+@pytest.mark.short_cases(40, "jax")
 @pytest.mark.slow
 @pytest.mark.parametrize("over", ["jax", "tensorflow"])
 @pytest.mark.parametrize("case", {c.op: c for c in reversed(CASES) if c.gradients}.values(), ids=by_id)

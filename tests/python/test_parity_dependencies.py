@@ -59,6 +59,7 @@ def check(case, arguments, backend: str) -> None:
                 np.testing.assert_allclose(numpy(g), numpy(w), **tolerance, err_msg=f"{case.id}, {way.__name__}")
 
 
+@pytest.mark.short_cases(196)
 @pytest.mark.parametrize("case", WITH_GRADIENTS, ids=by_id)
 def test_captured_on_numpy(case):
     if "numpy" in case.skip:
@@ -84,6 +85,7 @@ def check_elsewhere(case, backend: str) -> None:
     run()
 
 
+@pytest.mark.short_cases(4, "jax")
 @pytest.mark.parametrize("backend", OTHERS)
 @pytest.mark.parametrize("case", WITH_GRADIENTS[::40], ids=by_id)
 def test_captured_tensors_of_other_libraries(case, backend):

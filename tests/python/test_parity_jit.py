@@ -148,6 +148,7 @@ def test_value(case):
     run_value(case, "numpy")
 
 
+@pytest.mark.short_cases(392)
 @pytest.mark.parametrize("case", [c for c in CASES if c.gradients], ids=by_id)
 def test_gradient(case):
     run_gradient(case, "numpy")

@@ -87,6 +87,7 @@ MADE = {
 """Transformations of a function of a module."""
 
 
+@pytest.mark.short_cases(5, "jax", "tensorflow")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("protocol", [0, pickle.HIGHEST_PROTOCOL])
 @pytest.mark.parametrize("name", MADE)

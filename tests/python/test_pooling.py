@@ -8,6 +8,7 @@ from gradops import ops
 from gradops.errors import ArgumentError, ArgumentTypeError, ShapeError
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("op", ["max_pool", "adaptive_max_pool"])
 @pytest.mark.parametrize("shape", [(1, 6, 2), (1, 4, 4, 1), (1, 2, 4, 2, 1)])
 def test_ties_go_to_the_first(op, shape):

@@ -13,6 +13,8 @@ from gradops import backends
 from gradops.backends._names import PrivateNames
 from gradops.errors import BackendError
 
+pytestmark = pytest.mark.documents
+
 SOURCES = Path(gradops.__file__).parent
 LIBRARIES = ("torch", "tensorflow", "jax")
 PYTHONS_OWN = {"_thread", "_fields", "_getframe", "_current_frames", "_is_owned", "_initializing"}

@@ -142,12 +142,14 @@ def raw_errors(backend: str, seed: int, times: int, called: dict) -> list[str]:
     return found
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_random_arguments_give_a_value_or_an_error_of_gradops(backend):
     found = raw_errors(backend, 2, 1, functions())
     assert not found, "\n".join(found)
 
 
+@pytest.mark.short_cases(0, "jax", "tensorflow")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_random_arguments_of_scipys_functions(backend):
     found = raw_errors(backend, 4, 1, scipys())

@@ -24,6 +24,7 @@ def check(loops: Loops) -> None:
         np.testing.assert_allclose(got, wanted, rtol=1e-7, atol=1e-8, err_msg=f"Loops({loops.seed}), second")
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("seed", [0, 4, 9, 17, 26])
 def test_loops(seed):
     check(Loops(seed))

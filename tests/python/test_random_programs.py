@@ -118,6 +118,7 @@ def _has_extremes_of_products(program: Program) -> bool:
     return "complex" in kinds and any(extremes[kinds.index("complex") :])
 
 
+@pytest.mark.short_cases(0, "torch")
 @pytest.mark.parametrize("library, count", [("torch", 10), ("tensorflow", 2)])
 def test_elsewhere(library, count):
     for seed in range(count):

@@ -39,6 +39,7 @@ def test_seeds(backend, draw):
         draw(like, (2,), 1.5)
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_distributions_with_parameters(backend, dtype):

@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 
 pytestmark = [
+    pytest.mark.documents,
     pytest.mark.slow,
     pytest.mark.skipif(not README.exists(), reason="the pages are not part of the source distribution"),
 ]

@@ -35,6 +35,7 @@ def test_prod_and_cumprod_at_zeros(backend):
     np.testing.assert_allclose(gradient(lambda v: ops.sum(ops.cumprod(v)), twice, backend), [1, 2, 0])
 
 
+@pytest.mark.short_cases(2, "jax")
 @pytest.mark.parametrize("axis", [(0, 1), (0, 2), (2, 1), (2, 0), (-1, 0), (0, 1, 2)])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_products_over_several_axes(backend, axis):

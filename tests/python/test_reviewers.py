@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = pytest.mark.repository
+pytestmark = [pytest.mark.repository, pytest.mark.documents]
 
 
 def rows() -> list[list[str]]:

@@ -356,6 +356,7 @@ def test_patterns_have_all_that_an_element_depends_on(name):
 # The tests themselves.
 
 
+@pytest.mark.long
 def test_a_wrong_rule_is_noticed():
     """Of each table some; ``tools/mutate --all`` tries every rule."""
     tool = pathlib.Path(__file__).parents[2] / "tools" / "mutate"

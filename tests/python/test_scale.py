@@ -38,6 +38,7 @@ def run(body: str) -> dict:
     return json.loads(done.stdout)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("step", ["y * 1.0000001", "ops.reshape(y, (2,))", "y + x", "y[0:2]", "ops.split(y * 1, 1)[0]"])
 def test_a_chain_of_a_million_operations(step):
@@ -89,6 +90,7 @@ print(json.dumps({"h": h.data.tolist()}))
     assert found["h"][0] == pytest.approx(2 * 1.00001**20_000)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_hundred_thousand_training_steps_leave_nothing():
     """With in-place updates, hooks, views and retained gradients on the way; the cycle collector is off."""

@@ -9,6 +9,8 @@ from scipy_checks import modules, scipys
 
 from gradops.scipy import _names
 
+pytestmark = pytest.mark.documents
+
 
 @pytest.mark.parametrize("module", modules())
 def test_each_name_is_covered_or_refused(module):

@@ -20,6 +20,8 @@ import gradops
 from gradops import ops
 from gradops.scipy import _examples
 
+pytestmark = pytest.mark.documents
+
 MODULES = {module: importlib.import_module(f"gradops.scipy.{module}") for module in modules()}
 ROWS = {module: list(_examples.rows(f"gradops.scipy.{module}")) for module in MODULES}
 NUMBER = re.compile(r"-?(?:\d+\.?\d*(?:e[+-]?\d+)?|\bnan\b|\binf\b)")

@@ -132,6 +132,7 @@ def test_second_derivative():
     np.testing.assert_allclose(found, 2 * matrix.T @ matrix, atol=1e-12)
 
 
+@pytest.mark.long
 @each_program(lambda x: ops.sum(fft.dct(x, 3) ** 2))
 def test_programs_of_the_libraries(compiled):
     def f(x):

@@ -120,6 +120,7 @@ def test_integrals_to_second_order(name):
         np.testing.assert_allclose(functional.grad(first)(1.2), difference(first, 1.2), 1e-6)
 
 
+@pytest.mark.short_cases(1, "jax", "tensorflow")
 @pytest.mark.parametrize("backend", BACKENDS[1:])
 @pytest.mark.parametrize("name", ["quad", "solve_ivp", "odeint"])
 def test_integrals_of_libraries(name, backend):

@@ -209,6 +209,7 @@ PROGRAMS = {
 NUMBERED = [(name, i) for name, cases in CASES.items() for i in range(len(cases))]
 
 
+@pytest.mark.short_cases(50)
 @pytest.mark.parametrize(
     ("name", "number", "whole"),
     [(name, i, i == 0 and name not in OF_OTHERS) for name, i in NUMBERED]
@@ -230,6 +231,7 @@ def test_values_and_derivatives(name, number, whole):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "compiled"),
     [(name, name == "KroghInterpolator") for name in PROGRAMS]
@@ -339,6 +341,7 @@ def test_smoothing_by_cross_validation():
         functional.grad(lambda y: interpolate.make_smoothing_spline(X, y)(1.0))(Y)
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_single_precision(backend):
     x, y, v = (tensors(z.astype("float32"), backend) for z in (X, Y, V))

@@ -257,6 +257,7 @@ def test_agrees_with_scipy(name, function, arrays):
     checked(function, arrays, over=("numpy", "torch"), second=False, compiled=False, gradient_rtol=1e-5)
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("name", EVERYWHERE)
 def test_agrees_with_scipy_everywhere(name):
     _, function, arrays = next(case for case in CASES if case[0] == name)
@@ -349,6 +350,7 @@ IN_PROGRAMS = {
 }
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("name", IN_PROGRAMS)
 def test_in_pytorchs_programs(name):
     """On the host, in a compiled graph and in batches."""

@@ -144,6 +144,7 @@ def test_whole_numbers_stay_whole():
         assert y.dtype == torch.float32 and torch.autograd.grad(y.sum(), x)[0].dtype == torch.float32
 
 
+@pytest.mark.long
 @each_program(lambda x, at: ops.sum(ndimage.map_coordinates(x, at, mode="grid-wrap") ** 2))
 def test_programs_of_the_libraries(compiled):
     def f(x, at):

@@ -115,6 +115,7 @@ def test_derivatives_by_the_tape(name):
 NATIVE = ("brentq", "root", "minimize", "least_squares", "curve_fit", "nnls", "lsq_linear", "isotonic_regression")
 
 
+@pytest.mark.short_cases(2, "jax")
 @pytest.mark.parametrize("backend", BACKENDS[1:])
 @pytest.mark.parametrize("name", NATIVE)
 def test_derivatives_of_libraries(name, backend):

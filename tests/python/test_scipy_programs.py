@@ -45,6 +45,7 @@ CASES = [
 ]
 
 
+@pytest.mark.short_cases(0, "torch")
 @pytest.mark.parametrize("name, backend", CASES)
 def test_solvers_run_in_programs(name, backend):
     function, at = SOLVERS[name]
@@ -67,6 +68,7 @@ OUTSIDE = SOLVERS | {
 }
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize(
     "name",
     [

@@ -155,6 +155,7 @@ CONSTANT = {
 }
 
 
+@pytest.mark.short_cases(60)
 @each_case(CASES)
 def test_agrees_with_scipy(name, arrays, settings, how):
     compare(signal, scipy.signal, name, arrays, settings, how)
@@ -337,6 +338,7 @@ def test_the_rule_of_the_recursion_is_the_derivative_of_its_body():
         np.testing.assert_allclose(found, want, rtol=1e-12)
 
 
+@pytest.mark.long
 @each_program(lambda x, a: ops.sum(signal.lfilter(B, a, x) * signal.detrend(x)))
 def test_programs_of_the_libraries(compiled):
     def f(x, a):

@@ -74,6 +74,7 @@ def of(sp, text: str):
     return function
 
 
+@pytest.mark.short_cases(20)
 @pytest.mark.parametrize("text", OPERATIONS)
 def test_operations(text):
     loose = "rtol=" in text
@@ -259,6 +260,7 @@ def program(a, x):
     return ops.sum(x * sparse.linalg.spsolve(S, S @ (x * x))) + sparse.linalg.logdet(S) + ops.sum((x @ S) ** 2)
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_single_and_half_precision(backend):
     for dtype, rtol in (("float32", 1e-5), ("float16", 1e-2)):
@@ -273,6 +275,7 @@ def squared(values):
     return ops.sum((A @ values[:4]) ** 2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "compiled",
     [squared, pytest.param(lambda a: sparse.linalg.logdet(definite(a)), marks=pytest.mark.long, id="logdet")],

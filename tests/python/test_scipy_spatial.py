@@ -143,6 +143,7 @@ def test_paths_on_spheres():
     assert np.isfinite(way).all()
 
 
+@pytest.mark.long
 @each_program(lambda x: ops.sum(distance.pdist(x) ** 3))
 def test_programs_of_the_libraries(compiled):
     def f(x):

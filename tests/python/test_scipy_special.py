@@ -121,6 +121,7 @@ def test_each_name_has_a_case():
     assert set(CASES) | OTHERS | CONSTANT == names
 
 
+@pytest.mark.short_cases(52)
 @pytest.mark.parametrize("name", CASES)
 def test_values_are_scipys(name):
     over = ("numpy", "torch", "tensorflow", "jax") if name in ON_ALL else ("numpy", "torch")
@@ -172,6 +173,7 @@ COMPOSED = {n for n in (*probabilities.__all__, *noncentral.__all__) if not hasa
 }
 
 
+@pytest.mark.short_cases(42)
 @pytest.mark.parametrize("name", [n for n in CASES if n not in DIGITS and n not in ("binom", "poch", "perm", "comb")])
 @pytest.mark.filterwarnings("ignore")
 def test_hard_points(name):
@@ -368,6 +370,7 @@ def test_single_and_half_precision():
         np.testing.assert_allclose(own, exact, 1e-4)
 
 
+@pytest.mark.long
 @each_program(lambda a, x: ops.sum(special.kv(a, x)))
 def test_programs_of_the_libraries(compiled):
     def f(a, x):

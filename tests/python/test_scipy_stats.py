@@ -86,6 +86,7 @@ def test_derivatives_by_all_arguments(name):
                 np.testing.assert_allclose(np.asarray(found[i])[j], want, 1e-5, 1e-7, err_msg=f"{method} by {i}")
 
 
+@pytest.mark.short_cases(1, "jax")
 @pytest.mark.parametrize("backend", ["torch", "tensorflow", "jax"])
 @pytest.mark.parametrize("name", ["norm", "gamma", "t", "weibull_min"])
 def test_distributions_on_other_libraries(name, backend):
@@ -159,6 +160,7 @@ INTEGRALS = {
 }
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("name", INTEGRALS)
 def test_integrals_have_their_digits(name):
     """Of the density, over pieces as long as it takes to fall by a factor."""
@@ -196,6 +198,7 @@ def test_integrals_have_their_digits(name):
                 )
 
 
+@pytest.mark.short_cases(1, "jax")
 @each_library(FAMILIES, ("beta", "norm", "vonmises"))
 def test_numpys_data_beside_parameters_of_another_library(name, backend):
     own, given = getattr(stats, name), [*shapes(name), 0.5, 1.7]
@@ -262,6 +265,7 @@ NONCENTRAL = {
 }
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("name", NONCENTRAL)
 def test_digits_of_noncentral_families(name):
     """Densities and tails to 1e-12, their derivatives by each argument to 1e-9."""
@@ -289,6 +293,7 @@ def test_digits_of_noncentral_families(name):
                     np.testing.assert_allclose(float(found), float(slope), 1e-9, err_msg=f"{method}{point} by {i}")
 
 
+@pytest.mark.long
 def test_second_derivatives_and_quantiles_of_noncentral_families():
     for name, (_, points) in NONCENTRAL.items():
         family = getattr(noncentral, name)
@@ -363,6 +368,7 @@ ENDS = [  # slopes where a parameter is at the end of its domain, or a number at
 ]
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize(
     "backend, path, given, place, slope, curve",
     [(backend, *end) for backend in BACKENDS for end in (ENDS if backend in ("numpy", "torch") else ENDS[::6])],

@@ -142,6 +142,7 @@ def test_values_and_derivatives(name, arrays, settings):
     agree(whole(ours), whole(theirs), *given, by=by, over=("numpy", "torch"), second=False, rtol=1e-9)
 
 
+@pytest.mark.short_cases(1, "jax")
 @each_library(NAMES, "describe expectile iqr linregress rankdata wasserstein_distance yeojohnson".split())
 def test_libraries(name, backend):
     """Values and gradients of the first case of each function; single precision stays on one library."""

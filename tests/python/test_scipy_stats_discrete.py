@@ -110,6 +110,7 @@ HARD = {
 }
 
 
+@pytest.mark.short_cases(8)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_tails_have_their_digits(name):
     own = getattr(stats, name)
@@ -146,6 +147,7 @@ def test_tails_have_their_digits(name):
 # Derivatives ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.short_cases(8)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_derivatives_by_shapes(name):
     own, given, k = getattr(stats, name), list(map(np.asarray, shapes(name))), places(name)[:-1]
@@ -192,6 +194,7 @@ def test_derivatives_by_whole_numbers_are_0(name):
     assert all(not np.any(g) for g in found)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("name, method", [("nbinom", "logpmf"), ("betabinom", "logcdf"), ("skellam", "sf")])
 def test_other_libraries_and_programs(name, method):
     own, given = getattr(stats, name), list(map(np.asarray, shapes(name)))

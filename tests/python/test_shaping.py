@@ -141,6 +141,7 @@ def test_positions_out_of_range_say_which(backend):
     assert caught.value.fields["bounds"].size == 4
 
 
+@pytest.mark.short_cases(1, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "float32", "complex64"])
 def test_dtypes_stay(backend, dtype):
@@ -268,6 +269,7 @@ def test_segments_in_traces_need_their_number(trace):
             tf.function(lambda ids: ops.segment_sum(tf.constant(x), ids), autograph=False)(tf.constant([0, 1, 0]))
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_ties_and_repeats(backend):
     """Tied rows share the gradient of a segment's maximum; of a position's several updates the last has it all."""

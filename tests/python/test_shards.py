@@ -84,6 +84,7 @@ def ends(x, shard):
 # In this process ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.short_cases(0, "jax", "tensorflow")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_shards_in_a_list(backend):
     with gradops.config.backend_scope(backend):

@@ -28,7 +28,10 @@ ROOT = Path(__file__).parents[2]
 SITE = ROOT / ".build" / "site"
 MODULE = ROOT / "tools" / "site_pages.py"
 
-pytestmark = pytest.mark.skipif(not MODULE.exists(), reason="the tools are not part of the source distribution")
+pytestmark = [
+    pytest.mark.skipif(not MODULE.exists(), reason="the tools are not part of the source distribution"),
+    pytest.mark.documents,
+]
 
 
 @pytest.fixture(scope="module")

@@ -91,6 +91,7 @@ def test_second_derivatives_of_powers_of_0():
         np.testing.assert_array_equal(native_gradient(f, x, backend, second=True), [0, 0])
 
 
+@pytest.mark.short_cases(0, "jax")
 @everywhere
 def test_weak_numbers_stay_weak_in_composed_ops(backend):
     x = tensors(np.array([0.5, 1.5], "float32"), backend)

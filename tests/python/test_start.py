@@ -32,6 +32,7 @@ def test_derivatives_of_what_numpy_computes_import_no_scipy():
     assert not [m for m in modules_after(code) if m.partition(".")[0] == "scipy"]
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize(
     ("call", "module"),
     [
@@ -65,6 +66,7 @@ def test_lgamma_has_the_dtype_of_its_argument():
         assert ops.lgamma(np.array([-np.inf, 3.0], dtype)).dtype == dtype
 
 
+@pytest.mark.long
 def test_modules_of_scipy_may_be_imported_while_jax_traces():
     pytest.importorskip("jax")
     code = """

@@ -29,6 +29,7 @@ def compiled(function, backend):
     return tf.function(function, autograph=False)
 
 
+@pytest.mark.short_cases(0, "jax")
 @traced
 def test_inside_a_trace(backend):
     x = tensors(np.array([[1.0, np.nan, 3.0, -2.0], [0.0, 4.0, 5.0, 2.0]]), backend)
@@ -62,6 +63,7 @@ def test_bincount_inside_a_trace_has_length_minlength(backend):
         compiled(ops.bincount, backend)(x)
 
 
+@pytest.mark.short_cases(0, "jax")
 @everywhere
 def test_nan_gets_no_gradient(backend):
     x = np.array([1.0, np.nan, 3.0, -2.0])
@@ -83,6 +85,7 @@ def test_windows_are_on_the_backend_of_their_length(backend):
     assert type(ops.hamming(length)) is type(ops.cast(length, "float64"))
 
 
+@pytest.mark.short_cases(0, "jax")
 @everywhere
 def test_kind_of_results_of_float32(backend):
     x = tensors(np.array([[1.0, 2.0, 4.0]], "float32"), backend)

@@ -209,6 +209,7 @@ def test_functions_traced_in_the_scope_are_whole():
     assert float(tape.gradient(second, x)) == 6.0
 
 
+@pytest.mark.long
 def test_tapes_opened_before_gradops_is_used(tf):
     """Run on its own: in this process the observer is there."""
     import subprocess

@@ -10,6 +10,8 @@ import sys
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.documents
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 EXAMPLES = pathlib.Path(__file__).with_name("typing_examples.py")
 MARKED = {

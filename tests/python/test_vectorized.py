@@ -142,6 +142,7 @@ def in_transforms(library, vmap) -> dict:
 DERIVATIVES = tuple(of_library(lambda f: f, lambda w: w, 0.0))
 
 
+@pytest.mark.short_cases(5)
 @pytest.mark.parametrize("requires", [False, True])
 @pytest.mark.parametrize("name", DERIVATIVES)
 def test_derivatives_in_pytorchs_transformations(name, requires):
@@ -186,6 +187,7 @@ def test_strict_in_pytorchs_transformations_is_refused():
         assert caught.value.argument == "strict"
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize(
     "name", [n if n in ("grad", "jvp", "hvp") else pytest.param(n, marks=pytest.mark.long) for n in DERIVATIVES]
 )
@@ -216,6 +218,7 @@ PER_SAMPLE = {
 }
 
 
+@pytest.mark.short_cases(4)
 @pytest.mark.parametrize("name", PER_SAMPLE)
 @pytest.mark.parametrize("shared", [False, True])
 def test_jaxs_vmap_of_each_derivative(name, shared):

@@ -1,5 +1,7 @@
-# Tests of what is to be the same everywhere run on every backend: on the one that GRADOPS_BACKEND names, or on all that
-# are installed; on CRAN, whose time is short, on NumPy. GRADOPS_REQUIRE_BACKENDS=1 makes an absent one a failure.
+# Python's tests hold every op and rule on four backends. R's tests hold what R adds, and run on NumPy: test_each(). What
+# R hands to another library, and takes from it, runs on every backend: test_contract(). With GRADOPS_LONG (make
+# test-long) test_each() runs on every backend, too. GRADOPS_BACKEND names one backend; on CRAN, whose time is short, it
+# is NumPy. GRADOPS_REQUIRE_BACKENDS=1 makes an absent backend a failure.
 
 # JAX compiles each operation for each shape. No test is about how well.
 if (!nzchar(Sys.getenv("JAX_DISABLE_MOST_OPTIMIZATIONS"))) Sys.setenv(JAX_DISABLE_MOST_OPTIMIZATIONS = "1")
@@ -30,10 +32,21 @@ test_once <- function(description, code) {
   if (test_backends()[1] == "numpy") eval.parent(bquote(test_that(.(description), .(substitute(code)))))
 }
 
-# test_that() on each backend, which is the default one in `code` and named by `backend`.
-test_each <- function(description, code, backends = test_backends()) {
-  code <- substitute(code)
-  env <- parent.frame()
+# test_that() on backends, each the default one in `code` and named by `backend`.
+test_on <- function(backends, description, code) {
+  test_on_backends(intersect(test_backends(), backends), description, substitute(code), parent.frame())
+}
+
+test_contract <- function(description, code) {
+  test_on_backends(test_backends(), description, substitute(code), parent.frame())
+}
+
+# `backends` are those that can run `code` at all.
+test_each <- function(description, code, backends = all_backends) {
+  test_on_backends(intersect(each_backends(), backends), description, substitute(code), parent.frame())
+}
+
+test_on_backends <- function(backends, description, code, env) {
   env$.packageName <- "tests" # their functions are the user's, though testthat evaluates them below gradops' namespace
   for (backend in backends) {
     body <- bquote({
@@ -48,13 +61,9 @@ test_each <- function(description, code, backends = test_backends()) {
 
 is_long <- function() nzchar(Sys.getenv("GRADOPS_LONG"))
 
-# NumPy and PyTorch; all with GRADOPS_LONG. The others compile for minutes what Python's tests hold on them.
-some_backends <- function() {
-  if (is_long()) test_backends() else intersect(test_backends(), c("numpy", "torch"))
-}
-
-test_some <- function(description, code) {
-  eval.parent(bquote(test_each(.(description), .(substitute(code)), some_backends())))
+# The backends of test_each().
+each_backends <- function() {
+  if (is_long()) test_backends() else intersect(test_backends(), "numpy")
 }
 
 # The line that print() begins with.
@@ -84,9 +93,37 @@ run_script <- function(script, arguments = character(), env = character()) {
   suppressWarnings(system2(rscript, c(script, arguments), stdout = TRUE, stderr = TRUE, env = env))
 }
 
-in_new_process <- function(code, env = character()) {
-  script <- withr::local_tempfile(fileext = ".R", lines = c("suppressMessages(library(gradops))", code))
+in_new_process <- function(code, env = character(), attach = TRUE) {
+  script <- withr::local_tempfile(fileext = ".R", lines = c(if (attach) "suppressMessages(library(gradops))", code))
   run_script(script, env = env)
+}
+
+# The output of pieces of R code, each in an environment of its own and with the packages that it attaches itself, in one
+# new process; what is written to the error stream is `said`. An error ends its piece: its output is then an error.
+run_pieces <- function(pieces) {
+  from <- withr::local_tempfile(fileext = ".rds")
+  to <- withr::local_tempfile(fileext = ".rds")
+  saveRDS(pieces, from)
+  said <- in_new_process(c(
+    "begin <- search()",
+    "run <- function(code) {",
+    "  on.exit(for (name in setdiff(search(), begin)) detach(name, character.only = TRUE))",
+    "  output <- character()",
+    "  there <- textConnection('output', 'w', local = TRUE)",
+    "  sink(there)",
+    "  on.exit({sink(); close(there)}, add = TRUE, after = FALSE)",
+    "  envir <- new.env(parent = globalenv())",
+    "  for (line in as.list(parse(text = code, keep.source = FALSE))) {",
+    "    value <- withVisible(eval(line, envir))",
+    "    if (value$visible) print(value$value)",
+    "  }",
+    "  if (isNamespaceLoaded('gradops')) gradops::config_set_backend('numpy')",
+    "  output",
+    "}",
+    sprintf("outputs <- lapply(readRDS(%s), \\(code) tryCatch(run(code), error = identity))", dQuote(from, FALSE)),
+    sprintf("saveRDS(outputs, %s)", dQuote(to, FALSE))
+  ), attach = FALSE)
+  list(outputs = readRDS(to), said = said)
 }
 
 # A function that counts how often R runs it, where gradops does not see that it changes something: in Python.

@@ -1,4 +1,4 @@
-test_each("backward() adds up gradients", {
+test_contract("backward() adds up gradients", {
   x <- parameter(c(1, 2, 3))
   backward(sum(x^2))
   expect_equal(as.numeric(x$grad), c(2, 4, 6))
@@ -15,7 +15,7 @@ test_each("a variable without requires_grad records nothing", {
   expect_equal(as.numeric(x * 2), c(2, 4))
 })
 
-test_each("autodiff_grad() to second order", {
+test_contract("autodiff_grad() to second order", {
   x <- parameter(2)
   y <- x^3
   first <- autodiff_grad(y, x, create_graph = TRUE)[[1]]
@@ -59,7 +59,7 @@ test_each("autodiff_grad() has all of Python's arguments", {
   expect_null(x$grad)
 })
 
-test_each("hooks of R functions", {
+test_contract("hooks of R functions", {
   x <- parameter(c(1, 2))
   seen <- list()
   hook <- x$register_hook(function(g) seen[[length(seen) + 1]] <<- as.numeric(g))
@@ -103,7 +103,7 @@ test_once("the gradient of an R matrix is laid out by column, as it is", {
   expect_identical(strides(x$grad), c(8L, 16L))
 })
 
-test_each("with_no_grad() and friends", {
+test_contract("with_no_grad() and friends", {
   x <- parameter(2)
   requires_grad <- function(y) reticulate::py_to_r(y$requires_grad)
   expect_false(requires_grad(with_no_grad(x * 2)))
@@ -132,7 +132,7 @@ test_each("a variable does not share memory with R", {
   expect_equal(as.numeric(x)[1], 1)
 })
 
-test_each("autodiff_function() is forward, backward and a context", {
+test_contract("autodiff_function() is forward, backward and a context", {
   power <- autodiff_function(
     forward = function(ctx, x, exponent) {
       ctx$save_for_backward(x)
@@ -162,7 +162,7 @@ as_users <- function(f, ...) {
   f
 }
 
-test_each("anomaly mode names the operation and the R calls it was made in", {
+test_contract("anomaly mode names the operation and the R calls it was made in", {
   x <- parameter(0)
   # a test's environment is the package's: a user's function is outside
   model <- as_users(function(v) {
@@ -192,7 +192,7 @@ test_each("anomaly mode counts inputs from 1", {
   expect_error(with_detect_anomaly(backward(log(x) * 0)), words, class = "gradops_error_gradient")
 })
 
-test_each("with_profile() is a data frame of the operations", {
+test_contract("with_profile() is a data frame of the operations", {
   x <- parameter(c(1, 2))
   profile <- with_profile(backward(sum(exp(x)^2)))
   expect_s3_class(profile, c("gradops_profile", "data.frame"), exact = TRUE)
@@ -212,7 +212,7 @@ test_each("variables of text", {
   expect_identical(as.character(greeting), "Hello")
 })
 
-test_each("gradcheck() shows both gradients, counts from 1, and checks the backend in use", {
+test_contract("gradcheck() shows both gradients, counts from 1, and checks the backend in use", {
   seen <- character()
   right <- function(x, y) {
     seen <<- c(seen, py_to_r(reticulate::py_get_attr(reticulate::py_get_attr(y, "__class__"), "__module__"))) # not R's

@@ -117,27 +117,27 @@ expect_ways <- function(functions, ...) {
   compiled_values
 }
 
-test_each("questions about what a value is are answered as for R's vector", {
+test_contract("questions about what a value is are answered as for R's vector", {
   expect_equal(gradient(asking$dim, c(1.2, 0.5)), c(2.4, 1))
   for (f in asking[c("typeof", "s3", "s4")]) expect_equal(gradient(f, c(1.2, 0.5)), c(2.4, 1))
   values <- expect_ways(asking, c(1.2, 0.5), c(-2, 0.5), c(1.2, 3))
   expect_gte(values, if (backend == "numpy") 3 * length(asking) else 45)
 })
 
-test_some("strings of a value are R's, and compiled a guard or an error", {
+test_each("strings of a value are R's, and compiled a guard or an error", {
   expect_equal(gradient(strings$character, c(1.2, 0.5)), c(2.4, 1))
   values <- expect_ways(strings, c(1.2, 0.5), c(-2, 0.5), c(1.2, 3), c(1.2, 0.5))
   expect_equal(values, if (backend == "numpy") 4 * length(strings) else 0)
 })
 
-test_some("handlers of warnings and errors decide as in R", {
+test_each("handlers of warnings and errors decide as in R", {
   expect_equal(gradient(heard$log, c(-2, 0.5)), c(0, 1))
   expect_equal(gradient(heard$log, c(2, 0.5)), c(0.5, 1))
   values <- expect_ways(heard, c(2, 0.5), c(-2, 0.5), c(1, 0.5), c(3, 0.5))
   if (backend == "numpy") expect_gte(values, 22)
 })
 
-test_each("an error that a function cannot be compiled is not its own handlers'", {
+test_contract("an error that a function cannot be compiled is not its own handlers'", {
   f <- function(p) tryCatch(as.numeric(as.character(p[1])), error = function(e) 5) + p[2]
   skip_if(backend == "numpy", "there it is compiled")
   expect_error(jit(f)(c(1, 2)), "as.character", class = "gradops_error_jit")
@@ -145,7 +145,7 @@ test_each("an error that a function cannot be compiled is not its own handlers'"
   expect_error(jit(sized)(c(1, 2)), class = "gradops_error_jit")
 })
 
-test_each("outside of functions that are differentiated tensors stay what they are", {
+test_contract("outside of functions that are differentiated tensors stay what they are", {
   x <- op_convert_to_tensor(c(1.2, 0.5))
   expect_true(inherits(x, "gradops_tensor") && is.environment(x) && is.object(x))
   expect_equal(dim(x), 2)
@@ -297,7 +297,7 @@ expect_answers <- function(count) {
   answered
 }
 
-test_some("random programs that ask have R's answers", {
+test_each("random programs that ask have R's answers", {
   withr::local_seed(33)
   expect_gt(expect_answers(60), 100)
 })
@@ -356,7 +356,7 @@ about_shape <- function(a) {
   )
 }
 
-test_some("arrays of one dimension are told from vectors, as R does, and what is computed of them too", {
+test_each("arrays of one dimension are told from vectors, as R does, and what is computed of them too", {
   at <- c(1.5, 2.5, 0.5, 3.5)
   for (made in names(one_dimensional)) {
     for (used in if (made == "matrix") setdiff(names(from_arrays), "grown") else names(from_arrays)) {

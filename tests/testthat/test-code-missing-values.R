@@ -82,7 +82,7 @@ test_each("where a test is NA the choice is missing, and what nothing reads of i
 })
 
 # By differences in base R: elements at which a slope is NaN or infinite are left out, in a helper too.
-test_each("elements that are left out have no slope", {
+test_contract("elements that are left out have no slope", {
   y <- c(0, 2, 3)
   ratio <- function(m) ((y - 1) / m)^m
   chosen <- function(m) ifelse(y > 1, ratio(m), 0)
@@ -121,7 +121,7 @@ test_once("a loop's number chooses one element, a name that may be several leave
   }))
 })
 
-test_that("what truths of the parameters leave out has no gradient, compiled too, where its slope is infinite", {
+test_once("what truths of the parameters leave out has no gradient, compiled too, where its slope is infinite", {
   x <- c(0, 1, 3)
   from <- function(p) (p[2] + 1) * log(x - p[1])
   chosen <- function(p) sum(ifelse(x > p[1], from(p), 0))

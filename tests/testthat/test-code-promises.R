@@ -47,7 +47,7 @@ lazily <- list(
   }
 )
 
-test_each("an argument that is first used in a scope keeps its gradient", {
+test_contract("an argument that is first used in a scope keeps its gradient", {
   absent <- c(jax = "with_inference_mode", tensorflow = "with_gradient_checkpoint") # which have no meaning there
   for (name in setdiff(names(lazily), absent[backend])) {
     f <- lazily[[name]]

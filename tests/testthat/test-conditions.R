@@ -26,7 +26,7 @@ test_once("Python's traceback is shown on request", {
   expect_match(conditionMessage(expect_error(failing())), "Python traceback:.*Traceback.*AxisError")
 })
 
-test_each("an error in a function of R's is caught by its own class, with its fields", {
+test_contract("an error in a function of R's is caught by its own class, with its fields", {
   failing <- function(x) rlang::abort("not today", class = "my_error", detail = 42)
   caught <- tryCatch(gradient(failing, 1), my_error = identity)
   expect_s3_class(caught, "gradops_error_callback")
@@ -59,7 +59,7 @@ test_each("warnings, messages and conditions of R functions reach handlers beyon
   still_works()
 })
 
-test_each("a jump out of an R function that Python called is an error, and modes are restored", {
+test_contract("a jump out of an R function that Python called is an error, and modes are restored", {
   expect_error(callCC(\(leave) gradient(\(x) with_no_grad(leave(x)), 2)), "left by a jump", class = "gradops_error")
   x <- parameter(2)
   backward(x^2)

@@ -1,6 +1,6 @@
 # Plain R functions as people write them: factors, sparse matrices, series, interpolation, solvers. Each has the value
-# that base R gives, the derivative that it has numerically, and, compiled, both at a second point. On all backends with
-# GRADOPS_LONG; else on NumPy and PyTorch, and compiled on NumPy, as the others compile for minutes.
+# that base R gives, the derivative that it has numerically, and, compiled, both at a second point. As test_each(): on
+# NumPy, and with GRADOPS_LONG on every backend.
 
 # By central differences and one step of Richardson's.
 extrapolated_gradient <- function(f, x, step = 1e-3) {
@@ -15,7 +15,7 @@ extrapolated_gradient <- function(f, x, step = 1e-3) {
 }
 
 expect_corpus <- function(functions) {
-  for (backend in some_backends()) {
+  for (backend in each_backends()) {
     for (name in names(functions)) {
       entry <- functions[[name]]
       test_that(sprintf("%s (%s)", name, backend), {
@@ -32,7 +32,7 @@ expect_corpus <- function(functions) {
         }
         first <- value_and_grad(f)(entry$x)
         at(entry$x, first$value, first$gradient)
-        if (!isFALSE(entry$compiled) && (is_long() || backend == "numpy")) {
+        if (!isFALSE(entry$compiled)) {
           compiled <- jit(value_and_grad(f))
           compiled(entry$x)
           second <- compiled(entry$again %||% (entry$x * 1.07 + 0.013))

@@ -7,18 +7,16 @@ numbers <- function(out) {
   as.numeric(strsplit(trimws(lines), " ")[[1]])
 }
 
-distributed_script <- function(name, backend) {
+distributed_script <- function(name) {
   skip_if(!nzchar(Sys.getenv("GRADOPS_LONG")), "long: GRADOPS_LONG is not set")
-  skip_without(backend)
-  skip_if(!backend %in% test_backends())
   skip_if(is_loaded_from_source(), "needs the installed package")
   script <- test_path("../../examples/distributed", name)
   skip_if(!file.exists(script), "the examples are not here")
   normalizePath(script)
 }
 
-test_that("two processes started by torchrun train as one (DDP)", {
-  script <- distributed_script("ddp.R", "torch")
+test_on("torch", "two processes started by torchrun train as one (DDP)", {
+  script <- distributed_script("ddp.R")
   one <- numbers(run_script(script))
   expect_length(one, 26)
   launched <- c("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python")
@@ -29,8 +27,8 @@ test_that("two processes started by torchrun train as one (DDP)", {
   expect_equal(numbers(two), one, tolerance = 1e-10)
 })
 
-test_that("a mesh of eight devices trains as one (JAX)", {
-  script <- distributed_script("jax_mesh.R", "jax")
+test_on("jax", "a mesh of eight devices trains as one (JAX)", {
+  script <- distributed_script("jax_mesh.R")
   one <- numbers(run_script(script))
   expect_length(one, 20)
   eight <- run_script(script, env = "XLA_FLAGS=--xla_force_host_platform_device_count=8")
@@ -38,8 +36,8 @@ test_that("a mesh of eight devices trains as one (JAX)", {
   expect_equal(numbers(eight), one, tolerance = 1e-10)
 })
 
-test_that("R workers find the estimates of glm()", {
-  script <- distributed_script("shards.R", "numpy")
+test_on("numpy", "R workers find the estimates of glm()", {
+  script <- distributed_script("shards.R")
   fit <- glm(case ~ spontaneous + induced, binomial, infert, control = glm.control(epsilon = 1e-14))
   want <- unname(c(coef(fit), sqrt(diag(vcov(fit)))))
   for (workers in c("0", "2")) expect_equal(numbers(run_script(script, workers)), want, tolerance = 1e-6)

@@ -11,15 +11,18 @@ source_folder <- function(name) {
   normalizePath(folder)
 }
 
-# What a render in an R process of its own said, and the text of the page, which attaches its packages itself.
-rendered <- function(input, ..., before = character()) {
-  page <- withr::local_tempfile(fileext = ".html")
+# The text of pages that are rendered in one R process; each attaches its packages itself. An error is one of `said`.
+rendered <- function(inputs, arguments = "", before = "") {
+  pages <- vapply(inputs, function(input) tempfile(fileext = ".html"), "")
   render <- sprintf(
-    "invisible(rmarkdown::render(%s, output_file = %s, intermediates_dir = tempdir(), quiet = TRUE%s))",
-    dQuote(input, FALSE), dQuote(page, FALSE), paste0(", ", list(...), recycle0 = TRUE, collapse = "")
+    "%s\ninvisible(rmarkdown::render(%s, output_file = %s, intermediates_dir = tempfile(), quiet = TRUE%s))",
+    before, dQuote(inputs, FALSE), dQuote(pages, FALSE), arguments
   )
-  said <- run_script(withr::local_tempfile(fileext = ".R", lines = c(before, render)))
-  list(said = said, status = attr(said, "status"), page = if (file.exists(page)) readLines(page, warn = FALSE))
+  result <- run_pieces(as.list(render))
+  Map(function(output, page) {
+    error <- if (inherits(output, "error")) conditionMessage(output)
+    list(said = c(result$said, error), error = error, page = if (file.exists(page)) readLines(page, warn = FALSE))
+  }, result$outputs, pages)
 }
 
 # A page is too long for `expect_match()`, which prepares its message in minutes.
@@ -54,10 +57,10 @@ test_once("vignettes render, with what they say", {
   )
   files <- list.files(source_folder("vignettes"), "[.]Rmd$", full.names = TRUE)
   expect_setequal(sub("[.]Rmd$", "", basename(files)), names(expected))
-  for (file in files) {
-    result <- rendered(file)
-    expect_null(result$status, info = paste(c(basename(file), result$said), collapse = "\n"))
-    expect_on_page(result$page, expected[[sub("[.]Rmd$", "", basename(file))]])
+  results <- rendered(files)
+  for (i in seq_along(files)) {
+    expect_null(results[[i]]$error, info = paste(c(basename(files[i]), results[[i]]$said), collapse = "\n"))
+    expect_on_page(results[[i]]$page, expected[[sub("[.]Rmd$", "", basename(files[i]))]])
   }
 })
 
@@ -67,17 +70,21 @@ test_once("a report is drafted, and tells a right gradient from a wrong one", {
   skip_if_not(rmarkdown::pandoc_available("1.14"), "needs pandoc")
   folder <- withr::local_tempdir()
   report <- rmarkdown::draft(file.path(folder, "report.Rmd"), "gradient_report", package = "gradops", edit = FALSE)
-  right <- rendered(report, "params = list(f = function(p) sum((p - 3)^4), x = c(slope = 1, level = 2))")
+  # A right gradient, and one of a function that is made before.
+  results <- rendered(
+    c(report, report),
+    c(
+      ", params = list(f = function(p) sum((p - 3)^4), x = c(slope = 1, level = 2))",
+      ", params = list(f = op_custom_gradient(function(p) list(sum(p^2), function(u) 3 * u * p)), x = c(1, 2))"
+    ),
+    c("", "suppressMessages(library(gradops))")
+  )
+  right <- results[[1]]
   page <- paste(right$page, collapse = " ")
-  expect_null(right$status, info = paste(right$said, collapse = "\n"))
+  expect_null(right$error, info = paste(right$said, collapse = "\n"))
   expect_on_page(page, "<strong>Yes</strong>")
   expect_on_page(page, "convex here")
   expect_on_page(page, "slope.*-32.*level.*-4")
   expect_gte(lengths(regmatches(page, gregexpr("<img", page))), 2)
-  wrong <- rendered(
-    report,
-    "params = list(f = op_custom_gradient(function(p) list(sum(p^2), function(u) 3 * u * p)), x = c(1, 2))",
-    before = "suppressMessages(library(gradops))"
-  )
-  expect_on_page(wrong$page, "<strong>No</strong>.*wrong at 2 of 2 places")
+  expect_on_page(results[[2]]$page, "<strong>No</strong>.*wrong at 2 of 2 places")
 })

@@ -1,10 +1,8 @@
 # The examples are not in the built package.
 
-test_that("domain-adversarial training: gradient reversal raises the accuracy on the target", {
+test_on("jax", "domain-adversarial training: gradient reversal raises the accuracy on the target", {
   skip_on_cran()
   skip_without("torch")
-  skip_without("jax")
-  skip_if(!"jax" %in% test_backends())
   skip_if(is_loaded_from_source(), "needs the installed package")
   script <- test_path("../../examples/domain_adversarial.R")
   skip_if(!file.exists(script), "the examples are not here")

@@ -1,6 +1,6 @@
 # Ops of R's own: extend_op(). The rules differ from the natural derivatives.
 
-test_each("a rule is the derivative, to any order", {
+test_contract("a rule is the derivative, to any order", {
   odd <- extend_op(
     "odd", function(x) x / (1 + abs(x)),
     derivative = list(x = function(g, y) 3 * g * y), elementwise = TRUE

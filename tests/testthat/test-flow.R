@@ -32,7 +32,7 @@ log1pexp_forms <- list(
   }
 )
 
-test_each("every form of a gradient function gives first, second and third derivatives", {
+test_contract("every form of a gradient function gives first, second and third derivatives", {
   slope <- function(x) 1 / (1 + exp(-x))
   for (form in log1pexp_forms) {
     f <- op_custom_gradient(form)
@@ -60,7 +60,7 @@ test_each("a custom gradient of two arguments: in order, by name, NULL, as two f
   expect_equal(grad_fn(f, 1:2)(3, 4), list(40, 30))
 })
 
-test_each("a custom gradient may return R numerics", {
+test_contract("a custom gradient may return R numerics", {
   f <- op_custom_gradient(\(x) list(sum(x), \(upstream) c(1, 2, 3)))
   expect_equal(gradient(f, c(0, 0, 0)), c(1, 2, 3))
   m <- op_custom_gradient(\(x) list(sum(x), \(upstream) matrix(1:6, 2)))
@@ -75,7 +75,7 @@ test_each("several outputs: each has its upstream gradient", {
   }
 })
 
-test_each("stop, scale and reverse", {
+test_contract("stop, scale and reverse", {
   expect_equal(gradient(\(x) x * op_stop_gradient(x), 3), 3)
   expect_equal(gradient(\(x) op_scaled_gradient(x, -2)^2, 3), -12)
   expect_equal(gradient(\(x) sum(op_scaled_gradient(x, 0)^2 + x), c(1, 2)), c(1, 1))
@@ -129,7 +129,7 @@ test_each("a named list of the structure of the argument is its gradient", {
   expect_equal(gradient(\(p) beside(p, 5), list(x = 2, b = 3)), list(x = 7, b = 1))
 })
 
-test_each("an R error in a callback keeps its message and condition", {
+test_contract("an R error in a callback keeps its message and condition", {
   failing <- list(
     op_custom_gradient(\(x) stop("my own message")),
     op_custom_gradient(\(x) list(x, \(upstream) stop("my own message")))
@@ -144,7 +144,7 @@ test_each("an R error in a callback keeps its message and condition", {
   expect_equal(config_backend(), backend)
 })
 
-test_each("scopes: stop and checkpoint", {
+test_contract("scopes: stop and checkpoint", {
   expect_equal(gradient(\(x) x * with_stop_gradient(x^2), 3), 9)
   scoped <- function(x) {
     stopped <- function() {
@@ -162,7 +162,7 @@ test_each("scopes: stop and checkpoint", {
   expect_equal(as.numeric(x$grad), 3 * exp(2))
 })
 
-test_each("checkpoints by policies", {
+test_contract("checkpoints by policies", {
   f <- function(x) sum(tanh(checkpoint_name(x %*% x, "product")))
   x <- variable(matrix(1:4 / 4, 2), TRUE)
   by_name <- list(save_only_these_names("product"), save_anything_except_these_names("product", "other"))
@@ -206,7 +206,7 @@ drawn <- function(wrap, f) {
   list(slope = slope, later = stats::rnorm(2))
 }
 
-test_each("R's random numbers are the same when a checkpointed function runs again, and go on as if it ran once", {
+test_contract("R's random numbers are the same when a checkpointed function runs again, and go on as if it ran once", {
   f <- function(x) exp(x * stats::rnorm(2)) * stats::runif(2)
   plain <- drawn(identity, f)
   expect_equal(drawn(checkpoint, f), plain)
@@ -239,7 +239,7 @@ test_each("a checkpointed function may be the first to draw in R", {
   expect_equal(as.numeric(x$grad), first * log(first) / c(1, 2))
 })
 
-test_each("the generators of the Python libraries are restored under R too", {
+test_contract("the generators of the Python libraries are restored under R too", {
   random <- switch(backend,
     torch = {
       torch <- reticulate::import("torch", convert = FALSE)
@@ -272,7 +272,7 @@ test_each("the generators of the Python libraries are restored under R too", {
   expect_equal(natively$gradient, as.numeric(natively$aux[[2]] * natively$aux[[1]]))
 })
 
-test_each("set_requires_gradient() marks what can be marked", {
+test_contract("set_requires_gradient() marks what can be marked", {
   x <- variable(c(1, 2))
   set_requires_gradient(x)
   backward(sum(x^2))

@@ -1,4 +1,4 @@
-test_each("what solvers find has derivatives to the third order", {
+test_contract("what solvers find has derivatives to the third order", {
   root <- function(a) uniroot(function(x) x^3 - a, c(0, 5))$root
   expect_equal(hessian(root, 8), matrix(-2 / 9 * 8^(-5 / 3)), tolerance = 1e-6)
   third <- grad_fn(function(a) gradient(function(a) gradient(root, a), a))

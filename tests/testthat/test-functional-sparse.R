@@ -43,17 +43,18 @@ test_once("a banded Hessian of many variables takes a handful of products", {
   })
 })
 
-test_that("wrong use says what to do", {
+test_once("wrong use says what to do", {
   skip_if_not_installed("Matrix")
   with_backend("numpy", {
     expect_error(hessian(sum, 1, sparse = NA), "`sparse` must be TRUE or FALSE", class = "gradops_error_type")
     branches <- function(x) if (x[1] > 0) sum(x^2) else sum(x)
     expect_error(hessian(branches, c(1, 2), sparse = TRUE), "looked at a value", class = "gradops_error")
   })
-  for (backend in setdiff(test_backends(), "numpy")) {
-    with_backend(backend, expect_error(
-      hessian(function(x) sum(x^2), op_convert_to_tensor(c(1, 2)), sparse = TRUE), "needs NumPy arrays",
-      class = "gradops_error_type"
-    ))
-  }
+})
+
+test_on(c("torch", "tensorflow", "jax"), "sparse derivatives need NumPy arrays", {
+  expect_error(
+    hessian(function(x) sum(x^2), op_convert_to_tensor(c(1, 2)), sparse = TRUE), "needs NumPy arrays",
+    class = "gradops_error_type"
+  )
 })

@@ -1,6 +1,6 @@
 # Transformations in JAX's form: values beside stats, jacobian() and closed forms.
 
-test_each("a pullback and a pushforward are jacobian()'s rows and columns, of one run", {
+test_contract("a pullback and a pushforward are jacobian()'s rows and columns, of one run", {
   noted <- counting(function(x) x[1:2]^2 * c(1, 10) + x[3])
   x <- c(a = 1, b = 2, c = 3)
   J <- jacobian(noted$f, x)
@@ -31,7 +31,7 @@ test_each("pullbacks and pushforwards of lists, of tensors, and derivatives arou
   expect_equal(jit(\(x) linearize(\(x) x^3, x)$pushforward(c(1, 1)))(c(1, 2)), c(3, 12))
 })
 
-test_each("vmap() of f is f of each slice, with grad_fn() and jit() in and out", {
+test_contract("vmap() of f is f of each slice, with grad_fn() and jit() in and out", {
   loss <- function(w, x, y) (sum(w * x) - y)^2
   w <- c(0.5, -1)
   x <- rbind(c(1, 2), c(3, 0), c(-1, 1))
@@ -61,7 +61,7 @@ test_each("vmap() of lists, of names, of equal calls, of functions with their ow
   expect_equal(vmap(grad_fn(tenfold))(c(1, 2)), c(10, 10))
 })
 
-test_each("custom_jvp() gives the derivative that its rule says, forward and reverse", {
+test_contract("custom_jvp() gives the derivative that its rule says, forward and reverse", {
   softplus <- custom_jvp(
     \(x) log(1 + exp(x)),
     \(primals, tangents) list(softplus(primals$x), tangents$x / (1 + exp(-primals$x)))

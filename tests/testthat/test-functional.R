@@ -1,7 +1,7 @@
 banana <- function(x) 100 * (x[2] - x[1]^2)^2 + (1 - x[1])^2
 banana_gradient <- function(x) c(-400 * x[1] * (x[2] - x[1]^2) - 2 * (1 - x[1]), 200 * (x[2] - x[1]^2))
 
-test_each("grad_fn() and value_and_grad() go from numeric to numeric", {
+test_contract("grad_fn() and value_and_grad() go from numeric to numeric", {
   x <- c(-1.2, 1)
   expect_equal(grad_fn(banana)(x), banana_gradient(x))
   expect_equal(value_and_grad(banana)(x), list(value = banana(x), gradient = banana_gradient(x)))
@@ -36,7 +36,7 @@ test_each("gradients have the dim and names of the input", {
   expect_equal(grad_fn(\(p) sum(p$w^2) * p$b)(parts), list(w = c(6, 12), b = 5))
 })
 
-test_each("several arguments, aux, tensors", {
+test_contract("several arguments, aux, tensors", {
   f <- function(x, y) sum(x * y^2)
   expect_equal(grad_fn(f, 2)(c(1, 2), c(3, 4)), c(6, 16))
   expect_equal(grad_fn(f, 1:2)(c(1, 2), c(3, 4)), list(c(9, 16), c(6, 16)))
@@ -74,7 +74,7 @@ test_each("logistic regression agrees with glm()", {
   expect_equal(both(fit$par)$value, -as.numeric(logLik(reference)), tolerance = 1e-12)
 })
 
-test_each("gradients of recorded tensors", {
+test_contract("gradients of recorded tensors", {
   x <- parameter(c(1, 2, 3))
   expect_equal(as.numeric(gradient(sum(x^3), x)), c(3, 12, 27))
   slope <- gradient(sum(x^3), x)
@@ -92,7 +92,7 @@ test_each("what is no scalar function is an error", {
   expect_equal(conditionMessage(condition$parent), "mine")
 })
 
-test_each("jacobian() and hessian() are matrices of R's numbers, with names", {
+test_contract("jacobian() and hessian() are matrices of R's numbers, with names", {
   f <- function(x) x[1:2]^2 * c(1, 10) + x[3]
   x <- c(a = 1, b = 2, c = 3)
   expected <- rbind(a = c(a = 2, b = 0, c = 1), b = c(0, 40, 1)) # names(f(x)) is c("a", "b")
@@ -107,7 +107,7 @@ test_each("jacobian() and hessian() are matrices of R's numbers, with names", {
   expect_error(hessian(f, x), class = "gradops_error")
 })
 
-test_each("products with Jacobian and Hessian", {
+test_contract("products with Jacobian and Hessian", {
   f <- function(x) x^3
   expect_equal(vjp(f, c(1, 2), c(1, 10)), list(value = c(1, 8), product = c(3, 120)))
   expect_equal(jvp(f, c(1, 2), c(1, 10)), list(value = c(1, 8), product = c(3, 120)))
@@ -115,7 +115,7 @@ test_each("products with Jacobian and Hessian", {
   expect_equal(vhp(\(x) sum(x^3), c(a = 1, b = 2), c(1, 10))$product, c(a = 6, b = 120))
 })
 
-test_each("jit() runs without R after the first call", {
+test_contract("jit() runs without R after the first call", {
   noted <- counting(function(x) sum(exp(x)^2))
   f <- jit(noted$f)
   for (x in list(c(1, 2), c(3, 4))) expect_equal(f(x), sum(exp(2 * x)))
@@ -287,7 +287,7 @@ test_each("derivatives at R's numbers are R's numbers, whatever the function clo
   expect_equal(objective(solved)$fn(0.7), x, tolerance = 1e-8)
 })
 
-test_each("argmin() and root() of R's functions, of named lists, and by what they close over", {
+test_contract("argmin() and root() of R's functions, of named lists, and by what they close over", {
   x <- cbind(1, mtcars$wt)
   ridge <- function(penalty) argmin(function(b) sum((mtcars$mpg - x %*% b)^2) + penalty * sum(b^2), c(a = 0, b = 0))
   found <- ridge(1)

@@ -5,7 +5,7 @@ small_loss <- function() {
   autodiff_graph(list(loss))
 }
 
-test_each("autodiff_graph() has the operations, the leaves by their names, and what was made from what", {
+test_contract("autodiff_graph() has the operations, the leaves by their names, and what was made from what", {
   graph <- small_loss()
   boxes <- graph$boxes
   expect_setequal(boxes$kind, c("result", "operation", "leaf"))

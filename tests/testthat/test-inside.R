@@ -5,13 +5,7 @@ log1pexp <- if (gradops_available()) op_custom_gradient(function(x) {
   list(log1p(e), function(upstream) upstream * (1 - 1 / (1 + e)))
 })
 
-on_backend <- function(name) {
-  skip_without(name)
-  skip_if(!name %in% test_backends())
-}
-
-test_that("in torch: a module trained by an optimizer", {
-  on_backend("torch")
+test_on("torch", "in torch: a module trained by an optimizer", {
   torch <- reticulate::import("torch", convert = FALSE)
   train <- function(softplus) {
     torch$manual_seed(1L)
@@ -33,8 +27,7 @@ test_that("in torch: a module trained by an optimizer", {
   expect_equal(losses, train(torch$nn$functional$softplus), tolerance = 1e-4)
 })
 
-test_that("in torch: gradient reversal in front of a module, checkpointed", {
-  on_backend("torch")
+test_on("torch", "in torch: gradient reversal in front of a module, checkpointed", {
   torch <- reticulate::import("torch", convert = FALSE)
   layer <- torch$nn$Linear(2L, 1L, dtype = torch$float64)
   slope <- function(f) {
@@ -51,8 +44,7 @@ test_that("in torch: gradient reversal in front of a module, checkpointed", {
   expect_equal(slope(function(x) layer(x) + with_stop_gradient(layer(x))), plain)
 })
 
-test_that("in TensorFlow: tapes, variables, tf.function, Keras' way of training", {
-  on_backend("tensorflow")
+test_on("tensorflow", "in TensorFlow: tapes, variables, tf.function, Keras' way of training", {
   tf <- reticulate::import("tensorflow", convert = FALSE)
   start <- c(1, -1)
   v <- tf$Variable(start, dtype = "float64")
@@ -76,9 +68,7 @@ test_that("in TensorFlow: tapes, variables, tf.function, Keras' way of training"
   expect_equal(values(compiled(tf$constant(start, dtype = "float64"))), -2 * stats::plogis(start) * exp(start))
 })
 
-test_that("in JAX: grad, jit and vmap in any order, to second order", {
-  on_backend("jax")
-  local_backend("jax")
+test_on("jax", "in JAX: grad, jit and vmap in any order, to second order", {
   jax <- reticulate::import("jax", convert = FALSE)
   x <- op_convert_to_tensor(c(1, -1))
   first <- stats::plogis(c(1, -1))

@@ -1,4 +1,4 @@
-test_each("tensors go to another library and back", {
+test_contract("tensors go to another library and back", {
   x <- matrix(c(1, 2, 3, 4, 5, 6), 2)
   tensor <- to_backend(x, backend)
   expect_equal(op_dtype(tensor), "float64")
@@ -22,7 +22,7 @@ test_once("a recorded gradient is not lost", {
   expect_equal(as.array(to_backend(op_stop_gradient(v), "numpy")), as.array(c(1, 2)))
 })
 
-test_each("complex vectors of any length go in, wherever R put them", {
+test_contract("complex vectors of any length go in, wherever R put them", {
   for (n in c(1, 2, 3, 5, 8, 33)) {
     z <- complex(real = seq_len(n), imaginary = -1)
     expect_equal(as.vector(op_exp(z)), exp(z))

@@ -15,7 +15,7 @@ test_once("printing says what was compiled, and what runs natively", {
   expect_output(print(o), "compiled, evaluated 1 time.*native")
 })
 
-test_each("R is entered to trace, once for each signature", {
+test_contract("R is entered to trace, once for each signature", {
   noted <- counting(\(x) sum(exp(x)^2))
   f <- jit(noted$f)
   for (x in list(c(1, 2), c(3, 4), c(-1, 0))) expect_equal(f(x), sum(exp(2 * x)))
@@ -108,7 +108,7 @@ test_each("names of the arguments are part of the signature", {
   expect_equal(f(c(b = 5, a = 2)), -3)
 })
 
-test_each("named lists keep their order, in and out", {
+test_contract("named lists keep their order, in and out", {
   f <- jit(\(p) list(z = p$y * 2, a = p$b + 1, m = list(2 * p$b, q = p$y)))
   for (p in list(list(y = c(1, 2), b = 3), list(y = c(4, 5), b = 6))) {
     expect_equal(f(p)[c("z", "a")], list(z = p$y * 2, a = p$b + 1))
@@ -118,7 +118,7 @@ test_each("named lists keep their order, in and out", {
   expect_equal(parts, list(w = c(6, 12), b = 5))
 })
 
-test_each("random numbers are errors", {
+test_contract("random numbers are errors", {
   expect_error(jit(\(x) x + rnorm(2))(c(1, 2)), "random numbers", class = "gradops_error_jit")
   f <- jit(\(x) x + sample(2))
   expect_error(f(c(1, 2)), class = "gradops_error_jit")
@@ -206,7 +206,7 @@ test_each("what is written to environments is seen", {
   expect_equal(noted$calls(), 1)
 })
 
-test_each("static arguments", {
+test_contract("static arguments", {
   noted <- counting(\(x, power, name) sum(x^power) * nchar(name))
   f <- jit(noted$f, static_argnums = 2:3)
   expect_equal(as.numeric(f(c(1, 2), 2, "ab")), 10)
@@ -216,13 +216,13 @@ test_each("static arguments", {
   expect_equal(noted$calls(), 2)
 })
 
-test_each("compiled functions are differentiable", {
+test_contract("compiled functions are differentiable", {
   f <- jit(\(x) sum(exp(x)))
   f(c(1, 2))
   expect_equal(grad(f, c(a = 1, b = 2)), c(a = exp(1), b = exp(2)))
 })
 
-test_each("a loop by op_scan() compiles with its gradient, whatever it closes over", {
+test_contract("a loop by op_scan() compiles with its gradient, whatever it closes over", {
   y <- c(0.5, -1, 2, 1.5, 0.3, -0.7)
   f <- function(p) {
     q <- exp(p[1])
@@ -272,7 +272,7 @@ test_once("a loop by op_fori_loop() is one step, but where its function looks at
   expect_equal(as.numeric(looks(2)), 15)
 })
 
-test_each("branches and loops that values decide compile", {
+test_contract("branches and loops that values decide compile", {
   skip_if(config_backend() == "torch", "its traced graph has no branches")
   f <- function(x) op_cond(sum(x) > 1, function() sum(log(x)), function() sum(x^2))
   df <- jit(grad_fn(f))

@@ -1,8 +1,7 @@
 # Beside keras3, in the library that GRADOPS_NEIGHBOURS names (`make test-neighbours` runs all tests so). Keras runs on
 # the backend under test.
-neighbours_library <- function(backend) {
+neighbours_library <- function() {
   skip_on_cran()
-  skip_without(backend)
   skip_if(is_loaded_from_source(), "needs the installed package")
   library <- Sys.getenv("GRADOPS_NEIGHBOURS")
   skip_if(!dir.exists(file.path(library, "keras3")), "GRADOPS_NEIGHBOURS names no library with keras3")
@@ -10,25 +9,23 @@ neighbours_library <- function(backend) {
 }
 
 # On JAX; `make test-neighbours` sets GRADOPS_LONG, for all.
-trained_on <- if (nzchar(Sys.getenv("GRADOPS_LONG"))) c("torch", "tensorflow", "jax") else "jax"
-for (backend in intersect(test_backends(), trained_on)) {
-  test_that(paste0("models of keras3 train with gradops, are saved and loaded (", backend, ")"), {
-    library <- neighbours_library(backend)
-    out <- run_script(test_path("scripts", "with-keras3.R"), library, paste0("KERAS_BACKEND=", backend))
-    expect_match(out[length(out)], "^all hold on", info = paste(out, collapse = "\n"))
-  })
+trained_on <- if (is_long()) c("torch", "tensorflow", "jax") else "jax"
 
-  test_that(paste0("loading gradops changes nothing of tensorflow's and keras3's (", backend, ")"), {
-    library <- neighbours_library(backend)
-    arguments <- c(paste0("numpy,", backend), library)
-    out <- run_script(test_path("scripts", "before-and-after.R"), arguments, paste0("KERAS_BACKEND=", backend))
-    expect_match(out[length(out)], "^0 of [1-9][0-9]+ differ$", info = paste(out, collapse = "\n"))
-  })
-}
+test_on(trained_on, "models of keras3 train with gradops, are saved and loaded", {
+  library <- neighbours_library()
+  out <- run_script(test_path("scripts", "with-keras3.R"), library, paste0("KERAS_BACKEND=", backend))
+  expect_match(out[length(out)], "^all hold on", info = paste(out, collapse = "\n"))
+})
 
-test_that("a model with gradops' ops in it is loaded where gradops has not run yet", {
-  skip_if(!"jax" %in% test_backends(), "once, on JAX")
-  library <- neighbours_library("jax")
+test_on(trained_on, "loading gradops changes nothing of tensorflow's and keras3's", {
+  library <- neighbours_library()
+  arguments <- c(paste0("numpy,", backend), library)
+  out <- run_script(test_path("scripts", "before-and-after.R"), arguments, paste0("KERAS_BACKEND=", backend))
+  expect_match(out[length(out)], "^0 of [1-9][0-9]+ differ$", info = paste(out, collapse = "\n"))
+})
+
+test_on("jax", "a model with gradops' ops in it is loaded where gradops has not run yet", {
+  library <- neighbours_library()
   file <- withr::local_tempfile(fileext = ".keras")
   run <- function(...) {
     code <- c(sprintf(".libPaths(c(%s, .libPaths()))", deparse1(library)), "suppressMessages(library(keras3))", ...)

@@ -167,7 +167,7 @@ test_each("with loops and branches that are steps of the program", {
   expect_equal(found$gradient, numeric_gradient(of_numbers, x), tolerance = 1e-6)
 })
 
-test_each("a number is a tensor like any other", {
+test_contract("a number is a tensor like any other", {
   f <- function(p) {
     a <- p[1] + p[2]
     expect_null(dim(a))

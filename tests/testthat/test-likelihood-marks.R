@@ -44,7 +44,7 @@ test_each("one-step-ahead residuals of a state space model are the Kalman filter
   expect_equal(predict(fit, "phi", TRUE)$se.fit$phi, sqrt(vcov(fit)["a", "a"]) * (1 - tanh(p$a)^2), tolerance = 1e-6)
   expect_equal(fit$objective$report(coef(fit)), predict(fit))
   expect_error(predict(fit, "phj"), "no parameter `phj`", class = "gradops_error_argument")
-}, intersect(test_backends(), "numpy"))
+}, "numpy")
 
 test_once("simulations draw what depends on what is drawn, whatever the order in the code", {
   n <- 200
@@ -79,7 +79,7 @@ poisson_nll <- function(p, data) {
   -sum(dpois(observed(data$y)[keep], exp(p$beta[1] + p$beta[2] * data$x[keep]), log = TRUE))
 }
 
-test_some("few effects: residuals, reports, what is drawn", {
+test_each("few effects: residuals, reports, what is drawn", {
   data <- data.frame(id = c(1, 1, 2, 2), y = c(1.2, 0.8, 3.1, 2.6))
   nll <- function(p, data) {
     report(groups = p$mean + p$u)
@@ -95,7 +95,7 @@ test_some("few effects: residuals, reports, what is drawn", {
   expect_equal(dim(simulate(fit, 2)), c(4L, 2L))
 })
 
-test_some("counts: quantile residuals, simulations with the names of R's", {
+test_each("counts: quantile residuals, simulations with the names of R's", {
   fit <- maximize_likelihood(poisson_nll, list(beta = c(0, 0)), counts)
   mean <- exp(coef(fit)[1] + coef(fit)[2] * counts$x)
   set.seed(3)

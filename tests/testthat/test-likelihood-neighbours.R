@@ -9,7 +9,7 @@ nll <- function(p, data) {
 fitted_counts <- function() maximize_likelihood(nll, list(beta = numeric(4)), counts)
 model <- function() glm(y ~ g + x, poisson, counts, control = list(epsilon = 1e-14))
 
-test_some("broom's columns", {
+test_each("broom's columns", {
   skip_if_not_installed("generics")
   fit <- fitted_counts()
   glm <- model()

@@ -4,7 +4,7 @@ local_in_new_session <- function(value, envir = parent.frame()) {
   readRDS(file)
 }
 
-test_each("tensors and variables come back from a file as they were", {
+test_contract("tensors and variables come back from a file as they were", {
   values <- matrix(c(1.5, -2, NaN, Inf, 0, 1e-300), 2)
   kept <- list(
     weights = parameter(values, role = "weights"),
@@ -30,7 +30,7 @@ test_each("tensors and variables come back from a file as they were", {
   expect_output(print(serialize_tensor(kept$weights)), paste("serialized", backend, "float64 \\[2, 3\\]"))
 })
 
-test_each("half precision comes back exactly", {
+test_contract("half precision comes back exactly", {
   half <- op_cast(c(1.5, 1 / 3), if (backend == "numpy") "float16" else "bfloat16")
   back <- unserialize_tensor(local_in_new_session(serialize_tensor(half)))
   expect_identical(op_dtype(back), op_dtype(half))

@@ -1,4 +1,4 @@
-test_each("arithmetic, comparison and logic are R's", {
+test_contract("arithmetic, comparison and logic are R's", {
   a <- c(-1.5, 2, 3)
   b <- c(2, -0.5, 3)
   for (operator in c("+", "-", "*", "/", "%%", "%/%", "==", "!=", "<", "<=", ">", ">=")) {
@@ -46,7 +46,7 @@ test_each("operators recycle by column, as R's", {
   expect_equal(as.array(op_add(x, c(10, 20))), m + rep(c(10, 20), each = 3))
 })
 
-test_each("the Math group is R's", {
+test_contract("the Math group is R's", {
   x <- c(0.3, 0.6, 0.9)
   functions <- c(
     "abs", "sign", "sqrt", "floor", "ceiling", "trunc", "exp", "expm1", "log", "log1p", "log2", "log10",
@@ -64,7 +64,7 @@ test_each("the Math group is R's", {
   expect_equal(as.vector(cumsum(op_convert_to_tensor(m))), cumsum(m))
 })
 
-test_each("the Summary group is R's, over several tensors too", {
+test_contract("the Summary group is R's, over several tensors too", {
   m <- matrix(c(3, 1, 2, 5, 4, 6), 2)
   x <- op_convert_to_tensor(m)
   for (name in c("sum", "prod", "max", "min", "range")) {
@@ -102,7 +102,7 @@ test_each("shape: dim, length, t, %*%", {
   expect_error(x %*% x, "(2, 3)", fixed = TRUE, class = "gradops_error")
 })
 
-test_each("values come back in R's types and arrays", {
+test_contract("values come back in R's types and arrays", {
   a <- array(1:24 / 1, 2:4)
   expect_identical(as.array(op_convert_to_tensor(a)), a)
   expect_identical(as.numeric(op_convert_to_tensor(a)), as.numeric(a))

@@ -1,4 +1,4 @@
-test_each("parts are joined as in R", {
+test_contract("parts are joined as in R", {
   v <- c(3, 1, 2)
   m <- matrix(c(1, 2, 3, 4, 5, 6), 3)
   expect_as_base(

@@ -1,4 +1,4 @@
-test_each("products and factors of matrices are base R's, with their gradients", {
+test_contract("products and factors of matrices are base R's, with their gradients", {
   a <- matrix(c(4, 1, 0.5, 1, 3, 0.2, 0.5, 0.2, 2), 3)
   b <- matrix(c(1, -2, 0.5, 2, 1.5, 3), 3)
   expect_as_base(
@@ -114,7 +114,7 @@ test_each("vectors are rows and columns as in R", {
   expect_error(diag(x) <- 1:7, "one element or 2", class = "gradops_error_argument")
 })
 
-test_each("eigen() and svd() say what they can", {
+test_contract("eigen() and svd() say what they can", {
   a <- matrix(c(2, 0.5, 1, 3), 2)
   x <- op_convert_to_tensor(a)
   expect_equal(bare(eigen(x)$values), eigen(a)$values)

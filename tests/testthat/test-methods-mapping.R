@@ -1,4 +1,4 @@
-test_each("functions go over tensors as over R's values", {
+test_contract("functions go over tensors as over R's values", {
   m <- matrix(c(3, 1, 2, 5, 4, 6), 2)
   v <- c(2, 7, 1)
   expect_as_base(
@@ -77,7 +77,7 @@ test_each("named results are put together, with their names", {
   )
 })
 
-test_that("the arguments of a function are looked through, those without a default, too", {
+test_once("the arguments of a function are looked through, those without a default, too", {
   arguments <- formals(function(x, n = 2, f = sum) x)
   expect_identical(vapply(arguments, is.name, NA), c(x = TRUE, n = FALSE, f = TRUE))
   expect_identical(sapply(arguments, is.name), c(x = TRUE, n = FALSE, f = TRUE))

@@ -173,7 +173,7 @@ test_once("the page of what is masked says all that is masked", {
   expect_setequal(names, setdiff(listed, same_since_4.4))
 })
 
-test_each("a method is added as docs/architecture.md says", {
+test_contract("a method is added as docs/architecture.md says", {
   page <- test_path("..", "..", "docs", "architecture.md")
   skip_if(!file.exists(page), "the page is no part of the package")
   lines <- readLines(page)
@@ -190,7 +190,7 @@ test_each("a method is added as docs/architecture.md says", {
   expect_equal(gradient(of, m)[2, 1], (of(m + step) - of(m - step)) / 2e-5, tolerance = 1e-5)
 })
 
-test_that("the namespace holds no call of R's internal functions, as R CMD check asks; the attached functions are quick", {
+test_once("the namespace holds no call of R's internal functions, as R CMD check asks; the attached functions are quick", {
   namespace <- as.list(asNamespace("gradops"))
   calls_internal <- function(f) is.function(f) && ".Internal" %in% all.names(body(f))
   expect_identical(names(Filter(calls_internal, namespace)), character())

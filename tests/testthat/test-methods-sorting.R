@@ -1,4 +1,4 @@
-test_each("order is R's", {
+test_contract("order is R's", {
   v <- c(3, 1, 2.5, 9, 2)
   expect_as_base(
     list(

@@ -1,4 +1,4 @@
-test_each("`[` takes what it takes of an R array", {
+test_contract("`[` takes what it takes of an R array", {
   a <- array(1:24 / 1, 2:4)
   x <- op_convert_to_tensor(a)
   expect_subset <- function(tensor, array) {
@@ -37,7 +37,7 @@ test_each("`[` of vectors, numbers and with tensors", {
   expect_equal(as.numeric(op_exp(1)[1]), exp(1))
 })
 
-test_each("`[<-` replaces in a new tensor", {
+test_contract("`[<-` replaces in a new tensor", {
   a <- matrix(1:6 / 1, 2)
   x <- op_convert_to_tensor(a)
   old <- x
@@ -79,7 +79,7 @@ test_each("bad indices are errors of R's numbering", {
   expect_error(`[<-`(x, 1, , value = 1:2), "divisor", class = "gradops_error_axis")
 })
 
-test_that("`drop` is a number, too, as R takes it", {
+test_once("`drop` is a number, too, as R takes it", {
   m <- op_array(matrix(1:6, 2))
   expect_identical(dim(m[1, , drop = 0]), c(1L, 3L))
   expect_identical(dim(m[1, , drop = 1]), 3L)

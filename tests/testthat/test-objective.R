@@ -41,7 +41,7 @@ test_each("further arguments are passed on, and are part of the point", {
   expect_equal(o$fn(c(1, 2), y = c(3, 3), power = 4), 17)
 })
 
-test_each("compiled objectives run without R", {
+test_contract("compiled objectives run without R", {
   noted <- counting(banana)
   o <- objective(noted$f, jit = TRUE)
   fit <- optim(c(-1.2, 1), o$fn, o$gr, method = "BFGS")
@@ -53,7 +53,7 @@ test_each("compiled objectives run without R", {
   expect_gt(o$evaluations(), 30)
 })
 
-test_each("compiled values and gradients are the caller's, of any length and form of the parameters", {
+test_contract("compiled values and gradients are the caller's, of any length and form of the parameters", {
   o <- objective(function(x, k = 1) k * sum(x^2) / 2, jit = TRUE)
   at <- function(x, ...) list(o$fn(x, ...), o$gr(x, ...))
   first <- at(c(1, 2))

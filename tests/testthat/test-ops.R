@@ -30,7 +30,7 @@ test_once("ops whose table has no R arguments have the Python ones, in R's terms
   }
 })
 
-test_each("ops agree with R's functions", {
+test_contract("ops agree with R's functions", {
   x <- c(0.2, 1.4, 2.6)
   m <- matrix(c(4, 1, 2, 3, 7, 5), 2)
   value <- function(x) as.vector(x)
@@ -72,7 +72,7 @@ test_each("gradients of ops agree with numerical ones", {
   }
 })
 
-test_each("functions given to ops are R functions of tensors", {
+test_contract("functions given to ops are R functions of tensors", {
   expect_equal(as.vector(op_map(c(1, 2, 3), \(x) x^2)), c(1, 4, 9))
   expect_equal(as.vector(op_fori_loop(0, 4, \(i, total) total + i, op_convert_to_tensor(0L))), 6L)
   expect_equal(as.vector(op_cond(op_convert_to_tensor(TRUE), \() op_exp(0), \() op_exp(1))), 1)

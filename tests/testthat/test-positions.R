@@ -1,6 +1,6 @@
 # Positions and classes count from 1: R's numbers and the tensors of every backend mean the same.
 
-test_each("position and class 0 are errors, of R's numbers and of tensors", {
+test_contract("position and class 0 are errors, of R's numbers and of tensors", {
   x <- op_convert_to_tensor(c(5, 6, 7))
   m <- op_convert_to_tensor(matrix(c(0.2, 0.8, 0.6, 0.4), 2, byrow = TRUE))
   calls <- list(
@@ -58,7 +58,7 @@ test_each("x[tensor] is x[values]", {
   expect_equal(gradient_by_tensor, c(0, 24, 0, 16))
 })
 
-test_each("in a trace a position counts from 1 too", {
+test_contract("in a trace a position counts from 1 too", {
   values <- c(5, 6, 7)
   take <- jit(function(x, i) op_take(x, i))
   expect_equal(as.vector(take(op_convert_to_tensor(values), op_convert_to_tensor(c(3L, 1L, -1L)))), c(7, 5, 7))

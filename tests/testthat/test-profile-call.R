@@ -1,6 +1,6 @@
 # Where the time of a call goes.
 
-test_each("profile_call() divides the time of a call, counts its crossings, and names functions of both languages", {
+test_contract("profile_call() divides the time of a call, counts its crossings, and names functions of both languages", {
   f <- function(p) {
     until <- Sys.time() + 0.05
     while (Sys.time() < until) count <- sqrt(2)

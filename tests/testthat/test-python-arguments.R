@@ -1,4 +1,4 @@
-test_each("R's values convert", {
+test_contract("R's values convert", {
   as_tensor <- function(x) as.vector(op_convert_to_tensor(x))
   expect_identical(as_tensor(2), 2)
   expect_identical(as_tensor(c(a = 1, b = 2)), c(1, 2))
@@ -50,7 +50,7 @@ test_each("what is neither TRUE nor FALSE is no flag", {
   }
 })
 
-test_each("dtypes: R's numbers are float64, integers int64; single ones are weak", {
+test_contract("dtypes: R's numbers are float64, integers int64; single ones are weak", {
   dtype <- function(x) op_dtype(x)
   expect_identical(dtype(op_convert_to_tensor(c(1, 2))), "float64")
   expect_identical(dtype(op_convert_to_tensor(1:2)), "int64")
@@ -60,7 +60,7 @@ test_each("dtypes: R's numbers are float64, integers int64; single ones are weak
   expect_match(described(op_exp(c(1, 2))), backend)
 })
 
-test_each("R's vectors take the floating dtype of the tensors beside them, positions stay exact", {
+test_contract("R's vectors take the floating dtype of the tensors beside them, positions stay exact", {
   single <- op_cast(c(1, 2), "float32")
   results <- list(
     single * c(2, 3), c(2, 3)^single, single * 1:2, op_add(single, c(1, 2)), op_where(c(TRUE, FALSE), single, c(0, 0)),
@@ -80,7 +80,7 @@ test_each("R's vectors take the floating dtype of the tensors beside them, posit
   expect_equal(as.vector(half[c(2049, 2050)]), c(1, 0))
 })
 
-test_each("axes and shapes are from 1, whole numbers pass", {
+test_contract("axes and shapes are from 1, whole numbers pass", {
   m <- matrix(1:6 / 1, 2)
   expect_equal(as.vector(op_sum(m, axis = 1)), colSums(m))
   expect_equal(as.vector(op_sum(m, axis = 2L)), rowSums(m))
@@ -97,7 +97,7 @@ test_each("axes and shapes are from 1, whole numbers pass", {
   expect_equal(as.vector(op_take(c(10, 20, 30), op_argmax(c(3, 7, 5)))), 20)
 })
 
-test_each("bad arguments are classed errors that name them in R's words", {
+test_contract("bad arguments are classed errors that name them in R's words", {
   m <- matrix(1:6 / 1, 2)
   expect_error(op_sum(m, axis = 3), "`axis` must be from 1 to 2, or from -1 to -2.*got 3", class = "gradops_error_axis")
   expect_error(op_sum(m, axis = -3), "got -3", class = "gradops_error_axis")
@@ -116,7 +116,7 @@ test_each("bad arguments are classed errors that name them in R's words", {
   expect_identical(condition$call[[1]], quote(op_sum))
 })
 
-test_each("results that are positions count from 1", {
+test_contract("results that are positions count from 1", {
   x <- c(3, 9, 5, 9)
   positions <- function(x) as.vector(x)
   expect_equal(positions(op_argsort(x)), order(x))

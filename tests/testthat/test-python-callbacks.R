@@ -35,7 +35,7 @@ counted <- function() {
   list(f = f, calls = function() calls)
 }
 
-test_each("a backward pass on another thread runs R gradient functions on R's", {
+test_contract("a backward pass on another thread runs R gradient functions on R's", {
   local_watchdog()
   custom <- counted()
   x <- variable(c(1, 2), TRUE)
@@ -45,7 +45,7 @@ test_each("a backward pass on another thread runs R gradient functions on R's", 
   expect_equal(custom$calls(), 1)
 })
 
-test_each("... also while R sleeps, computes or waits for a pool", {
+test_contract("... also while R sleeps, computes or waits for a pool", {
   local_watchdog()
   custom <- counted()
   x <- variable(c(1, 2), TRUE)
@@ -66,7 +66,7 @@ test_each("... also while R sleeps, computes or waits for a pool", {
   expect_equal(custom$calls(), 10)
 })
 
-test_each("an R error on another thread is that thread's exception, and R's condition beyond gradops", {
+test_contract("an R error on another thread is that thread's exception, and R's condition beyond gradops", {
   local_watchdog()
   f <- op_custom_gradient(function(x) list(op_exp(x), function(upstream) stop("not today")))
   x <- variable(c(1, 2), TRUE)
@@ -81,7 +81,7 @@ test_each("an R error on another thread is that thread's exception, and R's cond
   pool$shutdown()
 })
 
-test_each("call_in_thread() is the call", {
+test_contract("call_in_thread() is the call", {
   local_watchdog()
   x <- variable(c(1, 2), TRUE)
   y <- call_in_thread(function_of_python(op_square(x), "sum"))
@@ -134,7 +134,7 @@ normal <- if (gradops_available()) r_function(
   function(x, sd, upstream) list(-x / sd^2 * dnorm(x, sd = sd) * upstream, NULL)
 )
 
-test_each("an R function of numbers is an op with a gradient", {
+test_contract("an R function of numbers is an op with a gradient", {
   x <- c(-1, 0.5, 2)
   expect_equal(as.numeric(normal(x)), dnorm(x))
   expect_equal(as.numeric(normal(x, sd = 2)), dnorm(x, sd = 2))
@@ -142,7 +142,7 @@ test_each("an R function of numbers is an op with a gradient", {
   expect_true(gradcheck(function(x) normal(x, 0.5), x))
 })
 
-test_each("matrices, several arguments, second derivatives", {
+test_contract("matrices, several arguments, second derivatives", {
   inverse <- r_function(
     function(x) solve(x),
     r_function(
@@ -171,7 +171,7 @@ test_each("without a gradient it has none", {
   expect_equal(gradient(function(x) sum(x * op_stop_gradient(f(x))), c(0, 1)), pnorm(0:1))
 })
 
-test_each("programs call it back", {
+test_contract("programs call it back", {
   local_watchdog()
   calls <- 0
   f <- r_function(
@@ -190,7 +190,7 @@ test_each("programs call it back", {
   expect_equal(both(c(0, 1)), list(value = 2 * sum(dnorm(0:1)), gradient = -2 * c(0, dnorm(1))))
 })
 
-test_each("what fails in a program is R's condition", {
+test_contract("what fails in a program is R's condition", {
   local_watchdog()
   f <- jit(r_function(function(x) if (sum(x) > 50) rlang::abort("too large", class = "mine") else x))
   expect_equal(f(c(1, 2)), c(1, 2))
@@ -276,7 +276,7 @@ test_once("jax.jit calls R back, on another thread where its input is still bein
 
 # Nothing is kept ------------------------------------------------------------------------------------------------------
 
-test_each("R functions that know each other through Python are freed", {
+test_contract("R functions that know each other through Python are freed", {
   local_watchdog(120)
   freed <- character()
   made_of <- list(
@@ -331,7 +331,7 @@ test_each("R functions that know each other through Python are freed", {
   expect_setequal(freed, names(made_of))
 })
 
-test_each("a gradient function outlives the R function that it is of", {
+test_contract("a gradient function outlives the R function that it is of", {
   x <- variable(c(1, 2), TRUE)
   y <- local({
     f <- op_custom_gradient(function(x) x * 2, function(x, upstream) upstream * 3)

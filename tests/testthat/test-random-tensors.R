@@ -1,4 +1,4 @@
-test_each("one seed gives the same numbers, of the right distribution", {
+test_contract("one seed gives the same numbers, of the right distribution", {
   values <- function(x) as.vector(x)
   draws <- list(
     function(seed) random_normal(2000L, 1, 2, seed = seed), function(seed) random_uniform(2000L, -1, 3, seed = seed),
@@ -50,7 +50,7 @@ test_each("classes, dropout, order", {
   expect_error(random_normal(2L, seed = 1.5), "whole number", class = "gradops_error_argument")
 })
 
-test_each("gradients go through, and compiled functions need a seed", {
+test_contract("gradients go through, and compiled functions need a seed", {
   f <- function(p) sum(random_normal(5L, p[1], p[2], seed = 4)^2)
   z <- as.vector(random_normal(5L, seed = 4))
   expect_equal(gradient(f, c(1, 2)), c(sum(2 * (1 + 2 * z)), sum(2 * z * (1 + 2 * z))), tolerance = 1e-6)
@@ -64,7 +64,7 @@ test_each("gradients go through, and compiled functions need a seed", {
   expect_error(jit(function(p) sum(p * random_normal(2L, seed = generator)))(c(1, 2)), class = "gradops_error_jit")
 })
 
-test_each("rnorm() and its kin of tensors have R's distributions, derivatives, and follow set.seed()", {
+test_contract("rnorm() and its kin of tensors have R's distributions, derivatives, and follow set.seed()", {
   families <- list(
     norm = c(1, 2), lnorm = c(0.3, 0.5), exp = 2, gamma = c(2.5, 1.3), beta = c(2, 0.7), t = 4, unif = c(-1, 3),
     logis = c(1, 2), weibull = c(2, 3), cauchy = c(0, 1), chisq = 3, f = c(3, 5)

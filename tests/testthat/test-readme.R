@@ -1,5 +1,6 @@
 # The R code of README.md and of the pages in docs/ runs as it stands and prints what the pages say, as
-# tests/python/test_readme.py has it for Python: a block of README.md alone, those of another page one after the other.
+# tests/python/test_readme.py has it for Python: a block of README.md in a session of its own, those of another page in
+# turn, in one session for all pages.
 
 pages <- test_path("..", "..", c("README.md", list.files(test_path("..", "..", "docs"), "[.]md$")))
 pages[-1] <- file.path(dirname(pages[-1]), "docs", basename(pages[-1]))
@@ -21,18 +22,17 @@ skip_unless_pages <- function() {
   skip_if(!dir.exists(test_path("..", "..", "docs")), "no pages here")
 }
 
-# What the code prints, without what packages say on the error stream; an error fails.
-expect_prints_as_said <- function(code, page) {
-  needs <- sub("^# needs ", "", grep("^# needs ", code, value = TRUE))
-  for (backend in needs) skip_without(backend)
-  script <- withr::local_tempfile(fileext = ".R", lines = code)
-  said <- withr::local_tempfile()
-  out <- suppressWarnings(system2(
-    file.path(R.home("bin"), "Rscript"), script, stdout = TRUE, stderr = said,
-    env = paste0("R_LIBS=", paste(.libPaths(), collapse = .Platform$path.sep))
-  ))
-  expect_null(attr(out, "status"), info = paste(c(page, readLines(said)), collapse = "\n"))
-  expect_equal(trimws(c(out), "right"), trimws(sub("^#> ", "", grep("^#> ", code, value = TRUE)), "right"), info = page)
+# What each page's code prints, without what packages say on the error stream; an error fails.
+expect_prints_as_said <- function(codes, names) {
+  for (backend in unique(sub("^# needs ", "", grep("^# needs ", unlist(codes), value = TRUE)))) skip_without(backend)
+  result <- run_pieces(codes)
+  for (i in seq_along(codes)) {
+    info <- paste(c(names[i], tail(result$said, 20)), collapse = "\n")
+    output <- result$outputs[[i]]
+    expect_false(inherits(output, "error"), info = paste(c(info, if (is.list(output)) conditionMessage(output))))
+    wanted <- sub("^#> ", "", grep("^#> ", codes[[i]], value = TRUE))
+    expect_equal(trimws(unlist(output), "right"), trimws(wanted, "right"), info = info)
+  }
 }
 
 test_once("each block of README.md runs in an R session of its own", {
@@ -41,7 +41,7 @@ test_once("each block of README.md runs in an R session of its own", {
   expect_gte(length(blocks), 2)
   for (code in blocks) {
     expect_true(any(grepl("^#> ", code)), info = "a block of README.md shows what it prints")
-    expect_prints_as_said(code, "README.md")
+    expect_prints_as_said(list(code), "README.md")
   }
 })
 
@@ -49,7 +49,7 @@ test_once("the blocks of each page of docs/ run in turn", {
   skip_unless_pages()
   code <- lapply(pages[-1], function(page) unlist(r_blocks(page)))
   expect_gte(sum(lengths(code) > 0), 2)
-  for (i in which(lengths(code) > 0)) expect_prints_as_said(code[[i]], basename(pages[-1][i]))
+  expect_prints_as_said(code[lengths(code) > 0], basename(pages[-1][lengths(code) > 0]))
 })
 
 test_once("the cells of R of each table of the cheat sheet run", {

@@ -83,7 +83,7 @@ of_rtmb <- function() {
   )
 }
 
-test_some("RTMB's functions have its values and gradients", {
+test_each("RTMB's functions have its values and gradients", {
   local_rtmb()
   cases <- of_rtmb()
   for (name in names(cases)) {
@@ -150,7 +150,7 @@ test_once("the model of RTMB's introduction: estimates, reports, simulations and
   expect_error(MakeADFun(obj$env$func, obj$env$parameters, integrate = "mua"), class = "gradops_error_argument")
 })
 
-test_some("residuals of normal vectors are whitened by their covariance", {
+test_each("residuals of normal vectors are whitened by their covariance", {
   local_rtmb()
   set.seed(2)
   y <- matrix(rnorm(8), 2)
@@ -168,7 +168,7 @@ test_some("residuals of normal vectors are whitened by their covariance", {
   expect_error(oneStepPredict(obj, method = "cdf"), "normal ones are `gaussian`", class = "gradops_error_argument")
 })
 
-test_some("residuals come in the order of `subset`, given `conditional` and other observations, as RTMB's", {
+test_each("residuals come in the order of `subset`, given `conditional` and other observations, as RTMB's", {
   local_rtmb()
   y <- c(1.2, -0.3, 0.8, 2.1)
   z <- 0.7
@@ -207,7 +207,7 @@ test_some("residuals come in the order of `subset`, given `conditional` and othe
   refused("`discreteSupport`: must be numbers", discreteSupport = "0")
 })
 
-test_some("integrals need no probabilities: RTMB's densities, and Tweedie's of 0", {
+test_each("integrals need no probabilities: RTMB's densities, and Tweedie's of 0", {
   local_rtmb()
   list2env(mget(c("dtweedie", "dsn", "dnbinom2"), as.environment("gradops:rtmb")), environment()) # as scripts see them
   data <- list(y = c(0, 0.2, 1.7, 5), s = c(-1, 0.4, 2), b = c(0, 4, 11), g = c(0.1, 2, 3))
@@ -248,7 +248,7 @@ test_some("integrals need no probabilities: RTMB's densities, and Tweedie's of 0
   refused("`s` are no counts", "s", method = "oneStepGeneric", discrete = TRUE)
 })
 
-test_some("residuals of one set of observations take others as they are, counts too", {
+test_each("residuals of one set of observations take others as they are, counts too", {
   local_rtmb()
   y <- c(0.2, 0.9, -0.4)
   z <- c(2, 4, 1)
@@ -272,7 +272,7 @@ test_some("residuals of one set of observations take others as they are, counts 
   }
 })
 
-test_some("what is reported is of tensors: `diag()` of one parameter, also a whole number, and sparse matrices", {
+test_each("what is reported is of tensors: `diag()` of one parameter, also a whole number, and sparse matrices", {
   local_rtmb()
   f <- function(p) {
     getAll(p)
@@ -288,7 +288,7 @@ test_some("what is reported is of tensors: `diag()` of one parameter, also a who
   expect_equal(as.list(found, "Std", report = TRUE)$Q, diag(exp(2) * sqrt(0.5), 2))
 })
 
-test_some("checkConsistency(estimate = TRUE) estimates anew from each set of data", {
+test_each("checkConsistency(estimate = TRUE) estimates anew from each set of data", {
   local_rtmb()
   y <- c(2, 5, 3, 4, 1)
   obj <- MakeADFun(function(p) -sum(dnorm(OBS(y), p$m, log = TRUE)), list(m = 1), silent = TRUE)
@@ -300,7 +300,7 @@ test_some("checkConsistency(estimate = TRUE) estimates anew from each set of dat
   expect_true(all(found$estimate$deviance > -1e-8))
 })
 
-test_some("profiled parameters and means of reports are RTMB's", {
+test_each("profiled parameters and means of reports are RTMB's", {
   local_rtmb()
   data <- list(
     id = rep(1:6, each = 5), x = rep(c(-1, 0, 1, 2, 0.5), 6),
@@ -352,7 +352,7 @@ test_rtmb_integrals <- function(...) { # a normal model, of which each method is
   summary(sdreport(obj))
 }
 
-test_some("integrate = has TMB's methods for independent random effects", {
+test_each("integrate = has TMB's methods for independent random effects", {
   attach_rtmb()
   on.exit(detach("gradops:rtmb"))
   by_laplace <- test_rtmb_integrals()
@@ -382,7 +382,7 @@ test_some("integrate = has TMB's methods for independent random effects", {
   expect_error(walk$fn(walk$par), "depend on each other", class = "gradops_error_argument")
 })
 
-test_some("scripts put tensors into Matrix' matrices, have parameters without elements, and look at a tape's graph", {
+test_each("scripts put tensors into Matrix' matrices, have parameters without elements, and look at a tape's graph", {
   on.exit(detach("gradops:rtmb"))
   attach_rtmb()
   x <- c(0.1, 0.5, 0.2, -0.3, 0.4)
@@ -424,7 +424,7 @@ test_some("scripts put tensors into Matrix' matrices, have parameters without el
   }
 })
 
-test_some("a tensor is the slot x of a matrix of Matrix", {
+test_each("a tensor is the slot x of a matrix of Matrix", {
   local_rtmb()
   whole <- Matrix::bandSparse(4, k = -1:1, diagonals = list(rep(-0.3, 3), rep(2, 4), rep(-0.3, 3)))
   x <- c(1, 2, 0.5, 0.2)
@@ -455,7 +455,7 @@ test_some("a tensor is the slot x of a matrix of Matrix", {
   }), "10 values, `value` 4", class = "gradops_error_shape")
 })
 
-test_some("many inner variables of a tape are by their sparse second derivatives, in a likelihood, too", {
+test_each("many inner variables of a tape are by their sparse second derivatives, in a likelihood, too", {
   local_rtmb()
   n <- 80
   y <- 3 + 1.5 * sin(seq_len(n)) # the density of normal ones, by the saddlepoint approximation, which is exact
@@ -474,7 +474,7 @@ test_some("many inner variables of a tape are by their sparse second derivatives
   expect_equal(obj$he(obj$par)[1, ], c(n / 1.3^2, 2 * sum(y - 2) / 1.3^3), tolerance = 1e-9)
 })
 
-test_some("an error after `%~%` is an error; elements of a matrix of Matrix have densities and standard errors", {
+test_each("an error after `%~%` is an error; elements of a matrix of Matrix have densities and standard errors", {
   on.exit(detach("gradops:rtmb"))
   attach_rtmb()
   failing <- function(p) {
@@ -499,7 +499,7 @@ test_some("an error after `%~%` is an error; elements of a matrix of Matrix have
   expect_equal(ifelse(FALSE, parameter(numeric()), parameter(2)) |> as.vector(), 2)
 })
 
-test_that("settings of tapes are kept, and RTMB's prefix finds its names where it is not installed", {
+test_once("settings of tapes are kept, and RTMB's prefix finds its names where it is not installed", {
   local_rtmb()
   old <- TapeConfig()
   expect_identical(TapeConfig(matmul = "compact")$matmul, "compact")
@@ -524,7 +524,7 @@ test_that("settings of tapes are kept, and RTMB's prefix finds its names where i
   expect_equal(o$report()$p$m, 3)
 })
 
-test_that("a matrix of one number is diagonal, as in RTMB", {
+test_once("a matrix of one number is diagonal, as in RTMB", {
   f <- function(p) -dmvnorm(c(0.3, -0.2)[seq_along(p)], 0, diag(exp(p)), log = TRUE)
   local_rtmb()
   for (p in list(0.4, c(0.4, -0.1))) {

@@ -33,7 +33,7 @@ scopes <- list(
   )
 )
 
-test_each("every scope ends with its code: value, error, interrupt, return, break", {
+test_contract("every scope ends with its code: value, error, interrupt, return, break", {
   environment(scope_state) <- environment()
   outside <- scope_state()
   expect_true(outside[["recording"]])
@@ -80,7 +80,7 @@ test_each("every local scope ends with its function, whichever way that ends", {
   }
 })
 
-test_each("scopes inside functions that are differentiated end on errors and interrupts too", {
+test_contract("scopes inside functions that are differentiated end on errors and interrupts too", {
   environment(scope_state) <- environment()
   outside <- scope_state()
   failing <- function(end) function(x) with_stop_gradient(with_no_grad(end()))
@@ -91,9 +91,7 @@ test_each("scopes inside functions that are differentiated end on errors and int
   expect_equal(gradient(function(x) x^2, 3), 6)
 })
 
-test_that("a scope that cannot be entered is a named error", {
-  skip_without("tensorflow")
-  skip_if(!"tensorflow" %in% test_backends())
+test_on("tensorflow", "a scope that cannot be entered is a named error", {
   tf <- reticulate::import("tensorflow", convert = FALSE)
   tape <- tf$GradientTape()
   tape$`__enter__`()
@@ -103,11 +101,10 @@ test_that("a scope that cannot be entered is a named error", {
   expect_error(with_gradient_checkpoint(op_exp(x)), "checkpoint", class = "gradops_error_backend")
 })
 
-test_that("a real interrupt ends the scopes: in R code and in ops", {
+test_once("a real interrupt ends the scopes: in R code and in ops", {
   skip_on_cran()
   skip_on_os("windows")
   skip_without()
-  skip_if(!"numpy" %in% test_backends())
   skip_if(is_loaded_from_source(), "needs the installed package")
   out <- in_new_process(c(
     "p <- parameter(c(1, 2))",

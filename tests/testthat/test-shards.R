@@ -16,7 +16,7 @@ expect_same_sum <- function(total) {
   expect_equal(total$he(at), one$he(at), tolerance = 1e-14)
 }
 
-test_each("shards in this process: R's data as they are, value, gradient and Hessian of the sum", {
+test_contract("shards in this process: R's data as they are, value, gradient and Hessian of the sum", {
   total <- objective(loss, data = pieces)
   expect_same_sum(total)
   expect_equal(total$evaluations(), 1)
@@ -63,11 +63,9 @@ test_once("bad shards and clusters are refused", {
   refused(pieces, "`cluster` must be a cluster", cluster = 2)
 })
 
-test_that("R workers: each holds its shards and sends back their sum", {
+test_each("R workers: each holds its shards and sends back their sum", {
   skip_if(!nzchar(Sys.getenv("GRADOPS_LONG")), "long: GRADOPS_LONG is not set")
-  skip_without(test_backends()[1])
   skip_if(is_loaded_from_source(), "needs the installed package")
-  local_backend(test_backends()[1])
   workers <- parallel::makeCluster(2)
   withr::defer(try(parallel::stopCluster(workers), silent = TRUE))
   parallel::clusterCall(workers, .libPaths, .libPaths())

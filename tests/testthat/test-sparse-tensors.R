@@ -1,6 +1,6 @@
 # Sparse matrices of Matrix beside tensors in code that is differentiated, against the same code of R's numbers.
 
-test_some("sparse matrices by parameters: values, gradients, compiled", {
+test_each("sparse matrices by parameters: values, gradients, compiled", {
   skip_if_not_installed("Matrix")
   methods::setClass("gradops_of_a_package", representation(x = "numeric"), where = globalenv())
   method <- with(globalenv(), function(x, nrow, ncol, names) x@x)

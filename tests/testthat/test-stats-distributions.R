@@ -1,4 +1,4 @@
-test_some("densities and their derivatives are those of stats", {
+test_contract("densities and their derivatives are those of stats", {
   expect_as_base(
     list(
       norm = function(x, a, b) dnorm(x, a, b),
@@ -61,7 +61,7 @@ test_some("densities and their derivatives are those of stats", {
   )
 })
 
-test_some("densities are 0 outside of the support, and right on its edge", {
+test_each("densities are 0 outside of the support, and right on its edge", {
   x <- c(-1, 0, 0.5, 1, 2)
   count <- function(f) function(...) suppressWarnings(f(...)) # stats warns of what is not whole
   expect_as_base(
@@ -89,7 +89,7 @@ test_some("densities are 0 outside of the support, and right on its edge", {
   expect_true(is.nan(bare(dnorm(variable(NaN)))))
 })
 
-test_some("quantiles are those of stats to the ends of the scale, and the inverse of their distribution functions", {
+test_each("quantiles are those of stats to the ends of the scale, and the inverse of their distribution functions", {
   p <- c(0, 1e-300, 1e-20, 1e-5, 0.3, 0.5, 0.7, 1 - 1e-10, 1)
   expect_equal(bare(qnorm(variable(p))), qnorm(p), tolerance = 1e-14)
   expect_equal(bare(qnorm(variable(p), lower.tail = FALSE)), qnorm(p, lower.tail = FALSE), tolerance = 1e-14)
@@ -119,7 +119,7 @@ test_some("quantiles are those of stats to the ends of the scale, and the invers
   )
 })
 
-test_some("a likelihood of ordinary R code has its score and information", {
+test_each("a likelihood of ordinary R code has its score and information", {
   y <- c(2, 0, 3, 1, 6)
   loglik <- function(b) sum(dpois(y, exp(b[1] + b[2] * c(1, 2, 3, 4, 5)), log = TRUE))
   b <- c(0.1, 0.2)
@@ -128,7 +128,7 @@ test_some("a likelihood of ordinary R code has its score and information", {
   expect_equal(unname(hessian(loglik, b)), -crossprod(cbind(1, 1:5) * sqrt(mu)), tolerance = 1e-6)
 })
 
-test_some("no digits are lost where a negative binomial nears Poisson's, and Student's t the normal distribution", {
+test_each("no digits are lost where a negative binomial nears Poisson's, and Student's t the normal distribution", {
   x <- c(0, 2, 7)
   mu <- 3
   # digamma(x + size) - digamma(size) is the sum of 1 / (size + j), j < x: less x / (size + mu) term by term.
@@ -164,7 +164,7 @@ test_some("no digits are lost where a negative binomial nears Poisson's, and Stu
   expect_equal(bare(dnbinom(variable(c(0, 2)), Inf, mu = 3)), dpois(c(0, 2), 3))
 })
 
-test_some("a missing value has a missing density, and infinity none", {
+test_each("a missing value has a missing density, and infinity none", {
   counts <- list(
     pois = function(x, a) dpois(x, a, log = TRUE), binom = function(x, a) dbinom(x, 5, a / 4, log = TRUE),
     size = function(x, a) dbinom(x, a, 0.3), nbinom = function(x, a) dnbinom(x, a, 0.3),
@@ -193,7 +193,7 @@ test_some("a missing value has a missing density, and infinity none", {
   )
 })
 
-test_some("point masses are NaN", {
+test_each("point masses are NaN", {
   expect_true(all(is.nan(bare(dnorm(variable(c(0, 1)), 0, 0)))))
   expect_true(is.nan(bare(dgamma(variable(0), 0, 2))))
 })
@@ -228,7 +228,7 @@ large <- list(
   list("dhyper", c(3, 1e8, 1e8, 6), 0.31250000468750009, c(NA, NA, NA))
 )
 
-test_some("densities keep their digits where counts and shapes are large", {
+test_each("densities keep their digits where counts and shapes are large", {
   for (case in large) {
     density <- switch(case[[1]],
       dnbinom_mean = function(x, size, mu, ...) dnbinom(x, size, mu = mu, ...),
@@ -265,7 +265,7 @@ test_some("densities keep their digits where counts and shapes are large", {
   }
 })
 
-test_some("noncentral distributions are R's, with derivatives by the noncentrality too", {
+test_each("noncentral distributions are R's, with derivatives by the noncentrality too", {
   families <- list(
     chisq = list(c(0.3, 4, 20), c(3, 1.5, 7), c(2, 0.5, 9)), t = list(c(-1, 0.4, 5), c(3, 2.5, 9), c(1, -0.7, 2)),
     f = list(c(0.2, 1.3, 4), c(3, 1.5, 7), c(4, 9, 2.5), c(2, 0.5, 3)),
@@ -345,7 +345,7 @@ test_each("settings are numbers, too, and arguments are left empty, as R takes t
   expect_equal(as.vector(qpois(op_array(c(0.3, 0.6)), lambda = c(2, 3), )), c(1, 3))
 })
 
-test_that("a compiled objective takes numbers for settings", {
+test_once("a compiled objective takes numbers for settings", {
   local_backend("numpy")
   o <- objective(function(p) -sum(dnorm(c(0.3, 1.6), p[1], exp(p[2]), 1)), jit = TRUE)
   expect_equal(o$fn(c(0.1, 0.2)), -sum(stats::dnorm(c(0.3, 1.6), 0.1, exp(0.2), TRUE)), tolerance = 1e-12)

@@ -24,7 +24,7 @@ test_each("tails of gamma, beta and t distributions are R's to twelve digits", {
   expect_true(all(is.nan(bare(pgamma(variable(c(NaN, 1, 1)), c(1, 0, -1))))))
 })
 
-test_some("their derivatives by each argument, and distributions that are made of them", {
+test_each("their derivatives by each argument, and distributions that are made of them", {
   q <- c(0, 3, 5)
   expect_as_base(
     list(
@@ -62,7 +62,7 @@ test_some("their derivatives by each argument, and distributions that are made o
   )
 })
 
-test_some("what is beyond infinite cutpoints and times has no derivatives, of second order too", {
+test_each("what is beyond infinite cutpoints and times has no derivatives, of second order too", {
   rating <- c(1, 3, 2, 3)
   ordered <- function(p) {
     cuts <- c(-Inf, p[1], p[1] + exp(p[2]), Inf)

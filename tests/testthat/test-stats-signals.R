@@ -1,4 +1,4 @@
-test_each("signals, filters and steps between points are R's", {
+test_contract("signals, filters and steps between points are R's", {
   x <- sin(1:20) + (1:20) / 9
   m <- matrix(x, 10)
   same <- function(found, expected) {

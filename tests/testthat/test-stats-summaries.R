@@ -1,4 +1,4 @@
-test_each("summaries are base R's", {
+test_contract("summaries are base R's", {
   m <- matrix(c(3, 1, 2, 5, 4.5, 6, 7, 0.5), 4)
   v <- c(2, 7, 1, 4)
   expect_as_base(
@@ -38,7 +38,7 @@ test_each("summaries are base R's", {
   expect_equal(gradient(sd, c(2, 2, 2)), c(0, 0, 0))
 })
 
-test_some("missing values count or are left out", {
+test_each("missing values count or are left out", {
   v <- c(2, NaN, 1, 4, 9)
   x <- variable(v)
   quarter <- function(x, ...) quantile(x, 0.25, ...)
@@ -60,7 +60,7 @@ test_some("missing values count or are left out", {
   expect_error(rowSums(x), class = "gradops_error_argument")
 })
 
-test_some("what is left out as missing has no part in the gradient, wherever missing data came in", {
+test_each("what is left out as missing has no part in the gradient, wherever missing data came in", {
   y <- airquality$Ozone[1:40]
   x <- cbind(1, airquality$Temp[1:40])
   holes <- replace(x, 43, NA)
@@ -103,7 +103,7 @@ test_some("what is left out as missing has no part in the gradient, wherever mis
   expect_equal(unname(gradient(function(y) sum(y, na.rm = TRUE), c(1, NA))), c(1, 0))
 })
 
-test_some("what is missing itself has missing derivatives", {
+test_each("what is missing itself has missing derivatives", {
   y <- c(1, NA, 3)
   expect_true(is.nan(gradient(function(m) sum((y - m)^2), 0)))
   expect_true(is.nan(objective(function(m) sum((y - m)^2), jit = TRUE)$gr(0)))
@@ -117,7 +117,7 @@ test_some("what is missing itself has missing derivatives", {
   expect_equal(bare((variable(c(1, 2))^NA)), c(1, NaN))
 })
 
-test_some("what R has no variance of has none", {
+test_each("what R has no variance of has none", {
   for (n in 0:1) {
     x <- op_array(numeric(n) + 1)
     values <- suppressWarnings(list(var(x), sd(x), cov(x, x), cor(x, x), var(op_array(matrix(1, n, 2)))))
@@ -127,7 +127,7 @@ test_some("what R has no variance of has none", {
   }
 })
 
-test_some("what goes element by element has the shape of the larger", {
+test_each("what goes element by element has the shape of the larger", {
   m <- matrix(c(-1, 2, 3, -4), 2)
   x <- op_array(m)
   expect_equal(bare(pmax(0, x)), base::pmax(m, 0))
@@ -135,7 +135,7 @@ test_some("what goes element by element has the shape of the larger", {
   expect_equal(bare(dnorm(c(1, 2, 3, 4), x)), stats::dnorm(matrix(c(1, 2, 3, 4), 2), m))
 })
 
-test_some("products of arrays are those of their matrices", {
+test_each("products of arrays are those of their matrices", {
   a <- base::array(1:12 / 4, c(2, 3, 2))
   expect_equal(bare(var(op_array(a))), stats::var(a))
   expect_equal(bare(ave(op_array(a[, , 1]), rep(1:2, 3))), stats::ave(a[, , 1], rep(1:2, 3)))

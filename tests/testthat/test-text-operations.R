@@ -91,7 +91,7 @@ test_once("an R function that calls a model is an operation on text, and writes 
   expect_identical(as.character(topic$grad), "shortened, then: cryptic")
 })
 
-test_each("text and numbers are in one graph", {
+test_contract("text and numbers are in one graph", {
   score <- autodiff_function(
     forward = function(ctx, x, text) {
       ctx$save_for_backward(x, text)
