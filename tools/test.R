@@ -6,7 +6,7 @@
 #
 # --only: test-NAME.R alone. --junit: each test's time as JUnit's XML.
 
-numpy_parts <- 6
+numpy_parts <- 8
 documents <- c("documents", "readme")
 most_failures <- 50
 

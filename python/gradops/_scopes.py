@@ -191,19 +191,25 @@ class PlainScope(Scope):
         return self if function is None else self(function)
 
 
+_heap_is_frozen = False
+"""True once the process has called ``gc.freeze()``; ``gc.get_freeze_count()`` visits each frozen object."""
+
+
 @contextmanager
 def uncollected():
     """A scope without the search for reference cycles, which visits all that was made in it, and is held, each time.
 
     The time for one more object would grow with their number.
     """
+    global _heap_is_frozen
     collecting = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if collecting:
-            if not gc.get_freeze_count():  # what is new is old at once, not visited now
+            _heap_is_frozen = _heap_is_frozen or gc.get_freeze_count() > 0
+            if not _heap_is_frozen:  # what is new is old at once, not visited now
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

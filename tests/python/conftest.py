@@ -40,6 +40,15 @@ def pytest_collection_modifyitems(config, items):
         split.cached_durations = {item.nodeid: seconds.get(function_id(item.nodeid), 0.1) for item in items}
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector, obj):
+    """Make no cases of long tests that ``-m "not long"`` would leave out: they are half of all."""
+    if re.match(r"not long\b", collector.config.option.markexpr):
+        if any(mark.name == "long" for mark in getattr(obj, "pytestmark", ())):
+            return []
+    return None
+
+
 def mark_long_cases(items) -> None:
     """Mark ``long`` what the marker ``short_cases`` of a test leaves out of the short suite."""
     groups: dict[tuple, list] = {}

@@ -43,6 +43,7 @@ def test_structures(backend):
     np.testing.assert_allclose([numpy(diagonal["b"]), numpy(functional.laplacian(g, x))], [18.0, 180.0])
 
 
+@pytest.mark.short_cases(0, "jax")
 def test_random_probes(backend):
     """Exact of a diagonal Hessian; of others within what the variance, the squares beside the diagonal, allows."""
     x = on(backend, X)

@@ -458,7 +458,7 @@ def drawn(way: str, seed: int) -> tuple:
     return tuple(steps) if applies(way, tuple(steps)) else drawn(way, seed + 100_000)
 
 
-@pytest.mark.short_cases(1, "jax", "tensorflow")
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("way", WAYS)
 def test_programs_of_the_grid(way):
     """A few programs of the grid."""

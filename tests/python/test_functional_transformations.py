@@ -324,6 +324,7 @@ def test_vmap_of_a_random_function_is_its_stack(backend, way):
             close(y, np.stack([numpy(x) for x in each], axis))
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("compiled", [False, True])
 def test_derivatives_of_vmap(backend, compiled):
     """By the rows, by an argument that is the same for all, and by a tensor that is closed over."""

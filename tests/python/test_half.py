@@ -137,7 +137,7 @@ FLOWS = {
 }
 
 
-@pytest.mark.short_cases(1, "jax")
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend, name", HALVES)
 def test_flows(backend, name):
     """Also beside whole numbers in NumPy's arrays, which lack bfloat16."""

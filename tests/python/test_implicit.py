@@ -28,6 +28,7 @@ def test_root_to_second_order(backend):
     np.testing.assert_allclose(numpy(grad(grad(square_root))(a)), -0.25 * 2**-1.5)
 
 
+@pytest.mark.short_cases(0, "jax")
 def test_fixed_point_to_second_order(backend):
     a = 0.7
     x = float(numpy(cosine(on(backend, a))))
@@ -221,6 +222,7 @@ def test_a_scope_in_forward_mode_inside_reverse_mode(backend):
     np.testing.assert_allclose(numpy(grad(lambda a: gradops.jvp(f, (a,), (one,))[1])(a)), 6 * 1.3)
 
 
+@pytest.mark.short_cases(0, "jax")
 def test_saddles_and_systems(backend):
     """From beside a saddle point to a minimum; a system that is not symmetric, by conjugate gradients to nowhere."""
     x = functional.argmin(lambda x: ops.sum(x**4 - 2 * x**2), on(backend, [0.1, -0.2]))

@@ -53,6 +53,7 @@ def expit_(eta):
     return p, p * (1 - p)
 
 
+@pytest.mark.short_cases(0, "jax")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
     ("nll", "y", "mean"), [(poisson, COUNTS, lambda eta: (np.exp(eta),) * 2), (logit, TRIALS, expit_)]

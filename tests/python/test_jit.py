@@ -13,7 +13,7 @@ import pytest
 from parity import BACKENDS, numpy, on
 
 import gradops
-from gradops import Variable, _tree, backends, config, grad, ops, value_and_grad
+from gradops import Variable, _scopes, _tree, backends, config, grad, ops, value_and_grad
 from gradops.errors import ArgumentError, ArgumentTypeError
 from gradops.jit import JitError, jit
 
@@ -609,6 +609,17 @@ def test_value_dependent_control_flow_is_compiled(backend):
         np.testing.assert_array_equal(numpy(jit(f)(on(backend, x))), X)
 
 
+def test_frozen_objects_are_counted_once(monkeypatch):
+    """``gc.get_freeze_count()`` visits each of them: a server that freezes its heap would pay at each compilation."""
+    counts = []
+    monkeypatch.setattr(_scopes, "_heap_is_frozen", False)
+    monkeypatch.setattr(_scopes.gc, "get_freeze_count", lambda: counts.append(1) or 5)
+    for factor in (1.0, 2.0):
+        assert jit(lambda x, factor=factor: x * factor)(np.ones(2)).sum() == 2 * factor
+    assert counts == [1]
+
+
+@pytest.mark.short_cases(0, "jax", "tensorflow")
 def test_a_derivative_that_looks_at_values_is_an_error_on_torch(backend):
     """PyTorch looks whether the result depends on the phases of complex singular vectors."""
     x = backends.by_name(backend).convert(X[:2, None] * (1 + 1j) + np.eye(2))

@@ -165,7 +165,7 @@ def loss(f):
     return of
 
 
-@pytest.mark.short_cases(4, "jax")
+@pytest.mark.short_cases(2, "jax")
 @everywhere
 @pytest.mark.parametrize("name", COMPLEX)
 def test_complex_numbers_keep_both_parts(name, backend):

@@ -199,6 +199,7 @@ def test_repeated_eigenvalues_and_singular_values():
     assert np.isfinite(g).all()
 
 
+@pytest.mark.short_cases(2, "jax")
 @pytest.mark.parametrize("backend", ["torch", "tensorflow", "jax"])
 @pytest.mark.parametrize("scale, gap", [(1.0, 1e-10), (1e-12, 0.5)])
 @pytest.mark.parametrize("op", ["eig", "eigh", "svd"])

@@ -130,6 +130,7 @@ def test_integrals_of_libraries(name, backend):
     np.testing.assert_allclose(numpy(found), functional.grad(function)(1.2), 1e-8)
 
 
+@pytest.mark.long
 def test_transformations_of_libraries():
     expected = functional.hessian(INTEGRALS["quad"], 1.2)
     if "torch" in BACKENDS:
@@ -232,6 +233,7 @@ def test_derivatives_by_times():
     np.testing.assert_allclose(functional.grad(at)(1.3), -1.3 * np.exp(-(1.3**2) / 2), 1e-5)
 
 
+@pytest.mark.long
 def test_single_precision():
     def end(a):
         return integrate.solve_ivp(swing, (0.0, 2.0), [1.0, 0.5], args=(a,), rtol=1e-4).y[0, -1]

@@ -243,6 +243,7 @@ def test_programs(name, compiled):
     in_programs(lambda *xs: ops.sum(function(*xs) ** 2), *arrays, compiled=None if compiled else False, rtol=1e-7)
 
 
+@pytest.mark.long
 def test_sites_without_a_length_in_a_graph():
     tf = pytest.importorskip("tensorflow")
 

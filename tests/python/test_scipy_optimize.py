@@ -115,7 +115,7 @@ def test_derivatives_by_the_tape(name):
 NATIVE = ("brentq", "root", "minimize", "least_squares", "curve_fit", "nnls", "lsq_linear", "isotonic_regression")
 
 
-@pytest.mark.short_cases(2, "jax")
+@pytest.mark.short_cases(1, "jax", "tensorflow")
 @pytest.mark.parametrize("backend", BACKENDS[1:])
 @pytest.mark.parametrize("name", NATIVE)
 def test_derivatives_of_libraries(name, backend):
@@ -126,6 +126,7 @@ def test_derivatives_of_libraries(name, backend):
     np.testing.assert_allclose(numpy(found), functional.grad(one)(a), 1e-8, 1e-10)
 
 
+@pytest.mark.long
 def test_hessians_of_libraries():
     one = total(CASES["minimize"][0])
     expected = functional.hessian(one, A)

@@ -101,6 +101,7 @@ def test_derivatives_by_probabilities():
     agree(of(stats), of(scipy.stats), np.log(P), over=("numpy", "torch"), rtol=1e-10)
 
 
+@pytest.mark.short_cases(1, "jax", "tensorflow")
 @each_library(FAMILIES, ("dirichlet", "multivariate_normal"))
 def test_libraries(name, backend):
     method = "logpmf" if "multinomial" in name else "logpdf"

@@ -2,6 +2,7 @@
 
 test_on("jax", "domain-adversarial training: gradient reversal raises the accuracy on the target", {
   skip_on_cran()
+  skip_if(!is_long(), "long: GRADOPS_LONG is not set")
   skip_without("torch")
   skip_if(is_loaded_from_source(), "needs the installed package")
   script <- test_path("../../examples/domain_adversarial.R")

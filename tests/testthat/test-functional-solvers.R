@@ -1,4 +1,4 @@
-test_contract("what solvers find has derivatives to the third order", {
+test_each("what solvers find has derivatives to the third order", {
   root <- function(a) uniroot(function(x) x^3 - a, c(0, 5))$root
   expect_equal(hessian(root, 8), matrix(-2 / 9 * 8^(-5 / 3)), tolerance = 1e-6)
   third <- grad_fn(function(a) gradient(function(a) gradient(root, a), a))
@@ -13,7 +13,7 @@ test_contract("what solvers find has derivatives to the third order", {
   expect_equal(hessian(tail, 0.5), matrix(2 * 0.5 * exp(-0.25)), tolerance = 1e-7)
 })
 
-test_each("what they return besides is stats'", {
+test_contract("what they return besides is stats'", {
   f <- function(p) {
     found <- optim(c(a = 0, b = 0), function(x) sum((x - p)^2) + x[["a"]]^4, method = "BFGS", hessian = TRUE)
     expected <- c("par", "value", "counts", "convergence", "message", "hessian")

@@ -35,9 +35,9 @@ expect_no_growth <- function(step, times) {
   expect_lt(growth[["megabytes"]], 25)
 }
 
-test_contract("training leaves nothing behind", {
+test_each("training leaves nothing behind", {
   skip_on_cran()
-  times <- c(numpy = 300, torch = 200, tensorflow = 100, jax = 100)[[backend]]
+  times <- if (is_long()) c(numpy = 300, torch = 200, tensorflow = 100, jax = 100)[[backend]] else 150
   x <- parameter(c(1, 2))
   expect_no_growth(function() value_and_grad(function(v) sum(v^2))(c(1, 2)), times)
   double <- autodiff_function(

@@ -64,7 +64,7 @@ test_contract("gradients go through, and compiled functions need a seed", {
   expect_error(jit(function(p) sum(p * random_normal(2L, seed = generator)))(c(1, 2)), class = "gradops_error_jit")
 })
 
-test_contract("rnorm() and its kin of tensors have R's distributions, derivatives, and follow set.seed()", {
+test_each("rnorm() and its kin of tensors have R's distributions, derivatives, and follow set.seed()", {
   families <- list(
     norm = c(1, 2), lnorm = c(0.3, 0.5), exp = 2, gamma = c(2.5, 1.3), beta = c(2, 0.7), t = 4, unif = c(-1, 3),
     logis = c(1, 2), weibull = c(2, 3), cauchy = c(0, 1), chisq = 3, f = c(3, 5)

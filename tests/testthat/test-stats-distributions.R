@@ -1,4 +1,4 @@
-test_contract("densities and their derivatives are those of stats", {
+test_each("densities and their derivatives are those of stats", {
   expect_as_base(
     list(
       norm = function(x, a, b) dnorm(x, a, b),
@@ -332,7 +332,7 @@ test_each("the sizes of results need no call of their own, and R's recycling is 
   }
 })
 
-test_each("settings are numbers, too, and arguments are left empty, as R takes them", {
+test_contract("settings are numbers, too, and arguments are left empty, as R takes them", {
   x <- c(0.3, 1.6)
   expect_equal(gradient(function(s) sum(dnorm(x, 0, s, 1)), 1.3), sum(x^2) / 1.3^3 - 2 / 1.3, tolerance = 1e-5)
   expect_equal(gradient(function(s) sum(dnorm(x, , s, log = 1L)), 1.3), sum(x^2) / 1.3^3 - 2 / 1.3, tolerance = 1e-5)
