@@ -14,10 +14,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 SLOWEST = 20
+SLOW = 5.0
+"""Seconds from which a case is recorded for itself; of other cases their function has one number."""
 DURATIONS = Path(__file__).resolve().parents[1] / "tests" / "python" / "durations.json"
 
 files: dict = defaultdict(lambda: [0, 0, 0.0])
 functions: dict = defaultdict(list)
+slow: dict[str, float] = {}
 cases = []
 failures = []
 for report in sorted(Path(sys.argv[1]).rglob("*.xml")):
@@ -32,7 +35,10 @@ for report in sorted(Path(sys.argv[1]).rglob("*.xml")):
             total[1] += failed
             total[2] += seconds / 60
         cases.append((seconds, suite, file, name))
-        functions[f"{file}.py::{name.partition('[')[0]}"].append(seconds)
+        if not r_backend:
+            functions[f"{file}.py::{name.partition('[')[0]}"].append(seconds)
+            if seconds > SLOW:
+                slow[f"{file}.py::{name}"] = round(seconds, 1)
         if failed:
             failures.append(f"- {suite}: {file}, {name}")
 
@@ -47,5 +53,5 @@ for seconds, suite, file, name in sorted(cases, reverse=True)[:SLOWEST]:
 print("\n".join(failures))
 if "--record" in sys.argv:
     known = json.loads(DURATIONS.read_text())
-    known |= {name: round(sum(seconds) / len(seconds), 3) for name, seconds in functions.items()}
+    known |= {name: round(sum(seconds) / len(seconds), 3) for name, seconds in functions.items()} | slow
     DURATIONS.write_text(json.dumps(known, indent=0, sort_keys=True) + "\n")

@@ -24,7 +24,7 @@ from gradops.errors import BackendError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DURATIONS = Path(__file__).parent / "durations.json"
-"""Mean seconds of a test function's cases in the long suite; ``tools/minutes.py --record`` writes it."""
+"""Seconds of the long suite's tests: of slow cases, and else the mean of a function's. ``tools/minutes.py --record``."""
 
 
 LIBRARIES = ("numpy", "torch", "tensorflow", "jax")
@@ -33,11 +33,10 @@ LIBRARIES = ("numpy", "torch", "tensorflow", "jax")
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     mark_long_cases(items)
-    # pytest-split takes a duration for each case; the file has one number for all cases of a function.
     split = config.pluginmanager.get_plugin("pytestsplitplugin")
     if split is not None:
         seconds = json.loads(DURATIONS.read_text())
-        split.cached_durations = {item.nodeid: seconds.get(function_id(item.nodeid), 0.1) for item in items}
+        split.cached_durations = {item.nodeid: recorded(seconds, item.nodeid) for item in items}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -71,6 +70,10 @@ def library_of(item) -> tuple[str | None, object]:
         if isinstance(library, str) and library in LIBRARIES:
             return library, value
     return None, None
+
+
+def recorded(seconds: dict[str, float], nodeid: str) -> float:
+    return seconds.get(nodeid.partition("tests/python/")[2], seconds.get(function_id(nodeid), 0.1))
 
 
 def function_id(nodeid: str) -> str:
