@@ -24,7 +24,7 @@ from gradops.errors import BackendError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DURATIONS = Path(__file__).parent / "durations.json"
-"""Seconds of the long suite's tests: of slow cases, and else the mean of a function's. ``tools/minutes.py --record``."""
+"""Seconds of the long suite's tests, by ``tools/minutes.py --record``: of slow cases, else the mean of a function's."""
 
 
 LIBRARIES = ("numpy", "torch", "tensorflow", "jax")
@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pycollect_makeitem(collector, obj):
-    """Make no cases of long tests that ``-m "not long"`` would leave out: they are half of all."""
+    """Do not collect long tests for ``-m "not long"``: their cases are half of all."""
     if re.match(r"not long\b", collector.config.option.markexpr):
         if any(mark.name == "long" for mark in getattr(obj, "pytestmark", ())):
             return []
@@ -65,7 +65,8 @@ def mark_long_cases(items) -> None:
 
 def library_of(item) -> tuple[str | None, object]:
     """The library that a case is for, and the way through it: ``("jax", ("jax", "compiled"))``."""
-    for value in getattr(item, "callspec", None) and item.callspec.params.values() or ():
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    for value in parameters.values():
         library = value[0] if isinstance(value, tuple) and value else value
         if isinstance(library, str) and library in LIBRARIES:
             return library, value
@@ -82,7 +83,7 @@ def function_id(nodeid: str) -> str:
 
 
 def pytest_collection_finish():
-    """Libraries and cases are of no concern to a test's ``gc.collect()``, which takes a second with them."""
+    """Keep libraries and cases out of a test's ``gc.collect()``, which takes a second to visit them."""
     gc.collect()
     gc.freeze()
 

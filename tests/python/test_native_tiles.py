@@ -457,6 +457,49 @@ def test_rows_by_llvm(width):
 
 
 @needs_machine
+@pytest.mark.parametrize("width", range(513, 521))
+def test_all_remainders_of_a_row_by_llvm(width):
+    x = rng.normal(size=(15, width))
+
+    def f(x):
+        is_large = x > 0.1
+        chosen = np.where(is_large, x, 0.3 * x) - 0.5
+        return np.sum(x, axis=1), chosen, is_large, np.max(chosen * x, axis=1), np.tanh(x) * is_large
+
+    assert same_by_llvm(f, x) > 0
+    compiled, _ = by_llvm(f, x)
+    for a, b in zip(compiled(x), f(x), strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12)
+
+
+COMPLEX = {
+    "norm": np.linalg.norm,
+    "parts": lambda z: np.real(z) ** 2 - 2.0 * np.imag(z),
+    "part of a transform": lambda z: np.real(np.fft.fft(z)) * 2.0 + 1.0,
+    "conjugate": lambda z: np.real(np.conj(z) * 1j) * 2.0 + np.real(np.conj(z)),
+    "reshaped": lambda z: np.reshape(np.real(z), (2, -1)) * 3.0 + 1.0,
+    "deviation": np.std,
+    "largest part": lambda z: np.max(np.real(z) * 1.5 - 1.0),
+    "sums of rows": lambda z: np.sum(np.exp(np.real(z)) * np.cos(np.imag(z)), axis=-1),
+}
+
+
+@needs_machine
+@pytest.mark.parametrize("size", [256, 4096, 4098, 6000])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float32", "float64"])
+@pytest.mark.parametrize("name", COMPLEX)
+def test_parts_of_complex_arrays_are_no_views_of_their_bytes(name, dtype, size):
+    f, z = COMPLEX[name], (rng.normal(size=size) + 1j * rng.normal(size=size))
+    z = z.astype(dtype) if dtype.startswith("complex") else np.real(z).astype(dtype)
+    for x in (z, z.reshape(-1, 2)):
+        got, wanted = np.asarray(jit(f)(x)), np.asarray(f(x))
+        assert got.dtype == wanted.dtype and got.shape == wanted.shape
+        rtol = 1e-10 if got.dtype.itemsize // (1 + (got.dtype.kind == "c")) == 8 else 1e-3
+        np.testing.assert_allclose(got, wanted, rtol, rtol * np.max(np.abs(wanted)))
+
+
+@needs_machine
 def test_gradients_by_llvm_are_finite_differences():
     rng = np.random.default_rng(3)  # its own, as a difference across one of the kinks is none
     x = rng.normal(size=(71, 67))

@@ -371,11 +371,18 @@ class _Function(Text):
         return self.at(base, i, _memory(o))
 
     # The last elements of a row are fewer than eight. In the lanes behind them is the last one again, so that no
-    # exception is raised there that is not of an element.
+    # exception is raised there that is not of an element. A single one is no vector: LLVM 20 fails at `<1 x double>`
+    # on some processors, and ends the process.
     def _loaded(self, o: Operand, i: str, rest: int) -> str:
         kind, count = _memory(o), rest or LANES
-        value = self.line(f"load <{count} x {kind}>, ptr {self._place(o, i)}, align {o.dtype.itemsize}")
-        if rest:
+        source = f"ptr {self._place(o, i)}, align {o.dtype.itemsize}"
+        value = self.line(f"load {kind if rest == 1 else f'<{count} x {kind}>'}, {source}")
+        if rest == 1:
+            first = self.line(f"insertelement <{LANES} x {kind}> poison, {kind} {value}, i64 0")
+            value = self.line(
+                f"shufflevector <{LANES} x {kind}> {first}, <{LANES} x {kind}> poison, <{LANES} x i32> zeroinitializer"
+            )
+        elif rest:
             lanes = ", ".join(f"i32 {min(k, rest - 1)}" for k in range(LANES))
             value = self.line(
                 f"shufflevector <{rest} x {kind}> {value}, <{rest} x {kind}> poison, <{LANES} x i32> <{lanes}>"
@@ -389,12 +396,15 @@ class _Function(Text):
         if o.dtype == BOOL:
             is_true = self.line(f"fcmp une {EIGHT} {value}, zeroinitializer")
             value = self.line(f"zext <{LANES} x i1> {is_true} to <{LANES} x i8>")
-        if rest:
+        if rest == 1:
+            value = self.line(f"extractelement <{LANES} x {kind}> {value}, i64 0")
+        elif rest:
             lanes = ", ".join(f"i32 {k}" for k in range(rest))
             value = self.line(
                 f"shufflevector <{LANES} x {kind}> {value}, <{LANES} x {kind}> poison, <{rest} x i32> <{lanes}>"
             )
-        self.store(f"<{count} x {kind}>", value, self._place(o, i), f", align {o.dtype.itemsize}")
+        stored = kind if rest == 1 else f"<{count} x {kind}>"
+        self.store(stored, value, self._place(o, i), f", align {o.dtype.itemsize}")
 
     # Reductions. Of a sum eight partial ones, NumPy's, each from -0.0 on, which changes no number; of an extreme eight,
     # and NaN where one was, which one comparison of two numbers loses.

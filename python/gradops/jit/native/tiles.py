@@ -517,10 +517,17 @@ class _Grouping:
                 if work.part is None:
                     maker[step.places[0]] = work.domain
                     self.local[step.places[0]] = work.domain, work.result.kind
-            elif not isinstance(step, Block) and step.name in _ALIASES and isinstance(step.arguments[0], Place):
-                if step.places[0] not in self.program.inputs:
-                    self.alias[step.places[0]] = step.arguments[0]
+            elif not isinstance(step, Block) and self._is_alias(step) and step.places[0] not in self.program.inputs:
+                self.alias[step.places[0]] = step.arguments[0]
         return self._ordered(works, levels)
+
+    def _is_alias(self, step: Step) -> bool:
+        """True if the result has its operand's bytes: of complex numbers ``real`` and ``conj`` have other ones."""
+        operand = step.arguments[0]
+        if step.name not in _ALIASES or not isinstance(operand, Place):
+            return False
+        dtypes = [_dtype_of(self.program.value(x)) for x in (step.places[0], operand)]
+        return dtypes[0] == dtypes[1] and (step.name not in ("real", "conj") or dtypes[0].kind != "c")
 
     def _is_of_tile(self, work: Work, maker: dict[int, Domain | None], place: int) -> bool:
         """True if instructions take a value of their domain as it lies there, so that a tile has what it reads of it.
