@@ -105,6 +105,12 @@ def own_order(structure: Structure, first: int = 0) -> Iterator[int]:
         yield from own_order(*starts[key])
 
 
+def dict_orders(structure: Structure) -> tuple:
+    """The class and the keys, in their own order, of each dict in a structure; equality of structures ignores both."""
+    own = ((structure.type, structure.keys),) if structure.kind == "dict" else ()
+    return own + tuple([order for part in structure.parts if not part.flat for order in dict_orders(part)])
+
+
 def in_order(keys: Iterable) -> list:
     """A dict's keys sorted, those that Python cannot compare by their types and texts."""
     try:

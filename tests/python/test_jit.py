@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import tracemalloc
+from collections import OrderedDict
 from itertools import product
 from unittest.mock import Mock
 
@@ -172,8 +173,8 @@ def test_structures_of_arrays_are_told_apart():
             for part, leaf in zip(found, leaves):
                 np.testing.assert_allclose(part, np.exp(leaf), rtol=1e-6)
         assert len(f.programs.all()) == count
-    f({"b": b, "a": a})
-    assert len(f.programs.all()) == count
+    _, gradient = f({"b": b, "a": a})
+    assert list(gradient) == ["b", "a"] and len(f.programs.all()) == count + 1
 
 
 def test_dicts_keep_the_order_of_their_keys(backend):
@@ -607,6 +608,26 @@ def test_value_dependent_control_flow_is_compiled(backend):
 
     for x in (X, -X):
         np.testing.assert_array_equal(numpy(jit(f)(on(backend, x))), X)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_the_order_of_a_dict_is_part_of_the_signature(backend, nested):
+    """A function may go through its items."""
+
+    def f(d):
+        first, second = (d["inner"] if nested else d).values()
+        return first - 2 * second, {name: x * 3 for name, x in d.items() if name != "inner"}
+
+    compiled = jit(f)
+    a, b = on(backend, 1.0), on(backend, 10.0)
+    for given in ({"a": a, "b": b}, {"b": b, "a": a}, OrderedDict(b=b, a=a)):
+        x = {"inner": given} if nested else given
+        for got, wanted in zip(compiled(x), f(x)):
+            if isinstance(wanted, dict):
+                assert list(got) == list(wanted)
+            else:
+                np.testing.assert_array_equal(numpy(got), numpy(wanted))
+    assert len(compiled.programs) == 3
 
 
 def test_frozen_objects_are_counted_once(monkeypatch):

@@ -250,9 +250,8 @@ def _add_arrays(values: Iterable, arrays: list, key: list) -> bool:
         if kind is list or kind is tuple:
             key += (kind, len(x))
         elif kind is dict:
-            order = tuple(_tree.in_order(x))
-            key += (kind, order)
-            x = [x[name] for name in order]
+            key += (kind, tuple(x))  # a function may go through a dict in its order
+            x = [x[name] for name in _tree.in_order(x)]
         else:
             return False
         if not _add_arrays(x, arrays, key):
@@ -297,7 +296,8 @@ class Signature:
         compared = [_compared(args[i], i) for i in self.static]
         compared += [_compared(x, i) if n else None for i, (x, n) in enumerate(zip(self.leaves, self.is_number))]
         shapes = [(x.shape, x.dtype) for x in self.tensors]
-        self.key = (self.backend.name, self.form, *compared, config.floatx(), config.epsilon(), *shapes)
+        orders = _tree.dict_orders(self.form)
+        self.key = (self.backend.name, self.form, orders, *compared, config.floatx(), config.epsilon(), *shapes)
 
     def arguments(self) -> Callable:
         """A function that puts tensors in the place of the call's, which it does not hold."""
