@@ -26,6 +26,7 @@ gpu_tests := parity contract custom_gradient custom_arguments flow checkpoint fu
   scipy_optimize scipy_sparse scipy_fft scipy_ndimage scipy_spatial
 test-gpu: export GRADOPS_TEST_DEVICE ?= cuda
 test-gpu: export GRADOPS_TEST_BACKENDS ?= torch jax
+test-gpu: export GRADOPS_ALL_CASES = 1
 test-gpu: python = python3
 test-gpu:
 	$(python) -m pytest -q -n 8 -p no:benchmark -p no:cacheprovider -m "not long" -k "not tensorflow" \
