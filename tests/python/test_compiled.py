@@ -174,7 +174,6 @@ def test_numbers_that_change_in_every_op(op):
     check_numbers(op)
 
 
-@pytest.mark.long
 def test_ranges_of_an_unknown_size():
     torch = pytest.importorskip("torch")
     made = {
@@ -274,7 +273,6 @@ def test_an_error_shows_its_message(f, words):
         torch.compile(f, fullgraph=True, backend="eager")(torch.ones(4, 3))
 
 
-@pytest.mark.long
 def test_a_function_of_its_own():
     """First met in a trace; and its rule is not lost where PyTorch, of its own functions, would lose it."""
 
@@ -344,7 +342,6 @@ def test_onto_rows_that_share_memory():
         torch.testing.assert_close(got, want, msg=lambda text, name=name: f"{name}: {text}")
 
 
-@pytest.mark.long
 def test_counts_that_change():
     x = torch.ones(3)
     torch._dynamo.reset()
