@@ -3,7 +3,9 @@
 for (file in c("filling", "dropping", "deciding", "helpers", "reporting", "models")) {
   test_each(paste("R code as people write it:", file), {
     skip_if_not_installed("numDeriv")
-    expect_identical(unlist(lapply(unname(corpus(file)), wrong_with)), NULL)
+    cases <- corpus(file)
+    if (!is_long()) cases <- cases[seq(1, length(cases), 2)]
+    expect_identical(unlist(lapply(unname(cases), wrong_with)), NULL)
   })
 }
 

@@ -31,6 +31,7 @@ expect_on_page <- function(page, pattern) {
 }
 
 test_once("the example that tools/demo runs finds the same on every backend", {
+  skip_if(!is_long(), "long: GRADOPS_LONG is not set")
   skip_unless_documents()
   script <- file.path(source_folder("examples"), "custom_gradient.R")
   rscript <- file.path(R.home("bin"), "Rscript")
