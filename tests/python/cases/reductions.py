@@ -37,6 +37,8 @@ CASES = [
     *(over(op, dtype="int64", label="integers") for op in ("sum", "mean", "prod", "max", "min", "ptp", "var", "std")),
     *(over(op, dtype="int64", label="integers") for op in ("all", "any")),
     *(over(op, dtype="bool") for op in ("all", "any")),
+    Case("any", inputs(x=np.zeros((2, 3), bool), axis=AXES), leading(np.any), label="none"),  # each element decides
+    Case("all", inputs(x=np.ones((2, 3), bool), axis=AXES), leading(np.all), label="each"),
     *(over(op, as_int64(getattr(np, op)), dtype="uint8", label="uint8") for op in ("sum", "prod")),
     *(over(op, dtype="bool", label="bools") for op in ("sum", "prod", "mean")),
     *(
