@@ -155,7 +155,6 @@ CONSTANT = {
 }
 
 
-@pytest.mark.short_cases(60)
 @each_case(CASES)
 def test_agrees_with_scipy(name, arrays, settings, how):
     compare(signal, scipy.signal, name, arrays, settings, how)

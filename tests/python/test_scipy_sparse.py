@@ -74,7 +74,6 @@ def of(sp, text: str):
     return function
 
 
-@pytest.mark.short_cases(20)
 @pytest.mark.parametrize("text", OPERATIONS)
 def test_operations(text):
     loose = "rtol=" in text

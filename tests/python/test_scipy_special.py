@@ -121,7 +121,6 @@ def test_each_name_has_a_case():
     assert set(CASES) | OTHERS | CONSTANT == names
 
 
-@pytest.mark.short_cases(52)
 @pytest.mark.parametrize("name", CASES)
 def test_values_are_scipys(name):
     over = ("numpy", "torch", "tensorflow", "jax") if name in ON_ALL else ("numpy", "torch")
