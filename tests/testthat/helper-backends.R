@@ -1,7 +1,7 @@
-# Python's tests hold every op and rule on four backends. R's tests hold what R adds, and run on NumPy: test_each(). What
-# R hands to another library, and takes from it, runs on every backend: test_contract(). With GRADOPS_LONG (make
-# test-long) test_each() runs on every backend, too. GRADOPS_BACKEND names one backend; on CRAN, whose time is short, it
-# is NumPy. GRADOPS_REQUIRE_BACKENDS=1 makes an absent backend a failure.
+# Python's tests hold every op and rule on four backends. R's tests hold what R adds, and run on NumPy: test_each().
+# What R hands to another library, and takes from it, runs on every backend: test_contract(). With GRADOPS_LONG
+# (make test-long) test_each() runs on every backend, too. GRADOPS_BACKEND names one backend; on CRAN, whose time is
+# short, it is NumPy. GRADOPS_REQUIRE_BACKENDS=1 makes an absent backend a failure.
 
 # JAX compiles each operation for each shape. No test is about how well.
 if (!nzchar(Sys.getenv("JAX_DISABLE_MOST_OPTIMIZATIONS"))) Sys.setenv(JAX_DISABLE_MOST_OPTIMIZATIONS = "1")
@@ -98,7 +98,7 @@ in_new_process <- function(code, env = character(), attach = TRUE) {
   run_script(script, env = env)
 }
 
-# The output of pieces of R code, each in an environment of its own and with the packages that it attaches itself, in one
+# The output of pieces of R code, each in an environment of its own, with the packages that it attaches itself, in one
 # new process; what is written to the error stream is `said`. An error ends its piece: its output is then an error.
 run_pieces <- function(pieces) {
   from <- withr::local_tempfile(fileext = ".rds")
@@ -120,7 +120,8 @@ run_pieces <- function(pieces) {
     "  if (isNamespaceLoaded('gradops')) gradops::config_set_backend('numpy')",
     "  output",
     "}",
-    sprintf("outputs <- lapply(readRDS(%s), \\(code) tryCatch(run(code), error = identity))", dQuote(from, FALSE)),
+    sprintf("pieces <- readRDS(%s)", dQuote(from, FALSE)),
+    "outputs <- lapply(pieces, \\(code) tryCatch(run(code), error = identity))",
     sprintf("saveRDS(outputs, %s)", dQuote(to, FALSE))
   ), attach = FALSE)
   list(outputs = readRDS(to), said = said)
