@@ -17,7 +17,7 @@ SLOWEST = 20
 QUICK = 0.05
 """Minutes below which a file has no row of its own."""
 SLOW = 5.0
-"""Seconds from which a case is recorded for itself; of other cases their function has one number."""
+"""Cases that take longer than this many seconds are recorded one by one; for others the function's mean is."""
 DURATIONS = Path(__file__).resolve().parents[1] / "tests" / "python" / "durations.json"
 
 files: dict = defaultdict(lambda: [0, 0, 0.0])

@@ -1,7 +1,7 @@
-# Python's tests hold every op and rule on four backends. R's tests hold what R adds, and run on NumPy: test_each().
-# What R hands to another library, and takes from it, runs on every backend: test_contract(). With GRADOPS_LONG
-# (make test-long) test_each() runs on every backend, too. GRADOPS_BACKEND names one backend; on CRAN, whose time is
-# short, it is NumPy. GRADOPS_REQUIRE_BACKENDS=1 makes an absent backend a failure.
+# Python's tests check every op and rule on four backends, so test_each() runs on NumPy alone, and with GRADOPS_LONG
+# (make test-long) on every backend. test_contract() always runs on every backend: it checks what R passes to a library
+# and gets back. GRADOPS_BACKEND names one backend. CRAN runs NumPy. GRADOPS_REQUIRE_BACKENDS=1 makes an absent backend
+# a failure.
 
 # JAX compiles each operation for each shape. No test is about how well.
 if (!nzchar(Sys.getenv("JAX_DISABLE_MOST_OPTIMIZATIONS"))) Sys.setenv(JAX_DISABLE_MOST_OPTIMIZATIONS = "1")
@@ -41,7 +41,7 @@ test_contract <- function(description, code) {
   test_on_backends(test_backends(), description, substitute(code), parent.frame())
 }
 
-# `backends` are those that can run `code` at all.
+# `backends`: the backends that support `code`.
 test_each <- function(description, code, backends = all_backends) {
   test_on_backends(intersect(each_backends(), backends), description, substitute(code), parent.frame())
 }
@@ -98,8 +98,8 @@ in_new_process <- function(code, env = character(), attach = TRUE) {
   run_script(script, env = env)
 }
 
-# The output of pieces of R code, each in an environment of its own, with the packages that it attaches itself, in one
-# new process; what is written to the error stream is `said`. An error ends its piece: its output is then an error.
+# Run pieces of R code in one new process, each in its own environment and with only the packages that it attaches.
+# Returns `outputs`, the printed lines of each piece or its error condition, and `said`, the lines on standard error.
 run_pieces <- function(pieces) {
   from <- withr::local_tempfile(fileext = ".rds")
   to <- withr::local_tempfile(fileext = ".rds")

@@ -1,6 +1,6 @@
 # The R code of README.md and of the pages in docs/ runs as it stands and prints what the pages say, as
-# tests/python/test_readme.py has it for Python: a block of README.md in a session of its own, those of another page in
-# turn, in one session for all pages.
+# tests/python/test_readme.py does for Python. Each block of README.md has its own session; the blocks of the other
+# pages run in order in one shared session.
 
 pages <- test_path("..", "..", c("README.md", list.files(test_path("..", "..", "docs"), "[.]md$")))
 pages[-1] <- file.path(dirname(pages[-1]), "docs", basename(pages[-1]))
@@ -22,7 +22,7 @@ skip_unless_pages <- function() {
   skip_if(!dir.exists(test_path("..", "..", "docs")), "no pages here")
 }
 
-# What each page's code prints, without what packages say on the error stream; an error fails.
+# Check what each page's code prints. Messages of packages are ignored; an error fails the test.
 expect_prints_as_said <- function(codes, names) {
   for (backend in unique(sub("^# needs ", "", grep("^# needs ", unlist(codes), value = TRUE)))) skip_without(backend)
   result <- run_pieces(codes)

@@ -98,11 +98,11 @@ def _comparable(x):
 def logsumexp(x, axis=None, keepdims=False):
     x = floats(x)
     axes = axes_of(x, axis)
-    if not x.ndim:
-        return torch.logsumexp(x, dim=0) if x.is_complex() else x
-    if not axes or not x.numel():
-        return torch.logsumexp(x, dim=axes, keepdim=keepdims) if axes else x
-    # PyTorch's gradient is exp(x - result): of large numbers the result has lost its digits after the point.
+    if not axes:
+        return torch.logsumexp(x.unsqueeze(-1), dim=-1) if x.is_complex() else x
+    if not x.numel():
+        return torch.logsumexp(x, dim=axes, keepdim=keepdims)
+    # PyTorch's gradient is exp(x - result), which is wrong where a large result is rounded.
     top = (x.real if x.is_complex() else x).detach().amax(axes, keepdim=True)
     top = torch.where(torch.isfinite(top), top, torch.zeros_like(top))
     y = torch.logsumexp(x - top, dim=axes, keepdim=True) + top

@@ -371,8 +371,8 @@ class _Function(Text):
         return self.at(base, i, _memory(o))
 
     # The last elements of a row are fewer than eight. In the lanes behind them is the last one again, so that no
-    # exception is raised there that is not of an element. A single one is no vector: LLVM 20 fails at `<1 x double>`
-    # on some processors, and ends the process.
+    # exception is raised there that is not of an element. A single one is no vector: on some processors an assertion of
+    # LLVM fails at vectors of one element, which ends the process.
     def _loaded(self, o: Operand, i: str, rest: int) -> str:
         kind, count = _memory(o), rest or LANES
         source = f"ptr {self._place(o, i)}, align {o.dtype.itemsize}"
