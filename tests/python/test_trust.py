@@ -16,8 +16,6 @@ from test_random_arguments import functions
 
 from gradops.backends import OLDEST, _warn_if_old
 
-pytestmark = pytest.mark.documents
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "trust.md").read_text()
 NAMED = sorted(set(re.findall(r"`(test_\w+\.py)::(\w+)`", PAGE)))
