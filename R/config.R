@@ -145,6 +145,44 @@ config_set_lost_gradients <- function(action) {
   invisible(old)
 }
 
+#' Checks of compiled programs
+#'
+#' On NumPy, [jit()] and what is compiled without it ([gradient()], [objective()], [maximize_likelihood()]) run programs
+#' of native code. They are compared with a reference executor, which calls NumPy for each step. Where a result
+#' differs by more than errors of rounding explain, the call returns the reference executor's result, the program runs
+#' without native code from then on, and a warning names the op.
+#'
+#' The environment variable `GRADOPS_CHECK` sets the mode before Python starts. `GRADOPS_NATIVE=off` and
+#' `jit(f, native = FALSE)` do without native code.
+#' @param mode `"sample"`, unless set: a new program is checked before its first result, and so are calls 2, 4, 8, ...
+#'   of it where that takes at most 2 % of the running time. `"first"`: new programs alone. `"always"`: each call.
+#'   `"off"`: none. `"error"`: each call, and a difference is an error. A program that was compiled while checks were
+#'   off is not checked later.
+#' @returns The mode; of `config_set_check()` the previous one, invisibly.
+#' @section Errors:
+#' - `gradops_error_argument`: another mode.
+#' - `gradops_error_jit`: a difference, where the mode is `"error"`.
+#'
+#' The warning `gradops_warning_mismatch`: a compiled program gave another result than NumPy.
+#' @seealso [jit()].
+#' @examplesIf gradops_available()
+#' config_check()
+#' old <- config_set_check("error")
+#' jit(function(x) sum(exp(x)^2))(c(1, 2))
+#' config_set_check(old)
+#' @export
+config_check <- function() {
+  py_to_r(call_core("config.check"))
+}
+
+#' @rdname config_check
+#' @export
+config_set_check <- function(mode) {
+  old <- config_check()
+  call_core("config.set_check", mode)
+  invisible(old)
+}
+
 # A setting of Keras's, now or once it is loaded; it is nobody's concern without keras3.
 in_keras <- function(setter, value) {
   if (isNamespaceLoaded("keras3")) {

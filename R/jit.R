@@ -26,6 +26,7 @@
 #' @param f A function of tensors, made of gradops ops and of R's arithmetic and mathematics on tensors.
 #' @param static_argnums Positions (from 1) or names of arguments that are not tensors; `f` is traced anew for each of
 #'   their values.
+#' @param native `FALSE` on NumPy: a program of NumPy calls alone, without native code.
 #' @returns A function of the same arguments; of R numbers alone it returns R numbers. Printing it says what was
 #'   compiled: on NumPy how many steps of the program run as native code, and why the others do not.
 #' @section Errors:
@@ -34,7 +35,7 @@
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
 #'
 #' The warning `gradops_warning_jit`: `f` changes a variable that it closes over, and runs uncompiled.
-#' @seealso [objective()], which compiles by `jit = TRUE`; [op_scan()] for loops.
+#' @seealso [config_check()] for the checks of compiled programs; [objective()], which compiles by `jit = TRUE`; [op_scan()] for loops.
 #' @examplesIf gradops_available()
 #' # a log-likelihood with its gradient, compiled together
 #' counts <- c(2, 0, 3, 1)
@@ -46,12 +47,12 @@
 #' f(c(1, 2))
 #' f
 #' @export
-jit <- function(f, static_argnums = integer()) {
+jit <- function(f, static_argnums = integer(), native = TRUE) {
   check_function(f)
   static <- argument_positions(static_argnums, f)
   run <- compiled_calls(f, function(f, here, compiled) {
     function_in_python <- callback(differentiated(f, here), owner = here)
-    if (compiled) call_core("jit", function_in_python, as.list(static - 1L)) else function_in_python
+    if (compiled) call_core("jit", function_in_python, as.list(static - 1L), native) else function_in_python
   })
   compiled <- function(...) {
     arguments <- list(...)
@@ -288,6 +289,7 @@ pair_caller <- function(compiled) { # nolint: cyclocomp_linter. Its functions co
   calls <- 0
   asked_at <- 2 # the call at which Python is asked for the native code, which it may not have yet
   wait <- 2
+  handed_out <- 0
   memory <- matrix(0, 0L, 1L)
   of_size <- function(size) {
     memory <<- matrix(0, size, 1L)
@@ -295,8 +297,11 @@ pair_caller <- function(compiled) { # nolint: cyclocomp_linter. Its functions co
     if (!all(memory == 1)) direct <<- NULL # it was copied
   }
   find_native <- function(operands) {
-    handed <- do.call(call_core, c(list("interop.r.alone", compiled), operands))
+    # Python has every call of so many, to check the program's results.
+    until_python <- min(64 * 4^handed_out, 2^14)
+    handed <- do.call(call_core, c(list("interop.r.alone", compiled, until_python), operands))
     native <<- if (!inherits(handed, "python.builtin.NoneType")) .Call(C_program, py_to_r(handed$numbers), handed)
+    handed_out <<- handed_out + !is.null(native)
     asked_at <<- calls + wait
     wait <<- min(2 * wait, 128)
   }
@@ -305,6 +310,11 @@ pair_caller <- function(compiled) { # nolint: cyclocomp_linter. Its functions co
       return(NULL)
     }
     found <- .Call(C_run_program, native, arguments, attributes)
+    if (isFALSE(found)) {
+      native <<- NULL
+      asked_at <<- calls + 1
+      return(NULL)
+    }
     if (is.logical(found)) {
       found <- if (as_before(arguments, attributes)) .Call(C_run_program, native, arguments, NULL)
     }

@@ -79,9 +79,11 @@ start_python <- function() {
 
 # A warning of Python's.
 python_warning <- function(message, category) {
+  category <- py_to_r(category)
+  kind <- if (category == "MismatchWarning") "mismatch" else "python"
   rlang::warn(
     py_to_r(message),
-    class = c("gradops_warning_python", "gradops_warning"), category = py_to_r(category), call = NULL
+    class = c(paste0("gradops_warning_", kind), "gradops_warning"), category = category, call = NULL
   )
   NULL
 }

@@ -24,13 +24,13 @@ typedef struct {
     int64_t count;
     double *memory;
     const int64_t *changes; /* of settings, `seen` when the code was handed over */
-    int64_t seen, value, holds;
+    int64_t seen, left, value, holds; /* `left`: calls until Python checks a result */
     Extent gradient;
     int inputs;
     Extent input[];
 } Program;
 
-#define FIXED 11        /* numbers of a program before those of its inputs */
+#define FIXED 12        /* numbers of a program before those of its inputs */
 #define EXCEPTIONS 0xFF /* of floating-point numbers, in the code's result; what else it may say is for Python */
 
 static void free_program(SEXP handle)
@@ -56,9 +56,10 @@ SEXP program(SEXP numbers, SEXP owner)
     p->memory = (double *) (uintptr_t) x[4];
     p->changes = (const int64_t *) (uintptr_t) x[5];
     p->seen = (int64_t) x[6];
-    p->value = (int64_t) x[7];
-    p->gradient = (Extent) {(int64_t) x[8], (int64_t) x[9]};
-    p->holds = (int64_t) x[10];
+    p->left = (int64_t) x[7];
+    p->value = (int64_t) x[8];
+    p->gradient = (Extent) {(int64_t) x[9], (int64_t) x[10]};
+    p->holds = (int64_t) x[11];
     p->inputs = inputs;
     for (int i = 0; i < inputs; i++) {
         p->input[i] = (Extent) {(int64_t) x[FIXED + 2 * i], (int64_t) x[FIXED + 2 * i + 1]};
@@ -104,11 +105,13 @@ static int are_bare(SEXP arguments, SEXP attributes)
 
 /* Value and gradient; a whole number, the exceptions of floating-point numbers, where there were any, of which Python
  * may have to warn; NA where R is to compare the arguments' attributes with those that the program was made for, if any
- * are given here; NULL where Python is to do it all. */
+ * are given here; FALSE where Python is to check a result; NULL where Python is to do it all. */
 SEXP run_program(SEXP handle, SEXP arguments, SEXP attributes)
 {
-    const Program *p = R_ExternalPtrAddr(handle);
+    Program *p = R_ExternalPtrAddr(handle);
     if (p == NULL || *p->changes != p->seen || !takes(p, arguments)) return R_NilValue;
+    if (p->left <= 0) return Rf_ScalarLogical(FALSE);
+    p->left--;
     if (attributes != R_NilValue) {
         if (XLENGTH(attributes) != XLENGTH(arguments)) return R_NilValue;
         if (!are_bare(arguments, attributes)) return Rf_ScalarLogical(NA_LOGICAL);

@@ -7,6 +7,7 @@ wherever there is one, the tensor chooses. Settings made by a scope are local to
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextvars import ContextVar
 
 from . import backends
@@ -19,11 +20,13 @@ from .errors import ArgumentError, Given, meant
 __all__ = [
     "backend",
     "backend_scope",
+    "check",
     "epsilon",
     "floatx",
     "lost_gradients",
     "lost_gradients_scope",
     "set_backend",
+    "set_check",
     "set_epsilon",
     "set_floatx",
     "set_lost_gradients",
@@ -32,6 +35,8 @@ __all__ = [
 _scoped: ContextVar[str | None] = ContextVar("gradops_backend", default=None)
 _scoped_losses: ContextVar[str | None] = ContextVar("gradops_lost_gradients", default=None)
 _settings: dict = {"backend": os.environ.get("GRADOPS_BACKEND") or "numpy", "lost_gradients": "error"}
+_CHECKS = ("off", "first", "sample", "always", "error")
+_after_check: list[Callable[[], None]] = []
 
 
 @tracing.constant
@@ -213,6 +218,77 @@ def _action(given) -> str:
             given=Given(repr(given), given),
         )
     return given
+
+
+def check() -> str:
+    """How compiled programs on NumPy are compared with NumPy: ``"sample"`` unless set, or ``GRADOPS_CHECK`` says so.
+
+    Examples:
+        >>> from gradops import config
+        >>> before = config.check()
+        >>> config.set_check("first")
+        >>> config.check()
+        'first'
+        >>> config.set_check(before)
+
+    See Also:
+        :func:`set_check`.
+    """
+    return _settings["check"]
+
+
+def set_check(mode: str) -> None:
+    """Choose how compiled programs on NumPy are compared with NumPy, in this process.
+
+    :func:`gradops.jit` and what is compiled by itself (``optimize``, ``inference``, R's ``gradient()``) run programs of
+    native code. The reference executor calls NumPy for each step of a program. Where a result differs by more than
+    errors of rounding explain, the call gives the reference executor's result, the program runs without native code
+    from then on, and one :class:`~gradops.errors.MismatchWarning` names the op. ``explain()`` says it, too.
+
+    Args:
+        mode: ``"sample"`` checks a new program before its first result, and calls 2, 4, 8, ... of it where that takes
+            at most 2 % of the running time. ``"first"`` checks new programs alone, ``"always"`` each call, ``"off"``
+            none. ``"error"`` checks each call and raises a :class:`~gradops.errors.MismatchError`, as tests should.
+            A program that was compiled while checks were off is not checked later.
+
+    Raises:
+        ArgumentError: any other mode.
+
+    Examples:
+        >>> import gradops
+        >>> before = gradops.config.check()
+        >>> gradops.config.set_check("error")
+        >>> print(gradops.jit(lambda x: x**2)(3.0))
+        9.0
+        >>> gradops.config.set_check(before)
+
+    See Also:
+        :func:`check`; the environment variable ``GRADOPS_NATIVE=off`` and ``jit(f, native=False)``, which do without
+        native code.
+    """
+    _settings["check"] = _check(mode, "mode")
+    note_change()
+    for call in _after_check:
+        call()
+
+
+def on_check(call: Callable[[], None]) -> None:
+    """Have ``call`` called after each :func:`set_check`."""
+    _after_check.append(call)
+
+
+def _check(given, name: str) -> str:
+    if not isinstance(given, str) or given not in _CHECKS:
+        raise ArgumentError(
+            f"`{name}` must be one of {', '.join(_CHECKS)}; got {{given}}.",
+            argument=name,
+            hint=meant(given, _CHECKS),
+            given=Given(repr(given), given),
+        )
+    return given
+
+
+_settings["check"] = _check(os.environ.get("GRADOPS_CHECK") or "sample", "GRADOPS_CHECK")
 
 
 def default_backend() -> backends.Backend:

@@ -16,6 +16,8 @@ __all__ = [
     "GradopsError",
     "InferenceError",
     "JitError",
+    "MismatchError",
+    "MismatchWarning",
     "MixedBackendsError",
     "ModelError",
     "PartialGradientError",
@@ -209,6 +211,14 @@ class JitError(GradopsError, RuntimeError):
     """A function that cannot be compiled, as its course depends on values."""
 
     kind = "jit"
+
+
+class MismatchError(JitError):
+    """A compiled program that gave another result than NumPy, where ``config.check()`` is ``"error"``."""
+
+
+class MismatchWarning(RuntimeWarning):
+    """A compiled program that gave another result than NumPy; it runs without native code from now on."""
 
 
 class InferenceError(GradopsError, RuntimeError):

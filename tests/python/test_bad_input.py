@@ -192,6 +192,7 @@ WRONG = {
     "set_grad_enabled": (lambda: autodiff.set_grad_enabled(ARRAY), "mode"),
     "set_detect_anomaly": (lambda: autodiff.set_detect_anomaly(True, ARRAY), "check_nan"),
     "set_floatx": (lambda: gradops.config.set_floatx(ARRAY), "dtype"),
+    "set_check": (lambda: gradops.config.set_check(ARRAY), "mode"),
     "set_lost_gradients": (lambda: gradops.config.set_lost_gradients(ARRAY), "action"),
     "Texts": (lambda: gradops.text.Texts(3), "values"),
     "join": (lambda: gradops.text.join(3), "texts"),

@@ -176,10 +176,12 @@ def as_it_was(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "litellm", None)
     before = config.backend(), config.floatx(), config.epsilon()
+    check = config.check()
     yield
     config.set_backend(before[0])
     config.set_floatx(before[1])
     config.set_epsilon(before[2])
+    config.set_check(check)
     config.set_lost_gradients("error")
     autodiff.set_detect_anomaly(False)
     autodiff.set_grad_enabled(True)

@@ -37,6 +37,7 @@ ELSEWHERE = {
 GIVEN: dict = {
     "to_backend": {"x": 1.0, "backend": "numpy"},
     "autodiff.to_backend": {"x": 1.0, "backend": "numpy"},
+    "config.set_check": {"mode": "sample"},
     "config.set_lost_gradients": {"action": "error"},
     "config.lost_gradients_scope": {"action": "error"},
     "config.set_floatx": {"dtype": "float64"},

@@ -317,6 +317,8 @@ expect_as_new <- function(o, f, x, ...) {
 test_once("later calls of native programs need no Python, and give the same", {
   skip_if_not(reticulate::py_module_available("llvmlite"))
   local_backend("numpy")
+  old <- config_set_check("sample")
+  withr::defer(config_set_check(old))
   walk <- function(p, k = 1) {
     total <- 0
     for (i in 1:3) total <- total * exp(-p[1]) + k * sin(i * p[2])
@@ -351,6 +353,8 @@ test_once("later calls of native programs need no Python, and give the same", {
 test_once("native programs without Python hear of what changes around them", {
   skip_if_not(reticulate::py_module_available("llvmlite"))
   local_backend("numpy")
+  old <- config_set_check("sample")
+  withr::defer(config_set_check(old))
   y <- c(1, 2, 3)
   squares <- function(p) {
     total <- 0

@@ -62,7 +62,7 @@ test_once("words of R's own functions, settings, fields and components", {
   wrong <- list(
     torch = \() use_backend("trch"), torch = \() config_set_backend("trch"), numpy = \() with_backend("nmpy", 1),
     tensorflow = \() to_backend(1, "tensorflw"), float32 = \() config_set_floatx("flot32"),
-    warn = \() config_set_lost_gradients("wrn"), products = \() checkpoint(sin, policy = "prodcts"),
+    warn = \() config_set_lost_gradients("wrn"), always = \() config_set_check("alway"), products = \() checkpoint(sin, policy = "prodcts"),
     Richardson = \() grad(sin, 1, method = "Richrdson"), `forward-mode` = \() jacobian(sin, 1, strategy = "forwrd-mode"),
     profile = \() confint(fit, method = "profle"), gaussian = \() residuals(fit, method = "gausian"),
     ran_vals = \() generics::tidy(fit, effects = "ranvals"), nuts = \() posterior::as_draws(fit, method = "nts"),

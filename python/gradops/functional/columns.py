@@ -21,7 +21,7 @@ from .._tree import map_items
 from ..autodiff.graph import PICK, nodes_of
 from ..autodiff.variable import data_of, is_active
 from ..jit.array import Place, Traced, frozen
-from ..jit.emission import needed_steps
+from ..jit.liveness import needed_steps
 from ..jit.scalar_blocks import COPY, Block, Operation, by_determinant, names, of_numbers, operation
 from ..jit.scalar_rules import kernel_of
 from ..jit.steps import Step, places

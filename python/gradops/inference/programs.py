@@ -31,7 +31,7 @@ from ..functional.affine_parts import AffineParts, SeparableHessian, may_pay
 from ..functional.columns import by_columns
 from ..jit.array import Traced
 from ..jit.compiled import Compiled
-from ..jit.emission import needed_steps
+from ..jit.liveness import needed_steps
 from ..jit.scalar_blocks import expanded
 
 

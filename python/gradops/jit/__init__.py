@@ -18,7 +18,7 @@ from .compiled import Compiled
 __all__ = ["JitError", "jit"]
 
 
-def jit(f: Callable[P, R], static_argnums: int | tuple[int, ...] = ()) -> Compiled[P, R]:
+def jit(f: Callable[P, R], static_argnums: int | tuple[int, ...] = (), native: bool = True) -> Compiled[P, R]:
     """``f``, traced once for each signature of shapes, dtypes, numbers and static arguments, then replayed.
 
     Args:
@@ -27,6 +27,8 @@ def jit(f: Callable[P, R], static_argnums: int | tuple[int, ...] = ()) -> Compil
             without ``jit``, and ``f`` is traced anew for each value: pass those that change often as tensors.
         static_argnums: positions of arguments that are no tensors, by whose value it is traced anew; negative ones
             count from the last argument of a call.
+        native: on NumPy False for a program of NumPy calls alone, without native code. ``GRADOPS_NATIVE=off`` in the
+            environment does that for all programs.
 
     Returns:
         A function of the same arguments. JAX: ``jax.jit``. TensorFlow: ``tf.function``. PyTorch: a traced graph
@@ -123,7 +125,11 @@ def jit(f: Callable[P, R], static_argnums: int | tuple[int, ...] = ()) -> Compil
                 argument="static_argnums",
                 given=Given(repr(position), position),
             )
-    return Compiled(f, positions)
+    if not isinstance(native, bool):
+        raise ArgumentTypeError(
+            "`native` must be True or False; got {native}.", argument="native", native=TypeOf(native)
+        )
+    return Compiled(f, positions, native=native)
 
 
 # The function hides this package from `gradops.jit.native` and `import gradops.jit.native as native`, which ask for

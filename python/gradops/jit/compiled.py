@@ -21,8 +21,9 @@ from . import emission
 from .backend import Traced, register
 from .control import Recorder
 from .dependencies import Captured, lost_gradient
-from .guards import Branching, Guarded, Guards, OfLibrary
+from .guards import Branching, Guarded, Guards, OfLibrary, taken_proof
 from .program import Program
+from .reference import Reference
 from .scalar_blocks import count
 
 _NUMBERS = (bool, int, float, complex)
@@ -70,6 +71,7 @@ class Compiled(Generic[P, R]):
             function made of the program.
         split: on NumPy whether each item in a tuple of results gets a program of its own (see :meth:`part`), and there
             is none of all of them.
+        native: on NumPy False for programs without native code.
 
     Attributes:
         programs: the compiled programs by signature, each a function of a list of tensors.
@@ -77,13 +79,19 @@ class Compiled(Generic[P, R]):
     """
 
     def __init__(
-        self, f: Callable[P, R], static: tuple[int, ...], analyse: Callable | None = None, split: bool = False
+        self,
+        f: Callable[P, R],
+        static: tuple[int, ...],
+        analyse: Callable | None = None,
+        split: bool = False,
+        native: bool = True,
     ):
         functools.update_wrapper(self, f, updated=())
         self.f = f
         self.static = static
         self.analyse = analyse
         self.split = split
+        self.native = native
         self.derived: dict[str, Compiled] = {}
         self.programs = Programs()
         self.captured: Captured | None = None
@@ -126,7 +134,10 @@ class Compiled(Generic[P, R]):
 
     def __reduce__(self):
         """Without its programs, which another process compiles anew."""
-        return _functions.name_of(self, self.f) or (Compiled, (self.f, self.static, self.analyse, self.split))
+        return _functions.name_of(self, self.f) or (
+            Compiled,
+            (self.f, self.static, self.analyse, self.split, self.native),
+        )
 
     def explain(self) -> str:
         """For each signature compiled: the steps of its program, how many run natively, and why the others do not."""
@@ -149,7 +160,12 @@ class Compiled(Generic[P, R]):
     def _called(self, signature: Signature):
         if signature.is_recorded:
             return self.f(*signature.args, **signature.kwargs)
-        return self._program(signature)(signature.tensors)
+        program = self.programs.find(signature.key)
+        if program is not None:
+            return program(signature.tensors)
+        program = self._compile(signature, is_called=True)
+        proof = taken_proof(program)
+        return program(signature.tensors) if proof is None else _tree.unflatten(*proof)
 
     def program(self, *args) -> Any:
         """The program for these arguments: a function of a list of the tensors among them, traced if need be."""
@@ -175,7 +191,7 @@ class Compiled(Generic[P, R]):
         program = self.programs.find(signature.key)
         return self._compile(signature) if program is None else program
 
-    def _compile(self, signature: Signature) -> Callable:
+    def _compile(self, signature: Signature, is_called: bool = False) -> Callable:
         arguments = signature.arguments()
 
         def function(tensors):
@@ -191,9 +207,10 @@ class Compiled(Generic[P, R]):
         def f(*tensors):
             return traced(functools.partial(function, tensors))
 
-        program = trace(f, signature.tensors, self.analyse, self.split)
+        program = trace(f, signature.tensors, self.analyse, self.split, self.native, is_called)
         if not self.split and program.looks:
-            program = Branching(program, functools.partial(trace, f), function)
+            way = functools.partial(trace, f, native=self.native, is_called=True)
+            program = Branching(program, way, function)
         self.programs[signature.key] = program
         return program
 
@@ -359,15 +376,29 @@ def _compared(value, position: int):
     return (type(value), value)
 
 
-def trace(f: Callable, tensors: list, analyse: Callable | None = None, split: bool = False) -> Any:
-    """The program of one call of ``f`` on NumPy's arrays; ``analyse`` and ``split`` as of :class:`Compiled`."""
+def trace(
+    f: Callable,
+    tensors: list,
+    analyse: Callable | None = None,
+    split: bool = False,
+    native: bool = True,
+    is_called: bool = False,
+) -> Any:
+    """The program of one call of ``f`` on NumPy's arrays.
+
+    Args:
+        analyse, split, native: as of :class:`Compiled`.
+        is_called: True if the program is called next, with these arrays; its ``proof`` is the result, once.
+    """
     with uncollected(), track(2, "compiling") as advance:
-        return _trace(f, tensors, analyse, split, advance)
+        return _trace(f, tensors, analyse, split, native, is_called, advance)
 
 
-def _trace(f: Callable, tensors: list, analyse: Callable | None, split: bool, advance: Callable) -> Any:
+def _trace(
+    f: Callable, tensors: list, analyse: Callable | None, split: bool, native: bool, is_called: bool, advance: Callable
+) -> Any:
     register()
-    program = Program(in_blocks=True)
+    program = Program(in_blocks=True, is_native=native)
     guards = Guards()
     program.guards = guards if analyse is None and not split else None
     with changed(recorder, Recorder(program, unrolled=analyse is not None)):
@@ -386,7 +417,9 @@ def _trace(f: Callable, tensors: list, analyse: Callable | None, split: bool, ad
     takes = _Takes((x.dtype, list(x.shape)) for x in map(np.asarray, tensors))
     if split:
         return _Parts(program, outputs, form, takes)
-    function = emission.function(program, outputs, None if guards.hold is None else guards.hold.place)
+    holds = None if guards.hold is None else guards.hold.place
+    function = emission.function(program, outputs, holds, is_called=is_called)
+    proof = function.proof
     if guards.count:
         function = Guarded(function, guards.count)
 
@@ -396,6 +429,8 @@ def _trace(f: Callable, tensors: list, analyse: Callable | None, split: bool, ad
     def run(values):
         return _tree.unflatten(form, function(*values))
 
+    run.proof = None if proof is None else (form, proof)  # type: ignore[attr-defined]
+    run.verification = function.verification  # type: ignore[attr-defined]
     run.sole = function.sole  # type: ignore[attr-defined]
     run.flat, run.form, run.found, run.looks = function, form, found, guards.count  # type: ignore[attr-defined]
     run.source = function.source  # type: ignore[attr-defined]
@@ -443,7 +478,7 @@ class _Parts:
         form, outputs = self._parts[k]
         self._calls[k] += 1
         if self._calls[k] == 1 and turns and count(self._program.steps) <= SHORT:  # type: ignore[union-attr]
-            self._in_turn[k] = functools.partial(_unflattened, form, emission.in_turn(self._program, outputs))  # type: ignore[arg-type]
+            self._in_turn[k] = functools.partial(_unflattened, form, Reference(self._program, outputs))  # type: ignore[arg-type]
         if k in self._in_turn and self._calls[k] <= turns:
             return self._in_turn[k]
         with uncollected():

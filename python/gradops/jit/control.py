@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from ..autodiff.variable import Variable, data_of, edges_of, is_active, wrap
 from ..errors import ArgumentError, JitError
 from ..ops import control, conversion, elementwise
 from . import loops, native
+from .agreement import agree, checks, report
 from .array import Traced
 from .dependencies import Captured
 from .program import Program
@@ -120,8 +122,16 @@ class Branch:
         self._functions = [body.emitted() for body in bodies]
 
     def __call__(self, index, held) -> list:
-        i = max(0, min(int(index), len(self._functions) - 1))
+        i = self._chosen(index)
         return self._functions[i](*held[i])
+
+    def by_reference(self, index, held, rounding: Callable | None = None) -> list:
+        """The results by the reference executor."""
+        i = self._chosen(index)
+        return self.bodies[i].reference().outputs_for(held[i], rounding)
+
+    def _chosen(self, index) -> int:
+        return max(0, min(int(index), len(self._functions) - 1))
 
     def forget(self) -> None:
         """Let go of everything that only compiling needs."""
@@ -226,6 +236,10 @@ STRETCH = 100_000
 """Steps of a loop without bound that run natively before an interrupt is seen."""
 
 
+FEW = 32
+"""Steps of a loop that are compared with the reference executor's when it is compiled."""
+
+
 class While:
     """A loop for as long as a condition holds, as a kernel.
 
@@ -235,7 +249,7 @@ class While:
 
     def __init__(self, condition: Body, body: Body, bound: int | None):
         self.condition, self.body, self.bound = condition, body, bound
-        self._alone: Any = None
+        self._alone: Any = None if body.outer.root.is_native else self._steps
 
     def __call__(self, state, held_by_condition, held) -> list:
         if self._alone is None:
@@ -244,10 +258,43 @@ class While:
             within = While(self.condition, self.body, STRETCH) if self.bound is None else self
             groups = state, held_by_condition, held
             self._alone = native.alone("while_loop", within, groups, self.body.values(0)) or self._steps
+            if self._alone != self._steps and checks():
+                self._prove(*groups)
         state = self._alone(*state, *held_by_condition, *held)
         while self.bound is None and self.condition.emitted()(*state, *held_by_condition)[0]:
             state = self._alone(*state, *held_by_condition, *held)
         return state
+
+    def by_reference(self, state, held_by_condition, held, rounding: Callable | None = None) -> list:
+        """The last state by the reference executor."""
+        state, _ = self._stepped(state, held_by_condition, held, self.bound, rounding)
+        return state
+
+    def _stepped(self, state, held_by_condition, held, bound: int | None, rounding: Callable | None = None):
+        """The state after at most ``bound`` steps, and True if the condition holds no longer."""
+        holds, step = self.condition.reference(), self.body.reference()
+        numbers = itertools.count() if bound is None else range(bound)
+        for _ in numbers:
+            if not holds.outputs_for([*state, *held_by_condition], rounding)[0]:
+                return state, True
+            state = step.outputs_for([*state, *held], rounding)
+        return state, False
+
+    def _prove(self, state, held_by_condition, held) -> None:
+        """Leave native code if it gives another state than the reference executor, where the loop is short."""
+        few = FEW if self.bound is None else min(self.bound, FEW)
+        with np.errstate(all="ignore"):
+            want, has_ended = self._stepped(state, held_by_condition, held, few)
+            if not has_ended and few != self.bound:
+                return  # too long a loop to be done twice; the program's check is of it, too
+            found = self._alone(*state, *held_by_condition, *held)
+
+        def rounded(rounding):
+            return self._stepped(state, held_by_condition, held, few, rounding)[0]
+
+        if not agree(found, want, rounded):
+            self._alone = self._steps
+            report("`while_loop` in native code", stacklevel=4)
 
     def _steps(self, *arrays) -> list:
         n, m = len(self.body.outputs[0]), len(self.condition.held)

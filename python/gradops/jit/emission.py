@@ -3,43 +3,51 @@
 from __future__ import annotations
 
 import itertools
-import operator
-from collections.abc import Callable, Collection, Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import _functions
-from .._tree import map_items
 from ..backends.numpy import shaping
 from ..backends.numpy.base import owned
 from . import native
+from .agreement import checks
 from .array import Place
 from .kept import with_kept
+from .liveness import last_uses, needed_steps
 from .program import Program
-from .scalar_blocks import FEW, OPERATORS, Block, count, expanded
+from .scalar_blocks import OPERATORS, count, expanded
 from .steps import Step, places
+from .verification import Verification
 
 _numbers = itertools.count(1)
 
-SMALL = 1_000
-"""Elements of an array that may stay in memory until a function that takes its steps in turn returns."""
 
-
-def function(program: Program, outputs: list, holds: Place | None = None) -> Any:
+def function(
+    program: Program,
+    outputs: list,
+    holds: Place | None = None,
+    *,
+    is_called: bool = False,
+    is_repeated: bool = False,
+) -> Any:
     """The program as a function of its inputs that gives the list of outputs.
 
     Args:
         outputs: places of traced arrays, or values that do not depend on the inputs.
         holds: of a truth value; where it is false the function gives None.
+        is_called: True if the results for the values that were traced are to be given to a caller.
+        is_repeated: True for a function that a loop calls for each row.
 
     Returns:
-        A function with its ``source``, its number of ``steps``, the ``native`` ones, and its :class:`Sole` as ``sole``
-        where it is one run of native code.
+        A function with its ``source``, its number of ``steps``, the ``native`` ones, its :class:`Sole` as ``sole``
+        where it is one run of native code, and its :class:`.Verification` as ``verification`` where checks are on. Its
+        ``proof`` is the results for the values that were traced, where it ``is_called`` and they are right.
     """
     wanted = {o.index for o in (*outputs, holds) if isinstance(o, Place)}
-    needed = with_kept(program, needed_steps(program, wanted))
+    original = needed_steps(program, wanted)
+    needed = with_kept(program, original)
     steps, explained = native.lowered(program, needed, wanted)
     for step in steps:
         if step.name == "scan":  # of which a loop that is new here would ask for values when they are gone
@@ -47,10 +55,22 @@ def function(program: Program, outputs: list, holds: Place | None = None) -> Any
     steps = expanded(steps)
     last = last_uses(steps)
     over, own = reuse(program, steps, last, wanted)
-    source, scope = emit(program, steps, outputs, last, over, own, holds)
+    is_verified = checks()
+    source, scope = emit(program, steps, outputs, last, over, own, holds, is_verified)
     made: Any = _functions.alike(source, "program", f"program {next(_numbers)}", scope)
     made.source, made.steps, made.native = source, count(needed), explained
     made.sole = _sole(program, steps, outputs if holds is None else [*outputs, holds], holds is not None)
+    made.verification = made.proof = None
+    if is_verified:
+        every = outputs if holds is None else [*outputs, holds]
+        made.verification = Verification(made, scope, program, original, every, holds is not None, not is_repeated)
+        inputs = [program.value(place) for place in program.inputs]
+        results = [program.value(o.index) if isinstance(o, Place) else o for o in every]
+        if is_called:  # as the caller's call, so NumPy warns
+            made.proof = made.verification.prove(inputs, results)
+        else:
+            with np.errstate(all="ignore"):
+                made.verification.prove(inputs, results)
     return made
 
 
@@ -79,93 +99,6 @@ def _sole(program: Program, steps: list[Step], outputs: list, holds: bool) -> So
         return None
     inputs = [program.inputs.index(x.index) for x in step.arguments]
     return Sole(run, inputs, [step.places.index(x) for x in outputs], holds)
-
-
-def in_turn(program: Program, outputs: list) -> Callable[..., list]:
-    """The same function as one that calls each step's kernel: slower, but made in a twentieth of the time."""
-    wanted = {o.index for o in outputs if isinstance(o, Place)}
-    steps = expanded(needed_steps(program, wanted))
-    last, constants, inputs = last_uses(steps), program.constants, list(program.inputs)
-    start: list = [None] * len(program.values)  # by place, and then what the steps take that is at none
-    for place in constants.keys() & {*last, *wanted}:
-        start[place] = constants[place]
-    done: list[list[int]] = [[] for _ in steps]  # large arrays, as `del` in source
-    for place, i in last.items():
-        if place not in wanted and getattr(program.values.others.get(place), "size", 0) > SMALL:
-            done[i].append(place)
-    plan = []
-    for step, over in zip(steps, done):
-        to = step.places if step.several else step.places[0]
-        plan.append((step.function, _getter(step.arguments, start), to, step.several, over))
-    fixed = {id(x) for x in (*start, *outputs) if isinstance(x, np.ndarray)}
-    getters = [operator.itemgetter(o) if o.__class__ is Place else lambda values, o=o: o for o in outputs]
-
-    def function(*arrays):
-        values = start.copy()
-        for place, x in zip(inputs, arrays):
-            values[place] = x
-        for kernel, given, to, several, over in plan:
-            if several:
-                for place, x in zip(to, kernel(*given(values))):
-                    values[place] = x
-            else:
-                values[to] = kernel(*given(values))
-            for place in over:
-                values[place] = None
-        return owned([get(values) for get in getters], fixed.union(map(id, arrays)))
-
-    return function
-
-
-def _getter(arguments: tuple, start: list) -> Callable[[list], Any]:
-    """A function of a list of values to arguments with these at their places; constants are added to ``start``."""
-    flat = []
-    for x in arguments:
-        if x.__class__ is not Place:
-            if isinstance(x, (list, tuple)) and places(x):
-                return lambda values: map_items(lambda x: values[x] if x.__class__ is Place else x, arguments)
-            start.append(x)
-            x = len(start) - 1
-        flat.append(x)
-    get = operator.itemgetter(*flat)
-    return get if len(flat) > 1 else lambda values: (get(values),)
-
-
-# Liveness.
-
-
-def needed_steps(program: Program, wanted: Iterable[int], instead: Mapping[int, Step] = MappingProxyType({})) -> list:
-    """The steps that the wanted places need, in order; of some results one ``instead`` of their own."""
-    is_needed = bytearray(len(program.values))  # a view of which is for all operations of a block at a time
-    marks, found = np.frombuffer(is_needed, np.uint8), []
-    for place in wanted:
-        is_needed[place] = 1
-    for step in reversed(program.steps):
-        if isinstance(step, Block):
-            # Place 0, which stands for an operand that an operation does not have, is no value's.
-            if len(step) < FEW:
-                for _, result, x, y, z in reversed(step.rows.tolist()):
-                    if is_needed[result]:
-                        is_needed[x] = is_needed[y] = is_needed[z] = 1
-            else:
-                native.mark_operands(step.rows, np.full(len(step), 7, np.uint8), marks)
-            block = step.those(marks[step.places] != 0)
-            if block is not None:
-                found.append(block)
-            continue
-        for result in step.places:
-            if is_needed[result]:
-                step = instead.get(result, step)
-                found.append(step)
-                for place in step.uses:
-                    is_needed[place] = 1
-                break
-    return found[::-1]
-
-
-def last_uses(steps: list[Step]) -> dict[int, int]:
-    """The number of the last step that uses each place."""
-    return {place: i for i, step in enumerate(steps) for place in step.uses}
 
 
 # Reuse.
@@ -226,6 +159,7 @@ def emit(
     over: dict[int, int],
     own: Collection[int],
     holds: Place | None = None,
+    is_verified: bool = False,
 ) -> tuple[str, dict[str, Any]]:
     """The source, and the values that it names: kernels, constants, arguments that are no places."""
     scope: dict[str, Any] = {"__name__": __name__}  # warnings come from here
@@ -234,7 +168,7 @@ def emit(
     parameters = ", ".join([name[p] for p in program.inputs])
     wanted = {o.index for o in (*outputs, holds) if isinstance(o, Place)}
     held = {*wanted, *program.constants, *program.inputs}  # those that stay: arguments are their caller's, too
-    lines = []
+    lines = [f"if next(unchecked, True): return checked({parameters})"] if is_verified else []
     for i, step in enumerate(steps):
         call = [_source_of(a, name, scope, f"c{i}_{j}") for j, a in enumerate(step.arguments)]
         target = ", ".join([name[p] for p in step.places]) + ("," if step.several else "")

@@ -142,7 +142,7 @@ class Guarded:
     def __init__(self, function: Any, count: int):
         self._function = function
         self.source, self.steps, self.native, self.count = function.source, function.steps, function.native, count
-        self.sole = function.sole
+        self.sole, self.verification = function.sole, function.verification
 
     def __call__(self, *values) -> list | None:
         """The outputs; None where the branches go another way.
@@ -213,6 +213,9 @@ class Branching:
         if count < FEW or count < MOST and self._used >= count:
             program = self._trace(tensors)
             self._ways = (program, *self._ways)
+            proof = taken_proof(program)
+            if proof is not None:
+                return proof
             found = program.flat(*tensors)
             if found is not None:
                 return program.form, found
@@ -230,6 +233,15 @@ class Branching:
 
     def explained(self) -> str:
         return "\n".join(program.explained() for program in self._ways)
+
+
+def taken_proof(program: Any) -> tuple[Any, list] | None:
+    """The results that a new program gave for the arguments of its trace, for the call that made it; then None."""
+    program = program.first if isinstance(program, Branching) else program
+    proof = getattr(program, "proof", None)
+    if proof is not None:
+        program.proof = None
+    return proof
 
 
 class OfLibrary:

@@ -13,6 +13,7 @@ from ..autodiff.state import read
 from ..autodiff.variable import Variable, data_of, edges_of, is_active, wrap
 from ..ops import control, creation, elementwise
 from . import native
+from .agreement import agree, checks, report
 from .array import Traced
 from .program import Program
 from .subprograms import Body, call, is_absent, is_differentiable, recorded, zeros_for
@@ -69,6 +70,10 @@ def _call(outer: Program, loop: Loop, state: list, rows: list, held: list) -> li
     return outer.call("scan", call, arguments, (loop, *values))
 
 
+FEW = 4
+"""Rows that are compared with the reference executor's when a loop is compiled."""
+
+
 class Loop:
     """A loop over rows, as a kernel.
 
@@ -85,7 +90,7 @@ class Loop:
         self.stacked = len(body.outputs[1])
         self.of_row = [_kind(y) for y in body.values(1)]
         self.order = range(count - 1, -1, -1) if reverse else range(count)
-        self._alone: Any = None
+        self._alone: Any = None if body.outer.root.is_native else False
 
     def __call__(self, state, rows, held) -> list:
         """The last state, the results of all rows, and where ``kept`` the states before each."""
@@ -98,15 +103,29 @@ class Loop:
         """Write the code for arguments like these."""
         if self._alone is None:
             self._alone = self._compiled(state, rows, held)
+            if self._alone and checks() and not self._is_right(state, rows, held):
+                self._alone = False
             if not self._alone:
                 self.body.emitted()
 
     def _run(self, state, rows, held) -> list:
-        body, n = self.body.emitted(), self.carries
+        return self._by_row(self.body.emitted(), state, rows, held, self.order)
+
+    def by_reference(self, state, rows, held, rounding: Callable | None = None, order: range | None = None) -> list:
+        """The results by the reference executor; of the rows in ``order`` alone, where that is given."""
+        body = self.body.reference()
+
+        def step(*arrays):
+            return body.outputs_for(arrays, rounding)
+
+        return self._by_row(step, state, rows, held, self.order if order is None else order)
+
+    def _by_row(self, body: Callable, state, rows, held, order: range) -> list:
+        n = self.carries
         before = [self._room(_kind(x)) for x in state] if self.kept else []
         after = [self._room(kind) for kind in self.of_row]
         state = list(state)
-        for i in self.order:
+        for i in order:
             results = body(*state, *[x[i] for x in rows], *held)
             for room, x in zip(before, state):
                 room[i] = x
@@ -114,6 +133,28 @@ class Loop:
                 room[i] = y
             state = results[:n]
         return [*state, *after, *before]
+
+    def _is_right(self, state, rows, held) -> bool:
+        """True if native code gives the reference executor's results for the first rows."""
+        order = self.order[:FEW]
+        if not order:
+            return True
+
+        def of_order(results: list) -> list:
+            at = list(order)
+            return [*results[: self.carries], *[x[at] for x in results[self.carries :]]]
+
+        def rounded(rounding):
+            given = [[rounding(x, ()) for x in xs] for xs in (state, rows, held)]
+            return of_order(self.by_reference(given[0], given[1], given[2], rounding, order))
+
+        with np.errstate(all="ignore"):
+            found = of_order(self._alone.first_rows(len(order), order[-1])(*state, *rows, *held))
+            want = of_order(self.by_reference(state, rows, held, None, order))
+        if agree(found, want, rounded):
+            return True
+        report("`scan` in native code", stacklevel=4)
+        return False
 
     def _room(self, kind: tuple[tuple, np.dtype]) -> np.ndarray:
         shape, dtype = kind

@@ -27,6 +27,7 @@ class Program:
         in_blocks: True if operations on single numbers go into blocks, as those of long loops.
         of_single_numbers: True for a function of single numbers that loops repeat, where a choice between two formulas
             costs more than all else.
+        is_native: False if no step is to become native code.
 
     Attributes:
         steps: the calls that ran, in order.
@@ -51,7 +52,14 @@ class Program:
             is done.
     """
 
-    def __init__(self, parent: Program | None = None, in_blocks: bool = False, of_single_numbers: bool = False) -> None:
+    def __init__(
+        self,
+        parent: Program | None = None,
+        in_blocks: bool = False,
+        of_single_numbers: bool = False,
+        is_native: bool = True,
+    ) -> None:
+        self.is_native = is_native
         self.parent = parent
         self.root: Program = self if parent is None else parent.root
         self.bodies: list[Any] = []

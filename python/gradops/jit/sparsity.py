@@ -20,7 +20,7 @@ from ..backends._keys import plain
 from ..ops._dispatch import facts_of
 from ..ops._matrices import is_vector
 from .array import Place
-from .emission import last_uses, needed_steps
+from .liveness import last_uses, needed_steps
 from .program import Program
 from .scalar_blocks import expanded
 from .steps import Step, places

@@ -27,7 +27,9 @@ from ..ops._structures import recorder
 from . import emission
 from .array import Place
 from .dependencies import Captured
+from .liveness import needed_steps
 from .program import Program
+from .reference import Reference
 from .steps import same
 
 
@@ -122,8 +124,9 @@ class Body:
         inner.finish()
         self.held = [x for x, _ in inner.held]
         inner.inputs += [own.place.index for _, own in inner.held]
-        self.steps = emission.needed_steps(inner, {p.index for group in self.outputs for p in group})
+        self.steps = needed_steps(inner, {p.index for group in self.outputs for p in group})
         self._emitted: Any = None
+        self._reference: Reference | None = None
         self._record([list(group) for group in results])
         self.in_use = 0
 
@@ -164,6 +167,7 @@ class Body:
         new.program.steps = new.steps = steps
         new.program.inputs = inputs or self.program.inputs
         new.outputs, new._emitted = outputs or self.outputs, None
+        new._reference = None
         return new
 
     def values(self, group: int) -> list:
@@ -281,8 +285,16 @@ class Body:
     def emitted(self) -> Any:
         """The body as a function of its arguments and the arrays used of ``outer``, to a list of all results."""
         if self._emitted is None:
-            self._emitted = emission.function(self.program, [p for group in self.outputs for p in group])
+            self._emitted = emission.function(
+                self.program, [p for group in self.outputs for p in group], is_repeated=True
+            )
         return self._emitted
+
+    def reference(self) -> Reference:
+        """The same function by the reference executor."""
+        if self._reference is None:
+            self._reference = Reference(self.program, [p for group in self.outputs for p in group], self.steps)
+        return self._reference
 
     def forget(self) -> None:
         """Let go of everything that only compiling needs."""

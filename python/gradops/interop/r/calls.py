@@ -230,9 +230,9 @@ def custom_jvp(f: Callable, rule: Callable) -> Callable:
     return function
 
 
-def jit(f: Callable, static_argnums=()) -> Callable:
+def jit(f: Callable, static_argnums=(), native: bool = True) -> Callable:
     """``gradops.jit``, whose programs run on another thread where they may call R back from a third."""
-    compiled: Any = gradops.jit(f, static_argnums)
+    compiled: Any = gradops.jit(f, static_argnums, native)
 
     def run(*arguments, **keywords):
         if not static_argnums and not keywords and values.is_plain(arguments):

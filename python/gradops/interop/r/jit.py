@@ -92,10 +92,13 @@ class Alone(NamedTuple):
     owner: Any
 
 
-def alone(function: Any, *arguments) -> Alone | None:
+def alone(function: Any, calls: float, *arguments) -> Alone | None:
     """The program of a compiled :func:`.objective` for such arguments, to be run without Python.
 
     None where there is none yet, or it is more than one run of native code.
+
+    Args:
+        calls: the number of times that C code may run it before it comes back to Python.
     """
     compiled = function.scalar.compiled
     if not is_plain(arguments) or profiler.running() or not (compiled.captured and compiled.captured.is_fixed):
@@ -105,7 +108,11 @@ def alone(function: Any, *arguments) -> Alone | None:
         return None
     program = getattr(known[0], "first", known[0])
     (_, value), derivative = program.form.parts[0].parts, program.form.parts[1]
-    sole = program.sole
+    sole, verification = program.sole, program.verification
+    if verification is not None:
+        if verification.failed or config.check() in ("always", "error"):
+            return None
+        verification.skip(int(calls))
     if sole is None or not value.kind == derivative.kind == "leaf":
         return None
     found = sole.run.addresses(sole.results[-3 if sole.holds else -2 :])
@@ -117,7 +124,7 @@ def alone(function: Any, *arguments) -> Alone | None:
     inputs = dict(zip(sole.inputs, found.inputs))
     extents = [inputs.get(i, (-1, x.size)) for i, x in enumerate(arrays)]
     settings = ctypes.addressof(changes), changes.value
-    numbers = [*found.numbers, *settings, value, *gradient, holds[0][0] if holds else -1, *sum(extents, ())]
+    numbers = [*found.numbers, *settings, calls, value, *gradient, holds[0][0] if holds else -1, *sum(extents, ())]
     return Alone(np.array(numbers, float), found.owner)
 
 

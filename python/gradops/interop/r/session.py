@@ -21,6 +21,7 @@ from numpy.exceptions import ComplexWarning
 from ... import _display, backends, config
 from ...autodiff import modes
 from ...autodiff.diagnostics import anomaly, profiler
+from ...errors import MismatchWarning
 from ...flow.checkpointing import tape
 from . import errors, reticulate, threads
 
@@ -46,6 +47,7 @@ def set_warn(warn: Callable) -> None:
     # Where R's functions give Inf, they do so silently.
     warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradops\.")
     warnings.filterwarnings("default", category=ComplexWarning, module=r"gradops\.")  # which is one of these
+    warnings.filterwarnings("always", category=MismatchWarning)
 
 
 def in_no_scope() -> bool:

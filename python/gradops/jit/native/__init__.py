@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..program import Program
 from ..steps import Step
@@ -37,15 +38,29 @@ __all__ = ["Explained", "Run", "Tiles", "alone", "lowered", "mark_operands"]
 def lowered(program: Program, steps: list[Step], wanted: set[int]) -> tuple[list[Step], Explained]:
     """The steps of a program, with runs of native code for those that can be native, and an explanation of that."""
     found = machine.machine()
-    if found is None:
-        return steps, Explained(steps, [], {})
+    if found is None or not program.root.is_native:
+        return steps, Explained(steps, [], {}, "native=False" if found else machine.why_not())
     new, refused = _lowered(program, _tiled(program, steps, wanted, found), wanted, found)
     refused = Counter({key: times for key, times in refused.items() if key[0] != NATIVE})
     return new, Explained(steps, [s.function for s in new if isinstance(s.function, (Run, Tiles))], refused)
 
 
-def alone(name: str, kernel: Callable, groups: Sequence[Sequence], examples: Sequence) -> Callable | None:
-    """The kernel of a loop as native code, a function of the arrays in all groups; None where it cannot be that.
+class Alone:
+    """The kernel of a loop as native code, a function of the arrays in all groups."""
+
+    def __init__(self, run: Any, order: list[int]):
+        self._run, self._order = run, order
+
+    def __call__(self, *arrays) -> list:
+        return self._run(*[arrays[i] for i in self._order])
+
+    def first_rows(self, count: int, last: int) -> Alone:
+        """The loop over ``count`` rows alone, of which ``last`` is the last."""
+        return Alone(self._run.first_rows(count, last), self._order)
+
+
+def alone(name: str, kernel: Callable, groups: Sequence[Sequence], examples: Sequence) -> Alone | None:
+    """The kernel of a loop as native code; None where it cannot be that.
 
     Args:
         groups: arrays, by the kernel's arguments.
@@ -58,5 +73,4 @@ def alone(name: str, kernel: Callable, groups: Sequence[Sequence], examples: Seq
     (made, *_), _ = lowered(program, [step], set(results))
     if made is step:
         return None
-    order = [program.inputs.index(p.index) for p in made.arguments]
-    return lambda *arrays: made.function(*[arrays[i] for i in order])
+    return Alone(made.function, [program.inputs.index(p.index) for p in made.arguments])

@@ -55,7 +55,7 @@ class Loop(NamedTuple):
 
 def compiled(words: np.ndarray, template: np.ndarray, machine: Machine) -> Parts | None:
     """The code as a function of the memory's address; None where it has no loop that can be compiled."""
-    code = _decoded(words)
+    code = decoded(words)
     found = _loops(code)
     if not found or any(x.name == "outside" for x in code):  # for which the machine waits for a kernel
         return None
@@ -110,7 +110,7 @@ def _by_llvm(text: str, machine: Machine) -> tuple[object, int]:
 # Code.
 
 
-def _decoded(words: np.ndarray) -> list[Instruction]:
+def decoded(words: np.ndarray) -> list[Instruction]:
     code, at, found = words.tolist(), 0, []
     while code[at] != END:
         number = code[at]

@@ -200,6 +200,8 @@ def machine() -> Machine | None:
     Warns:
         RuntimeWarning: llvmlite is here, but broken or too old.
     """
+    if _is_off():
+        return None
     try:
         import llvmlite.binding as binding
     except ModuleNotFoundError:
@@ -214,6 +216,10 @@ def machine() -> Machine | None:
         return None
 
 
+def _is_off() -> bool:
+    return os.environ.get("GRADOPS_NATIVE", "").lower() in ("off", "0", "false")
+
+
 @functools.cache
 def has_fused() -> bool:
     """True if the processor multiplies and adds in one instruction."""
@@ -223,6 +229,8 @@ def has_fused() -> bool:
 
 def why_not() -> str:
     """The reason why there is no machine."""
+    if _is_off():
+        return "GRADOPS_NATIVE is off"
     try:
         import llvmlite.binding  # noqa: F401
     except ModuleNotFoundError:

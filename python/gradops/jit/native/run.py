@@ -7,6 +7,7 @@ or is an error under ``np.errstate(all="raise")``.
 
 from __future__ import annotations
 
+import copy
 import operator
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...autodiff.diagnostics import profiler
+from .. import agreement
 from ..scalar_blocks import count
 from ..steps import Step
-from . import loop_compiler, machine
+from . import loop_compiler
 from .code import Checked, Code
 from .instructions import (
     CALLS,
@@ -228,8 +230,8 @@ class Run:
             raised = machine.run(self._code, address, machine.functions)
             if raised > 0 and raised & WAITING:
                 raised = self._with_kernels(raised, address, views[0])
-            elif self._passes:
-                self._count_passes()
+            elif self._passes and raised >= 0:
+                self._count_passes(address, views)
         if raised and (raised == FAILED or is_warned_of(raised)):
             replay(self._words, views[0], self._checks)
         results: list[Any] = []
@@ -284,12 +286,34 @@ class Run:
                 raised = machine.run(self._code + check.end * self._words.itemsize, address, machine.functions)
         return raised if raised == FAILED or raised < 0 else raised | seen
 
-    def _count_passes(self) -> None:
-        """Compile the loops where they have run for long."""
+    def _count_passes(self, address: int, memory: tuple[np.ndarray, np.ndarray]) -> None:
+        """Compile the loops where they have run for long, if they then give what the machine gave in this call."""
         self._until_compiled -= self._passes
-        if self._until_compiled <= 0:
-            self._passes = 0
-            self._compiled = loop_compiler.compiled(self._words, self._template, self._machine)
+        if self._until_compiled > 0:
+            return
+        self._passes = 0
+        compiled = loop_compiler.compiled(self._words, self._template, self._machine)
+        if compiled is None or not agreement.checks():
+            self._compiled = compiled
+            return
+        given = [memory[kind][at].copy() for at, _, kind, *_ in self._outputs]
+        compiled(address)
+        found = [memory[kind][at].copy() for at, _, kind, *_ in self._outputs]
+        if agreement.agree(found, given):
+            self._compiled = compiled
+            return
+        for (at, _, kind, *_), x in zip(self._outputs, given):
+            memory[kind][at] = x
+        agreement.report(f"a loop compiled by LLVM ({', '.join(self.names)})", stacklevel=4)
+
+    def first_rows(self, count: int, last: int) -> Run:
+        """The same code, whose last loop ends after ``count`` rows, at the row ``last``."""
+        words = self._words.copy()
+        again = [x for x in loop_compiler.decoded(self._words) if x.name == "again"][-1]
+        words[again.at + SHORT - 1] = last
+        short = copy.copy(self)
+        short._words, short._code, short._free, short._passes, short._compiled = words, words.ctypes.data, [], 0, None
+        return short
 
 
 def _slot(start: int, value) -> tuple:
@@ -322,9 +346,16 @@ class Explained:
         refused: the numbers of those that do not, by op and reason.
         called: the numbers of those in native loops that are NumPy's own, by op and reason.
         bytes: the size of the native code with its memory.
+        reason: why there is no native code at all.
+        failed: what was wrong with it, where a check found that.
     """
 
-    def __init__(self, steps: list[Step], runs: Sequence[Any], refused: Mapping[tuple[str, str], int]):
+    failed = ""
+
+    def __init__(
+        self, steps: list[Step], runs: Sequence[Any], refused: Mapping[tuple[str, str], int], reason: str = ""
+    ):
+        self.reason = reason
         self.steps = count(steps)
         self.native = sum(sum(run.names.values()) for run in runs)
         self.runs = len(runs)
@@ -335,8 +366,8 @@ class Explained:
         self.bytes = sum(run.bytes for run in runs)
 
     def __str__(self) -> str:
-        if machine.machine() is None:
-            return f"{_count(self.steps)}, none native: {machine.why_not()}"
+        if self.reason:
+            return f"{_count(self.steps)}, none native: {self.reason}"
         lines = [f"{_count(self.steps)}, {self.native} native"]
         if self.runs:
             lines[0] += f" in {self.runs} run{'s' if self.runs > 1 else ''} ({self.bytes / 1024:.0f} KiB)"
@@ -344,6 +375,8 @@ class Explained:
             lines.append(f"  {name}{f' ({times} times)' if times > 1 else ''}: {reason}")
         for name, reason in self.called:
             lines.append(f"  {name} in a native loop is NumPy's own: {reason}")
+        if self.failed:
+            lines.append(f"  not used: {self.failed}")
         return "\n".join(lines)
 
 

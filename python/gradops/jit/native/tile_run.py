@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...autodiff.diagnostics import profiler
+from .. import agreement
 from ..array import Place
 from ..steps import Step
 from .machine import Machine
@@ -155,14 +156,30 @@ class Tiles:
         return self._computed(arrays)
 
     def _computed(self, arrays) -> list:
-        # A call has memory of its own, as several threads may call a program at once. An array whose elements do not
-        # lie side by side is copied; the copies and the results are held until all tiles are done, as the machine has
-        # only their addresses.
         plan = self._plan
         try:
             state = self._free.pop()
         except IndexError:
             state = _State(self._machine, plan)
+        results, raised = self._run(plan, state, arrays, self._pace)
+        # The tiles wrote to results and rooms alone, never to an argument, so NumPy can do it all again.
+        if raised and is_warned_of(raised):
+            results = self._replayed(arrays)
+        else:
+            results = [x if x.ndim else x[()] for x in results]
+        if plan is self._plan:
+            self._free.append(state)
+        if self._until_compiled > 0:
+            self._until_compiled -= plan.work
+            if self._until_compiled <= 0:
+                self._compile(arrays, results)
+        return results
+
+    def _run(self, plan: Plan, state: _State, arrays, pace: _Pace) -> tuple[list, int]:
+        """The results as arrays, and the floating-point exceptions raised."""
+        # A call has memory of its own, as several threads may call a program at once. An array whose elements do not
+        # lie side by side is copied; the copies and the results are held until all tiles are done, as the machine has
+        # only their addresses.
         table, held = state.addresses, []
         for number, row in plan.arrays:
             x = arrays[number]
@@ -179,21 +196,19 @@ class Tiles:
             table[4 * row] = address(result)
             results.append(result)
         if plan.work >= PARALLEL and threads() > 1:
-            raised = self._pace.timed(state.shared, state.run, (held, results))
-        else:
-            raised = state.run()
-        # The tiles wrote to results and rooms alone, never to an argument, so NumPy can do it all again.
-        if raised and is_warned_of(raised):
-            results = self._replayed(arrays)
-        else:
-            results = [x if x.ndim else x[()] for x in results]
-        if plan is self._plan:
-            self._free.append(state)
-        if self._until_compiled > 0:
-            self._until_compiled -= plan.work
-            if self._until_compiled <= 0:
-                self._plan, self._free, self._pace = self._compiled(), [], _Pace()
-        return results
+            return results, pace.timed(state.shared, state.run, (held, results))
+        return results, state.run()
+
+    def _compile(self, arrays, results: list) -> None:
+        """Compile the group, if it then gives what it gave in this call."""
+        plan, pace = self._compiled(), _Pace()
+        state = _State(self._machine, plan)
+        if agreement.checks():
+            found, _ = self._run(plan, state, arrays, pace)
+            if not agreement.agree([x if x.ndim else x[()] for x in found], results):
+                agreement.report(f"a group compiled by LLVM ({', '.join(self.names)})", stacklevel=4)
+                return
+        self._plan, self._free, self._pace = plan, [state], pace
 
     def _replayed(self, arrays) -> list:
         values = {**self._constants, **dict(zip(self._inputs, arrays))}

@@ -1,0 +1,260 @@
+"""Comparison of a compiled program with the reference executor: once it is made, and now and then when it is called.
+
+Calls 1, 2, 4, 8, ... of a program are repeated by the reference executor, later where that would take more than 2 % of
+the time of the calls between.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import operator
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import config
+from . import native
+from .agreement import agree, report, roundings
+from .program import Program
+from .reference import Reference
+from .scalar_blocks import count, expanded
+from .steps import Step
+
+SHARE = 0.02
+"""The largest share of the running time that checks take."""
+LONGEST_SEARCH = 20_000
+"""Steps of a program in which the op that is wrong is searched for."""
+_NEVER, _ALWAYS = itertools.repeat(False), itertools.repeat(True)
+_programs: weakref.WeakSet[Verification] = weakref.WeakSet()
+
+
+class Verification:
+    """The checks of one emitted function.
+
+    The function begins with ``if next(unchecked, True): return checked(...)``, two names in its globals.
+
+    Args:
+        scope: the function's globals.
+        steps: the steps that the outputs need, before any became native.
+        is_sampled: False for a function that a loop calls for each row, which is checked once.
+    """
+
+    def __init__(
+        self,
+        function: Any,
+        scope: dict,
+        program: Program,
+        steps: list,
+        outputs: list,
+        is_guarded: bool,
+        is_sampled: bool,
+    ):
+        self._function_of = weakref.ref(function)  # whose globals hold this, and would never be freed with it
+        self._is_guarded = is_guarded
+        self._reference = Reference(program, outputs, steps)
+        self._is_sampled = is_sampled
+        self._calls = 1
+        self.failed = ""
+        scope.update(checked=self._checked, unchecked=_NEVER)
+        if is_sampled:
+            _programs.add(self)
+
+    @property
+    def _function(self) -> Any:
+        return self._function_of()
+
+    @property
+    def _unchecked(self) -> Iterator:
+        return self._function.__globals__["unchecked"]
+
+    def _check_after(self, unchecked: Iterator) -> None:
+        self._function.__globals__["unchecked"] = unchecked
+
+    def prove(self, inputs: list, outputs: list) -> list | None:
+        """The results for inputs whose outputs are known; None where they are wrong, or an error."""
+        start = time.perf_counter()
+        try:
+            found = self._function(*inputs)
+        except Exception:
+            self._check_after(_ALWAYS)
+            return None
+        took = time.perf_counter() - start
+        got = self._listed(found)
+        if not agree(got, outputs, lambda rounding: self._reference.outputs_for(inputs, rounding)):
+            self._check_after(_ALWAYS)  # the inputs may have been written to, so their call decides
+            self._compare(inputs, found)
+            return None
+        self._wait(took, took * _SLOWER)
+        return found
+
+    def calls_left(self) -> int:
+        """The number of calls until the next check."""
+        return operator.length_hint(self._unchecked, 1 << 30)
+
+    def skip(self, calls: int) -> None:
+        """Count calls that C code has made."""
+        if self._unchecked not in (_NEVER, _ALWAYS):
+            self._calls += calls
+            self._check_after(itertools.repeat(False, max(0, self.calls_left() - calls)))
+
+    def reset(self) -> None:
+        """Check at the next call, as settings have changed."""
+        if not self.failed and self._function is not None:
+            self._check_after(iter(()))
+
+    def _listed(self, found: list | None) -> list:
+        if not self._is_guarded:
+            return found or []
+        return [None] * (len(self._reference.outputs) - 1) + [np.False_] if found is None else [*found, np.True_]
+
+    def _checked(self, *arrays) -> list | None:
+        if self.failed:
+            return self._given(self._reference.outputs_for(arrays))
+        if config.check() in ("off", "first"):
+            self._check_after(_NEVER)
+            return self._function(*arrays)
+        self._check_after(_NEVER)
+        start = time.perf_counter()
+        try:
+            found = self._function(*arrays)
+        except Exception as error:
+            self._check_after(iter(()))
+            self._after_error(arrays, error)
+            raise
+        except BaseException:
+            self._check_after(iter(()))
+            raise
+        took = time.perf_counter() - start
+        start = time.perf_counter()
+        result = self._compare(arrays, found)
+        if not self.failed:
+            self._wait(took, time.perf_counter() - start)
+        return result
+
+    def _wait(self, took: float, checking: float) -> None:
+        """Set the next check."""
+        mode = config.check()
+        if mode in ("always", "error"):
+            self._check_after(_ALWAYS)
+        elif mode == "sample" and self._is_sampled:
+            between = max(self._calls - 1, int(checking / (SHARE * max(took, 1e-7))))
+            self._calls += between + 1
+            self._check_after(itertools.repeat(False, between))
+        else:
+            self._check_after(_NEVER)
+
+    def _given(self, outputs: list) -> list | None:
+        if not self._is_guarded:
+            return outputs
+        *outputs, holds = outputs
+        return outputs if holds else None
+
+    def _compare(self, arrays, found: list | None) -> list | None:
+        """What the function found, or the reference executor's results where these differ."""
+        try:
+            with np.errstate(all="ignore"):
+                want = self._reference.outputs_for(arrays)
+        except Exception:
+            if found is None or self._raises_by_rounding(arrays):
+                return found
+            self._fail(arrays, [], [])
+            raise
+        got = self._listed(found)
+        if self._is_guarded and not (found is not None and want[-1]):
+            got, compared = got[-1:], want[-1:]  # what a program gives that does not hold is not used
+        else:
+            compared = want
+
+        def rounded(rounding):
+            return self._reference.outputs_for(arrays, rounding)[-len(compared) :]
+
+        if agree(got, compared, rounded):
+            return found
+        self._fail(arrays, got, compared)
+        return self._given(want)
+
+    def _after_error(self, arrays, error: Exception) -> None:
+        """Report an error that the reference executor does not raise."""
+        if self._is_guarded:
+            return  # a program that does not hold for these arrays may fail
+        try:
+            with np.errstate(all="ignore"):
+                self._reference.outputs_for(arrays)
+        except Exception:
+            return
+        if isinstance(error, FloatingPointError):
+            return  # NumPy's settings ask for it
+        self._fail(arrays, [], [])
+
+    def _raises_by_rounding(self, arrays) -> bool:
+        """True if errors of rounding decide whether the reference executor raises."""
+        for rounding in roundings():
+            with np.errstate(all="ignore"), contextlib.suppress(Exception):
+                self._reference.outputs_for(arrays, rounding)
+                return True
+        return False
+
+    def _fail(self, arrays, got: list, want: list) -> None:
+        self.failed = "wrong"  # in the search and in the report nothing is checked
+        self._check_after(_ALWAYS)
+        self._function.sole = None
+        part, one, other = self._culprit(arrays)
+        if part is None:
+            part = "a compiled program"
+            one, other = next(((x, y) for x, y in zip(got, want) if not agree([x], [y])), (None, None))
+        self.failed = self._function.native.failed = report(part, one, other, stacklevel=5)
+
+    def _culprit(self, arrays) -> tuple:
+        """The first op whose native code is wrong, with its result and NumPy's; None where none is alone."""
+        if count(self._reference.steps) > LONGEST_SEARCH:
+            return None, None, None
+        try:
+            with np.errstate(all="ignore"):
+                return _wrong_op(self._reference, arrays)
+        except Exception:
+            return None, None, None
+
+
+_SLOWER = 10
+"""The reference executor's time in that of native code, until it is measured."""
+
+
+def _wrong_op(reference: Reference, arrays) -> tuple:
+    program, values = Program(), reference.values_for(arrays)
+    size = max([0, *values]) + 1
+    for place in range(1, size):
+        program.new(values.get(place, 0.0) if values.get(place) is not None else 0.0)
+    program.constants, program.inputs = dict(reference.constants), list(reference.inputs)
+    steps = expanded(reference.steps)
+    made_by = {place: step for step in steps for place in step.places}
+    lowered, _ = native.lowered(program, list(steps), set(made_by))
+    for step in lowered:
+        if not isinstance(step.function, (native.Run, native.Tiles)):
+            continue
+        found = step.function(*step.given(values.__getitem__))
+        for place, x in zip(step.places, found):
+            rounded = functools.partial(_rounded_result, made_by[place], values, place)
+            if not agree([x], [values[place]], rounded):
+                return f"`{made_by[place].name}` in native code", x, values[place]
+    return None, None, None
+
+
+def _rounded_result(step: Step, values: dict, place: int, rounding: Callable) -> list:
+    """A result of a step whose operands are rounded at random."""
+    given = {p: rounding(values[p], ()) for p in step.uses}
+    results = step.function(*step.given(given.__getitem__))
+    return [rounding(results[step.places.index(place)] if step.several else results, given.values())]
+
+
+def reset() -> None:
+    """Have all programs notice that ``config.check()`` has changed."""
+    for verification in list(_programs):
+        verification.reset()
+
+
+config.on_check(reset)

@@ -1,0 +1,289 @@
+"""Compiled programs are compared with the reference executor; a fault put into native code is noticed."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import gradops
+from gradops import config, ops
+from gradops.errors import ArgumentError, MismatchError, MismatchWarning
+from gradops.jit import agreement, emission, verification
+from gradops.jit.native import loop_compiler, machine, registry, tile_run
+from gradops.jit.native import run as native_run
+from gradops.jit.reference import Reference
+
+native = pytest.mark.skipif(machine.machine() is None, reason="llvmlite is not installed")
+X = np.linspace(0.1, 2.0, 20)
+LONG = np.linspace(0.1, 2.0, 6000)
+
+
+@pytest.fixture
+def sampled():
+    """Checks as users have them: the other tests run with "error"."""
+    before = config.check()
+    config.set_check("sample")
+    yield
+    config.set_check(before)
+
+
+def loss(x):
+    return ops.sum(ops.exp(x) * ops.log(x) / (1 + x**2) - ops.sin(x))
+
+
+def wrong_exp(monkeypatch):
+    """Have native code of `exp` give the sine."""
+    monkeypatch.setitem(registry.RULES, "exp", registry.rule_of("sin"))
+
+
+def wrong_results(monkeypatch, owner):
+    """Have native code give results that are wrong by one part in a million."""
+    computed = owner._computed
+    monkeypatch.setattr(owner, "_computed", lambda self, arrays: [x * (1 + 1e-6) for x in computed(self, arrays)])
+
+
+@native
+def test_a_fault_gives_numpys_result_and_one_warning_that_names_the_op(sampled, monkeypatch):
+    wrong_exp(monkeypatch)
+    f = gradops.jit(loss)
+    with pytest.warns(MismatchWarning, match="`exp` in native code gave another result than NumPy: .*report"):
+        assert f(X) == loss(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert f(X + 1) == loss(X + 1)
+    assert "not used: `exp` in native code" in f.explain()
+
+
+@native
+def test_error_raises(sampled, monkeypatch):
+    wrong_exp(monkeypatch)
+    config.set_check("error")
+    with pytest.raises(MismatchError, match="`exp` in native code"):
+        gradops.jit(loss)(X)
+
+
+@native
+def test_off_checks_nothing(sampled, monkeypatch):
+    wrong_exp(monkeypatch)
+    config.set_check("off")
+    assert gradops.jit(loss)(X) != loss(X)
+
+
+@native
+@pytest.mark.parametrize("owner, x", [(native_run.Run, X), (tile_run.Tiles, LONG)], ids=["run", "tiles"])
+def test_a_fault_that_comes_later_is_noticed(sampled, monkeypatch, owner, x):
+    f = gradops.jit(loss)
+    f(x)
+    wrong_results(monkeypatch, owner)
+    with pytest.warns(MismatchWarning):
+        for _ in range(20_000):
+            value = f(x)
+    assert value == pytest.approx(loss(x), rel=1e-13)
+
+
+def test_a_fault_of_emitted_code_is_noticed(sampled, monkeypatch):
+    # Memory that is still read is written over.
+    monkeypatch.setattr(emission, "reuse", lambda program, steps, last, wanted: ({1: program.inputs[0]}, set()))
+    x = np.linspace(0.1, 1.0, 5000)
+    f = gradops.jit(lambda x: ops.sin(ops.cos(x)) * x, native=False)
+    with pytest.warns(MismatchWarning, match="a compiled program gave another result"):
+        found = f(x.copy())
+    assert found.shape == x.shape
+
+
+@native
+def test_a_wrong_loop_is_noticed(sampled, monkeypatch):
+    wrong_exp(monkeypatch)
+
+    def f(x):
+        return ops.scan(lambda c, v: (c * 0.5 + ops.exp(v), c), x[0], x)[0]
+
+    with pytest.warns(MismatchWarning, match="`scan` in native code"):
+        assert gradops.jit(f)(X) == f(X)
+
+
+@native
+def test_a_wrong_while_loop_is_noticed(sampled, monkeypatch):
+    wrong_exp(monkeypatch)
+
+    def f(x):
+        return ops.while_loop(lambda c: c < 3.0, lambda c: c + ops.exp(c), x[0])
+
+    with pytest.warns(MismatchWarning, match="`while_loop` in native code"):
+        assert gradops.jit(f)(X) == f(X)
+
+
+@native
+def test_code_that_llvm_compiles_is_compared_with_the_machine(sampled, monkeypatch):
+    compiled = loop_compiler.compiled
+
+    def wrong(words, template, machine):
+        parts = compiled(words, template, machine)
+
+        class Wrong:
+            table = parts.table
+
+            def __call__(self, memory):
+                raised = parts(memory)
+                at = np.ctypeslib.as_array((np.ctypeslib.ctypes.c_double * template.size).from_address(memory))
+                at *= 1.5
+                return raised
+
+        return Wrong()
+
+    monkeypatch.setattr(loop_compiler, "WORTH", 1)
+    monkeypatch.setattr(loop_compiler, "compiled", wrong)
+
+    def f(x):
+        return ops.scan(lambda c, v: (c * 0.5 + ops.exp(v), c), x[0], x)[0]
+
+    with pytest.warns(MismatchWarning, match="a loop compiled by LLVM"):
+        assert gradops.jit(f)(X) == f(X)
+
+
+@native
+def test_groups_that_llvm_compiles_are_compared_with_tiles(sampled, monkeypatch):
+    monkeypatch.setattr(tile_run, "WORTH", 1)
+    f = gradops.jit(loss)
+    made = tile_run.Tiles._run
+
+    def wrong(self, plan, state, arrays, pace):
+        found, raised = made(self, plan, state, arrays, pace)
+        return (found, raised) if plan is self._plan else ([x * 1.5 for x in found], raised)
+
+    monkeypatch.setattr(tile_run.Tiles, "_run", wrong)
+    with pytest.warns(MismatchWarning, match="a group compiled by LLVM"):
+        assert f(LONG) == pytest.approx(loss(LONG), rel=1e-13)
+
+
+@native
+def test_a_fault_in_a_new_branch_is_noticed(sampled, monkeypatch):
+    def f(x):
+        return loss(x) if x[0] > 0.5 else ops.sum(ops.log(x) * x / (x + 1) - ops.cos(x))
+
+    compiled = gradops.jit(f)
+    assert compiled(X) == f(X)
+    wrong_exp(monkeypatch)
+    with pytest.warns(MismatchWarning, match="`exp`"):
+        assert compiled(X + 1) == f(X + 1)
+
+
+def count_checks(monkeypatch) -> list:
+    seen = []
+    outputs_for = Reference.outputs_for
+
+    def counted(self, arrays, rounding=None):
+        seen.append(self)
+        return outputs_for(self, arrays, rounding)
+
+    monkeypatch.setattr(Reference, "outputs_for", counted)
+    return seen
+
+
+def test_calls_are_checked_within_their_share_of_time(sampled, monkeypatch):
+    seen = count_checks(monkeypatch)
+    f = gradops.jit(loss)
+    for _ in range(3000):
+        f(X)
+    assert len(seen) < 20  # calls 1, 2, 4, ... at the most
+
+
+def test_equal_times_double_the_calls_between_checks(sampled, monkeypatch):
+    monkeypatch.setattr(verification, "SHARE", 1e9)  # as if a check took no time
+    seen, calls = count_checks(monkeypatch), []
+    f = gradops.jit(loss)
+    for i in range(1, 70):
+        before = len(seen)
+        f(X)
+        calls += [i] * (len(seen) > before)
+    assert calls == [2, 4, 8, 16, 32, 64]
+
+
+@pytest.mark.parametrize("mode, checked", [("off", 0), ("first", 0), ("always", 9), ("error", 9)])
+def test_modes(sampled, monkeypatch, mode, checked):
+    config.set_check(mode)
+    seen = count_checks(monkeypatch)
+    f = gradops.jit(loss)
+    for _ in range(10):
+        f(X)
+    assert len(seen) == checked  # the first call is compared with the values of the trace
+
+
+def test_a_mode_holds_for_programs_that_are_there(sampled, monkeypatch):
+    f = gradops.jit(loss)
+    f(X)
+    config.set_check("always")
+    seen = count_checks(monkeypatch)
+    for _ in range(5):
+        f(X)
+    assert len(seen) == 5
+    config.set_check("off")
+    for _ in range(5):
+        f(X)
+    assert len(seen) == 5
+
+
+def test_a_mode_that_is_none():
+    with pytest.raises(ArgumentError, match="`mode` must be one of off, first, sample, always, error; got 'of'"):
+        config.set_check("of")
+
+
+def test_without_native_code():
+    f = gradops.jit(loss, native=False)
+    assert f(X) == loss(X)
+    assert "none native: native=False" in f.explain()
+
+    def loop(x):
+        return ops.scan(lambda c, v: (c * 0.5 + ops.exp(v), c), x[0], x)[0]
+
+    assert gradops.jit(loop, native=False)(X) == loop(X)
+    with pytest.raises(TypeError, match="`native` must be True or False"):
+        gradops.jit(loss, native=1)
+
+
+# Results that differ by rounding alone.
+
+
+@pytest.mark.parametrize(
+    "f, x",
+    [
+        (lambda x: ops.sum(x) - ops.sum(x[::-1]), np.random.default_rng(1).normal(size=200) * 1e6),
+        (lambda x: ops.argmax(x * 3.0 / 3.0), np.full(50, 0.1) + np.array([0.0, 1e-17] * 25)),
+        (lambda x: ops.log(ops.sum(ops.exp(x))) - ops.logsumexp(x), np.linspace(-3, 3, 60)),
+        (
+            lambda x: gradops.grad(lambda m: ops.sum((x - m) ** 2))(ops.mean(x)),
+            np.random.default_rng(2).normal(size=99),
+        ),
+    ],
+    ids=["sums", "ties", "logsumexp", "optimum"],
+)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_cancelled_numbers_are_no_fault(f, x, dtype):
+    compiled = gradops.jit(f)
+    for scale in (1.0, 0.7, 1.3):
+        compiled((x * scale).astype(dtype))  # with "error", as tests run
+
+
+def outputs(f, x):
+    """The reference executor's function of random rounding for a plain function."""
+    return lambda rounding: [rounding(f(rounding(x, ())), [x])]
+
+
+@pytest.mark.parametrize("factor", [1 + 1e-9, 1.5, np.nan, np.inf])
+def test_an_error_above_rounding_is_a_fault(factor):
+    x = np.linspace(0.5, 1.0, 30)
+    want = np.exp(x)
+    got = want.copy()
+    got[7] *= factor
+    assert not agreement.agree([got], [want], outputs(np.exp, x))
+    assert agreement.agree([want * (1 + 2e-16)], [want], outputs(np.exp, x))
+    assert not agreement.agree([want.astype("float32")], [want], outputs(np.exp, x))
+    assert not agreement.agree([want[:-1]], [want], outputs(np.exp, x))
+
+
+def test_truth_values_and_positions_are_compared_unless_they_are_ties():
+    x = np.array([1.0, 2.0, 3.0])
+    assert not agreement.agree([np.int64(1)], [np.int64(2)], outputs(lambda x: np.argmax(x), x))
+    tied = np.array([1.0, 0.1 * 3, 0.3])
+    assert agreement.agree([np.int64(1)], [np.int64(2)], outputs(lambda x: np.argmax(x[1:]) + 1, tied))
+    assert not agreement.agree([x > 1], [x > 2], outputs(lambda x: x > 2.5, x))
