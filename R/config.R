@@ -161,7 +161,7 @@ config_set_lost_gradients <- function(action) {
 #' @returns The mode; of `config_set_check()` the previous one, invisibly.
 #' @section Errors:
 #' - `gradops_error_argument`: another mode.
-#' - `gradops_error_jit`: a difference, where the mode is `"error"`.
+#' - `gradops_error_mismatch`: a difference, where the mode is `"error"`.
 #'
 #' The warning `gradops_warning_mismatch`: a compiled program gave another result than NumPy.
 #' @seealso [jit()].
@@ -261,8 +261,8 @@ to_backend <- function(x, backend, device = NULL) {
 #'   `interactive()` if not set.
 #'
 #' Conditions are classed: errors as `gradops_error` and `gradops_error_<kind>` (`argument`, `type`, `shape`, `axis`,
-#' `backend`, `mixed_backends`, `gradient`, `jit`, `callback`, `thread`, `model`, `budget`, `python`, `stale`),
-#' warnings as `gradops_warning`. The error of an R function that gradops called also has the classes and fields of the
+#' `backend`, `mixed_backends`, `gradient`, `jit`, `mismatch`, `callback`, `thread`, `model`, `budget`, `python`,
+#' `stale`), warnings as `gradops_warning`. The error of an R function that gradops called also has the classes and fields of the
 #' error that it was, so `tryCatch(my_class = )` catches it; that error itself is its `parent`.
 #'
 #' @section TensorFlow's lines on standard error:

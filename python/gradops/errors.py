@@ -213,8 +213,13 @@ class JitError(GradopsError, RuntimeError):
     kind = "jit"
 
 
-class MismatchError(JitError):
-    """A compiled program that gave another result than NumPy, where ``config.check()`` is ``"error"``."""
+class MismatchError(GradopsError, RuntimeError):
+    """A compiled program that gave another result than NumPy, where ``config.check()`` is ``"error"``.
+
+    It is no JitError: code that runs uncompiled what cannot be compiled must not hide it.
+    """
+
+    kind = "mismatch"
 
 
 class MismatchWarning(RuntimeWarning):

@@ -22,6 +22,7 @@ from parity import BACKENDS
 
 from gradops import config
 from gradops.errors import BackendError
+from gradops.jit import agreement
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DURATIONS = Path(__file__).parent / "durations.json"
@@ -141,6 +142,14 @@ def absent(error: BaseException) -> str | None:
     elif isinstance(error, BackendError):
         name = "".join(re.findall(r"needs the Python package '(\w+)', which is not installed", str(error)))
     return name if re.fullmatch(OPTIONAL, name) and importlib.util.find_spec(name) is None else None
+
+
+@pytest.fixture(autouse=True)
+def compiled_programs_agree_with_numpy():
+    """A test fails where a compiled program gave another result than NumPy, also if an `except` hides the error."""
+    agreement.reports.clear()
+    yield
+    assert not agreement.reports
 
 
 def skipped_without(item):

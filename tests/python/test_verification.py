@@ -25,6 +25,7 @@ def sampled():
     config.set_check("sample")
     yield
     config.set_check(before)
+    agreement.reports.clear()
 
 
 def loss(x):
@@ -166,6 +167,27 @@ def test_a_fault_in_a_new_branch_is_noticed(sampled, monkeypatch):
     wrong_exp(monkeypatch)
     with pytest.warns(MismatchWarning, match="`exp`"):
         assert compiled(X + 1) == f(X + 1)
+
+
+@native
+def test_a_wrong_sparse_factor_is_noticed(sampled, monkeypatch):
+    import scipy.sparse
+
+    from gradops.scipy.sparse import linalg
+    from gradops.scipy.sparse._columns import Columns
+
+    a = scipy.sparse.diags_array([np.full(29, -1.0), np.full(30, 2.5), np.full(29, -1.0)], offsets=[-1, 0, 1]).tocsc()
+    elements = Columns.elements
+
+    def wrong(self, values):
+        found = elements(self, values)
+        found[20] *= 1 + 1e-9
+        return found
+
+    monkeypatch.setattr(Columns, "elements", wrong)
+    with pytest.warns(MismatchWarning, match="a sparse factor in native code"):
+        found = linalg.logdet(a)
+    np.testing.assert_allclose(found, np.linalg.slogdet(a.toarray())[1], rtol=1e-13)
 
 
 def count_checks(monkeypatch) -> list:

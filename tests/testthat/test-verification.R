@@ -40,7 +40,7 @@ test_once("a fault in native code is a classed warning and R's own result", {
   expect_equal(found, slope)
   expect_equal(jit(loss, native = FALSE)(x), loss(x))
   local_check("error")
-  expect_error(jit(loss)(x), "`exp` in native code", class = "gradops_error_jit")
+  expect_error(jit(loss)(x), "`exp` in native code", class = "gradops_error_mismatch")
 })
 
 test_once("calls of native programs without Python are checked, too", {

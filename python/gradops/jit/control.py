@@ -130,6 +130,10 @@ class Branch:
         i = self._chosen(index)
         return self.bodies[i].reference().outputs_for(held[i], rounding)
 
+    def reference_seconds(self) -> float:
+        """An estimate of the time of :meth:`by_reference`."""
+        return max(body.reference().seconds() for body in self.bodies)
+
     def _chosen(self, index) -> int:
         return max(0, min(int(index), len(self._functions) - 1))
 
@@ -236,6 +240,8 @@ STRETCH = 100_000
 """Steps of a loop without bound that run natively before an interrupt is seen."""
 
 
+ROWS = 1_000
+"""Steps of a loop of unknown length, where its time is estimated."""
 FEW = 32
 """Steps of a loop that are compared with the reference executor's when it is compiled."""
 
@@ -269,6 +275,11 @@ class While:
         """The last state by the reference executor."""
         state, _ = self._stepped(state, held_by_condition, held, self.bound, rounding)
         return state
+
+    def reference_seconds(self) -> float:
+        """An estimate of the time of :meth:`by_reference`."""
+        steps = ROWS if self.bound is None else min(self.bound, ROWS)
+        return steps * (self.condition.reference().seconds() + self.body.reference().seconds())
 
     def _stepped(self, state, held_by_condition, held, bound: int | None, rounding: Callable | None = None):
         """The state after at most ``bound`` steps, and True if the condition holds no longer."""

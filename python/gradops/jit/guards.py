@@ -19,7 +19,7 @@ from .. import _tree, backends, ops
 from .._scopes import changed
 from ..autodiff.variable import data_of, wrap
 from ..backends.interface import asked, looked_at_a_value, looks
-from ..errors import JitError
+from ..errors import JitError, MismatchError
 from ..ops.conversion import dtype
 from .array import Place, Traced
 from .scalar_blocks import Operation
@@ -158,6 +158,8 @@ class Guarded:
         try:
             with np.errstate(call=warned, **handled):
                 found = self._function(*values)
+        except MismatchError:
+            raise
         except Exception:
             return None  # an error in the way that they go is raised by the function itself
         return self._function(*values) if warned.was and found is not None else found

@@ -120,6 +120,10 @@ class Loop:
 
         return self._by_row(step, state, rows, held, self.order if order is None else order)
 
+    def reference_seconds(self) -> float:
+        """An estimate of the time of :meth:`by_reference`."""
+        return self.count * self.body.reference().seconds()
+
     def _by_row(self, body: Callable, state, rows, held, order: range) -> list:
         n = self.carries
         before = [self._room(_kind(x)) for x in state] if self.kept else []

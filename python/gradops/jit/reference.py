@@ -14,10 +14,13 @@ from .array import Place
 from .liveness import last_uses, needed_steps
 from .program import Program
 from .scalar_blocks import Block, Operation, count, expanded
-from .steps import places
+from .steps import Step, places
 
 LARGE = 1_000
 """Elements of an array that is freed after its last use; smaller ones live until the executor returns."""
+
+STEP = 5e-6
+"""Seconds that a step takes, roughly."""
 
 LONGEST_PLAN = 2_000
 """The largest number of scalar operations that are planned one by one; more take too much memory."""
@@ -80,6 +83,12 @@ class Reference:
                     values[place] = None
         return values
 
+    def seconds(self) -> float:
+        """An estimate of the time of a call."""
+        return STEP * count(self.steps) + sum(
+            step.arguments[0].reference_seconds() for step in self.steps if is_control(step)
+        )
+
     def _planned(self) -> list[tuple]:
         is_short = count(self.steps) <= LONGEST_PLAN
         steps = expanded(self.steps) if is_short else self.steps
@@ -92,9 +101,14 @@ class Reference:
             if isinstance(step, Block):
                 plan.append((step, None, None, over))
                 continue
-            is_control = bool(step.arguments) and hasattr(step.arguments[0], "by_reference")
-            plan.append((step, _by_reference if is_control else step.function, _getter(step.arguments), over))
+            kernel = _by_reference if is_control(step) else step.function
+            plan.append((step, kernel, _getter(step.arguments), over))
         return plan
+
+
+def is_control(step: Any) -> bool:
+    """True of the step of a loop or branch."""
+    return isinstance(step, Step) and bool(step.arguments) and hasattr(step.arguments[0], "by_reference")
 
 
 def _by_reference(arguments: tuple, rounding: Callable | None):

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .. import config
+from ..errors import MismatchError
 from . import native
 from .agreement import agree, report, roundings
 from .program import Program
@@ -80,6 +81,8 @@ class Verification:
         start = time.perf_counter()
         try:
             found = self._function(*inputs)
+        except MismatchError:  # in a loop's body
+            raise
         except Exception:
             self._check_after(_ALWAYS)
             return None
@@ -89,7 +92,7 @@ class Verification:
             self._check_after(_ALWAYS)  # the inputs may have been written to, so their call decides
             self._compare(inputs, found)
             return None
-        self._wait(took, took * _SLOWER)
+        self._wait(took, self._reference.seconds())
         return found
 
     def calls_left(self) -> int:
@@ -122,6 +125,8 @@ class Verification:
         start = time.perf_counter()
         try:
             found = self._function(*arrays)
+        except MismatchError:
+            raise
         except Exception as error:
             self._check_after(iter(()))
             self._after_error(arrays, error)
@@ -218,10 +223,6 @@ class Verification:
                 return _wrong_op(self._reference, arrays)
         except Exception:
             return None, None, None
-
-
-_SLOWER = 10
-"""The reference executor's time in that of native code, until it is measured."""
 
 
 def _wrong_op(reference: Reference, arrays) -> tuple:
