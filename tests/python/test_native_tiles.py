@@ -12,7 +12,9 @@ import pytest
 
 from gradops import jit, ops, value_and_grad
 from gradops._tree import items
-from gradops.jit.native import machine, tile_compiler, tile_functions, tile_run
+from gradops.errors import GradopsError, MismatchError
+from gradops.jit.native import machine, tile_compiler, tile_functions, tile_run, tiles
+from gradops.ops._dispatch import registry
 
 mpmath = pytest.importorskip("mpmath")
 
@@ -325,6 +327,56 @@ def test_short_rows_have_the_same_bits_by_llvm_and_numpys_digits(width):
     assert same_by_llvm(both, x, scale)
     for a, b in zip(items(by_llvm(both, x, scale)[0](x, scale)), items(both(x, scale)), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
+ELEMENTWISE = [name for name, entry in list(registry.items()) if entry.facts.elementwise]
+
+
+def ops_of_tiles() -> list[str]:
+    """Elementwise ops of which tiles compute arrays of thousands of elements."""
+    return [name for name in ELEMENTWISE if _tiled(name)]
+
+
+def _tiled(name: str) -> bool:
+    met = []
+    group = tiles._Grouping._group
+
+    def noting(grouping, domain, members, works, needed):
+        met.extend(grouping.given[i].name for i in members)
+        return group(grouping, domain, members, works, needed)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tiles._Grouping, "_group", noting)
+        try:
+            tile_of(name)
+        except (TypeError, ValueError, RuntimeError):
+            return False
+    return name in met
+
+
+def tile_of(name: str) -> tuple:
+    """An elementwise op of arrays of thousands of elements, compiled and not."""
+    entry = registry[name]
+    xs = [np.linspace(0.1, 1.9, 6000) ** (i + 1) for i in range(len(entry.tensors))]
+
+    def f(*xs):
+        y = entry.call(*xs)
+        return (ops.cast(y, "float64") if ops.dtype(y) == "bool" else y) * 1.5 + xs[0]
+
+    with np.errstate(all="ignore"):
+        return jit(f)(*xs), f(*xs)
+
+
+@needs_machine
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_elementwise_ops_in_tiles(name):
+    try:
+        results = tile_of(name)
+    except MismatchError:
+        raise
+    except (TypeError, ValueError, GradopsError):
+        pytest.skip("does not take floats")
+    np.testing.assert_allclose(*results, rtol=1e-13)
 
 
 def test_tiles_are_shared_where_that_is_quicker_also_later(monkeypatch):

@@ -19,8 +19,8 @@ from .steps import Step, places
 LARGE = 1_000
 """Elements of an array that is freed after its last use; smaller ones live until the executor returns."""
 
-STEP = 5e-6
-"""Seconds that a step takes, roughly."""
+STEP, ELEMENT = 5e-6, 1e-8
+"""Seconds that a step and an element of its result take, roughly."""
 
 LONGEST_PLAN = 2_000
 """The largest number of scalar operations that are planned one by one; more take too much memory."""
@@ -41,7 +41,9 @@ class Reference:
         self.inputs, self.outputs = list(program.inputs), outputs
         used = {*wanted, *(place for step in self.steps for place in step.uses)}
         self.constants = {place: program.constants[place] for place in program.constants.keys() & used}
-        self._large = {place for place, x in program.values.others.items() if getattr(x, "size", 0) > LARGE} - wanted
+        sizes = {place: getattr(x, "size", 0) for place, x in program.values.others.items()}
+        self._large = {place for place, size in sizes.items() if size > LARGE} - wanted
+        self._elements = sum(sizes.values())
         self._plan: list | None = None
 
     def __call__(self, *arrays) -> list:
@@ -85,9 +87,8 @@ class Reference:
 
     def seconds(self) -> float:
         """An estimate of the time of a call."""
-        return STEP * count(self.steps) + sum(
-            step.arguments[0].reference_seconds() for step in self.steps if is_control(step)
-        )
+        loops = sum(step.arguments[0].reference_seconds() for step in self.steps if is_control(step))
+        return STEP * count(self.steps) + ELEMENT * self._elements + loops
 
     def _planned(self) -> list[tuple]:
         is_short = count(self.steps) <= LONGEST_PLAN
