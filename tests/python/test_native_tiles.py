@@ -376,7 +376,7 @@ def test_elementwise_ops_in_tiles(name):
         raise
     except (TypeError, ValueError, GradopsError):
         pytest.skip("does not take floats")
-    np.testing.assert_allclose(*results, rtol=1e-13)
+    np.testing.assert_allclose(*results, rtol=1e-13, atol=1e-13)
 
 
 def test_tiles_are_shared_where_that_is_quicker_also_later(monkeypatch):

@@ -149,8 +149,7 @@ class Loop:
             return [*results[: self.carries], *[x[at] for x in results[self.carries :]]]
 
         def rounded(rounding):
-            given = [[rounding(x, ()) for x in xs] for xs in (state, rows, held)]
-            return of_order(self.by_reference(given[0], given[1], given[2], rounding, order))
+            return of_order(self.by_reference(state, rows, held, rounding, order))
 
         with np.errstate(all="ignore"):
             found = of_order(self._alone.first_rows(len(order), order[-1])(*state, *rows, *held))

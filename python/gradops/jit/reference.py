@@ -50,9 +50,11 @@ class Reference:
         return self.outputs_for(arrays)
 
     def outputs_for(self, arrays: Iterable, rounding: Callable | None = None) -> list:
-        """The outputs; ``rounding`` changes each input and result, to see how errors of rounding grow.
+        """The outputs.
 
-        It is a function of a value and of the operands that it was computed from.
+        Args:
+            rounding: a function of an op's name, a kernel and its arguments that calls the kernel, see
+                :class:`.Rounding`.
         """
         arrays = list(arrays)
         values = self.values_for(arrays, rounding, free=True)
@@ -66,19 +68,16 @@ class Reference:
             self._plan = self._planned()
         values: dict[int, Any] = dict(self.constants)
         values.update(zip(self.inputs, arrays))
-        if rounding is not None:
-            values = {place: rounding(x, ()) for place, x in values.items()}
         for step, kernel, arguments, done in self._plan:
             if kernel is None:
                 _run_block(step, values, rounding)
                 continue
             if kernel is _by_reference:
-                values.update(zip(step.places, kernel(arguments(values), rounding)))
-                continue
-            results = kernel(*arguments(values))
-            if rounding is not None:
-                given = [values[p] for p in step.uses]
-                results = [rounding(x, given) for x in results] if step.several else rounding(results, given)
+                results = kernel(arguments(values), rounding)
+            elif rounding is None:
+                results = kernel(*arguments(values))
+            else:
+                results = rounding(step.name, kernel, arguments(values))
             values.update(zip(step.places, results if step.several else (results,)))
             if free:
                 for place in done:
@@ -122,9 +121,9 @@ def _run_block(block: Block, values: dict[int, Any], rounding: Callable | None) 
     known, made = Operation.known, []
     for number, result, *operands in block.rows.tolist():
         what = known[number]
-        x = what.compute(*[values[p] for p in operands[: what.operands]])
-        x = x[()] if x.__class__ is np.ndarray else x
-        values[result] = x if rounding is None else rounding(x, [values[p] for p in operands])
+        given = [values[p] for p in operands[: what.operands]]
+        x = what.compute(*given) if rounding is None else rounding(what.name, what.compute, tuple(given))
+        values[result] = x[()] if x.__class__ is np.ndarray else x
         made.append(result)
     for place in made:  # kernels of other steps take NumPy's numbers: Python's would be weak
         if values[place].__class__ is float:

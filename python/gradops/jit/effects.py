@@ -1,0 +1,103 @@
+"""Whether a function may run once more than the user called it: it computes, and does nothing else that is seen."""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import functools
+import types
+from typing import Any
+
+import numpy as np
+
+from .dependencies import Captured, codes_of
+
+_WRITING = frozenset(
+    dis.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR") if name in dis.opmap
+)
+_OF_CELLS = frozenset(dis.opmap[name] for name in ("STORE_DEREF", "DELETE_DEREF") if name in dis.opmap)
+_BUILTINS = frozenset(
+    """abs all any bool complex dict divmod enumerate filter float frozenset getattr hasattr int isinstance issubclass
+    len list map max min pow range reversed round set slice sorted str sum super tuple type zip
+    ValueError TypeError ArithmeticError ZeroDivisionError NotImplementedError AssertionError IndexError
+    KeyError""".split()
+)
+"""Names of Python's own that only compute."""
+_LIBRARIES = frozenset("gradops numpy math cmath scipy operator functools itertools".split())
+_DOING = frozenset(
+    """print open input write writelines save savez savetxt savemat tofile dump dumps load loadtxt fromfile memmap
+    seterr errstate printoptions set_printoptions random default_rng seed shuffle cache_clear set_backend set_floatx
+    set_epsilon set_check backward step zero_grad sleep time perf_counter system popen run call
+    register_hook""".split()
+)
+"""Names of methods and functions of libraries that do more than compute, or whose results differ from call to call."""
+_OF_OTHERS = "gradops.interop", "gradops.text", "gradops.autodiff.text"
+"""Modules whose functions call R, or models."""
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), np.ndarray, np.generic, np.dtype)
+
+
+def only_computes(captured: Captured) -> bool:
+    """True if all that a function reaches is known to have no effects.
+
+    The answer is False for what is not known: iterators, objects of other libraries, functions of compiled code.
+    """
+    return all(_is_pure(f) for f, *_ in captured.functions) and all(_is_harmless(x) for _, x, _ in captured.cells)
+
+
+def _is_pure(f: types.FunctionType) -> bool:
+    if f.__code__.co_flags & _GENERATING:
+        return False
+    for code in codes_of(f.__code__):
+        if not _DOING.isdisjoint(code.co_names):
+            return False
+        for instruction in dis.get_instructions(code):
+            if instruction.opcode in _WRITING:
+                return False
+            if instruction.opcode in _OF_CELLS and instruction.argval in code.co_freevars:
+                return False
+            if instruction.opname == "LOAD_GLOBAL" and not _is_harmless_global(f, instruction.argval):
+                return False
+    return True
+
+
+_GENERATING = 0x20 | 0x80 | 0x100 | 0x200
+"""Flags of the code of generators and coroutines."""
+
+
+def _is_harmless_global(f: types.FunctionType, name: str) -> bool:
+    if name in f.__globals__:
+        return _is_harmless(f.__globals__[name])
+    return name in _BUILTINS and hasattr(builtins, name)
+
+
+def _is_harmless(value: Any) -> bool:
+    """True of data, of functions of libraries that compute, and of the user's, which are looked into by themselves."""
+    pending, seen = [value], set()
+    while pending:
+        value = pending.pop()
+        if isinstance(value, (list, tuple, set, frozenset, dict)):
+            if id(value) not in seen:
+                seen.add(id(value))
+                pending += value.values() if isinstance(value, dict) else value
+        elif not _is_harmless_item(value):
+            return False
+    return True
+
+
+def _is_harmless_item(value: Any) -> bool:
+    if isinstance(value, _PLAIN):
+        return True
+    if isinstance(value, types.ModuleType):
+        return _root(value.__name__) in _LIBRARIES
+    if isinstance(value, functools._lru_cache_wrapper):
+        return True
+    if not callable(value) or getattr(value, "__name__", "") in _DOING:
+        return False
+    module = getattr(value, "__module__", None) or type(value).__module__
+    if module.startswith(_OF_OTHERS):
+        return False
+    return _root(module) in _LIBRARIES or isinstance(value, types.FunctionType)
+
+
+def _root(module: str) -> str:
+    return module.partition(".")[0]
