@@ -329,6 +329,15 @@ def test_short_rows_have_the_same_bits_by_llvm_and_numpys_digits(width):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 
 
+@needs_machine
+def test_a_vector_that_is_a_transpose():
+    def f(row, matrix):
+        column = ops.transpose(row)
+        return ops.sum(ops.matmul(matrix, column)) + ops.sum(ops.sin(column))
+
+    compare(f, rng.normal(size=(1, 3)), rng.normal(size=(2732, 3)))
+
+
 ELEMENTWISE = [name for name, entry in list(registry.items()) if entry.facts.elementwise]
 
 

@@ -87,13 +87,13 @@ class Rounding:
             return results
         return map_items(self.rounded, results)
 
-    def rounded(self, x: Any) -> Any:
-        """A value with errors of up to two units in the last place."""
+    def rounded(self, x: Any, units: float = 2.0) -> Any:
+        """A value with errors of up to so many units in the last place."""
         if x.__class__ is float:
             x = np.float64(x)
         if not isinstance(x, (np.ndarray, np.generic)) or x.dtype.kind not in "fc":
             return x
-        error = 2 * float(_eps(x.dtype)) * self._random.uniform(-1, 1, x.shape)
+        error = units * float(_eps(x.dtype)) * self._random.uniform(-1, 1, x.shape)
         return (np.asarray(x) * (1 + error)).astype(x.dtype)[()]
 
     def _operand(self, x: Any) -> Any:
@@ -102,7 +102,8 @@ class Rounding:
             return x
         x = np.asarray(x)
         size = np.abs(x)
-        changed = self.rounded(x)
+        # NumPy adds rows one after the other, with an error that grows with their number where all are alike.
+        changed = self.rounded(x, 2.0 * max(1, *x.shape) if x.ndim else 2.0)
         huge = size > float(np.finfo(x.dtype).max) ** 0.5
         if huge.any():
             changed = np.where(huge, x * self._random.uniform(0, 1, x.shape), changed)

@@ -504,8 +504,9 @@ class _Grouping:
             work = self.work(step)
             works.append(work)
             at = 0
+            factors = self._factors(step) if work is not None and step.name in PRODUCTS else None
             for place in step.uses:
-                if work is not None and step.name in PRODUCTS:
+                if factors is not None and place != factors.vector:  # the vector is read as it is
                     place = self.turned.get(place, place)
                 if place in level:
                     within = work is not None and self._is_of_tile(work, maker, self.root(place))
