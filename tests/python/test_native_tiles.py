@@ -332,8 +332,7 @@ def test_short_rows_have_the_same_bits_by_llvm_and_numpys_digits(width):
 @needs_machine
 def test_a_vector_that_is_a_transpose():
     def f(row, matrix):
-        column = ops.transpose(row)
-        return ops.sum(ops.matmul(matrix, column)) + ops.sum(ops.sin(column))
+        return ops.sum(ops.matmul(matrix, ops.transpose(row)))
 
     compare(f, rng.normal(size=(1, 3)), rng.normal(size=(2732, 3)))
 
