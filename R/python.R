@@ -73,8 +73,19 @@ start_python <- function() {
   py_call(bridge$set_warn, callback(python_warning))
   py_call(bridge$set_progress, callback(show_progress), getOption("cli.progress_show_after", 2))
   hold_interrupts(bridge)
+  name_cache()
   apply_options()
   bridge
+}
+
+# Compiled code is stored where R's packages may write, not in Python's folder, unless the user names one. Through
+# Python, as it may have been started before and does not see variables that R sets later.
+name_cache <- function() {
+  variables <- reticulate::import("os", convert = FALSE)$environ
+  if (!nzchar(py_to_r(py_call(variables$get, "GRADOPS_CACHE", "")))) {
+    named <- Sys.getenv("GRADOPS_CACHE")
+    py_call(variables$`__setitem__`, "GRADOPS_CACHE", if (nzchar(named)) named else tools::R_user_dir("gradops", "cache"))
+  }
 }
 
 # A warning of Python's.

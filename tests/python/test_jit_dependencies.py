@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import array
+import builtins
 import collections
 import concurrent.futures
+import contextlib
 import contextvars
 import dataclasses
+import enum
 import functools
 import importlib
 import operator
@@ -17,6 +20,7 @@ import sys
 import threading
 import types
 import weakref
+from typing import NamedTuple
 from unittest.mock import Mock
 
 import numpy as np
@@ -673,6 +677,313 @@ def test_generators_in_objects_that_methods_read():
 
     with pytest.raises(JitError, match="random numbers"):
         jit(Noisy())(X)
+
+
+# Every kind of thing that a function can read -------------------------------------------------------------------------
+
+
+class Color(enum.Enum):
+    RED = 1.0
+
+
+class Point(NamedTuple):
+    at: list
+    k: float = 1.0
+
+
+@dataclasses.dataclass
+class Record:
+    k: float = 1.0
+    parts: list = dataclasses.field(default_factory=lambda: [1.0])
+
+    @property
+    def product(self):
+        return self.k * self.parts[0]
+
+    @functools.cached_property
+    def once(self):
+        return self.k
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    parts: list = dataclasses.field(compare=False)
+
+
+class Scale:
+    def __get__(self, instance, owner):
+        return GLOBAL
+
+
+class Kind(type):
+    @property
+    def scale(cls):
+        return GLOBAL
+
+
+class Special(metaclass=Kind):
+    by_descriptor = Scale()
+    by_partial = functools.partialmethod(lambda self, k: k * GLOBAL, 2.0)
+
+    @classmethod
+    def by_class(cls):
+        return GLOBAL
+
+    @staticmethod
+    def by_nothing():
+        return GLOBAL
+
+    @functools.singledispatchmethod
+    def by_type(self, k):
+        return k * GLOBAL
+
+    @functools.cache  # noqa: B019
+    def remembered(self):
+        return GLOBAL
+
+    def __call__(self):
+        return GLOBAL
+
+    def __iter__(self):
+        return iter([GLOBAL])
+
+    def __contains__(self, k):
+        return GLOBAL > 2.5
+
+    def __enter__(self):
+        return GLOBAL
+
+    def __exit__(self, *error):
+        pass
+
+    def __add__(self, other):
+        return other + GLOBAL
+
+    def __getattr__(self, name):
+        if name != "anything":
+            raise AttributeError(name)
+        return GLOBAL
+
+
+@functools.singledispatch
+def of_type(k):
+    return k
+
+
+@of_type.register
+def _(k: int):
+    return k * GLOBAL
+
+
+@contextlib.contextmanager
+def opened():
+    yield GLOBAL
+
+
+def decorated(f):
+    @functools.wraps(f)
+    def call(*arguments):
+        return f(*arguments) * GLOBAL
+
+    return call
+
+
+def generated():
+    yield GLOBAL
+
+
+@functools.lru_cache(maxsize=1)
+def newest(k):
+    return k * GLOBAL
+
+
+special = Special()
+BY_GLOBAL = {
+    "classmethod": lambda x: x * special.by_class(),
+    "staticmethod": lambda x: x * special.by_nothing(),
+    "partialmethod": lambda x: x * special.by_partial(),
+    "singledispatchmethod": lambda x: x * special.by_type(3.0),
+    "singledispatch": lambda x: x * of_type(3),
+    "descriptor": lambda x: x * special.by_descriptor,
+    "metaclass": lambda x: x * Special.scale,
+    "__call__": lambda x: x * special(),
+    "__iter__": lambda x: x * sum(special),
+    "__contains__": lambda x: x * (2.0 if 1 in special else 1.0),
+    "__add__": lambda x: x * (special + 1.0),
+    "__getattr__": lambda x: x * special.anything,
+    "decorator": decorated(lambda x: x),
+    "generator": lambda x: x * next(generated()),
+    "map": lambda x: x * sum(map(lambda k: k * GLOBAL, [1.0, 2.0])),  # noqa: C417
+    "vectorize": lambda x: x * np.vectorize(lambda k: k * GLOBAL)(np.ones(3)),
+}
+
+
+def within(x):
+    with special as k, opened() as other:
+        return x * k * other
+
+
+@pytest.mark.parametrize("f", [*BY_GLOBAL.values(), within], ids=[*BY_GLOBAL, "with"])
+def test_a_global_read_in_each_way(f, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "GLOBAL", 2.0)
+    check(f, put(sys.modules[__name__], "GLOBAL", 3.0))
+
+
+def mutations() -> dict:
+    """Functions that read something, with changes of it, by the kind of thing."""
+    record, point, cell = Record(), Point([1.0]), [types.SimpleNamespace(point=Point([1.0]))]
+    of_type_too = functools.singledispatch(lambda k: 1.0)
+    of_type_too.register(int, lambda k: 2.0)
+    local, ordered = {"k": 1.0}, collections.OrderedDict(a=1.0, b=2.0)
+    counts, missing, numbers = collections.Counter("a"), collections.defaultdict(float), {1.0, 2.0}
+    names, queue = {"a": 1.0, "b": 2.0}, collections.deque([1.0, 2.0])
+
+    def rebind(k):
+        local["k"] = k
+
+    return {
+        "property": (lambda x: x * record.product, put(record, "k", 2.0), lambda: record.parts.__setitem__(0, 3.0)),
+        "cached property": (lambda x: x * record.once, lambda: (vars(record).pop("once"), put(record, "k", 9.0)())),
+        "dataclass": (lambda x: x * dataclasses.asdict(record)["k"], put(record, "k", 5.0)),
+        "named tuple": (lambda x: x * point.at[0] * cell[0].point.k, lambda: point.at.__setitem__(0, 2.0),
+                        put(cell[0], "point", Point([], 7.0))),
+        "enum": (lambda x: x * Color.RED.value * Color.RED.weight, put(Color.RED, "weight", 3.0)),
+        "singledispatch": (lambda x: x * of_type_too(1), lambda: of_type_too.register(int, lambda k: 3.0) and None),
+        "dict": (lambda x: x * local["k"], lambda: rebind(2.0)),
+        "order of a dict": (lambda x: x * next(iter(names.values())), lambda: names.update(a=names.pop("a"))),
+        "order": (lambda x: x * next(iter(ordered.values())), lambda: ordered.move_to_end("a")),
+        "counter": (lambda x: x * counts["a"], lambda: counts.update("a")),
+        "default": (lambda x: x * (1.0 + missing["z"]), lambda: missing.__setitem__("z", 3.0)),
+        "set": (lambda x: x * sum(numbers), lambda: numbers.add(7.0)),
+        "deque": (lambda x: x * queue[0], lambda: queue.rotate(1)),
+        "floatx": (lambda x: x * ops.ones((3,)) * (2.0 if config.floatx() == "float32" else 1.0),
+                   lambda: config.set_floatx("float32")),
+        "epsilon": (lambda x: x * config.epsilon(), lambda: config.set_epsilon(1e-3)),
+        "errstate": (lambda x: x * (2.0 if np.geterr()["divide"] == "ignore" else 1.0),
+                     lambda: np.seterr(divide="ignore")),
+        "printoptions": (lambda x: x * np.get_printoptions()["precision"], lambda: np.set_printoptions(precision=3)),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", mutations())
+def test_each_kind_of_thing(kind, monkeypatch):
+    monkeypatch.setattr(Color.RED, "weight", 1.0, raising=False)
+    with contextlib.ExitStack() as restored:
+        restored.callback(config.set_floatx, "float64")
+        restored.callback(config.set_epsilon, config.epsilon())
+        restored.enter_context(np.errstate(divide="warn"))
+        restored.enter_context(np.printoptions())
+        f, *changes = mutations()[kind]
+        check(f, *changes)
+
+
+def test_a_global_that_comes_to_hide_a_builtin():
+    f = types.FunctionType((lambda x: x * abs(-2.0)).__code__, {"__name__": __name__, "__builtins__": builtins})
+    check(f, lambda: f.__globals__.update(abs=lambda k: 5.0))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch", "jax", "tensorflow"])
+def test_cached_functions(backend, monkeypatch):
+    """A global that a cached function reads, its closure, and the cache that is cleared."""
+    pytest.importorskip(backend)
+    monkeypatch.setattr(sys.modules[__name__], "GLOBAL", 2.0)
+    kept = [1.0]
+
+    @functools.cache
+    def table(k):
+        return k * GLOBAL * kept[0]
+
+    def f(x):
+        return x * table(3.0) * special.remembered()
+
+    with config.backend_scope(backend):
+        x = to_backend(X, backend)
+        compiled = jit(f)
+
+        def check_same():
+            np.testing.assert_allclose(np.asarray(compiled(x)), np.asarray(f(x)))
+
+        special.__class__.remembered.cache_clear()
+        for change in (
+            lambda: monkeypatch.setattr(sys.modules[__name__], "GLOBAL", 5.0),
+            table.cache_clear,
+            lambda: (table.cache_clear(), f(x)),
+            lambda: (special.__class__.remembered.cache_clear(), f(x)),
+            lambda: (kept.__setitem__(0, 7.0), table.cache_clear(), f(x)),
+            lambda: monkeypatch.setattr(sys.modules[__name__], "GLOBAL", 6.0),
+            lambda: (table.cache_clear(), table(3.0)),  # as many calls and hits as before
+        ):
+            check_same()
+            change()
+            check_same()
+
+
+def test_caches_that_forget_do_not_trace_at_each_call(monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "GLOBAL", 2.0)
+    traces = Mock()
+
+    def f(x):
+        traces()
+        return x * newest(1.0) * newest(2.0)  # of which the second takes the first's place
+
+    compiled = jit(f)
+    np.testing.assert_allclose(compiled(X), f(X))
+    count = traces.call_count
+    for _ in range(3):
+        compiled(X)
+    assert traces.call_count <= count + 1
+
+
+class Boxes:
+    def __init__(self):
+        self.k = [1.0]
+
+
+def given_statically() -> dict:
+    """Static arguments, functions of them, and changes of what they hold, by the kind of argument."""
+    net, slotted, lists, frozen = Net(), Slotted(), Boxes(), Frozen([1.0])
+    partial = functools.partial(lambda x, c: x * c[0], c=[3.0])
+    k = 1.0
+
+    def closure(x):
+        return x * k
+
+    def rebind():
+        nonlocal k
+        k = 5.0
+
+    return {
+        "attribute": (net, lambda x, a: a.loss(x), put(net, "w", np.full(3, 2.0)), lambda: net.w.fill(7.0)),
+        "class attribute": (net, lambda x, a: x * a.rate, put(net, "rate", 3.0)),
+        "slots": (slotted, lambda x, a: x * float(a.w[0]), put(slotted, "w", np.full(3, 2.0))),
+        "item of an attribute": (lists, lambda x, a: x * a.k[0], lambda: lists.k.__setitem__(0, 2.0)),
+        "frozen": (frozen, lambda x, a: x * a.parts[0], lambda: frozen.parts.__setitem__(0, 2.0)),
+        "in a tuple": ((net, 1), lambda x, a: x * a[0].rate, put(net, "rate", 4.0)),
+        "in a dict": ({"net": net}, lambda x, a: x * a["net"].rate, put(net, "rate", 5.0)),
+        "closure": (closure, lambda x, a: a(x), rebind),
+        "partial": (partial, lambda x, a: a(x), lambda: partial.keywords["c"].__setitem__(0, 4.0)),
+        "method": (net.loss, lambda x, a: a(x), put(net, "rate", 6.0)),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch", "jax", "tensorflow"])
+@pytest.mark.parametrize("kind", given_statically())
+def test_static_arguments_that_change(kind, backend):
+    pytest.importorskip(backend)
+    static, f, *changes = given_statically()[kind]
+    with config.backend_scope(backend):
+        x = to_backend(X, backend)
+        compiled = jit(f, static_argnums=1)
+        other = Net()  # whose program is the last that was made
+        for change in (lambda: None, *changes):
+            change()
+            np.testing.assert_allclose(np.asarray(compiled(x, static)), np.asarray(f(x, static)))
+            if isinstance(static, Net):
+                np.testing.assert_allclose(np.asarray(compiled(x, other)), np.asarray(f(x, other)))
+                np.testing.assert_allclose(np.asarray(compiled(x, static)), np.asarray(f(x, static)))
+        count = len(compiled.programs)
+        compiled(x, static)
+        assert len(compiled.programs) == count
 
 
 # PyTorch --------------------------------------------------------------------------------------------------------------

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import warnings
 
@@ -533,68 +531,6 @@ def test_profiles_show_native_code_as_such():
         compiled(X)
     (row,) = p.rows()
     assert (row.name, row.kind, row.calls) == ("native code, 9 steps", "label", 2) and row.total > 0
-
-
-# The cache.
-
-SCRIPT = """
-import numpy as np
-from gradops import ops
-from gradops.jit import jit
-f = jit(lambda x: ops.exp(x) + x * x - x / 3 + ops.sin(x) * ops.cos(x) + x * 5 - 2 * x)
-x = np.array(0.5)
-assert np.isclose(f(x), np.exp(x) + x * x - x / 3 + np.sin(x) * np.cos(x) + 3 * x)
-print("native" in f.explain() and "none native" not in f.explain())
-"""
-
-
-def start(directory, **more):
-    environment = {**os.environ, "GRADOPS_CACHE": str(directory), **more}
-    return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", SCRIPT], env=environment, stdout=subprocess.PIPE, text=True
-    )
-
-
-@pytest.mark.long
-@needs_machine
-def test_processes_that_start_together_share_a_cache(tmp_path, monkeypatch):
-    running = [start(tmp_path / "cache") for _ in range(2)]
-    for process in running:
-        assert process.communicate()[0].strip() == "True" and process.returncode == 0
-    (stored,) = (tmp_path / "cache").iterdir()
-    assert stored.name.startswith("machine-") and not stored.stat().st_mode & 0o077
-    for contents in (b"", stored.read_bytes()[:-100], b"x" * 5000):  # not what was written
-        stored.write_bytes(contents)
-        assert cache_of(tmp_path / "cache", stored.name) is None
-    monkeypatch.setenv("GRADOPS_CACHE", str(tmp_path / "cache"))
-    machine.machine.cache_clear()
-    assert machine.machine() is not None and machine.read(stored.name)
-
-
-def cache_of(directory, name):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GRADOPS_CACHE", str(directory))
-        return machine.read(name)
-
-
-@pytest.mark.skipif(not hasattr(os, "getuid"), reason="modes of files are POSIX's")
-def test_what_others_can_write_is_not_run(tmp_path, monkeypatch):
-    monkeypatch.setenv("GRADOPS_CACHE", str(tmp_path))
-    machine.write("a", b"contents")
-    assert machine.read("a") == b"contents"
-    os.chmod(tmp_path / "a", 0o666)
-    assert machine.read("a") is None
-
-
-def test_the_cache_can_be_turned_off_and_may_be_unwritable(tmp_path, monkeypatch):
-    monkeypatch.setenv("GRADOPS_CACHE", "off")
-    assert machine.directory() is None
-    machine.write("a", b"contents")
-    assert machine.read("a") is None
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("GRADOPS_CACHE", str(tmp_path / "file"))
-    machine.write("a", b"contents")
-    assert machine.read("a") is None
 
 
 # Without llvmlite.

@@ -38,3 +38,26 @@ test_once("failures keep the Python exception, and a wrong call of Python code i
   expect_s3_class(condition$python, "gradops.errors.AxisError")
   expect_error(gradient(\(x) reticulate::py_eval("1 / 0"), 1), "ZeroDivisionError", class = "gradops_error_callback")
 })
+
+test_once("compiled code is stored where R's packages may write", {
+  skip_on_cran()
+  skip_without()
+  skip_if(is_loaded_from_source(), "needs the installed package")
+  folder <- withr::local_tempdir()
+  code <- c(
+    "f <- jit(function(x) exp(x) + x * x - x / 3 + sin(x) * cos(x) + x * 5 - 2 * x)",
+    "invisible(f(op_convert_to_tensor(c(0.5, 1))))",
+    "cat(reticulate::py_to_r(reticulate::import('os', convert = FALSE)$environ$get('GRADOPS_CACHE')))"
+  )
+  ours <- c(paste0("R_USER_CACHE_DIR=", folder), "GRADOPS_CACHE=")
+  stored <- file.path(folder, "R", "gradops")
+  for (first in c("", "reticulate::py_config(); library(gradops)")) {
+    out <- in_new_process(c(first, code), ours)
+    expect_identical(normalizePath(out[length(out)]), normalizePath(stored))
+    expect_match(list.files(stored), "^machine-")
+  }
+  named <- withr::local_tempdir()
+  out <- in_new_process(code, c(ours[1], paste0("GRADOPS_CACHE=", named)))
+  expect_identical(out[length(out)], named)
+  expect_match(list.files(named), "^machine-")
+})

@@ -1,10 +1,10 @@
 """``jit``: a function traced once for each signature, then run without calling it again.
 
 ``compiled`` finds or makes the program of a call, ``dependencies`` sees the things that the function reads from
-outside, ``guards`` the values that it branches on, with a program for each way. On NumPy a ``backend``
-of traced arrays writes down a ``program`` of ``steps``, of which ``emission`` makes a Python function, with runs of
-``native`` code in it; ``control`` writes down ``loops`` and ``branches``, and ``subprograms`` traces the functions that
-they call.
+outside, ``guards`` the values that it branches on, with a program for each way. On NumPy a ``backend`` of traced
+arrays, whose operators have NumPy's dtypes by ``promotion``, writes down a ``program`` of ``steps``, of which
+``emission`` makes a Python function, with runs of ``native`` code in it; ``control`` writes down ``loops`` and
+``branches``, and ``subprograms`` traces the functions that they call.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def jit(f: Callable[P, R], static_argnums: int | tuple[int, ...] = (), native: b
         memory is used again. Where llvmlite is installed (``gradops[native]``) steps on numbers and small arrays run as
         native code, in arithmetic to the same bits (sums of float32 are of double precision, rounded once); the
         function's ``explain()`` says which do not and why. What LLVM compiles is one loop for all programs, stored in
-        the user's cache directory, or where ``GRADOPS_CACHE`` in the environment says (``off``: nowhere). Its results
+        the user's cache directory (called from R: ``tools::R_user_dir("gradops", "cache")``), or where
+        ``GRADOPS_CACHE`` in the environment says (``off``: nowhere), if nobody else can write there. Its results
         are the caller's: arguments, what ``f`` closes over and views come as copies. ``jit(value_and_grad(f))`` holds
         the forward and the backward pass. ``ops.scan()``, ``fori_loop()``, ``cond()``, ``switch()`` and
         ``while_loop()`` are one step each, of any length; the functions given to them are called two or three times,
@@ -66,21 +67,23 @@ def jit(f: Callable[P, R], static_argnums: int | tuple[int, ...] = (), native: b
     What ``f`` reaches is compared at each call with what it was when traced, and ``f`` is traced again where it is
     another. It reaches what its code and that of your functions and methods it calls names: closures, global variables,
     defaults, attributes of your objects, classes and modules, also of modules that are imported inside, the arguments
-    of ``functools.partial``, a ``ContextVar``; from there the items of lists, tuples, sets, dicts and deques, the
-    ``data`` of a Variable, and the mode, parameters, buffers, parts and forward hooks of torch modules. Where it asks
-    for attributes by names that it computes (``getattr(x, name)``, ``vars(x)``) all of the objects found are compared;
-    where it names ``os.environ``, all of that. All are compared by identity, NumPy's arrays, data frames and the like
-    (what has ``__array__``), SciPy's sparse arrays and Python's own (``array``) by contents, torch tensors by version
-    and address, functions by their code and defaults. This costs a pass over each captured array, but none over those
-    that cannot be written (``x.flags.writeable = False``) and are views of none that can. What changes at each step is
-    better passed as an argument.
+    of ``functools.partial``, a ``ContextVar``, what functions of ``functools.lru_cache`` read and have in their caches,
+    and what static arguments hold; from there the items of lists, tuples, sets, dicts and deques, the ``data`` of a
+    Variable, and the mode, parameters, buffers, parts and forward hooks of torch modules. Where it asks for attributes
+    by names that it computes (``getattr(x, name)``, ``vars(x)``) all of the objects found are compared; where it names
+    ``os.environ``, ``np.geterr`` or ``np.get_printoptions``, all of that. All are compared by identity, NumPy's arrays,
+    data frames and the like (what has ``__array__``), SciPy's sparse arrays and Python's own (``array``) by contents,
+    torch tensors by version and address, functions by their code and defaults. This costs a pass over each captured
+    array, but none over those that cannot be written (``x.flags.writeable = False``) and are views of none that can.
+    What changes at each step is better passed as an argument.
 
     What ``f`` itself changes at each call of what it reaches (a counter, a moving mean, a list it appends to) is an
     error that names it, as compiled it would not do so; what it makes once (a cached value) is none.
 
-    Not compared: other objects of libraries, methods of other installed packages, iterators, clocks, files, what
-    ``eval()`` names, and writes that torch does not count (``w.data.mul_(2)``). A random generator that ``f`` makes
-    itself without a seed gives the trace's numbers.
+    Not compared: other objects and settings of libraries and of Python, methods of other installed packages, iterators,
+    clocks, files, what ``eval()`` names, attributes that tell static arguments apart which are equal, and writes that
+    torch does not count (``w.data.mul_(2)``). A random generator that ``f`` makes itself without a seed gives the
+    trace's numbers.
 
     A function holds up to 256 programs (``MOST`` of ``gradops.jit.compiled``), among them those of the 128 signatures
     used last; others are compiled anew where they come again.

@@ -26,12 +26,13 @@ from ..errors import ArgumentTypeError, JitError
 from ..ops import _pandas, numpy_functions, operators
 from ..ops._dispatch import facts_of, of_kernels, registry
 from ..ops._structures import recorder
+from . import promotion
 from .array import Traced, Tracing
 from .scalar_blocks import of_numbers
 from .steps import Step, is_plain, placed, values_of, with_arrays
 
 
-def _in_place(op):
+def _in_place(op, name: str):
     """``x op= y``; single numbers are bound anew, as NumPy's are."""
 
     def operate(self, other):
@@ -40,7 +41,7 @@ def _in_place(op):
             return result
         if result.shape != self.shape or not np.can_cast(result.dtype, self.dtype, "same_kind"):
             raise ArgumentTypeError(
-                f"`{op.__name__}` in place: a result of shape {result.shape} and dtype {result.dtype} "
+                f"`{name}` in place: a result of shape {result.shape} and dtype {result.dtype} "
                 f"does not fit into shape {self.shape} and dtype {self.dtype}."
             )
         self._write(result)
@@ -292,7 +293,8 @@ def register() -> None:
     backends.register("traced", sys.modules[__name__], root="gradops")
     operators.give(Traced)
     numpy_functions.give(Traced, JitError)
+    promotion.give()
     kind: Any = Traced
     kind.__array_function__ = _answering(kind.__array_function__)
-    for name, op in operators.BINARY.items():
-        setattr(Traced, f"__i{name}__", _in_place(op))
+    for name in operators.BINARY:
+        setattr(Traced, f"__i{name}__", _in_place(getattr(Traced, f"__{name}__"), operators.BINARY[name].__name__))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
+import time
+import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, overload
 
 import numpy as np
@@ -14,19 +17,25 @@ from .. import _display, _functions, _tree, backends, config
 from .._display import track
 from .._scopes import changed, uncollected
 from ..annotations import P, R
+from ..autodiff.diagnostics import profiler
 from ..autodiff.variable import Variable, data_of
 from ..errors import ArgumentError, ArgumentTypeError, JitError, Position, TypeOf
 from ..ops._structures import recorder
 from . import emission
+from .agreement import agree, report
 from .backend import Traced, register
 from .control import Recorder
 from .dependencies import Captured, lost_gradient
+from .effects import only_computes
 from .guards import Branching, Guarded, Guards, OfLibrary, taken_proof
 from .program import Program
 from .reference import Reference
 from .scalar_blocks import count
+from .verification import NEVER, SHARE
 
 _NUMBERS = (bool, int, float, complex)
+_FIXED = frozenset((*_NUMBERS, str, bytes, type(None), np.ndarray))
+"""Types of static arguments whose values are in the key."""
 MOST = 256
 """The largest number of programs of a function; a number or shape that changes at each call would make ever more."""
 
@@ -40,6 +49,8 @@ class Programs(dict):
     def __init__(self) -> None:
         super().__init__()
         self.older: dict[Any, Callable] = {}
+        self.of_static: dict[Any, Captured] = {}
+        """The things read by programs with static arguments that may change, by signature."""
 
     def find(self, key) -> Any:
         """The program of a signature, used from now on; None where there is none."""
@@ -52,11 +63,13 @@ class Programs(dict):
         if len(self) >= MOST // 2:
             self.older = dict(self)
             super().clear()
+            self.of_static = {k: x for k, x in self.of_static.items() if k in self.older or k == key}
         super().__setitem__(key, program)
 
     def clear(self) -> None:
         super().clear()
         self.older.clear()
+        self.of_static.clear()
 
     def all(self) -> list:
         """The programs that are held, the ones used last at the end."""
@@ -95,8 +108,14 @@ class Compiled(Generic[P, R]):
         self.derived: dict[str, Compiled] = {}
         self.programs = Programs()
         self.captured: Captured | None = None
+        self._function_check = FunctionCheck(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if next(self._function_check.unchecked, True):
+            return self._function_check(args, kwargs)
+        return self._computed(args, kwargs)
+
+    def _computed(self, args: tuple, kwargs: dict) -> R:
         self._forget_changed()
         found = None if kwargs or self.static else self._known(args)
         if found is None:
@@ -106,6 +125,8 @@ class Compiled(Generic[P, R]):
 
     def known(self, args: tuple) -> tuple[Callable, list] | None:
         """The program for these arguments and the arrays that it takes, see :func:`_of_arrays`; None without one."""
+        if self._function_check.failed:
+            return None
         self._forget_changed()
         return self._known(args)
 
@@ -141,6 +162,8 @@ class Compiled(Generic[P, R]):
 
     def explain(self) -> str:
         """For each signature compiled: the steps of its program, how many run natively, and why the others do not."""
+        if self._function_check.failed:
+            return f"not compiled any more: {self._function_check.failed}"
         if not self.programs:
             return "not compiled yet: it is at the first call"
         return "\n".join(p.explained() for p in self.programs.all())
@@ -160,7 +183,7 @@ class Compiled(Generic[P, R]):
     def _called(self, signature: Signature):
         if signature.is_recorded:
             return self.f(*signature.args, **signature.kwargs)
-        program = self.programs.find(signature.key)
+        program = self._found(signature)
         if program is not None:
             return program(signature.tensors)
         program = self._compile(signature, is_called=True)
@@ -188,8 +211,17 @@ class Compiled(Generic[P, R]):
         return program.part(k, turns)([*arrays, *late])
 
     def _program(self, signature: Signature) -> Callable:
-        program = self.programs.find(signature.key)
+        program = self._found(signature)
         return self._compile(signature) if program is None else program
+
+    def _found(self, signature: Signature) -> Any:
+        """The program of a signature; None where there is none, or a static argument has changed."""
+        program = self.programs.find(signature.key)
+        if program is not None and self.static:
+            captured = self.programs.of_static.get(signature.key)
+            if captured is not None and captured is not self.captured and captured.changed():
+                return None
+        return program
 
     def _compile(self, signature: Signature, is_called: bool = False) -> Callable:
         arguments = signature.arguments()
@@ -198,7 +230,8 @@ class Compiled(Generic[P, R]):
             given, keywords = arguments(tensors)
             return self.f(*given, **keywords)
 
-        traced = functools.partial(self._traced, signature.backend)
+        changing = tuple([x for x in map(signature.args.__getitem__, signature.static) if type(x) not in _FIXED])
+        traced = functools.partial(self._traced, signature.backend, changing, signature.key)
         if not signature.recordable:
             program: Any = OfLibrary(signature.backend, function, traced)
             self.programs[signature.key] = program
@@ -207,14 +240,17 @@ class Compiled(Generic[P, R]):
         def f(*tensors):
             return traced(functools.partial(function, tensors))
 
+        start = time.perf_counter()
         program = trace(f, signature.tensors, self.analyse, self.split, self.native, is_called)
         if not self.split and program.looks:
             way = functools.partial(trace, f, native=self.native, is_called=True)
             program = Branching(program, way, function)
         self.programs[signature.key] = program
+        if not self.split:
+            self._function_check.begin(time.perf_counter() - start)
         return program
 
-    def _traced(self, backend, call: Callable):
+    def _traced(self, backend, static: tuple, key, call: Callable):
         """The result of ``call``, a call of ``f``, which is called to be traced only.
 
         If the call changed something that the function reads, it is called again, as things made once (a cached value,
@@ -224,12 +260,12 @@ class Compiled(Generic[P, R]):
             JitError: random numbers were drawn, or the result carries a gradient to a tensor that is not an argument;
                 the second call changed something that the function reads, too.
         """
-        captured = Captured(self.f)
+        captured = Captured(self.f, static)
         random_state = functools.partial(captured.random_state, backend)
         before = random_state()
         result = call()
         if captured.changed() or captured.imported():
-            captured = Captured(self.f)
+            captured = Captured(self.f, static)
             result = call()
             captured.refuse_changes()
         if random_state() != before:
@@ -244,7 +280,99 @@ class Compiled(Generic[P, R]):
                 hint="pass the variable as an argument, or use `variable.detach()`",
             )
         self.captured = captured
+        if static:
+            self.programs.of_static[key] = captured
         return result
+
+
+class FunctionCheck:
+    """Calls of a compiled function that are repeated by the function itself, uncompiled, where that has no effects.
+
+    It finds what the comparison of programs cannot: a key, a guard or something read that the program does not know of.
+
+    Attributes:
+        unchecked: an iterator whose next item is False, or that ends, where a call is to be repeated.
+        failed: the difference that was found; the function then runs uncompiled.
+    """
+
+    def __init__(self, compiled: Compiled):
+        self._compiled = weakref.proxy(compiled)
+        self.unchecked: Iterator[bool] = NEVER
+        self.failed = ""
+        self._calls, self._traced_in = 0, 0.0
+        self._captured: Captured | None = None
+        self._only_computes = False
+
+    def begin(self, seconds: float) -> None:
+        """Have calls checked after the function was traced in so many seconds."""
+        self._traced_in = seconds
+        if self.unchecked is NEVER and config.check() not in ("off", "first"):
+            self._after(1 if config.check() == "sample" else 0)
+
+    def __call__(self, args: tuple, kwargs: dict) -> Any:
+        compiled, mode = self._compiled, config.check()
+        if self.failed:
+            return compiled.f(*args, **kwargs)
+        if profiler.running():
+            return compiled._computed(args, kwargs)
+        self.unchecked = NEVER
+        start = time.perf_counter()
+        result = compiled._computed(args, kwargs)
+        took = time.perf_counter() - start
+        if mode in ("off", "first") or not self._has_no_effects() or _has_variables((args, kwargs)):
+            return result
+        if mode == "sample" and self._calls * SHARE * took < self._traced_in:
+            self._after(int(self._traced_in / (SHARE * max(took, 1e-7))))
+            return result
+        start = time.perf_counter()
+        with np.errstate(all="ignore"):
+            want = compiled.f(*args, **kwargs)
+        if not self._agree(result, want, args, kwargs):
+            name = _title(compiled.f)
+            self.unchecked = itertools.repeat(True)
+            then = "The result is the function's own, and it runs uncompiled from now on."
+            got, other = self._first(result, want)
+            self.failed = report(f"the compiled `{name}`", got, other, 3, "uncompiled", then)
+            compiled.programs.clear()
+            return want
+        if mode == "sample":
+            self._after(max(self._calls, int((time.perf_counter() - start) / (SHARE * max(took, 1e-7)))))
+        else:
+            self._after(0)
+        return result
+
+    def _after(self, calls: int) -> None:
+        self._calls += calls + 1
+        self.unchecked = itertools.repeat(False, calls)
+
+    def _has_no_effects(self) -> bool:
+        captured = self._compiled.captured
+        if captured is not self._captured:
+            self._captured = captured
+            self._only_computes = captured is not None and only_computes(captured)
+        return self._only_computes
+
+    def _agree(self, result, want, args: tuple, kwargs: dict) -> bool:
+        (got, form), (expected, other) = _tree.flatten(result), _tree.flatten(want)
+        if form != other:
+            return False
+        signature = Signature(args, kwargs, self._compiled.static)
+        program = self._compiled.programs.get(signature.key)
+        verification = getattr(getattr(program, "first", program), "verification", None)
+        if verification is None or verification.failed:
+            return True
+        got, expected = (list(map(np.asarray, xs)) for xs in (got, expected))
+        return agree(got, expected, verification.rounded(signature.tensors))
+
+    @staticmethod
+    def _first(result, want) -> tuple:
+        """The first leaves that differ."""
+        pairs = zip(_tree.flatten(result)[0], _tree.flatten(want)[0])
+        return next(((x, y) for x, y in pairs if not agree([x], [y])), (None, None))
+
+
+def _has_variables(arguments) -> bool:
+    return any(isinstance(x, (Variable, Traced)) for x in _tree.flatten(arguments)[0])
 
 
 def _of_arrays(args: Sequence) -> tuple[list, tuple] | None:

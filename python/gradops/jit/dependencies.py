@@ -4,15 +4,25 @@ A trace holds the values that the function found in closures, global variables a
 went straight into an operation, by value if something was computed from it first, or a branch looked at it. The two
 cannot be told apart; so all values are compared at each call, bindings and items by identity and arrays with a copy.
 Arrays that cannot be written (``x.flags.writeable = False``, also of the arrays they view) and JAX's need no copy.
+
+What a program depends on is in two places. The key (:class:`.compiled.Signature`) has the arguments: structure with the
+order of dicts, shapes, dtypes, Python's numbers by their bits, static arguments by value, ``floatx`` and ``epsilon``.
+:class:`Captured` has the rest, which a call does not name: closures, globals, those that hide a builtin, defaults,
+keyword defaults and code of functions; attributes of objects, of classes and metaclasses, slots, properties and
+descriptors; items of containers and their order; contents of arrays and tables; arguments of partial functions; the
+registry of ``singledispatch``; the inputs and the cache of ``lru_cache``; values of context variables, the environment
+and NumPy's settings where code names them; and whatever static arguments hold. The tests change each of these.
 """
 
 from __future__ import annotations
 
 import array
+import builtins
 import collections
 import contextvars
 import dis
 import functools
+import gc
 import itertools
 import operator
 import os
@@ -34,6 +44,7 @@ from ..errors import JitError
 
 _MISSING = object()
 _STATE = operator.attrgetter("__code__", "__defaults__", "__kwdefaults__")
+_CACHED: Any = type(functools.lru_cache(abs))
 _PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None)))
 _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()))
 _PLAIN_CONTAINERS = frozenset((list, set, dict, collections.deque, tuple, frozenset, np.ndarray))
@@ -51,6 +62,7 @@ _PARTS: dict[type, Callable[[Any], Iterable]] = {
     operator.attrgetter: lambda x: [part for name in x.__reduce__()[1] for part in name.split(".")],
     operator.methodcaller: lambda x: x.__reduce__()[1],
     weakref.ref: lambda x: [x()],
+    np.vectorize: lambda x: [x.pyfunc],
 }
 """The parts of Python's own objects that are called, or stand for another, by type."""
 _ASKING = frozenset(("vars", "__dict__", "asdict", "astuple", "__getattribute__"))
@@ -58,6 +70,8 @@ _ASKING = frozenset(("vars", "__dict__", "asdict", "astuple", "__getattribute__"
 _MAKING = frozenset(("type", "__class__", "copy", "deepcopy", "replace"))
 """Names that make objects of a class that code does not name."""
 _OF_ENVIRONMENT = frozenset(("environ", "getenv"))
+_SETTINGS = {"geterr": np.geterr, "get_printoptions": np.get_printoptions}
+"""NumPy's settings by the functions that read them."""
 _IMPORTING = frozenset(("import_module", "__import__", "modules"))
 _IMPORTS = dis.opmap["IMPORT_NAME"]
 _LIBRARIES = frozenset(("builtins", "gradops", "numpy", "scipy", "torch", "tensorflow", "jax", "jaxlib", "rpycall"))
@@ -80,9 +94,12 @@ class Captured:
     """The bindings, arrays and random generators that ``f`` and the functions it calls close over.
 
     Each is noted with its name, by which :meth:`changes` speaks of it.
+
+    Args:
+        static: values that are given to ``f`` and that it may read from, as static arguments are.
     """
 
-    def __init__(self, f: Callable):
+    def __init__(self, f: Callable, static: Iterable = ()):
         self.cells: list[tuple[types.CellType, Any, str]] = []
         self.lookups: list[tuple[Mapping, str, Any, str]] = []
         self.functions: list[tuple[types.FunctionType, Any, Any, Any]] = []
@@ -91,7 +108,9 @@ class Captured:
         self.generators: list[Any] = []
         self._package = _root(getattr(_inner(f), "__module__", None))
         self._seen: dict[int, Any] = {}
+        self.caches: list[tuple[Any, list]] = []  # of `functools.lru_cache`, with their entries
         self._queue: list[tuple[Any, str]] = [(f, getattr(f, "__name__", type(f).__name__))]
+        self._queue += [(value, type(value).__name__) for value in static]
         # Attributes are noted where both are there, the object and a function that names them, and each may come first.
         # So objects wait by the names of their attributes, and each pair is met once: to ask all objects again for
         # each new name was quadratic, seconds for a chain of a thousand.
@@ -131,12 +150,15 @@ class Captured:
         for differs, value, then, _ in self.contents:
             if differs(value, then):
                 return True
+        for cached, then in self.caches:
+            if _differs_in_entries(cached, then):
+                return True
         return False
 
     @property
     def is_fixed(self) -> bool:
         """True if there is nothing that could change but the functions that gradops' own functions are made of."""
-        return not (self.lookups or self.functions or self.bindings or self.contents)
+        return not (self.lookups or self.functions or self.bindings or self.contents or self.caches)
 
     def changes(self) -> list[str]:
         """The names of the things that have changed, see :meth:`changed`."""
@@ -149,7 +171,11 @@ class Captured:
         ]
 
     def refuse_changes(self) -> None:
-        """Raise where something :meth:`changed`, as the function that was traced did it."""
+        """Raise where something :meth:`changed`, as the function that was traced did it.
+
+        Results in caches are no changes: they are noted as they are now.
+        """
+        self.caches = [(cached, _entries(cached)) for cached, _ in self.caches]
         if changes := self.changes():
             names = ", ".join(f"`{name}`" for name in dict.fromkeys(changes))
             raise JitError(
@@ -203,6 +229,9 @@ class Captured:
             self._visit_all(value, where)
         elif isinstance(value, contextvars.ContextVar):
             self._bind(functools.partial(_in_context, value), value.name)
+        elif kind is _CACHED:
+            self.caches.append((value, _entries(value)))
+            self._visit_all([value.__wrapped__], where)
         elif kind in _PARTS:
             self._visit_all(_PARTS[kind](value), where)
         elif _is_tensor(value):
@@ -239,7 +268,7 @@ class Captured:
             self._visit_all([value.mask], where)
 
     def _visit_function(self, f: types.FunctionType) -> None:
-        codes = list(_codes(f.__code__))
+        codes = list(codes_of(f.__code__))
         names = {name for code in codes for name in code.co_names}
         texts = {text for code in codes for text in _texts(code.co_consts)}
         self._add_names(names | {text for text in texts if text.isidentifier()})
@@ -265,14 +294,18 @@ class Captured:
                 self._ask(texts)
             if self._is_users(f.__module__) and (not names.isdisjoint(_ASKING) or any(map(_computes_names, codes))):
                 self._open_all()
-        self._visit_all([getattr(f, "__wrapped__", None)], f.__name__)
+        registry = getattr(f, "registry", None)  # of `functools.singledispatch`
+        found = registry if isinstance(registry, types.MappingProxyType) else None
+        self._visit_all([getattr(f, "__wrapped__", None), found], f.__name__)
 
     def _visit_globals(self, f: types.FunctionType, names: set[str], texts: set[str]) -> None:
         for name in names | texts if "globals" in names else names:
-            if name in f.__globals__ or "NameError" in names:
+            if name in f.__globals__ or hasattr(builtins, name) or "NameError" in names:  # which it may come to hide
                 self._look_up(f.__globals__, name, name)
         if not names.isdisjoint(_OF_ENVIRONMENT):
             self._bind(_environment, "os.environ")
+        for name in names & _SETTINGS.keys():
+            self._bind(functools.partial(_settings, name), name)
 
     def _visit_imports(self, f: types.FunctionType, codes: list, names: set[str], texts: set[str]) -> None:
         """Note the modules that are imported inside."""
@@ -295,6 +328,7 @@ class Captured:
             return
         if isinstance(value, type):
             self._visit_methods(value, made=True)
+            self._visit_methods(type(value), made=False)
             return
         if callable(value):
             self._visit_all([type(value).__call__], type(value).__name__)
@@ -384,7 +418,7 @@ class Captured:
     def _parts_of(self, value) -> tuple[dict, list[type]]:
         """The attributes of an object itself, and the user's classes that have the others."""
         if isinstance(value, type):
-            return {}, self._users_classes(value)
+            return {}, [*self._users_classes(value), *self._users_classes(type(value))]
         return getattr(value, "__dict__", {}), self._users_classes(type(value))
 
     def _is_opened(self, value) -> bool:
@@ -504,6 +538,19 @@ def _may_change(x: np.ndarray) -> bool:
     return at is not None and not isinstance(at, bytes)
 
 
+def _entries(cached) -> list:
+    """The entries in the cache of a function: objects that are new where a result was computed again."""
+    # Python does not say what is in the cache: after `cache_clear()` and a call all that it says is as before.
+    own = vars(cached)
+    tables = [x for x in gc.get_referents(cached) if type(x) is dict and x is not own]
+    return [entry for table in tables for entry in table.values()]
+
+
+def _differs_in_entries(cached, then: list) -> bool:
+    now = _entries(cached)
+    return len(now) != len(then) or not all(map(operator.is_, now, then))
+
+
 def _in_context(variable: contextvars.ContextVar):
     try:
         return variable.get()
@@ -514,6 +561,11 @@ def _in_context(variable: contextvars.ContextVar):
 def _environment() -> str:
     """One and the same object as long as no environment variable changes."""
     return sys.intern(repr(sorted(os.environ.items())))
+
+
+def _settings(name: str) -> str:
+    """One and the same object as long as NumPy's settings do not change."""
+    return sys.intern(repr(_SETTINGS[name]()))
 
 
 def _texts(constants) -> Iterator[str]:
@@ -547,11 +599,11 @@ def _computes_names(code: types.CodeType) -> bool:
     return since is not None
 
 
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+def codes_of(code: types.CodeType) -> Iterator[types.CodeType]:
     yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _codes(constant)
+            yield from codes_of(constant)
 
 
 def _contents(cell):

@@ -347,7 +347,7 @@ class Program:
                 one = self.constants.get(one.place)
             if one is None or not isinstance(other, Traced) or other.shape != result.shape:
                 continue
-            if other.dtype == result.dtype and _are_ones(one):
+            if other.dtype == result.dtype and other.value.__class__ is result.__class__ and _are_ones(one):
                 again = self._traced(other.value, other.place)
                 again.key = other.key
                 return again

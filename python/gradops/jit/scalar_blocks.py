@@ -162,10 +162,13 @@ def of_numbers(name: str, kernel: Callable, count: int) -> Operation | None:
     examples = [np.float64(0.5)] * count
     with np.errstate(all="ignore"):
         try:
-            result = kernel(*examples)
+            # Not of copies and parts, which are arrays without dimensions where their operand is one.
+            results = kernel(*examples), kernel(*map(np.asarray, examples))
         except (TypeError, ValueError):
             return None
-    return operation(name, (None,) * count, direct(kernel, examples)) if is_number(result) else None
+    if not all(isinstance(x, np.generic) and is_number(x) for x in results):
+        return None
+    return operation(name, (None,) * count, direct(kernel, examples))
 
 
 def is_number(value) -> bool:

@@ -4,13 +4,13 @@ LLVM comes from ``llvmlite``, the library under Numba, which is optional and loo
 compiled. Numba itself would do the same work, but takes half a second to import, which is longer than most programs
 take to compile; the machine's text is compiled in 2 s, once, and loaded from disk afterwards in a few milliseconds.
 
-``GRADOPS_CACHE`` in the environment names another directory; ``0`` or ``off`` turns it off. Files are written under
-another name and then renamed, so that processes that start together read a whole one or none. A file that is read
-is run: it must have the checksum that it begins with, and be writable by the user alone.
+What is stored may end the process that loads it, where a processor lacks what it says to have. So the next process
+tries it in a child first (:func:`.cache.attempt`), and compiles it anew if that ends, too.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -19,9 +19,8 @@ import os
 import pathlib
 import platform
 import re
-import stat
+import subprocess
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -29,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from . import (
+    cache,
     instructions,
     llvm,
     machine_parts,
@@ -41,70 +41,6 @@ from . import (
 )
 from .instructions import FUNCTION_NUMBERS, FUNCTIONS, ROUTINE_NUMBERS, ROUTINES
 from .machine_source import assembled
-
-_OFF = ("0", "off", "no", "false")
-
-
-def directory() -> pathlib.Path | None:
-    """The directory of the cache; None where it is turned off, or there is none for the user."""
-    named = os.environ.get("GRADOPS_CACHE", "")
-    if named.lower() in _OFF:
-        return None
-    if named:
-        return pathlib.Path(named).expanduser()
-    try:
-        home = pathlib.Path.home()
-    except RuntimeError:
-        return None
-    if sys.platform == "win32":
-        return pathlib.Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "gradops" / "Cache"
-    if sys.platform == "darwin":
-        return home / "Library" / "Caches" / "gradops"
-    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "gradops"
-
-
-def read(name: str) -> bytes | None:
-    """The contents stored under ``name``; None where there are none, or they are not to be trusted."""
-    place = directory()
-    if place is None:
-        return None
-    try:
-        with open(place / name, "rb") as file:
-            if not _is_own(os.fstat(file.fileno())):
-                return None
-            stored = file.read()
-    except OSError:
-        return None
-    checksum, contents = stored[:32], stored[32:]
-    return contents if hashlib.sha256(contents).digest() == checksum else None
-
-
-def write(name: str, contents: bytes) -> None:
-    """Store ``contents`` under ``name``, where that can be done."""
-    place = directory()
-    if place is None:
-        return
-    try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, written = tempfile.mkstemp(dir=place)  # readable by the user alone
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(contents).digest() + contents)
-            os.replace(written, place / name)
-        except OSError:
-            os.unlink(written)
-    except OSError:
-        return
-
-
-def _is_own(status: os.stat_result) -> bool:
-    if not hasattr(os, "getuid"):
-        return True
-    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-
-
-# The native machine, compiled by LLVM once for each version and processor, and how code is run on it ------------------
-
 
 _X86 = {"divide": 4, "over": 8, "under": 16, "invalid": 1}
 _ARM = {"divide": 2, "over": 4, "under": 8, "invalid": 1}
@@ -130,11 +66,16 @@ class Machine:
         tiles: ``tiles(plan, operands, room, next, functions)`` of addresses, of :mod:`.tiles`; returns the same.
         tiles_alone: the same for all tiles, and then for the code that joins their parts, an address more, or 0.
         record, record_again, mark_operands, mark_results: of :mod:`.record_source`.
+
+    Args:
+        engine: the owner of its code.
+        address: that of ``run``.
+
+    Raises:
+        OSError: it computes wrong numbers.
     """
 
-    def __init__(self, binding):
-        if not exceptions():
-            raise OSError(f"the processor {platform.machine()} is unknown")
+    def __init__(self, engine, address: int):
         self._names: set[str] = set()
         self._functions = np.zeros(max(ROUTINE_NUMBERS.values()) + 1, np.uint64)
         for i, name in enumerate(("feclearexcept", "fetestexcept")):
@@ -142,7 +83,7 @@ class Machine:
         for name in machine_parts.FUNCTIONS_USED:
             self.needs(name)
         self.functions = self._functions.ctypes.data
-        self._engine, address = _compiled(binding)
+        self._engine = engine
         self.address = functools.cache(self._engine.get_function_address)
         # ctypes lets Python's other threads run during a call. So the machine keeps nothing of its own between calls:
         # code, memory and the table of functions come as addresses, of which the last is only added to.
@@ -167,10 +108,7 @@ class Machine:
         target, processor = binding.Target.from_default_triple(), binding.get_host_cpu_name()
         features = binding.get_host_cpu_features().flatten()
         made = _object(binding, text, target, processor, features, level)
-        found = _loaded(binding, target, processor, features, made, name)
-        if found is None:
-            raise OSError("LLVM does not load what it compiled")
-        return found
+        return _loaded(binding, target, processor, features, made, name)
 
     def needs(self, name: str) -> int:
         """The number of a function, whose address is then in the table."""
@@ -210,7 +148,7 @@ def machine() -> Machine | None:
         _warn(error)
         return None
     try:
-        return Machine(binding)
+        return _made(binding)
     except Exception as error:
         _warn(error)
         return None
@@ -251,24 +189,48 @@ def _warn(error: Exception) -> None:
 # Compilation.
 
 
-def _compiled(binding) -> tuple[Any, int]:
-    """The owner of the machine's compiled code, and the address of the code."""
+def _made(binding) -> Machine:
+    """The machine, loaded or compiled."""
+    if not exceptions():
+        raise OSError(f"the processor {platform.machine()} is unknown")
+    target, processor, features = _host(binding)
+    name = f"machine-{_version(binding, processor, features)}.o"
+    with cache.attempt(name) as is_suspect:
+        stored = cache.read(name)
+        if stored is not None and (not is_suspect or _is_run_by_child(name)):
+            with contextlib.suppress(Exception):  # of LLVM, or of a machine that is wrong
+                return Machine(*_loaded(binding, target, processor, features, stored))
+            cache.remove(name)
+        compiled = _object(binding, machine_text(), target, processor, features)
+        found = Machine(*_loaded(binding, target, processor, features, compiled))
+        cache.write(name, compiled)
+    return found
+
+
+def _host(binding) -> tuple[Any, str, str]:
+    """LLVM's target for this computer, the processor's name, and its features."""
     for initialize in (binding.initialize_native_target, binding.initialize_native_asmprinter):
         initialize()
     target = binding.Target.from_default_triple()
-    features = binding.get_host_cpu_features().flatten()
-    processor = binding.get_host_cpu_name()
-    name = f"machine-{_version(processor, features)}.o"
-    stored = read(name)
-    found = None if stored is None else _loaded(binding, target, processor, features, stored)
-    if found is not None:
-        return found
-    compiled = _object(binding, machine_text(), target, processor, features)
-    write(name, compiled)
-    found = _loaded(binding, target, processor, features, compiled)
-    if found is None:
-        raise OSError("LLVM does not load what it compiled")
-    return found
+    return target, binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+
+
+def _is_run_by_child(name: str) -> bool:
+    """True if another process loads a stored machine and computes with it."""
+    code = f"from gradops.jit.native import machine; machine.run_stored({name!r})"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    try:
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, timeout=60)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0
+
+
+def run_stored(name: str) -> None:
+    """Load a stored machine, which computes a little, or raise an error."""
+    binding = importlib.import_module("llvmlite.binding")
+    target, processor, features = _host(binding)
+    Machine(*_loaded(binding, target, processor, features, cache.read(name) or b""))
 
 
 def _object(binding, text: str, target, processor: str, features: str, level: int = 3) -> bytes:
@@ -289,9 +251,8 @@ def machine_text() -> str:
     return machine_source.source(mask) + tile_source.source(mask) + sparse_source.TEXT + record_source.TEXT
 
 
-def _loaded(
-    binding, target, processor: str, features: str, compiled: bytes, name: str = "run"
-) -> tuple[Any, int] | None:
+def _loaded(binding, target, processor: str, features: str, compiled: bytes, name: str = "run") -> tuple[Any, int]:
+    """The owner of the processor's code, and the address of a function in it."""
     builder = target.create_target_machine(cpu=processor, features=features, opt=3, jit=True)
     empty = binding.parse_assembly("")
     engine = binding.create_mcjit_compiler(empty, builder)
@@ -299,11 +260,13 @@ def _loaded(
     engine.add_object_file(binding.ObjectFileRef.from_data(compiled))
     engine.finalize_object()
     address = engine.get_function_address(name)
-    return (engine, address) if address else None
+    if not address:
+        raise OSError("LLVM does not load what it compiled")
+    return engine, address
 
 
-def _version(processor: str, features: str) -> str:
-    """The key of a machine: its sources, LLVM, the processor."""
+def _version(binding, processor: str, features: str) -> str:
+    """The key of a machine: its sources, this file with LLVM's options, LLVM, the processor and its flags."""
     import llvmlite
 
     known = hashlib.sha256()
@@ -311,9 +274,11 @@ def _version(processor: str, features: str) -> str:
     # processor's features a home directory that two computers share would give one of them instructions that it does
     # not have.
     of_arrays = tile_functions, tile_source, tile_sums
-    for module in (llvm, machine_source, instructions, machine_parts, record_source, sparse_source, *of_arrays):
-        known.update(pathlib.Path(module.__file__ or "").read_bytes())
-    for text in (llvmlite.__version__, sys.platform, platform.machine(), processor, features):
+    modules = llvm, machine_source, instructions, machine_parts, record_source, sparse_source, *of_arrays
+    for file in (__file__, *(module.__file__ or "" for module in modules)):
+        known.update(pathlib.Path(file).read_bytes())
+    of_llvm = llvmlite.__version__, *map(str, binding.llvm_version_info)
+    for text in (*of_llvm, sys.platform, platform.machine(), processor, features, repr(exceptions())):
         known.update(text.encode() + b"\0")
     return known.hexdigest()[:32]
 

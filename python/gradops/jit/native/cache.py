@@ -1,0 +1,180 @@
+"""The folder on disk in which compiled code is stored, read again, and tried after it has ended a process.
+
+``GRADOPS_CACHE`` in the environment names the folder; ``0`` or ``off`` turns the cache off. Without it the folder is
+the platform's for caches. R sets it to ``tools::R_user_dir("gradops", "cache")``.
+
+Code that is read is run, so the folder and the file must belong to the user, be writable by nobody else, and be no
+links; the file must have the checksum that it begins with. Files are written under another name and then renamed, so
+that processes that start together read a whole one or none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pathlib
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_OFF = ("0", "off", "no", "false")
+OUTDATED = 180 * 86_400
+"""The age in seconds at which a file is removed, when another is written: it is of an older version, or made again."""
+
+
+def directory() -> pathlib.Path | None:
+    """The folder of the cache; None where it is turned off, or there is none for the user."""
+    named = os.environ.get("GRADOPS_CACHE", "")
+    if named.lower() in _OFF:
+        return None
+    try:
+        if named:
+            return pathlib.Path(named).expanduser()
+        home = pathlib.Path.home()
+    except RuntimeError:
+        return None
+    if os.environ.get("HOME") == "" or not home.is_absolute():
+        return None  # not the root's folder, nor the working directory
+    if sys.platform == "win32":
+        return _absolute("LOCALAPPDATA", home / "AppData" / "Local") / "gradops" / "Cache"
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "gradops"
+    return _absolute("XDG_CACHE_HOME", home / ".cache") / "gradops"
+
+
+def _absolute(variable: str, default: pathlib.Path) -> pathlib.Path:
+    """The folder that a variable names; a relative one is invalid and ignored, as XDG's standard asks."""
+    named = pathlib.Path(os.environ.get(variable, ""))
+    return named if named.is_absolute() else default
+
+
+def read(name: str) -> bytes | None:
+    """The contents stored under ``name``; None where there are none, or they are not to be trusted."""
+    place = _own_directory()
+    if place is None:
+        return None
+    try:
+        # Not a pipe's end, which would wait for the other; Windows has neither flag, but one for bytes.
+        flags = os.O_RDONLY | sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
+        with open(os.open(place / name, flags), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or not _is_own(status):
+                return None
+            stored = file.read()
+    except OSError:
+        return None
+    checksum, contents = stored[:32], stored[32:]
+    return contents if hashlib.sha256(contents).digest() == checksum else None
+
+
+def write(name: str, contents: bytes) -> None:
+    """Store ``contents`` under ``name``, where that can be done, and remove files that are out of date."""
+    place = _own_directory(make=True)
+    if place is None:
+        return
+    with contextlib.suppress(OSError):
+        handle, written = tempfile.mkstemp(dir=place)  # readable by the user alone
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(hashlib.sha256(contents).digest() + contents)
+            os.replace(written, place / name)
+        except OSError:
+            os.unlink(written)
+            return
+        for other in place.glob(f"{name.partition('-')[0]}-*"):
+            if os.lstat(other).st_mtime < time.time() - OUTDATED:
+                os.unlink(other)
+
+
+def remove(name: str) -> None:
+    """Remove what is stored under ``name``."""
+    place = _own_directory()
+    if place is not None:
+        with contextlib.suppress(OSError):
+            os.unlink(place / name)
+
+
+@contextlib.contextmanager
+def attempt(name: str) -> Iterator[bool]:
+    """A scope in which the code stored under ``name`` first runs, which may end the process.
+
+    Yields:
+        True if an earlier process ended in such a scope; others then wait until this one has left it.
+    """
+    handle = _marker(f"{name}.trying")
+    if handle is None:
+        yield False
+        return
+    # A process that lives holds a lock, which ends with it. So processes that start together do not take each other for
+    # ended ones, and a mark that nobody locks is of one that was.
+    try:
+        _lock(handle)
+        is_left = os.fstat(handle).st_size > 0 and _is_alone(handle)
+        os.write(handle, b"1")
+        yield is_left
+    finally:  # also after an error, which the process survives
+        is_last = _is_alone(handle)
+        if is_last:
+            os.ftruncate(handle, 0)
+        os.close(handle)
+        if is_last:
+            remove(f"{name}.trying")
+
+
+def _marker(name: str) -> int | None:
+    """A file that may be written; None where there is none."""
+    place = _own_directory(make=True)
+    if place is None:
+        return None
+    try:
+        return os.open(place / name, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    except OSError:
+        return None
+
+
+def _lock(handle: int) -> None:
+    if fcntl is not None:
+        with contextlib.suppress(OSError):  # file systems without locks
+            fcntl.flock(handle, fcntl.LOCK_SH)
+
+
+def _is_alone(handle: int) -> bool:
+    """True if no other process has locked a file, as none can from now on; where there are no locks, too."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        _lock(handle)
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _own_directory(make: bool = False) -> pathlib.Path | None:
+    """The folder of the cache, made if need be; None where it is a link, of others, or writable by others."""
+    place = directory()
+    if place is None:
+        return None
+    try:
+        if make:
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = os.lstat(place)
+    except OSError:
+        return None
+    return place if stat.S_ISDIR(status.st_mode) and _is_own(status) else None
+
+
+def _is_own(status: os.stat_result) -> bool:
+    if not hasattr(os, "getuid"):
+        return True
+    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
