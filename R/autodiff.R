@@ -151,8 +151,18 @@ local_inference_mode <- function(.local_envir = parent.frame()) {
   local_scope("autodiff.inference_mode", .local_envir = .local_envir)
 }
 
+check_frame <- function(.local_envir, call = parent.frame(2L)) {
+  if (!is.environment(.local_envir)) {
+    abort(
+      sprintf("`.local_envir` must be an environment, a function's frame; got %s.", class(.local_envir)[1L]),
+      class = c("gradops_error_type", "gradops_error"), argument = ".local_envir", call = call
+    )
+  }
+}
+
 # Enter a Python context manager until a frame ends.
 local_scope <- function(.name, ..., .local_envir) {
+  check_frame(.local_envir)
   force_before(.local_envir)
   enter_scope(call_core(.name, ..., .call = .local_envir), .local_envir)
 }
@@ -236,6 +246,7 @@ with_detect_anomaly <- function(code, check_nan = TRUE) {
 #' @rdname with_detect_anomaly
 #' @export
 local_detect_anomaly <- function(check_nan = TRUE, .local_envir = parent.frame()) {
+  flag(check_nan)
   call_core("autodiff.diagnostics.anomaly.set_call_site", callback(function() described_calls()))
   local_scope("autodiff.detect_anomaly", check_nan, .local_envir = .local_envir)
 }

@@ -126,18 +126,22 @@ recently <- function(table, matches, make, most = 100) {
   made
 }
 
-# Names in front of those that code uses: of functions that are overloaded or adapted.
+# Names in front of those that code uses: of functions that are overloaded or adapted, and of methods of its generics.
 bind_named <- function(front, home, names) {
-  for (name in setdiff(names, c(names(front), "", "..."))) {
+  known <- names(front)
+  generics <- character()
+  for (name in setdiff(names, base::c("", "..."))) {
     found <- tryCatch(get0(name, envir = home), error = identity) # an active binding: `F` in R CMD check is an error
     if (is.function(found)) {
+      if (is_s3_generic(found, name)) generics <- base::c(generics, name)
+      if (name %in% known) next
       if (is_translated(found, name) || has_new_methods(found, name, home)) put_in_front(name, front, home)
-      if (is_generic(found)) for (method in methods_of(name, home)) put_in_front(method, front, home)
       if (name %in% names(adapted_methods) && identical(found, get(name, asNamespace("stats")))) {
         put_method_in_front(name, adapted_methods[[name]], front)
       }
     }
   }
+  for (method in methods_of(generics, home)) put_in_front(method, front, home)
 }
 
 # Where `UseMethod()` looks before it takes R's own method.
@@ -273,12 +277,13 @@ is_generic <- function(f) {
   !is.primitive(f) && "UseMethod" %in% all.names(body(f))
 }
 
-# The user's methods of an S3 generic, which R finds by name.
-methods_of <- function(generic, env) {
+# The user's methods of S3 generics and of groups of them, which R finds by name.
+methods_of <- function(generics, env) {
   found <- character()
+  beginnings <- paste0(base::c(generics, "Ops", "Math", "Summary", "Complex"), ".")
+  is_method <- function(name, env) any(startsWith(name, beginnings)) && is.function(env[[name]])
   while (!isNamespace(env) && !identical(env, emptyenv())) {
-    names <- Filter(function(name) startsWith(name, paste0(generic, ".")), ls(env))
-    found <- c(found, Filter(function(name) is.function(env[[name]]), names))
+    found <- c(found, Filter(function(name) is_method(name, env), ls(env, all.names = TRUE, sorted = FALSE)))
     if (identical(env, globalenv())) break
     env <- parent.env(env)
   }

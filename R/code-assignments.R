@@ -6,6 +6,9 @@ fill_part <- function(x, ..., value) { # nolint: cyclocomp_linter. The quick way
   if (!is.null(filled)) {
     return(filled)
   }
+  if (is.object(x) && finds_method(parent.frame(), "[<-", x, registered = FALSE)) {
+    return(called_from(parent.frame(), "[<-", "base")(x, ..., value = value))
+  }
   if (is.environment(value)) value <- adopted(value)
   if (is_held(x, value)) {
     places <- lapply(places_of(...), place_number)
@@ -28,6 +31,9 @@ fill_part <- function(x, ..., value) { # nolint: cyclocomp_linter. The quick way
 }
 
 fill_element <- function(x, ..., value) {
+  if (is.object(x) && finds_method(parent.frame(), "[[<-", x, registered = FALSE)) {
+    return(called_from(parent.frame(), "[[<-", "base")(x, ..., value = value))
+  }
   if (is.environment(value) && !is.list(x) && !is.environment(x)) value <- adopted(value)
   if (is.list(x) || !is_held(x, value) || is_field(x, ...)) {
     return(base::`[[<-`(x, ..., value = value))
@@ -231,7 +237,7 @@ of_chosen <- function(x, kept) {
 # the chosen, or of 1 where none is.
 of_chosen_by <- function(x, kept) {
   size <- length(x)
-  if (!is.environment(x) || is.null(attr(x, "gradops_made", TRUE)) || size == 1L || size != length(kept)) {
+  if (!is.environment(x) || is.null(attr(x, "gradops_made", TRUE)) || size != length(kept)) {
     return(x)
   }
   truths <- flat(kept)

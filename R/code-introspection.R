@@ -191,7 +191,7 @@ dispatched <- function(generic, x) {
   value <- stand_in(x)
   envs <- list(sys.frame(sys.parents()[number]), frame)
   for_tensors <- has_methods(generic, tensor_classes_of(x), envs)
-  if (for_tensors && !has_users_methods(generic, .class2(value), envs)) x else value
+  if (for_tensors && !has_users_methods(generic, base::c(.class2(value), "default"), envs)) x else value
 }
 
 # The default object of `UseMethod()`.
@@ -217,9 +217,9 @@ has_methods <- function(generic, classes, envs) {
   FALSE
 }
 
-# TRUE if a package or the user has a method for R vectors.
-has_users_methods <- function(generic, classes, envs) {
-  for (method in paste0(generic, ".", classes)) {
+# TRUE if a package or the user has a method of one of the generics for one of the classes.
+has_users_methods <- function(generics, classes, envs) {
+  for (method in paste0(rep(generics, each = length(classes)), ".", classes)) {
     for (env in envs) {
       found <- get0(method, envir = env, mode = "function")
       if (!is.null(found) && !package_of(found) %in% own_packages) return(TRUE)
@@ -229,7 +229,7 @@ has_users_methods <- function(generic, classes, envs) {
 }
 
 # Classes that values have without being told.
-implicit_classes <- base::c("matrix", "array", "integer", "double", "numeric", "logical", "complex")
+implicit_classes <- base::c("matrix", "array", "integer", "double", "numeric", "logical", "complex", "default")
 
 # A base R generic for which a package or the user has methods for R vectors.
 has_new_methods <- function(found, name, env) {

@@ -46,7 +46,7 @@ overloads <- function() {
 }
 
 make_overloads <- function() {
-  state$overloads <- list2env(c(
+  known <- c(
     all_namesakes(),
     questions(),
     list(
@@ -69,14 +69,22 @@ make_overloads <- function() {
       sparseMatrix = sparse_matrix_overload, bdiag = bdiag_overload,
       seq = seq_overload(base::seq), seq.int = seq_overload(base::seq.int)
     ),
-    lapply(stats::setNames(nm = base::c("all", "any", "max", "min", "prod", "range", "sum")), summary_overload),
+    lapply(stats::setNames(nm = summary_group), summary_overload),
     asking_overloads(),
     counted_overloads()
-  ), parent = emptyenv())
+  )
+  state$overloads <- list2env(Map(from_callers, known, names(known)), parent = emptyenv())
   for (name in only_adapted) { # with overloads of their own
     eval(bquote(delayedAssign(.(name), copy_of(get(.(name), asNamespace("stats"))), assign.env = state$overloads)))
   }
   state$overloads
+}
+
+# The overload of an S3 generic that also finds methods where R does. Namesakes do, and `with()`, as they are.
+from_callers <- function(overload, name) {
+  package <- package_of_r(name)
+  is_generic <- !is.null(package) && is_s3_generic(get(name, asNamespace(package)), name)
+  if (!is_generic || name == "with" || is_namesake(name, overload)) overload else dispatching(overload, name, package)
 }
 
 all_namesakes <- function() {
@@ -212,7 +220,13 @@ quantile_overload <- function(x, ...) {
 # R looks at the number alone, not at the base.
 log_overload <- function(...) {
   log <- get("log", parent.frame(), mode = "function") # which the user may have written
-  if (identical(log, base::log)) log_to_base(...) else log(...)
+  if (!identical(log, base::log)) {
+    log(...)
+  } else if (finds_method(parent.frame(), base::c("log", "Math"), dispatched_on("x", ...))) {
+    called_from(parent.frame(), "log", "base")(...)
+  } else {
+    log_to_base(...)
+  }
 }
 
 log_to_base <- function(x, base) {

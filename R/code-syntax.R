@@ -356,6 +356,8 @@ part_at <- function(x, i, j, ...) { # nolint: cyclocomp_linter. Written out, as 
 item_at <- function(x, i, ...) {
   if (nargs() > 2L) {
     indexed(x, sys.call(), parent.frame(), base::`[[`)
+  } else if (is.object(x) && finds_method(parent.frame(), "[[", x, registered = FALSE)) {
+    called_from(parent.frame(), "[[", "base")(x, i)
   } else if (is.environment(i) && !is.environment(x)) {
     x[[whole_numbers(i, "[[")]]
   } else {

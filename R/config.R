@@ -62,6 +62,7 @@ with_backend <- function(backend, code) {
 #' @rdname config_backend
 #' @export
 local_backend <- function(backend, .local_envir = parent.frame()) {
+  check_frame(.local_envir)
   old <- config_backend()
   leave <- call_core("interop.r.choose_backend", backend)
   withr::defer(py_call(leave), envir = .local_envir)
@@ -168,7 +169,7 @@ config_set_lost_gradients <- function(action) {
 #' @examplesIf gradops_available()
 #' config_check()
 #' old <- config_set_check("error")
-#' jit(function(x) sum(exp(x)^2))(c(1, 2))
+#' jit(grad_fn(function(x) sum(exp(x)^2)))(c(1, 2))
 #' config_set_check(old)
 #' @export
 config_check <- function() {

@@ -12,19 +12,20 @@
 #'   @ U`. Gradient: `L^-H P(L^H g) L^-1`, symmetric; `P` takes the lower triangle and half the diagonal (Murray
 #'   2016). See also [op_solve_triangular()], [op_slogdet()].}
 #' \item{`op_eig(x)`}{Eigenvalues and right eigenvectors of general matrices: `x @ v = v * w`. Gradient: `v^-H
-#'   (diag(g_w) + (v^H g_v - v^H v Re diag(v^H g_v)) / conj(w_j - w_i)) v^H` (Giles 2008; Boeddeker et al. 2017).
-#'   The undefined part, between repeated eigenvalues, counts as 0.}
+#'   (diag(g_w) + (v^H g_v - v^H v Re diag(v^H g_v)) / conj(w_j - w_i)) v^H` (Giles 2008; Boeddeker et al. 2017). At
+#'   repeated eigenvalues as of [op_eigh()].}
 #' \item{`op_eigh(x)`}{Eigenvalues and eigenvectors of symmetric (Hermitian) matrices: `x = v @ diag(w) @ v^H`.
-#'   Gradient: `v (diag(g_w) + (v^H g_v) / (w_j - w_i)) v^H`, symmetric (Giles 2008). The undefined part, between
-#'   repeated eigenvalues, counts as 0, which is right for functions that do not tell their vectors apart.}
+#'   Gradient: `v (diag(g_w) + (v^H g_v) / (w_j - w_i)) v^H`, symmetric (Giles 2008). At repeated eigenvalues NaN,
+#'   unless the vectors of those have no upstream gradient and the values have the same one, as in `sum(exp(w))` and
+#'   in functions of other eigenvalues.}
 #' \item{`op_lu_factor(x)`}{Triangular factors by elimination with partial pivoting: `P @ x = L @ U`. Gradient: `P^T
 #'   L^-H (tril(L^H g_L) + triu(g_U U^H)) U^-H` (de Hoog et al. 2011); of non-square matrices by blocks.}
 #' \item{`op_qr(x)`}{Orthonormal and upper triangular factor: `x = q @ r`. Gradient: `(g_q + q copyltu(r g_r^H -
 #'   g_q^H q)) r^-H` (Walter & Lehmann 2010); of wide matrices by blocks. In mode "complete" of functions that
 #'   depend on the extra columns of `q` through their span only.}
 #' \item{`op_svd(x)`}{Singular value decomposition: `x = u @ diag(s) @ vh`. Gradient: By Wan & Zhang 2019 and
-#'   Townsend 2016. The undefined parts, between repeated singular values and for singular values of 0, count as 0,
-#'   which is right for functions that do not tell their vectors apart.}
+#'   Townsend 2016. At repeated singular values, and at several of 0, as of [op_eigh()]; with `compute_uv=FALSE` a
+#'   value that is repeated has the gradient by one of its vectors.}
 #' }
 #' @param x A tensor, a variable, or R numbers. `op_cholesky()`, `op_eigh()`: Symmetric (Hermitian) matrices; small
 #'   asymmetries are averaged out.
@@ -123,7 +124,7 @@ op_svd <- function(x, full_matrices = TRUE, compute_uv = TRUE) {
 #' @details
 #' \describe{
 #' \item{`op_det(x)`}{Determinant of square matrices. Gradient: The cofactors, also of singular matrices: `g *
-#'   adjugate(x)^H`, to second order (Jacobi's formula).}
+#'   adjugate(x)^H` (Jacobi's formula).}
 #' \item{`op_slogdet(x)`}{Sign and logarithm of the absolute value of the determinant, where the determinant itself
 #'   may overflow. Gradient: `g * inv(x)^H` of the logarithm; of the sign only for complex matrices. NaN for
 #'   singular ones.}

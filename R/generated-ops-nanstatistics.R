@@ -20,7 +20,7 @@
 #' \item{`op_nanvar(x)`}{Variance over axes of the elements that are not NaN (divided by their number); NaN where
 #'   all are. Gradient: As of [op_var()]; 0 to NaN.}
 #' \item{`op_nanstd(x)`}{Standard deviation over axes of the elements that are not NaN; NaN where all are. Gradient:
-#'   As of [op_std()], 0 where the deviation is 0; 0 to NaN.}
+#'   As of [op_std()], 0 where the deviation is 0, and its derivative NaN there; 0 to NaN.}
 #' \item{`op_nanmax(x)`}{Largest element over axes that is not NaN; NaN where all are. Gradient: The upstream
 #'   gradient, shared equally among tied elements; 0 to NaN.}
 #' \item{`op_nanmin(x)`}{Smallest element over axes that is not NaN; NaN where all are. Gradient: The upstream

@@ -3,7 +3,8 @@
 #' Norms and distances
 #'
 #' @description
-#' The gradient of a norm at 0 is 0.
+#' The gradient of a norm at 0 is 0. It has no second derivative there: that is NaN, and so is that of `norm(x)**2`,
+#'   of which the chain rule is 0 times infinity. `sum(square(x))` has it.
 #'
 #' @details
 #' \describe{

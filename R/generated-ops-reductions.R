@@ -116,7 +116,7 @@ op_argmin <- function(x, axis = NULL, keepdims = FALSE, zero_indexed = FALSE, ..
 #' \item{`op_var(x)`}{Variance over axes: the mean squared distance from the mean (divided by `n`, not `n - 1`).
 #'   Gradient: `2 * (x - mean(x)) / n`.}
 #' \item{`op_std(x)`}{Standard deviation over axes, the square root of [op_var()]. Gradient: `(x - mean(x)) / (n *
-#'   std(x))`; 0 where the deviation is 0.}
+#'   std(x))`; 0 where the deviation is 0, and its derivative NaN there.}
 #' \item{`op_average(x)`}{Weighted mean over axes: `sum(weights * x) / sum(weights)`. Gradient: `weights /
 #'   sum(weights)` to `x`, `(x - average) / sum(weights)` to the weights.}
 #' }

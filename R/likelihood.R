@@ -184,10 +184,11 @@ started <- function(f, start, random, map, transforms, integrate, data, call) {
   likelihood_of(f, start, random, map, transforms = transforms, integrate = integrate, call = call)
 }
 
-# The model of a negative log-likelihood: its functions for optimisers, and `ask(question, theta, more)`.
+# The model of a negative log-likelihood: its functions for optimisers, and `ask(question, theta, more)`. `single`
+# raises an error for a value of several numbers, as TMB does; their sum is minimised otherwise.
 likelihood_of <- function(
   f, start, random, map, data = NULL, profile = NULL, transforms = NULL, integrate = FALSE, fixed = FALSE,
-  call = parent.frame()
+  single = FALSE, call = parent.frame()
 ) {
   needed <- names(Filter(function(value) identical(value, quote(expr = )), as.list(formals(args(f)))))
   if (length(setdiff(needed, "...")) > 1L + !is.null(data)) {
@@ -201,7 +202,7 @@ likelihood_of <- function(
   }
   parameters <- parameters_of(start, c(random, profile), map, transforms, call)
   kinds <- parameters$random + parameters$tops %in% profile
-  vector <- of_parameters(f, parameters$layout, parameters$is_list, data)
+  vector <- of_parameters(f, parameters$layout, parameters$is_list, data, single)
   run <- compiled_calls(vector, function(f, here, compiled) {
     call_core(
       "interop.r.likelihoods.likelihood", callback(differentiated(f, here), owner = here), parameters$values,
@@ -341,13 +342,25 @@ refuse_parameters <- function(argument, message, call) {
 
 # `f` of one vector of all parameters, or of two, those that are not random and those that are; see of_vector() in
 # objective.R.
-of_parameters <- function(f, layout, is_list, data) {
+of_parameters <- function(f, layout, is_list, data, single = FALSE) {
   home <- list2env(
-    list(.f = f, .arranged = arranged, .layout = layout, .data = data), parent = environment(f) %||% globalenv()
+    list(.f = f, .arranged = arranged, .layout = layout, .data = data, .single = single_number),
+    parent = environment(f) %||% globalenv()
   )
   form <- if (is_list) quote(.arranged(v, .layout, u)) else quote(.arranged(v, .layout, u)[[1L]])
   body <- if (is.null(data)) bquote(.f(.(form))) else bquote(.f(.(form), .data))
+  if (single) body <- bquote(.single(.(body)))
   rlang::new_function(formals(function(v, u = NULL) NULL), body, home)
+}
+
+single_number <- function(value) {
+  if ((is.numeric(value) || is_any_tensor(value)) && !isTRUE(length(value) == 1L)) {
+    abort(
+      sprintf("`func` must return one number; got %d. Is a `sum()` missing?", length(value)),
+      class = c("gradops_error_shape", "gradops_error"), argument = "func", call = NULL
+    )
+  }
+  value
 }
 
 # Numbers, one for each parameter, in the form of the start.

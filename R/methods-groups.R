@@ -143,7 +143,7 @@ rowsum_tensor <- function(x, group, reorder = TRUE, na.rm = FALSE, ...) {
 #' @rdname tensor_groups
 #' @export
 by <- function(...) {
-  cells_together(base::by(...))
+  cells_together(called_from(parent.frame(), "by", "base")(...))
 }
 
 by_tensor <- function(data, INDICES, FUN, ..., simplify = TRUE) {

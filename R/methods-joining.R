@@ -26,7 +26,10 @@ NULL
 
 #' @rdname tensor_parts
 #' @export
-c <- function(...) {
+c <- function(...) { # nolint: cyclocomp_linter. Written out, as it is called so often.
+  if (...length() > 0L && !missing(..1) && is.object(..1) && finds_method(parent.frame(), "c", ..1)) {
+    return(called_from(parent.frame(), "c", "base")(...))
+  }
   value <- base_c(...) # of a tensor that is not the first a list
   if (!is.double(value) && is.list(value)) {
     for (x in list(...)) {

@@ -110,6 +110,7 @@ register_namesakes <- function() {
       original <- get(name, envir = asNamespace(package), mode = "function")
       method <- methods[[package]][[name]]
       if (name %in% by_element) method <- elementwise_past_missing(method)
+      if (is_s3_generic(original, name)) method <- dispatching(method, name, package)
       if (!name %in% names(own_defaults)) keep_quick(name, quick(get(name, here), name, original))
       register_on_namesake(name, "gradops_tensor", method)
       register_on_namesake(name, "gradops_mixed", adopting(method))

@@ -133,8 +133,10 @@ make_ad_fun <- function(
   if (!is.null(profile)) profile <- grep_names(profile, names(parameters))
   random <- setdiff(random, profile)
   integrate <- integral_of(integrate, random, parent.frame())
+  parameters <- with_shared_starts(parameters, map)
   model <- likelihood_of(
-    func, parameters, random, map, profile = profile, integrate = integrate, fixed = TRUE, call = parent.frame()
+    func, parameters, random, map, profile = profile, integrate = integrate, fixed = TRUE, single = TRUE,
+    call = parent.frame()
   )
   layout <- model$layout
   model$par <- stats::setNames(model$par, model$tops)
@@ -181,6 +183,18 @@ make_ad_fun <- function(
     },
     simulate = function(par = last, ...) model$simulate(whole_theta(par, layout))
   )
+}
+
+# TMB starts elements that a map makes one parameter at the mean of their values.
+with_shared_starts <- function(parameters, map) {
+  for (name in intersect(names(map), names(parameters))) {
+    level <- as.integer(factor(map[[name]]))
+    start <- parameters[[name]]
+    if (length(level) != length(start)) next # an error of likelihood_of(), or NA for all
+    for (i in unique(level[!is.na(level)])) start[which(level == i)] <- mean(start[which(level == i)])
+    parameters[[name]] <- start
+  }
+  parameters
 }
 
 # TMB's settings of integrals over random effects: the whole line, between numbers, by the approximation.

@@ -21,13 +21,13 @@ NULL
 #' @rdname tensor_models
 #' @export
 deriv <- function(expr, ...) {
-  of_tensors(stats::deriv(expr, ...))
+  of_tensors(called_from(parent.frame(), "deriv", "stats")(expr, ...))
 }
 
 #' @rdname tensor_models
 #' @export
 deriv3 <- function(expr, ...) {
-  of_tensors(stats::deriv3(expr, ...))
+  of_tensors(called_from(parent.frame(), "deriv3", "stats")(expr, ...))
 }
 
 # The result of `deriv()`, a function or an expression: it fills R arrays, which hold no tensors.

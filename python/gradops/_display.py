@@ -113,6 +113,17 @@ def track(total: int | None, label: str, wanted: bool | None = None) -> Iterator
             _Progress.shown = False
 
 
+@contextlib.contextmanager
+def untracked() -> Iterator[None]:
+    """A scope in which no bar begins, for work that the user did not ask for."""
+    before = _Progress.shown
+    _Progress.shown = True
+    try:
+        yield
+    finally:
+        _Progress.shown = before
+
+
 class _Progress:
     shown = False
     """True while there is a bar: what goes on within another loop shows none."""

@@ -686,16 +686,39 @@ def test_no_gradient_function(backend):
         (lambda g: {"x": g, "z": g}, GradientError, r"named 'z'; the arguments are x, y"),
         (lambda g: (ops.stack([g, g], -1), g), ShapeError, r"shape \(3, 2\) for an input of shape \(3,\)"),
         (lambda g: (np.ones(2), g), ShapeError, r"shape \(2,\) for an input of shape \(3,\)"),
+        (lambda g: (ops.sum(g), g), ShapeError, r"shape \(\) for an input of shape \(3,\)"),
+        (lambda g: (np.float64(1.0), g), ShapeError, r"shape \(\) for an input of shape \(3,\)"),
         (lambda g: ("text", g), ArgumentTypeError, "must return tensors, numbers or None; got str"),
         (lambda g: (object(), g), ArgumentTypeError, "must return tensors, numbers or None; got object"),
     ],
-    ids=["too many", "too few", "unknown name", "shape", "array", "text", "object"],
+    ids=["too many", "too few", "unknown name", "shape", "array", "sum", "number of NumPy", "text", "object"],
 )
 def test_bad_gradients(backend, returned, error, message):
     f = custom_gradient(lambda x, y: (x * y, lambda upstream: returned(upstream)))
     with pytest.raises(error, match=message):
         grads(f, on(backend, X), on(backend, X))
     np.testing.assert_allclose(grads(lambda x, y: x * y, on(backend, X), on(backend, X))[0], X)  # nothing is left
+
+
+@EACH
+@pytest.mark.parametrize("form", ["alone", "with inputs", "dict", "compiled", "rows"])
+def test_one_number_is_no_gradient_of_several(backend, form):
+    """Of plain arrays, whose sums are NumPy's numbers; a number of Python's stands for a constant gradient."""
+    x = backends.by_name(backend).convert(X)
+    f = {
+        "with inputs": custom_gradient(lambda x: x * x, lambda x, upstream: ops.sum(upstream * x)),
+        "dict": lambda x: custom_gradient(lambda d: (d["a"] * 2, lambda u: {"a": ops.sum(u)}))({"a": x}),
+    }.get(form, custom_gradient(lambda x: (x * x, lambda upstream: ops.sum(upstream))))
+    derivative = gradops.grad(lambda x: ops.sum(f(x)))
+    derivative = {"compiled": gradops.jit(derivative), "rows": lambda x: autodiff_rows(f, x)}.get(form, derivative)
+    with pytest.raises(ShapeError, match=r"shape \(\) for an input of shape \(3,\)"):
+        derivative(x)
+    (constant_gradient,) = grads(custom_gradient(lambda x: (x * x, lambda upstream: 2.0)), x)
+    np.testing.assert_allclose(constant_gradient, [2.0, 2.0, 2.0])
+
+
+def autodiff_rows(f, x):
+    return gradops.jacobian(lambda x: f(x) * 1.0, strategy="reverse-mode")(x)
 
 
 @EACH

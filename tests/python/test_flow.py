@@ -130,6 +130,37 @@ def test_scale_zero_stays_connected(backend, zero):
         np.testing.assert_array_equal(ops.convert_to_numpy(v.grad.detach()), 0 * X)
 
 
+@pytest.mark.parametrize("scale", [0, 0.0, np.float64(0), np.array(0.0), np.array([0.0, 3.0, 0.0])], ids=repr)
+def test_a_zero_in_a_scale_stops_an_infinite_gradient(backend, scale):
+    """A constant 0, one of an element and one that an argument brings; ``0 * inf`` would be NaN."""
+    at = np.array([0.0, 4.0, 0.0])
+    scales = np.broadcast_to(scale, (3,))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first = np.where(scales == 0, 0.0, scales * 0.5 * at**-0.5)
+        second = np.where(scales == 0, 0.0, -(scales**2) * 0.25 * at**-1.5)
+    library = backends.by_name(backend)
+    given = library.convert(scale) if isinstance(scale, np.ndarray) else scale
+    x = library.convert(at)
+
+    def f(x, scale):
+        return ops.sum(ops.sqrt(gradops.scaled_gradient(x, scale)))
+
+    def alone(x):
+        return f(x, given)
+
+    def shifted(x):
+        return ops.sum(ops.sqrt(gradops.scaled_gradient_ext(x, scale=2.0, shift=given, scale_shift_by_sum_over_axis=0)))
+
+    found = [gradops.grad(alone)(x), gradops.jit(gradops.grad(alone))(x), gradops.jit(gradops.grad(f))(x, given)]
+    found.append(gradops.vmap(gradops.grad(alone))(x[None])[0])
+    for g in found:
+        np.testing.assert_allclose(ops.convert_to_numpy(g), first)
+    np.testing.assert_allclose(ops.convert_to_numpy(ops.diagonal(gradops.hessian(alone)(x))), second)
+    by_shift = ops.convert_to_numpy(gradops.grad(shifted)(library.convert(np.array([0.0, 4.0, 9.0]))))
+    if not scales.any():
+        np.testing.assert_allclose(by_shift[1:], [0.5, 1 / 3])
+
+
 @ALL
 def test_a_shift_without_scale_still_flows(way):
     check(way, lambda x: gradops.scaled_gradient_ext(x, scale=0.0, shift=2.0) * x, X + 2, 0 * X + 2)

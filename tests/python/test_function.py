@@ -566,3 +566,136 @@ def test_mixed_with_ops(kind):
     y = Cube.apply(x * 2)[0] + ops.sum(Exp.apply(x))
     y.backward()
     np.testing.assert_allclose(values(x.grad), [2 * 3 * 4 + np.e, np.exp(2)])
+
+
+# Values in between
+
+
+class SavesSlope(Function):
+    @staticmethod
+    def forward(ctx, x):
+        slope = 3 * x**2
+        ctx.save_for_backward(slope)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0]
+
+
+class KeepsSlope(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.slope = 3 * inputs[0] ** 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.slope
+
+
+class RoundsSlope(Function):
+    """Beside a value in between an input, an output with the rule of this class, and a draw that depends on nothing."""
+
+    draws = np.random.default_rng(0)
+
+    @staticmethod
+    def forward(ctx, x):
+        y = ops.round(x)
+        drawn = ops.zeros_like(x) + RoundsSlope.draws.uniform()
+        ctx.save_for_backward(x, y, x + 1, drawn / drawn)
+        ctx.drawn = drawn
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y, after, one = ctx.saved_tensors
+        return g * x * y * after * one * ctx.drawn / ctx.drawn
+
+
+@pytest.mark.parametrize("function", [SavesSlope, KeepsSlope])
+def test_a_value_in_between_is_connected(backend, function):
+    """Its derivative was 0 on variables and PyTorch, where ``forward`` runs without recording."""
+    x = backends.by_name(backend).convert(2.0, "float64")
+    f = function.apply
+    second = gradops.grad(gradops.grad(f))
+    found = {
+        "first": gradops.grad(f)(x),
+        "second": second(x),
+        "hessian": gradops.hessian(f)(x),
+        "forward over reverse": gradops.jvp(gradops.grad(f), (x,), (x / 2,))[1],
+        "compiled": gradops.jit(second)(x),
+    }
+    if function is KeepsSlope:
+        found["vmap"] = gradops.vmap(second)(x[None])[0]
+    assert {name: float(ops.convert_to_numpy(g)) for name, g in found.items()} == dict.fromkeys(found, 12.0)
+    assert float(ops.convert_to_numpy(gradops.grad(second)(x))) == 6.0
+    if backend != "torch":
+        v = Variable(x, requires_grad=True)
+        (g,) = grad(f(v), [v], create_graph=True)
+        assert float(ops.convert_to_numpy(grad(g, [v])[0].data)) == 12.0
+
+
+def test_values_of_each_kind_are_saved_together(backend):
+    """``x * y * (x + 1)`` with ``y`` that has this slope itself: by hand."""
+    x = backends.by_name(backend).convert(2.2, "float64")
+    first = gradops.grad(RoundsSlope.apply)(x)
+    second = gradops.grad(gradops.grad(RoundsSlope.apply))(x)
+    slope = 2.2 * 2 * 3.2
+    np.testing.assert_allclose(float(ops.convert_to_numpy(first)), slope)
+    np.testing.assert_allclose(float(ops.convert_to_numpy(second)), 2 * (2 * 2.2 + 1) + slope * 2.2 * 3.2)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_a_value_in_between_that_cannot_be_found_again(kind):
+    draws = np.random.default_rng(0)
+
+    class Draws(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x * draws.uniform())
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0]
+
+    class Writes(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x * 2)
+            ctx.mark_dirty(x)
+            x *= 1.0
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0]
+
+    for function, message in ((Draws, "gives another value"), (Writes, "writes to an input")):
+        x = of(kind, 2.0)
+        f = lambda x, function=function: function.apply(x * 1.0)  # noqa: E731
+        y = f(x)
+        y.backward()  # the first derivative is there
+        assert np.isfinite(values(x.grad))
+        with pytest.raises(GradientError, match=message):
+            grad(f(x), [x], create_graph=True)
+
+
+def test_one_number_of_numpys_is_no_gradient_of_several():
+    class Sums(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2.0
+
+        @staticmethod
+        def backward(ctx, g):
+            return np.sum(g.numpy())
+
+    with pytest.raises(ShapeError, match=r"shape \(\) for input 0 of shape \(3,\)"):
+        ops.sum(Sums.apply(of("numpy", [1.0, 2.0, 3.0]))).backward()

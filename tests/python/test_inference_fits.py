@@ -205,6 +205,18 @@ def test_transforms(backend, transform, size, holds, chart):
     np.testing.assert_allclose(gradient, slopes(lambda x: float(transform.log_jacobian(x)), numbers), atol=1e-8)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_correlations_near_1_have_a_log_jacobian(backend):
+    """``1 - tanh(20)**2`` is 0 in numbers; the logarithm of ``sech(20)**2`` is not."""
+    x = np.array([20.0, -20.0, 0.3])
+    left = np.log(2) - np.abs(x) - np.log1p(np.exp(-2 * np.abs(x)))  # log(sech(x))
+    want = 2 * left.sum() + left[1]  # the third row has two numbers
+    log_jacobian = transforms.correlation_cholesky.log_jacobian
+    np.testing.assert_allclose(numpy(log_jacobian(tensors(x, backend))), want, 1e-12)
+    gradient = numpy(gradops.grad(log_jacobian)(tensors(x, backend)))
+    np.testing.assert_allclose(gradient, -np.tanh(x) * [2, 3, 2], 1e-12)
+
+
 def test_transforms_start_in_the_middle_and_refuse_what_is_no_triangle():
     np.testing.assert_allclose(transforms.simplex(np.zeros(4)), np.full(5, 0.2))
     with pytest.raises(ArgumentError, match="not of 4 numbers"):

@@ -267,6 +267,82 @@ def test_what_a_scope_hides_is_not_kept(backend):
         np.testing.assert_allclose(numbers(found(x[0] * 0 + 1.0)), 2 * np.exp(1) + 6 * np.exp(2))
 
 
+CONSTANT = {
+    "no_grad": autodiff.no_grad,
+    "set_grad_enabled": lambda: autodiff.set_grad_enabled(False),
+    "inference_mode": autodiff.inference_mode,
+    "stop_gradient_scope": gradops.stop_gradient_scope,
+}
+
+
+def scope_with_constant(scope, inner=ops.square):
+    def f(x):
+        with scope():
+            c = inner(x)
+        return x * c
+
+    return f
+
+
+@pytest.mark.short_cases(1, "jax")
+@pytest.mark.parametrize("scope", CONSTANT)
+def test_what_a_mode_computes_is_constant(backend, scope):
+    f = scope_with_constant(CONSTANT[scope])
+    x, one = tensors(np.array(2.0), backend), tensors(np.array(1.0), backend)
+    for outside in (True, False):
+        with autodiff.set_grad_enabled(outside):
+            np.testing.assert_allclose(derivatives(f, x, one, 2), [4, 0])
+            nested = derivatives(lambda x: jet(f, (x,), ([one],))[1][0], x, one, 1)
+            np.testing.assert_allclose([*nested, *derivatives(gradops.grad(f), x, one, 1)], [0, 0])
+    each = gradops.vmap(lambda x: jet(f, (x,), ([one],))[1][0])(x[None])
+    compiled = gradops.jit(lambda x: jet(f, (x,), ([one],))[1][0])(x)
+    np.testing.assert_allclose([*numbers(each), numbers(compiled)], [4, 4])
+
+    def inside(x):
+        with CONSTANT[scope]():
+            return jet(ops.square, (x,), ([one],))[1][0]
+
+    np.testing.assert_allclose(derivatives(lambda x: x * inside(x), x, one, 1), 4)
+
+    def inner(x):
+        with autodiff.enable_grad():
+            return x * x
+
+    recorded = scope != "inference_mode"  # inside which nothing is
+    np.testing.assert_allclose(
+        derivatives(scope_with_constant(CONSTANT[scope], inner), x, one, 1), 12 if recorded else 4
+    )
+    for derived in (gradops.grad(lambda y: y**3 / 3), lambda x: Square.apply(x)):
+        np.testing.assert_allclose(derivatives(scope_with_constant(CONSTANT[scope], derived), x, one, 1), 4)
+
+
+def test_pytorchs_modes(torch):
+    x = torch.tensor(2.0, dtype=torch.float64)
+    for scope in (torch.no_grad, lambda: torch.set_grad_enabled(False)):
+        f = scope_with_constant(scope)
+        for outside in (True, False):
+            with torch.set_grad_enabled(outside):
+                np.testing.assert_allclose(derivatives(f, x, x / 2, 2), [4, 0])
+                np.testing.assert_allclose(derivatives(gradops.grad(f), x, x / 2, 1), 0)
+        np.testing.assert_allclose(derivatives(scope_with_constant(scope, gradops.grad(ops.square)), x, x / 2, 1), 4)
+    with pytest.raises(GradientError, match="records nothing here"):
+        derivatives(scope_with_constant(torch.inference_mode), x, x / 2, 1)
+    leaf = x.clone().requires_grad_()
+    with torch.no_grad():
+        assert not any(y.requires_grad for y in jet(ops.square, (leaf,), ([x],))[1])
+    assert jet(ops.square, (leaf,), ([x],))[1][0].requires_grad
+
+
+def test_a_variable_made_in_the_function(backend):
+    """A variable holds the series, and a stop of it is one for all derivatives around."""
+    if backend == "torch":
+        return  # whose tensors no variable holds
+    x, one = tensors(np.array(2.0), backend), tensors(np.array(1.0), backend)
+    for stop in (gradops.stop_gradient, lambda v: v.detach() if isinstance(v, gradops.Variable) else v):
+        np.testing.assert_allclose(derivatives(lambda x, s=stop: (v := gradops.Variable(x)) * s(v * v), x, one, 1), 4)
+    np.testing.assert_allclose(derivatives(gradops.grad(lambda x: x * gradops.stop_gradient(x * x)), x, one, 1), 0)
+
+
 def test_solutions_of_equations_to_order_6():
     """The recorded steps are as many as the order: the series of y in y**3 + y = x, by Lagrange's inversion."""
     found = derivatives(lambda x: root(lambda y: y**3 + y - x, x), np.array(0.0), np.array(1.0), 6)

@@ -163,9 +163,6 @@ def test_what_differs_between_backends():
     def native(op, x, backend):
         return native_gradient(scalar_function(Case(op, None, gradients=["x"]), {"x": x}, backend), [x], backend)[0]
 
-    for backend in ("torch", "jax"):
-        assert np.isnan(native("eigh", np.eye(2), backend)).all()
-        assert np.isnan(native("svd", np.eye(2), backend)).all()
     assert np.isnan(native("logdet", SINGULAR, "tensorflow")).all()
     assert np.isinf(native("logdet", SINGULAR, "torch")).all()
 
@@ -179,24 +176,144 @@ def test_logarithm_of_a_determinant_of_zero():
     np.testing.assert_allclose(g[1], np.eye(2))
 
 
-def test_repeated_eigenvalues_and_singular_values():
-    """Functions that do not tell the vectors of equal values apart have their gradient; none is NaN."""
-    x = np.diag([2.0, 2.0, 5.0])
-    projection = lambda x: ops.matmul(ops.eigh(x)[1][:, :2], ops.swapaxes(ops.eigh(x)[1][:, :2], 0, 1))  # noqa: E731
-    weight = GENERAL + GENERAL.T
-    f = lambda x: ops.sum(ops.multiply(projection(x), weight))  # noqa: E731
-    got = gradient(f, x)[0]
-    want = numeric(lambda x: f((x + x.T) / 2), x)
-    np.testing.assert_allclose(got, want, atol=1e-6)
-    np.testing.assert_allclose(gradient(lambda x: ops.sum(ops.eigh(x)[0]), x)[0], np.eye(3), atol=1e-12)
-    np.testing.assert_allclose(gradient(lambda x: ops.norm(x, "nuc"), np.eye(3))[0], np.eye(3), atol=1e-12)
-    np.testing.assert_allclose(gradient(lambda x: ops.norm(x, 2), np.eye(2))[0], np.eye(2) / 2, atol=1e-12)
+REPEATED = {"apart": [0.5, 2.0, 3.0], "pair": [1.0, 1.0, 3.0], "all": [2.0, 2.0, 2.0], "zeros": [0.0, 0.0, 3.0]}
+REPEATED |= {"nothing": [0.0, 0.0, 0.0], "zero": [0.0, 1.0, 3.0], "zero and pair": [0.0, 2.0, 2.0]}
+
+
+def with_values(values, turned, symmetric):
+    """A matrix of these eigenvalues or singular values, in a basis of its own or in that of the axes."""
+    rng = np.random.default_rng(8)
+    q, p = (np.linalg.qr(rng.normal(size=(3, 3)))[0] if turned else np.eye(3) for _ in range(2))
+    x = (q * values) @ (q if symmetric else p).T
+    return (x + x.T) / 2 if symmetric else x
+
+
+def halved(x):
+    return (x + ops.swapaxes(x, 0, 1)) * 0.5
+
+
+def transposed(x):
+    return ops.swapaxes(x, 0, 1)
+
+
+def of_eigen(function, x):
+    w, v = ops.eigh(halved(x))
+    return ops.matmul(v * function(w), transposed(v))
+
+
+def of_singular(function, x):
+    u, s, vh = ops.svd(x, False)
+    return ops.matmul(u * function(s), vh)
+
+
+def half_cubed(x):
+    return ops.matmul(ops.matmul(x, x), x) * 0.5
+
+
+SMOOTH = {  # a function by values and vectors, the same without, and whether it takes symmetric matrices
+    "v w v^T": (lambda x: of_eigen(lambda w: w, x), halved, True),
+    "v exp(w) v^T": (lambda x: of_eigen(ops.exp, x), lambda x: ops.expm(halved(x)), True),
+    "v w^3 v^T": (lambda x: of_eigen(lambda w: w**3 * 0.5, x), lambda x: half_cubed(halved(x)), True),
+    "sum exp(w)": (lambda x: ops.sum(ops.exp(ops.eigh(halved(x))[0])), lambda x: ops.trace(ops.expm(halved(x))), True),
+    "sum w^3": (lambda x: ops.sum(ops.eigh(halved(x))[0] ** 3) * 0.5, lambda x: ops.trace(half_cubed(halved(x))), True),
+    "sum eig": (
+        lambda x: ops.real(ops.sum(ops.exp(ops.eig(x)[0]))),
+        lambda x: ops.trace(ops.expm(x)),
+        True,
+    ),
+    "u s vh": (lambda x: of_singular(lambda s: s, x), lambda x: x, False),
+    "u s^3 vh": (lambda x: of_singular(lambda s: s**3, x), lambda x: x @ transposed(x) @ x, False),
+    "sum s^2": (lambda x: ops.sum(ops.svd(x, False, False) ** 2), lambda x: ops.sum(x * x), False),
+    "sum s^2 of svd": (lambda x: ops.sum(ops.svd(x)[1] ** 2), lambda x: ops.sum(x * x), False),
+    "sum s^4 of wide": (
+        lambda x: ops.sum(ops.svd(x[:2], False)[1] ** 4),
+        lambda x: ops.sum((x[:2] @ transposed(x[:2])) ** 2),
+        False,
+    ),
+    "det": (ops.det, lambda x: ops.sum(x[0] * ops.cross(x[1], x[2])), False),
+}
+
+
+def orders(f, x, directions):
+    """The gradient, and the derivatives of second and third order along directions."""
+    first = lambda x: gradops.grad(f)(x)  # noqa: E731
+    along = lambda x: ops.sum(first(x) * directions[0])  # noqa: E731
+    further = lambda x: ops.sum(gradops.grad(along)(x) * directions[1])  # noqa: E731
+    found = [first(x), gradops.grad(along)(x), gradops.hvp(f, (x,), (directions[0],))[1], gradops.grad(further)(x)]
+    return [numpy(y[0] if isinstance(y, tuple) else y) for y in found]
+
+
+@pytest.mark.short_cases(14, "numpy")
+@pytest.mark.short_cases(7, "torch")
+@pytest.mark.short_cases(4, "tensorflow")
+@pytest.mark.short_cases(3, "jax")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("values", REPEATED)
+@pytest.mark.parametrize("name", SMOOTH)
+def test_repeated_values_give_the_derivative_or_nan(name, values, turned, backend):
+    """Smooth functions, by eigenvalues or singular values and as polynomials or exponentials, to third order."""
+    f, smooth, symmetric = SMOOTH[name]
+    x = with_values(REPEATED[values], turned, symmetric)
+    rng = np.random.default_rng(5)
+    weight, *directions = (rng.normal(size=(3, 3)) for _ in range(3))
+
+    def scalar(function, weight):
+        def total(x):
+            y = function(x)
+            return ops.sum(y * weight) if len(y.shape) else y
+
+        return total
+
+    with np.errstate(all="ignore"):
+        want = orders(scalar(smooth, weight), x, directions)
+        t, weight, *directions = (tensors(v, backend) for v in (x, weight, *directions))
+        got = orders(scalar(f, weight), t, directions)
+    for order, (y, z) in enumerate(zip(got, want)):
+        finite = np.isfinite(y)
+        np.testing.assert_allclose(y[finite], z[finite], rtol=1e-6, atol=1e-6, err_msg=f"derivative {order}")
+    if values == "apart":
+        assert all(np.isfinite(y).all() for y in got)
+    if name == "det" or name.startswith("sum "):
+        assert np.isfinite(got[0]).all()
+    if name == "det":
+        assert all(np.isfinite(y).all() for y in got[:3])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("op", ["eigh", "svd"])
+@pytest.mark.parametrize("values", [[1.0, 1.0, 4.0], [0.0, 0.0, 4.0]])
+def test_vectors_beside_repeated_values_have_their_derivative(values, op, backend):
+    """The vector of a value of its own; a function of which the repeated ones' vectors say nothing."""
+
+    def f(x, weight):
+        if op == "svd":
+            u, s, vh = ops.svd(x, False)
+            return ops.sum(ops.matmul(u[:, :1] * s[:1], vh[:1]) * weight)
+        v = ops.eigh(halved(x))[1][:, 2:]
+        return ops.sum(ops.matmul(v, transposed(v)) * weight)
+
+    x, weight = with_values(values, True, True), GENERAL + GENERAL.T
+    got = gradops.grad(f)(tensors(x, backend), tensors(weight, backend))
+    np.testing.assert_allclose(numpy(got), numeric(lambda x: f(x, weight), x), atol=1e-6)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_repeated_values_without_a_derivative(backend):
+    """What depends on the choice of vectors, or tells repeated values apart, is not finite; norms share among ties."""
     for op in (ops.eigh, ops.eig, ops.svd):
-        for matrix in (np.eye(3), np.zeros((3, 3)), np.diag([1.0, 1.0, 0.0])):
-            g = gradient(lambda x, op=op: loss(list(op(x)), weights([numpy(p) for p in op(x)])), matrix)[0]
-            assert np.isfinite(g).all(), op
-    g = gradient(lambda x: loss(list(ops.svd(x)), weights([numpy(p) for p in ops.svd(x)])), np.zeros((3, 2)))[0]
-    assert np.isfinite(g).all()
+        for matrix in (np.eye(3), np.zeros((3, 3)), with_values([1.0, 1.0, 0.0], True, True)):
+            x = tensors(matrix, backend)
+            weight = [tensors(w, backend) for w in weights([numpy(p) for p in op(x)])]
+            g = numpy(gradops.grad(lambda x, op=op, weight=weight: loss(list(op(x)), weight))(x))
+            assert not np.isfinite(g).all(), op
+    t = tensors(with_values([2.0, 2.0, 5.0], False, True), backend)
+    assert not np.isfinite(numpy(gradops.grad(lambda x: ops.eigh(x)[0][0])(t))).all()
+    np.testing.assert_allclose(numpy(gradops.grad(lambda x: ops.sum(ops.eigh(x)[0]))(t)), np.eye(3), atol=1e-12)
+    identity = tensors(np.eye(3), backend)
+    np.testing.assert_allclose(numpy(gradops.grad(lambda x: ops.norm(x, "nuc"))(identity)), np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(numpy(gradops.grad(lambda x: ops.norm(x, 2))(identity)), np.eye(3) / 3, atol=1e-12)
 
 
 @pytest.mark.short_cases(2, "jax")

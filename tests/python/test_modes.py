@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 
 import numpy as np
 import pytest
 
 import gradops
-from gradops import Parameter, Variable
+from gradops import Parameter, Variable, functional
 from gradops.autodiff import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 
 torch = pytest.importorskip("torch")
@@ -259,3 +261,208 @@ def test_no_mode_of_tensorflows_or_jaxs():
         assert float(tf.convert_to_tensor(tape.gradient(y, x) or 0.0)) == wanted
     assert float(jax.grad(lambda x: f(x, no_grad()))(3.0)) == 6.0
     assert float(jax.grad(lambda x: f(x, gradops.stop_gradient_scope()))(3.0)) == 0.0
+
+
+# Derivatives in forward mode, and in an inference mode
+
+
+def cubed(scope, inner=lambda x: x * x):
+    """``x * inner(x)``, the second factor of which a scope makes a constant."""
+
+    def f(x):
+        with scope():
+            c = inner(x)
+        return x * c
+
+    return f
+
+
+CONSTANT = {
+    "no_grad": no_grad,
+    "set_grad_enabled": lambda: set_grad_enabled(False),
+    "stop_gradient_scope": gradops.stop_gradient_scope,
+    "torch.no_grad": torch.no_grad,
+    "torch.set_grad_enabled": lambda: torch.set_grad_enabled(False),
+}
+
+
+def tangent(f, x):
+    """The tangent of ``f`` by PyTorch's own forward mode."""
+    with torch.autograd.forward_ad.dual_level():
+        found = torch.autograd.forward_ad.unpack_dual(f(torch.autograd.forward_ad.make_dual(x, torch.ones_like(x))))
+        return torch.zeros_like(x) if found.tangent is None else found.tangent
+
+
+def vmapped(derivative):
+    return lambda f, x: gradops.vmap(lambda y: derivative(f, y))(x[None])[0]
+
+
+FORWARD = {
+    "jacobian": lambda f, x: functional.jacobian(f, x, strategy="forward-mode"),
+    "jvp": lambda f, x: gradops.jvp(f, (x,), (x * 0 + 1,))[1],
+    "linearize": lambda f, x: gradops.linearize(f, x)[1](x * 0 + 1),
+}
+FORWARD |= {f"{name} in vmap": vmapped(FORWARD[name]) for name in ("jacobian", "jvp")}
+SECOND = {
+    "hvp": lambda f, x: gradops.hvp(f, (x,), (x * 0 + 1,))[1],
+    "hessian": lambda f, x: functional.hessian(f, x, outer_jacobian_strategy="forward-mode"),
+    "jacobian of grad": lambda f, x: FORWARD["jacobian"](gradops.grad(f), x),
+    "jvp of jvp in vmap": vmapped(lambda f, x: FORWARD["jvp"](lambda y: FORWARD["jvp"](f, y), x)),
+}
+
+
+@pytest.mark.parametrize("scope", CONSTANT)
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_forward_mode_heeds_the_modes(library, scope):
+    if library == "numpy" and scope.startswith("torch"):
+        pytest.skip("PyTorch's modes are those of its tensors")
+    x = np.array(2.0) if library == "numpy" else torch.tensor(2.0, dtype=torch.float64)
+    f = cubed(CONSTANT[scope])
+    for outside in (True, False):
+        with set_grad_enabled(outside):
+            for name, derivative in FORWARD.items():
+                assert float(derivative(f, x)) == 4.0, name
+            for name, derivative in SECOND.items():
+                assert float(derivative(f, x)) == 0.0, name
+    assert states()
+
+
+@pytest.mark.parametrize("scope", [no_grad, lambda: set_grad_enabled(False), inference_mode])
+def test_modes_in_pytorchs_own_forward_mode(scope):
+    x = torch.tensor(2.0, dtype=torch.float64)
+    assert float(tangent(cubed(scope), x)) == 4.0
+    assert float(torch.func.jvp(cubed(scope), (x,), (torch.ones_like(x),))[1]) == 4.0
+    if scope is not inference_mode:  # inside which nothing is recorded
+        again = cubed(scope, enable_grad(lambda x: x * x))
+        assert float(torch.func.jvp(again, (x,), (torch.ones_like(x),))[1]) == 12.0
+    assert float(tangent(lambda x: x * x, x)) == 4.0 and states()
+
+
+INNER = {
+    "grad": lambda x: gradops.grad(lambda y: y**3)(x),
+    "torch.func.grad": lambda x: torch.func.grad(lambda y: y**3)(x),
+    "jacobian": lambda x: functional.jacobian(lambda y: y**3, x),
+    "grad of a closure": lambda x: gradops.grad(lambda y: 3 * x**2 * y)(x.detach()),
+    "custom_gradient": gradops.custom_gradient(lambda x: (3 * x**2, lambda upstream: upstream * 6 * x)),
+    "scaled_gradient": lambda x: 3 * gradops.scaled_gradient(x, 2.0) ** 2,
+    "checkpoint": gradops.checkpoint(lambda x: 3 * x**2),
+}
+
+
+@pytest.mark.parametrize("inner", INNER)
+@pytest.mark.parametrize("scope", [no_grad, torch.no_grad])
+def test_what_is_derived_inside_of_a_mode_is_constant_in_forward_mode(scope, inner):
+    x = torch.tensor(2.0, dtype=torch.float64)
+    for name in ("jacobian", "jacobian in vmap"):
+        assert float(FORWARD[name](cubed(scope, INNER[inner]), x)) == 12.0, name
+    if scope is no_grad:
+        assert float(tangent(cubed(scope, INNER[inner]), x)) == 12.0
+
+
+@pytest.mark.parametrize("scope", [no_grad, torch.no_grad, gradops.stop_gradient_scope])
+def test_a_rule_that_reads_a_constant_is_differentiated_forward(scope):
+    @gradops.custom_gradient
+    def f(x):
+        def rule(upstream):
+            with scope():
+                c = 3 * x**2
+            return upstream * x * c
+
+        return x * x, rule
+
+    x = torch.tensor(2.0, dtype=torch.float64)
+    assert float(gradops.hessian(f)(x)) == 12.0
+    assert float(SECOND["hessian"](f, x)) == 12.0
+    assert float(SECOND["jacobian of grad"](f, x)) == 12.0
+
+
+def test_statements_and_modes_inside_of_each_other_in_forward_mode():
+    def statements(x):
+        torch.set_grad_enabled(False)
+        c = x * x
+        torch.set_grad_enabled(True)
+        return x * c
+
+    def left(x):
+        c = x * x
+        torch.set_grad_enabled(False)
+        return x * c
+
+    def again(x):
+        with torch.no_grad():
+            with torch.enable_grad():
+                c = x * x
+            d = x * 1
+        return x * c * d
+
+    class Recording(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            with torch.enable_grad():
+                return (x * 2).detach()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, upstream):
+            return 2 * upstream
+
+        @staticmethod
+        def jvp(ctx, t):
+            return 2 * t
+
+    def twice(x):
+        y = Recording.apply(x)
+        with torch.no_grad():
+            c = x * x
+        return Recording.apply(y * c)
+
+    x = torch.tensor(2.0, dtype=torch.float64)
+    for f, wanted in ((statements, 4.0), (left, 0.0), (again, 24.0), (twice, 16.0)):
+        assert float(functional.jacobian(f, x)) == wanted
+        assert float(FORWARD["jacobian"](f, x)) == wanted
+        assert states()
+
+
+@pytest.mark.parametrize("mode", [inference_mode, torch.inference_mode])
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_derivatives_in_inference_mode(library, mode):
+    """What they record is theirs: they were 0."""
+
+    def tensor(value):
+        return np.array(value) if library == "numpy" else torch.tensor(value, dtype=torch.float64)
+
+    def f(x):
+        return x**3
+
+    outside = tensor(2.0)
+    with mode():
+        for x in (outside, tensor(2.0)):
+            one = x * 0 + 1
+            found = {
+                "grad": gradops.grad(f)(x),
+                "grad of grad": gradops.grad(gradops.grad(f))(x),
+                "jacobian": functional.jacobian(f, x),
+                "forward": FORWARD["jacobian"](f, x),
+                "vjp": functional.vjp(f, x, one)[1],
+                "pullback": gradops.vjp(f, x)[1](one)[0],
+                "jvp": functional.jvp(f, x, one)[1],
+                "pushforward": gradops.linearize(f, x)[1](one),
+                "hessian": functional.hessian(f, x),
+                "hvp": functional.hvp(f, x, one)[1],
+                "vhp": functional.vhp(f, x, one)[1],
+                "jet": functional.jet(f, (x,), ([one],))[1][0],
+                "vmap": gradops.vmap(gradops.grad(f))(x[None])[0],
+            }
+            assert {name: float(g) for name, g in found.items()} == dict.fromkeys(found, 12.0)
+            assert not is_grad_enabled() or mode is torch.inference_mode
+
+
+def test_gradops_is_imported_in_inference_mode():
+    code = "import numpy as np, torch; t = torch.inference_mode(); t.__enter__(); import gradops; " + (
+        "print(float(gradops.grad(lambda x: x**3)(torch.tensor(2.0))))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "12.0"

@@ -35,10 +35,6 @@ SHORTER = ("bincount", "bincount-rows", "bincount-empty")
 """Inside a trace `minlength` is the length: compared where the numbers are known."""
 
 
-OF_PHASES = ("svd-regular-complex", "adjugate-regular-complex")
-"""Cases whose gradient PyTorch finds only after a look at the values: whether it depends on the vectors' phases."""
-
-
 def is_given(value, kinds: str) -> bool:
     """True if an argument is an array, or a list of them, as programs take; of dtypes of these kinds."""
     items = value if isinstance(value, list) else [value]
@@ -111,11 +107,6 @@ def check_gradient(case, backend: str, arguments: dict) -> None:
     compare(case, backend, f, xs)
 
 
-def check_phases(case, backend: str, arguments: dict) -> None:
-    with pytest.raises(JitError, match="looked at a value"):
-        check_gradient(case, backend, arguments)
-
-
 def run(case, backend: str, check, **keywords) -> None:
     once(given(case.inputs)(lambda arguments: check(case, backend, arguments, **keywords)))()
 
@@ -139,8 +130,7 @@ def run_value(case, backend: str) -> None:
 
 def run_gradient(case, backend: str) -> None:
     refusal = check_refusal if backend == "numpy" else check_value_or_refusal
-    phases = backend == "torch" and case.id in OF_PHASES
-    run(case, backend, check_phases if phases else refusal if case.by_value else check_gradient)
+    run(case, backend, refusal if case.by_value else check_gradient)
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if "numpy" not in c.skip], ids=by_id)

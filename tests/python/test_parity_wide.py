@@ -51,6 +51,7 @@ UNLIKE = [  # beginnings of cases, kinds, libraries (all if none is named), why
     (("arctan2",), ("zero",), (), "docs/differences.md"),
     (("einsum-iij,jk,k",), ("infinite",), (), "docs/differences.md: which two of three are multiplied first"),
     (("window_max", "scatter_update", "segment_m"), ("infinite",), ("torch", "tensorflow"), "docs/differences.md"),
+    (("logsumexp",), ("infinite",), (), "docs/differences.md: beside an infinite element"),
     (("conv_to_kernel",), ("empty",), (), "batches of two sizes"),
     (("add_at", "set_at"), ("empty",), (), "positions and updates that an empty tensor has no place for"),
     (("unstack",), ("empty",), (), "no results"),

@@ -13,16 +13,12 @@ from scipy_checks import modules
 from seeds import FIRST, LONG
 
 import gradops
-from gradops import Variable, _names, array_api, autodiff, config, extend, inference, ops
+from gradops import Variable, _names, array_api, autodiff, config, extend, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, GradopsError
 
 NOT_CALLED = (
     autodiff.Function,
     extend.Facts,
-    inference.Draws,
-    inference.Fit,
-    inference.Laplace,
-    inference.Posterior,
     array_api.from_dlpack,
 )
 """Classes that are made elsewhere; what raises the standard's `BufferError`."""
@@ -71,6 +67,15 @@ def scipys() -> dict:
     return {name: value for name, value in found.items() if inspect.isfunction(value)}
 
 
+class ArrayType:
+    """A type in place of an array, with an array's attributes, as ``np.float64``; called, it gives its argument."""
+
+    shape = dtype = __array__ = property(len)
+
+    def __new__(cls, x):
+        return x
+
+
 def values(backend: str) -> list:
     """Arguments that users have, and that they have by mistake."""
 
@@ -100,6 +105,7 @@ def values(backend: str) -> list:
         b"x",
     ]
     plain += [(), [], [1, 2], (2, 1), [1.0, [2.0, 3.0]], {}, {"a": 1.0}, [None], ["a"], slice(None), object(), identity]
+    plain.append(ArrayType)
     arrays = [np.array([None, 1], object), np.array(["a"]), np.array(["2020-01-01"], "datetime64[D]"), np.ones((2, 2))]
     with config.backend_scope(backend):
         tensors = [tensor([1.0, 2.0]), tensor([[2.0, 1.0], [1.0, 3.0]]), tensor(np.arange(6).reshape(2, 3)), tensor(2)]
@@ -122,8 +128,9 @@ def draw(function, pool: list, choose: random.Random) -> tuple[list, dict]:
     return positional, named
 
 
-def raw_errors(backend: str, seed: int, times: int, called: dict) -> list[str]:
-    choose, pool, found = random.Random(seed), values(backend), []
+def raw_errors(backend: str, seed: int, times: int, called: dict, pool: list | None = None) -> list[str]:
+    choose, found = random.Random(seed), []
+    pool = values(backend) if pool is None else pool
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name, function in sorted(called.items()) * times:
@@ -146,6 +153,11 @@ def raw_errors(backend: str, seed: int, times: int, called: dict) -> list[str]:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_random_arguments_give_a_value_or_an_error_of_gradops(backend):
     found = raw_errors(backend, 2, 1, functions())
+    assert not found, "\n".join(found)
+
+
+def test_a_type_in_place_of_an_array_is_an_error():
+    found = raw_errors("numpy", 1, 1, {**functions(), **scipys()}, [ArrayType])
     assert not found, "\n".join(found)
 
 

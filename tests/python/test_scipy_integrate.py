@@ -11,8 +11,8 @@ from scipy_checks import agree
 
 import gradops
 from gradops import functional, ops
-from gradops.errors import ArgumentError, GradientError, JitError, ShapeError
-from gradops.scipy import integrate
+from gradops.errors import ArgumentError, ArgumentTypeError, GradientError, JitError, ShapeError
+from gradops.scipy import integrate, optimize
 
 RNG = np.random.default_rng(5)
 Y, EVEN, NINE = RNG.normal(size=(2, 7)), RNG.normal(size=(2, 6)), RNG.normal(size=9)
@@ -231,6 +231,137 @@ def test_derivatives_by_times():
         return integrate.odeint(lambda y, t: -y * t, [1.0], [0.0, t, 2.0])[1, 0]
 
     np.testing.assert_allclose(functional.grad(at)(1.3), -1.3 * np.exp(-(1.3**2) / 2), 1e-5)
+
+
+def decay(t, y):
+    return -t * y
+
+
+def decayed(first, last):
+    """The solution of ``decay`` that is 1 at ``first``."""
+    return ops.exp((first * first - last * last) / 2)
+
+
+MOVING = {  # times that move, and the solution there
+    "end": (lambda t: ((0.1, t), None), lambda t: decayed(0.1, t)),
+    "start": (lambda t: ((t, 0.9), None), lambda t: decayed(t, 0.9)),
+    "t_eval": (lambda t: ((0.1, 1.0), [0.3, t]), lambda t: decayed(0.1, t)),
+    "all": (lambda t: ((t, 2 * t), ops.stack([t, 1.5 * t])), lambda t: decayed(t, 1.5 * t)),
+    "no interval": (lambda t: ((0.6, t), None), lambda t: decayed(0.6, t)),
+}
+
+
+@pytest.mark.short_cases(2, "jax", "tensorflow")
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    "method", ["RK45", "LSODA", *(pytest.param(name, marks=pytest.mark.long) for name in ("Radau", "BDF"))]
+)
+@pytest.mark.parametrize("which", MOVING)
+def test_adjoint_by_times(which, method, backend):
+    """``dy(T)/dT`` is the slope at ``T``: it was 0."""
+    times, closed = MOVING[which]
+
+    def end(t):
+        span, t_eval = times(t)
+        settings = {"t_eval": t_eval, "rtol": 1e-8, "atol": 1e-10, "gradient": "adjoint"}
+        return integrate.solve_ivp(decay, span, [1.0], method, **settings).y[0, -1]
+
+    t = tensors(np.asarray(0.6), backend)
+    np.testing.assert_allclose(numpy(functional.grad(end)(t)), functional.grad(closed)(0.6), 1e-6)
+    if backend == "numpy":
+        second = functional.grad(functional.grad(end))(t)
+        np.testing.assert_allclose(numpy(second), functional.grad(functional.grad(closed))(0.6), 1e-6)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_adjoint_of_odeint_by_times(backend):
+    def at(t):
+        return integrate.odeint(lambda y, t: -t * y, [1.0], t, gradient="adjoint")[:, 0]
+
+    t, weights = np.array([0.2, 0.5, 1.1]), np.array([1.0, 2.0, -3.0])
+    found = functional.grad(lambda t: ops.sum(at(t) * tensors(weights, backend)))(tensors(t, backend))
+    want = functional.grad(lambda t: sum(w * decayed(t[0], x) for w, x in zip(weights, t)))(t)
+    np.testing.assert_allclose(numpy(found), want, 1e-5)
+
+
+def turning(t, y, a):
+    """A complex equation; ``a`` is real."""
+    a, t = (ops.cast(ops.convert_to_tensor(x), "complex128") for x in (a, t))
+    return ops.stack([1j * a * y[0], 0.5j * t * y[0] - y[1]])
+
+
+@pytest.mark.short_cases(2, "jax", "tensorflow")
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("settings", [("RK45", "steps"), ("DOP853", "steps"), ("RK45", "adjoint"), ("BDF", "adjoint")])
+def test_complex_equations(settings, backend):
+    """Values are SciPy's, and derivatives by a real parameter, the end and the complex start differences of these."""
+    method, gradient = settings
+    a, end, y0 = 0.7, 0.6, np.array([1 + 0.5j, 0.3 - 1j])
+    precise = {"rtol": 1e-8, "atol": 1e-10}
+
+    def loss(y):
+        re, im = ops.real(y), ops.imag(y)
+        return re[0] + 2 * im[0] + re[1] * im[1]
+
+    def solved(a, end, y0, **settings):
+        return integrate.solve_ivp(turning, (0.0, end), y0, method, args=(a,), **precise, **settings).y
+
+    theirs = scipy.integrate.solve_ivp(turning, (0.0, end), y0, method, args=(a,), **precise)
+    given = [tensors(np.asarray(x), backend) for x in (a, end, y0)]
+    found = numpy(solved(*given))
+    assert found.dtype == "complex128"
+    np.testing.assert_allclose(found, theirs.y, 1e-10)
+
+    def ours(*given):
+        return loss(solved(*given, gradient=gradient)[:, -1])
+
+    def reference(a, end, y0):
+        settings = {"args": (a,), "rtol": 1e-12, "atol": 1e-13}
+        return float(loss(scipy.integrate.solve_ivp(turning, (0.0, end), y0, "DOP853", **settings).y[:, -1]))
+
+    got = [numpy(g) for g in functional.grad(ours, argnums=(0, 1, 2))(*given)]
+    np.testing.assert_allclose(got[0], difference(lambda x: reference(x, end, y0), a), 1e-5)
+    np.testing.assert_allclose(got[1], difference(lambda x: reference(a, x, y0), end), 1e-5)
+    unit = np.eye(2)
+    want = [
+        sum(w * difference(lambda x, w=w, e=e: reference(a, end, y0 + w * x * e), 0.0) for w in (1, 1j)) for e in unit
+    ]
+    np.testing.assert_allclose(got[2], want, 1e-5)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_complex_integrands(backend):
+    """``quad_vec`` takes them as SciPy's does; what only takes real ones says so."""
+
+    def area(a, b):
+        y = integrate.quad_vec(lambda x: ops.exp(1j * ops.cast(ops.convert_to_tensor(a * x), "complex128")), 0.0, b)[0]
+        return ops.real(y) + 3 * ops.imag(y)
+
+    def closed(a, b):
+        return (ops.sin(a * b) + 3 * (1 - ops.cos(a * b))) / a
+
+    a, b = (tensors(np.asarray(x), backend) for x in (0.7, 1.2))
+    np.testing.assert_allclose(numpy(area(a, b)), closed(0.7, 1.2), 1e-10)
+    for i in range(2):
+        got = numpy(functional.grad(area, argnums=i)(a, b))
+        np.testing.assert_allclose(got, functional.grad(closed, argnums=i)(0.7, 1.2), 1e-8)
+
+    def turn(y, a):
+        return 1j * ops.cast(y * a, "complex128")
+
+    one = tensors(np.ones(1), backend)
+    for call in (
+        lambda: integrate.quad(lambda x: turn(x, a), 0.0, 1.0),
+        lambda: integrate.dblquad(lambda y, x: turn(x, a), 0.0, 1.0, 0.0, 1.0),
+        lambda: integrate.solve_ivp(lambda t, y: turn(y, a), (0.0, 1.0), one),
+        lambda: integrate.odeint(lambda y, t: turn(y, a), one, [0.0, 1.0]),
+        lambda: integrate.odeint(lambda y, t: y, ops.cast(one, "complex128"), [0.0, 1.0]),
+        lambda: optimize.least_squares(lambda x: turn(x, a), [1.0]),
+        lambda: optimize.root(lambda x: turn(x, a), [1.0]),
+        lambda: optimize.minimize(lambda x: turn(x[0], a), [1.0]),
+    ):
+        with pytest.raises(ArgumentTypeError, match="real"):
+            call()
 
 
 @pytest.mark.long

@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 from exact import SPECIAL
-from parity import flat
+from parity import BACKENDS, flat, numpy, tensors
 from scipy import special as scipys
 from scipy_checks import agree, parts
 
@@ -346,3 +346,38 @@ def test_confluent_functions_of_the_second_kind_where_scipys_lose_digits():
     np.testing.assert_allclose(special.hyperu(a, b, x), want, 1e-13)
     slope = gradops.grad(lambda x: gradops.ops.sum(special.hyperu(a, b, x)))(x)
     np.testing.assert_allclose(slope, [-a * float(mpmath.hyperu(a + 1, b + 1, x)) for a, b, x in points], 1e-12)
+
+
+@pytest.mark.short_cases(1, "jax", "tensorflow")
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", "hankel1 hankel1e hankel2 hankel2e jv yv iv kv h1vp h2vp".split())
+def test_bessel_functions_of_negative_numbers(name, backend):
+    """On the branch cut values are SciPy's, and derivatives those along it; by the order there is none."""
+    ours, theirs = getattr(special, name), getattr(scipys, name)
+    z = np.array([-0.5, -7.3, 2.3])
+    for v in (0.0, 1.0, 1.3, -0.5):
+        value = numpy(ours(v, tensors(z, backend)))
+        np.testing.assert_allclose(value, theirs(v, z), 1e-12, 1e-14)
+        slope = (theirs(v, z + 1e-5) - theirs(v, z - 1e-5)) / 2e-5
+        for part in ("real", "imag") if value.dtype.kind == "c" else ("real",):
+            take = getattr(ops, part)
+            found = gradops.grad(lambda z, v=v, take=take: ops.sum(take(ours(v, z))))(tensors(z, backend))
+            np.testing.assert_allclose(numpy(found), getattr(slope, part), 1e-5, 1e-8)
+        by_order = gradops.grad(lambda v: ops.sum(ops.real(ours(v, tensors(z, backend)))))
+        found = numpy(by_order(tensors(np.full(3, v), backend)))
+        assert np.isnan(found[:2]).all() and np.isfinite(found[2])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", ["jve", "yve"])
+def test_scaled_bessel_functions_of_complex_arguments(name, backend):
+    z = np.array([-0.5 + 2j, 1.5 - 3j])
+    found = numpy(getattr(special, name)(1.3, tensors(z, backend)))
+    np.testing.assert_allclose(found, getattr(scipys, name)(1.3, z), 1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_derivative_of_kv_by_a_complex_argument(backend):
+    z, v = np.array([0.5 + 2j, 1.5 - 1j]), 1.3
+    found = gradops.grad(lambda z: ops.sum(ops.real(special.kv(v, z))))(tensors(z, backend))
+    np.testing.assert_allclose(numpy(found).conj(), scipys.kvp(v, z), 1e-10)

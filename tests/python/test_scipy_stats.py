@@ -107,6 +107,24 @@ def test_distributions_on_other_libraries(name, backend):
         np.testing.assert_allclose(ops.convert_to_numpy(one), two, 1e-9, 1e-12)
 
 
+@pytest.mark.short_cases(3, "tensorflow", "jax")
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", FAMILIES)
+def test_densities_have_no_slope_beyond_the_support(name, backend):
+    """By no argument: the location and the scale shift the density's logarithm only where it is finite."""
+    own, theirs, given = getattr(stats, name), getattr(scipy.stats, name), [*shapes(name), 0.5, 1.7]
+    middle = theirs.ppf(0.4, *given)
+    at = np.array([end + np.copysign(1.3, end - middle) for end in theirs.support(*given) if np.isfinite(end)])
+    if not at.size:
+        pytest.skip("the support is the line")
+    xs = [tensors(x, backend) for x in (at, *(np.full(at.shape, v) for v in given))]
+    for method in ("pdf", "logpdf"):
+        f = getattr(own, method)
+        np.testing.assert_array_equal(numpy(f(*xs)), 0.0 if method == "pdf" else -np.inf)
+        for slope in gradops.grad(lambda *xs, f=f: ops.sum(f(*xs)), argnums=tuple(range(len(xs))))(*xs):
+            np.testing.assert_array_equal(numpy(slope), 0.0, err_msg=method)
+
+
 def test_digits_in_far_tails():
     x = np.array([40.0, 1000.0])
     np.testing.assert_allclose(stats.norm.logsf(x), scipy.stats.norm.logsf(x), 1e-13)

@@ -149,3 +149,16 @@ test_once("what truths of the parameters leave out has no gradient, compiled too
   expect_equal(gradient(all_left_out, p), c(1, 0))
   expect_equal(objective(all_left_out, jit = TRUE)$gr(p), c(1, 0))
 })
+
+test_each("what a truth leaves out has no gradient where it is one number, too", {
+  functions <- list(
+    function(x) ifelse(x > 0, log(x), 0), function(x) ifelse(x == 0, 0, exp(-1 / x)),
+    function(x) ifelse(x > 0, sqrt(x), 2), function(x) exp(ifelse(x == 0, -1, log(x)))
+  )
+  for (f in functions) {
+    expect_equal(gradient(f, 0), 0)
+    expect_equal(as.numeric(jit(grad_fn(f))(0)), 0)
+    expect_equal(as.numeric(jit(grad_fn(f))(0.7)), numeric_gradient(f, 0.7), tolerance = 1e-6)
+    expect_equal(as.numeric(jit(grad_fn(function(x) sum(f(x))))(c(0, 0))), c(0, 0))
+  }
+})

@@ -118,6 +118,22 @@ test_each("mistakes are named in R's words", {
   expect_error(text_as_model(exp, TRUE, Inf), "options of a model by name", class = "gradops_error_argument")
 })
 
+test_each("scopes with wrong settings or frames are errors of gradops", {
+  scopes <- grep("^local_", getNamespaceExports("gradops"), value = TRUE)
+  expect_gt(length(scopes), 5)
+  before <- config_backend()
+  for (name in scopes) {
+    for (argument in names(formals(get(name)))) {
+      for (value in list(1:3, 1i, "a", NULL, exp, list(1), NA)) {
+        f <- function() do.call(name, stats::setNames(list(value), argument), quote = TRUE)
+        if (argument == ".local_envir" && name == "local_backend") f <- function() local_backend("numpy", value)
+        expect_error(f(), class = "gradops_error", info = sprintf("%s(%s = %s)", name, argument, deparse1(value)))
+      }
+    }
+  }
+  expect_identical(config_backend(), before)
+})
+
 test_once("PyTorch's names of arguments are errors that say gradops' names", {
   ops <- Filter(function(name) {
     own <- names(formals(args(get(name))))

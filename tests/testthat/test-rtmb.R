@@ -565,3 +565,20 @@ test_once("a model and a tape have the data of the time when they were made, als
   tapes[[2]]$force.update()
   expect_equal(tapes[[2]](3), c(3, 5))
 })
+
+test_each("MakeADFun() refuses a value of several numbers, and starts shared elements at their mean, as TMB", {
+  attach_rtmb()
+  withr::defer(detach("gradops:rtmb"))
+  squares <- function(p) (p$x - c(1, 4, 0))^2
+  several <- MakeADFun(squares, list(x = numeric(3)), silent = TRUE)
+  expect_error(several$fn(several$par), "`func` must return one number; got 3", class = "gradops_error_shape")
+  sums <- function(p) sum(squares(p))
+  shared <- MakeADFun(sums, list(x = c(0, 3, 6)), map = list(x = factor(c(1, 2, 1))), silent = TRUE)
+  expect_equal(unname(shared$par), c(3, 3))
+  expect_equal(shared$fn(shared$par), sums(list(x = c(3, 3, 3))))
+  expect_equal(as.vector(shared$gr(shared$par)), c(2 * (3 - 1) + 2 * 3, 2 * (3 - 4)))
+  fixed <- MakeADFun(sums, list(x = c(0, 3, 6)), map = list(x = factor(c(1, NA, 1))), silent = TRUE)
+  expect_equal(unname(fixed$env$last.par), c(3, 3, 3))
+  as_matrix <- MakeADFun(function(p) matrix(sum(squares(p))), list(x = numeric(3)), silent = TRUE)
+  expect_equal(as_matrix$fn(as_matrix$par), 17)
+})

@@ -42,7 +42,7 @@ def _frequencies(name: str, n, d, dtype, device):
         raise ArgumentError(f"`{name}`: `d` must not be 0.", argument="d")
     try:
         found = getattr(_np.fft, name)(n, float(d)).tolist()
-    except MemoryError as error:
+    except (MemoryError, ValueError) as error:  # beyond the largest size that NumPy knows
         raise ArgumentError(f"`{name}`: there is no memory for `n`, {n}.", argument="n") from error
     return _creation.asarray(found, dtype=dtype, device=device)
 

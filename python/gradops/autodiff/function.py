@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
 from .. import backends, dtypes
+from .._scopes import changed
 from ..errors import ArgumentTypeError, GradientError, MixedBackendsError, Position, TypeOf
 from ..ops import creation
 from . import inplace, state, structured_function, torch_tape
@@ -37,8 +40,9 @@ class Context:
     def save_for_backward(self, *tensors) -> None:
         """Keep inputs, outputs or intermediate values (or None) for ``backward``.
 
-        Unlike attributes of the context, they are checked for in-place writes since, are freed with the
-        graph, and stay connected to it when the gradient is itself differentiated. Call it once.
+        Unlike attributes of the context, they are checked for in-place writes since and are freed with the graph. Where
+        the gradient is itself differentiated, they are connected to the inputs: for variables in between ``forward``
+        runs again, recorded. Call it once.
         """
         self._to_save = tensors
 
@@ -208,7 +212,7 @@ def _apply(cls, args: tuple):
     state.read(*edges)
     ctx = Context()
     ctx.needs_input_grad = tuple(edge is not None for edge in edges)
-    with no_grad():
+    with _unrecorded(args):
         output = _runs(cls)(ctx, *args)
     dirty = _dirty_inputs(cls, ctx, args)
     if not any(isinstance(a, Variable) for a in args):
@@ -224,6 +228,12 @@ def _apply(cls, args: tuple):
         constants = {id(t) for t in ctx._constants}
         results = _record(cls, ctx, args, edges, outputs, data, constants, dirty)
     return type(output)(results) if type(output) is list else tuple(results) if several else results[0]
+
+
+def _unrecorded(args) -> AbstractContextManager[Any]:
+    """The scope in which ``forward`` runs, in which no gradient is recorded and series of Taylor mode go on."""
+    wrapped = any(owner is not None and owner.wraps for owner in map(backends.of, map(data_of, args)))
+    return changed(recording, False) if wrapped else no_grad()
 
 
 def _dirty_inputs(cls, ctx: Context, args: tuple) -> set[int]:
@@ -283,17 +293,58 @@ class _Application:
         self.templates = [(d.shape, d.dtype, backends.of(d)) if backends.of(d) is not None else None for d in data]
         self.about = [_about(a) if isinstance(a, Variable) else None for a in args]
         self.sources = [_source(tensor, args, edges, outputs, dirty) for tensor in ctx._to_save]
+        known = {id(x) for x in (*args, *outputs)}
+        kept = () if getattr(cls.backward, "once", False) else (*ctx._to_save, *vars(ctx).values())
+        self.between = any(id(x) not in known and _is_between(x) for x in kept)
+        self.args = [data_of(a) if e is not None else a for a, e in zip(args, edges)] if self.between else []
+        self.writes = bool(dirty)
 
     def vjp(self, g, values, node) -> list:
         gradients = self._given(g)
-        self.ctx._saved = tuple(_rejoined(v, s, node, self.single) for v, s in zip(values, self.sources))
+        ctx, saved = self.ctx, tuple(_rejoined(v, s, node, self.single) for v, s in zip(values, self.sources))
         token = state.moment.set(node.seq)
         try:
-            result = self.cls.backward(self.ctx, *map(_as_variable, gradients))
+            if self.between and recording.get():
+                ctx, saved = self._connected(saved, node)
+            ctx._saved = saved
+            result = self.cls.backward(ctx, *map(_as_variable, gradients))
             return [lent(g) for g in _gradients(self.cls, result, self.about, node.edges)]
         finally:
-            self.ctx._saved = None
+            ctx._saved = None
             state.moment.reset(token)
+
+    def _connected(self, saved: tuple, node) -> tuple[Context, tuple]:
+        """The context and saved values, of which those in between depend on the inputs: ``forward`` runs again.
+
+        Raises:
+            GradientError: ``forward`` writes to an input, or another run of it gives another value.
+        """
+        if self.writes:
+            raise torch_tape.unknown_derivative(self.cls, "writes to an input in place")
+        again, connected = Context(), copy.copy(self.ctx)
+        again.needs_input_grad = self.ctx.needs_input_grad
+        inputs = [a if e is None else rejoined(a, e) for a, e in zip(self.args, node.edges)]
+        _runs(self.cls)(again, *inputs)
+        values = [
+            self._same(v, x) if source == ("constant", 0) else v
+            for v, x, source in zip(saved, again._to_save, self.sources)
+        ]
+        for name, x in vars(again).items():
+            if _is_between(before := vars(connected).get(name)):
+                setattr(connected, name, self._same(before, x))
+        return connected, tuple(values)
+
+    def _same(self, before, again):
+        """The value of another run, if it depends on the inputs, else the first one."""
+        if not isinstance(again, Variable) or not is_active(again):
+            return before
+        owner = backends.of(again.data)
+        if owner.wraps or owner.derivatives.records(again.data) or hasattr(again.data, "_superseded"):
+            return again  # nobody can look at its values
+        first, second = [owner.to_numpy(data_of(x)) for x in (before, again)]
+        if not np.array_equal(first, second, equal_nan=True):
+            raise torch_tape.unknown_derivative(self.cls, "gives another value when it runs again")
+        return again
 
     def _given(self, g) -> list:
         """The gradient that arrived for each output."""
@@ -306,6 +357,11 @@ class _Application:
         if self.materialize:
             given = [zeros(t) if part is None and t is not None else part for part, t in zip(given, self.templates)]
         return given
+
+
+def _is_between(x) -> bool:
+    """True if a value that was kept may be one that ``forward`` computed, of which no other derivative is known."""
+    return isinstance(x, Variable) and not is_active(x) and backends.of(x.data) is not None and differentiable(x.data)
 
 
 def _as_variable(g):
@@ -400,7 +456,7 @@ def _gradient(cls, i: int, g, about, edge):
     shape, role, dtype, owner = about
     if dtype in state.special:
         return state.special[dtype].convert(g, role)
-    if isinstance(g, (int, float, complex)):
+    if isinstance(g, (int, float, complex)) and not isinstance(g, np.generic):  # NumPy's have a shape
         g = owner.convert(np.full(shape, g))
     elif not isinstance(g, Variable) and backends.of(g) is None:
         raise ArgumentTypeError(
@@ -486,7 +542,7 @@ def _native(cls, owner, args: tuple):
         likes = [a.data if i in places and differentiable(a.data) else None for i, a in enumerate(filled)]
         ctx = Context()
         ctx.needs_input_grad = tuple(like is not None for like in likes)
-        with no_grad():
+        with _unrecorded(filled):
             output = _runs(cls)(ctx, *filled)
         if ctx._dirty:
             raise GradientError(

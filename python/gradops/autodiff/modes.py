@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, ExitStack
 from contextvars import ContextVar
 from typing import Any, overload
 
-from .. import config
+from .. import backends, config
 from .._scopes import Ends, EndsOfThread, F, PlainScope, S, Scope, changed
 from ..backends import tracing
 from ..errors import GradientError, GradopsError
@@ -121,6 +121,18 @@ class _OfThread(threading.local):
 
 _thread = _OfThread()
 
+series_depth: ContextVar[int] = ContextVar("gradops_series_depth", default=0)
+"""The level of the innermost :func:`gradops.functional.jet` around."""
+
+series_end: ContextVar[int] = ContextVar("gradops_series_end", default=0)
+"""The level up to which results have no series, as a mode or scope ends these."""
+
+
+def set_recording(value: bool) -> None:
+    """Record or not from here on: on the tape, and in Taylor mode, which records nothing, keep series or end them."""
+    recording.set(value)
+    series_end.set(0 if value else series_depth.get())
+
 
 def torch_before() -> bool | None:
     """Torch's mode for this thread or task, also where another task's scope set the thread's; None without torch."""
@@ -152,14 +164,15 @@ def left(scope) -> None:
 
 def restorer(before: bool | None):
     """A function that gives back the modes of now, and torch's of ``before``."""
-    was, inferring = recording.get(), _inferring.get()
+    was, inferring, end = recording.get(), _inferring.get(), series_end.get()
 
     def restore():
-        recording.set(was)
-        _inferring.set(inferring)
         torch = torch_tape.loaded()
         if torch is not None and before is not None and torch.is_grad_enabled() != before:
             torch.set_grad_enabled(before)
+        recording.set(was)  # after torch's, which `jet` follows
+        _inferring.set(inferring)
+        series_end.set(end)
 
     return restore
 
@@ -199,8 +212,8 @@ class _Mode(PlainScope):
             return self
         with ExitStack() as stack:  # which gives everything back where a part of it raises
             stack.callback(restore)
-            self._enter_torch(torch, stack)
             self._set()
+            self._enter_torch(torch, stack)
             entered(self, stack.pop_all().close)
         return self
 
@@ -208,10 +221,11 @@ class _Mode(PlainScope):
         left(self)
 
     def _set(self) -> None:
-        recording.set(self.value and not _inferring.get())
+        set_recording(self.value and not _inferring.get())
 
     def _enter_torch(self, torch, stack: ExitStack) -> None:
         torch.set_grad_enabled(self.value)  # which the restorer gives back
+        stack.enter_context(_derivatives_of(torch).forward_scope(self.value))
 
 
 class no_grad(_Mode):
@@ -260,9 +274,35 @@ class enable_grad(_Mode):
     value = True
 
 
+class _Recorded(_Mode):
+    """A scope of gradops' own derivatives, which record inside any mode; series that have ended have none here."""
+
+    value = True
+
+    def _set(self) -> None:
+        recording.set(True)
+        _inferring.set(False)
+
+    def _enter_torch(self, torch, stack: ExitStack) -> None:
+        if torch.is_inference_mode_enabled() or not torch.is_grad_enabled():
+            series_end.set(series_depth.get())
+        if torch.is_inference_mode_enabled():
+            enter_native("torch", torch.inference_mode(False), stack)
+        if not torch.is_grad_enabled():
+            derivatives = _derivatives_of(torch)
+            derivatives.record(True)
+            stack.callback(derivatives.record, False)
+
+
+def _derivatives_of(torch):
+    """PyTorch's derivatives in gradops."""
+    owner: Any = backends.owner(torch.Tensor)
+    return owner.derivatives
+
+
 def ensured_recording() -> AbstractContextManager[Any]:
     """A scope in which operations are recorded, which costs little where they are anyway."""
-    return changed(recording, True) if recording.get() and torch_tape.loaded() is None else enable_grad()
+    return changed(recording, True) if recording.get() and torch_tape.loaded() is None else _Recorded()
 
 
 class inference_mode(_Mode):
@@ -339,11 +379,13 @@ class set_grad_enabled(_Mode):
         check_flags("set_grad_enabled", mode=mode)
         self = Scope.__new__(cls)
         self.value = bool(mode)
-        self._restore = restorer(torch_before())
-        self._set()
-        torch = torch_tape.loaded()
-        if torch is not None:
-            torch.set_grad_enabled(self.value)
+        restore, torch = restorer(torch_before()), torch_tape.loaded()
+        with ExitStack() as stack:
+            stack.callback(restore)
+            self._set()
+            if torch is not None:
+                self._enter_torch(torch, stack)
+            self._restore = stack.pop_all().close
         return self
 
     def __enter__(self):

@@ -82,6 +82,11 @@ def rule_of(op: _dispatch.Op, name: str) -> Callable | None:
     return _vjp(op, rules, name).function if name in rules else None
 
 
+def rules(op: str) -> dict[str, Callable]:
+    """The rules of an op by argument."""
+    return _derivatives[op][0]
+
+
 def is_holomorphic(op: str) -> bool:
     """True if the rules of an op are, of complex numbers, those of a holomorphic function."""
     return _derivatives[op][1]

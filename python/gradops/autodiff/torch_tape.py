@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from ..backends import tracing
-from ..errors import GradientError
+from ..errors import GradientError, JitError
 from . import initial_gradients
 
 
@@ -102,16 +103,103 @@ def function_class(cls: type, setup_context: Callable | None) -> Any:
 def _make_class(cls: Any, setup_context: Callable | None) -> None:
     import torch
 
+    once = getattr(cls.backward, "once", False)
+
+    def forward(ctx, *args):
+        output = cls.forward(ctx, *args)
+        if not once and not tracing.compiling():
+            _note_between(torch, ctx, args, output)
+        return output
+
+    def set_up(ctx, inputs, output):
+        setup_context(ctx, inputs, output)  # type: ignore[misc]
+        if not once and not tracing.compiling():
+            _note_between(torch, ctx, inputs, output)
+
     def backward(ctx, *gradients):
+        if not tracing.compiling() and torch.is_grad_enabled() and hasattr(ctx, _INPUTS):
+            ctx = _connected(torch, cls, setup_context, ctx)
         return cls.backward(ctx, *[None if g is None else g.clone() for g in gradients])  # it may write to them
 
-    members = {"forward": staticmethod(cls.forward), "backward": staticmethod(backward)}
+    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
     if setup_context is not None:
-        members["setup_context"] = staticmethod(setup_context)
+        members |= {"forward": staticmethod(cls.forward), "setup_context": staticmethod(set_up)}
     members.update({name: staticmethod(getattr(cls, name)) for name in ("vmap", "jvp") if hasattr(cls, name)})
     if hasattr(cls, "generate_vmap_rule"):
         members["generate_vmap_rule"] = cls.generate_vmap_rule
     cls._of_torch = type(cls.__name__, (torch.autograd.Function,), members)
+
+
+_INPUTS = "gradops_inputs"
+"""The attribute of a context that has the inputs of a ``forward`` with values in between; None if it wrote to one."""
+
+
+class _Again(SimpleNamespace):
+    """The context of another run of ``forward``."""
+
+    to_save: tuple = ()
+
+    def save_for_backward(self, *tensors) -> None:
+        self.to_save = tensors
+
+    def mark_non_differentiable(self, *tensors) -> None:
+        pass
+
+    mark_dirty = set_materialize_grads = save_for_forward = mark_non_differentiable
+
+
+def _note_between(torch, ctx, args: tuple, output) -> None:
+    """Keep the inputs of a ``forward`` that keeps a value in between, of which PyTorch knows no derivative."""
+    outputs = output if isinstance(output, (tuple, list)) else (output,)
+    known = {id(x) for x in (*args, *outputs)}
+    kept = (*(getattr(ctx, "to_save", None) or ()), *vars(ctx).values())
+    between = [x for x in kept if isinstance(x, torch.Tensor) and id(x) not in known and not x.requires_grad]
+    if any(x.is_floating_point() or x.is_complex() for x in between):
+        setattr(ctx, _INPUTS, None if getattr(ctx, "dirty_tensors", None) else args)
+
+
+def _connected(torch, cls: type, setup_context: Callable | None, ctx) -> Any:
+    """A context whose values in between depend on the inputs: ``forward`` runs again.
+
+    Raises:
+        GradientError: ``forward`` writes to an input, or another run of it gives another value.
+    """
+    args, again = getattr(ctx, _INPUTS), _Again(needs_input_grad=ctx.needs_input_grad)
+    if args is None:
+        raise unknown_derivative(cls, "writes to an input in place")
+    if setup_context is None:
+        cls.forward(again, *args)  # type: ignore[attr-defined]
+    else:
+        setup_context(again, args, cls.forward(*args))  # type: ignore[attr-defined]
+
+    def same(before, x):
+        if not isinstance(x, torch.Tensor) or not x.requires_grad or before.requires_grad:
+            return before
+        try:
+            is_same = torch.allclose(x.detach(), before, rtol=0, atol=0, equal_nan=True)
+        except (JitError, RuntimeError):  # in a trace or a batch, nobody can look at its values
+            return x
+        if not is_same:
+            raise unknown_derivative(cls, "gives another value when it runs again")
+        return x
+
+    own = {name: x for name, x in vars(ctx).items() if name != _INPUTS}
+    for name, x in vars(again).items():
+        if isinstance(own.get(name), torch.Tensor):
+            own[name] = same(own[name], x)
+    found = _Again(**own)
+    found.needs_input_grad = ctx.needs_input_grad
+    found.saved_tensors = tuple(map(same, ctx.saved_tensors, again.to_save))
+    return found
+
+
+def unknown_derivative(cls: type, why: str) -> GradientError:
+    """The error for a derivative by a value that a ``Function`` kept, and that is neither input nor output."""
+    return GradientError(
+        f"{cls.__name__}: `backward` uses a value that `forward` computed in between, and `forward` {why}, so that the "
+        "derivative of this value is not known.",
+        hint="return the value as an output, or compute it in `backward`, from saved inputs",
+    )
 
 
 def once_differentiable(backward: Callable) -> Callable:

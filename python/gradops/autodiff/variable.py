@@ -212,11 +212,16 @@ class Variable(Methods):
         return getattr(self._value, "dtype", str)
 
     def detach(self) -> Variable:
-        """A variable on the same data that is not connected to the graph."""
+        """A variable on the same data that is not connected to the graph, nor to a derivative of the library's own."""
         if self._active:
             for see in leavers:
                 see(self)
-        return wrap(self._value)
+        data = self._value
+        if data.__class__ is not np.ndarray:
+            owner = backends.of(data)
+            if owner is not None and owner.derivatives.records(data):  # by a tracer or tape around
+                data = owner.derivatives.stop(data)
+        return wrap(data)
 
     def detach_(self) -> Variable:
         """Disconnect this variable from the graph, in place.

@@ -5,9 +5,25 @@ from __future__ import annotations
 import math
 from functools import wraps
 
+import numpy as np
+
 I0 = [1.0, 1 / 4, 1 / 64, 1 / 2304, 1 / 147456]
 I1_OVER_X = [1 / 2, 1 / 16, 1 / 384, 1 / 18432, 1 / 1474560]
 """Power series of the Bessel functions in ``x**2``, exact where ``abs(x)`` is below 0.1."""
+
+
+def weight(k):
+    """The factor of tensor ``k`` in a sum that is 0 only where all of them are.
+
+    Cosines of whole numbers are linearly independent over the algebraic numbers (Lindemann and Weierstrass).
+    """
+    return 2 + (math.cos(k) if isinstance(k, int) else np.cos(k))
+
+
+def combined(*parts):
+    """A sum of real tensors that changes in each direction that changes one of them."""
+    first, *rest = [part * weight(k) for k, part in enumerate(parts, 1)]
+    return sum(rest, first)
 
 
 def is_small_whole(x) -> bool:
@@ -21,6 +37,30 @@ def power_series(x, coefficients):
     for c in reversed(rest):
         total = total * x + c
     return total
+
+
+def inverses(xp, log):
+    """``arctan``, ``arcsinh`` and ``arccosh`` by their forms far from 0, where derivatives of the library's own are 0
+    as squares overflow, and NaN at infinity.
+
+    Args:
+        xp: the library's namespace, with its own ``atan``, ``asinh`` and ``acosh``.
+        log: its logarithm.
+    """
+
+    def kernel(near, far):
+        def of_reals(x):
+            beyond = xp.abs(x) > (200 if (getattr(x.dtype, "size", None) or x.dtype.itemsize) == 2 else 1e9)
+            two = xp.ones_like(x) * 2
+            return xp.where(beyond, far(xp.where(beyond, x, two)), near(xp.where(beyond, two, x)))
+
+        return of_reals
+
+    return (
+        kernel(xp.atan, lambda x: xp.sign(x) * (math.pi / 2) - 1 / x),
+        kernel(xp.asinh, lambda x: xp.sign(x) * (log(xp.abs(x)) + math.log(2))),
+        kernel(xp.acosh, lambda x: log(x) + math.log(2)),
+    )
 
 
 EXPONENTS = {"float32": 300, "float64": 2100}

@@ -299,6 +299,24 @@ class Derivatives(_Contract):
     def stopped(self):
         """A scope whose operations give no gradient to tensors outside."""
 
+    def records_now(self) -> bool:
+        """False inside of a mode of the library's own in which nothing is recorded."""
+        return True
+
+    def record(self, value: bool) -> None:
+        """Set the mode of the library's own in which something, or nothing, is recorded, unseen by ``followed``."""
+
+    def followed(self, off: Callable):
+        """A scope in which the library's own mode, where it comes to record nothing, calls ``off()``.
+
+        Its result is a function, which is called where the mode records again.
+        """
+        return contextlib.nullcontext()
+
+    def forward_scope(self, value: bool):
+        """A scope in which the library's forward mode is on or off, where that is under way."""
+        return contextlib.nullcontext()
+
     @required
     def custom(self, run: Callable, inputs: list) -> list:
         """The values of ``run(*inputs) -> (values, pull)``, with ``pull`` as their derivative.

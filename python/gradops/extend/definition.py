@@ -213,6 +213,14 @@ def derivative(op: Callable, *, several: bool = False, complex_aware: bool = Fal
     entry.kernels.clear()
 
 
+def rules_of_tape(*names: str) -> None:
+    """Give ops of gradops the tape's rules also where a library differentiates by itself."""
+    for name in names:
+        entry = registry[name]
+        entry.with_rule = _Ruled(entry, record.rules(name), True)
+        entry.kernels.clear()
+
+
 class _Ruled:
     """A decorator of kernels that gives them the rules of their op as derivative, in place of the library's own."""
 
@@ -381,3 +389,7 @@ def entry_of(op: Callable) -> Op:
             op=TypeOf(op),
         )
     return entry
+
+
+# The libraries divide by gaps between eigenvalues that are roundings, and give numbers where there is no derivative.
+rules_of_tape("eigh", "eig", "svd")

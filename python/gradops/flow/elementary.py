@@ -75,8 +75,8 @@ def scaled_gradient(x: X, scale) -> X:
     Args:
         x: a tensor, a variable, or a nested structure of them, each of which is scaled.
         scale: a number or a tensor that broadcasts to ``x``; it gets no gradient itself. Negative
-            reverses the gradient (Ganin & Lempitsky 2015). 0 makes it 0, also where it was infinite; ``x`` stays
-            connected, so that ``backward()`` works where nothing else needs a gradient.
+            reverses the gradient (Ganin & Lempitsky 2015). 0, or an element that is 0, makes it 0, also where it was
+            infinite; ``x`` stays connected, so that ``backward()`` works where nothing else needs a gradient.
 
     Returns:
         ``x``'s values.
@@ -181,13 +181,12 @@ def scaled_gradient_ext(x: X, *, scale, shift=None, scale_shift_by_sum_over_axis
         axes = _checks.check_axes("scaled_gradient_ext", axes, rank, "scale_shift_by_sum_over_axis")
 
     def pull(upstream):
-        g = elementwise.multiply(upstream, scale) if not _is_zero(scale) else _nothing_of(upstream)
+        g = _times(upstream, scale)
         if shift is None:
             return g
         if axes is None:
             return elementwise.add(g, shift)
-        m = reductions.sum(elementwise.abs(upstream), axes, True)
-        return elementwise.add(g, elementwise.multiply(m, shift))
+        return elementwise.add(g, _times(reductions.sum(elementwise.abs(upstream), axes, True), shift))
 
     return custom_gradient(lambda x: (x, pull))(x)
 
@@ -201,7 +200,7 @@ def _by_number(scale: int | float):
             _of_numbers.clear()
 
         def pull(upstream):
-            return _nothing_of(upstream) if scale == 0 else elementwise.multiply(upstream, scale)
+            return _times(upstream, scale)
 
         known = _of_numbers[key] = custom_gradient(lambda x: (x, pull))
     return known
@@ -214,14 +213,12 @@ def _constant(value):
     return value if value is None or isinstance(value, (int, float)) else stop_gradient(value)
 
 
-def _is_zero(scale) -> bool:
-    return isinstance(scale, (int, float)) and scale == 0
-
-
-def _nothing_of(upstream):
-    """Zeros, also for infinite values, that stay connected: a gradient of theirs is zero, not missing."""
-    # `upstream * 0` would be NaN for an infinite gradient, and zeros made anew would be connected to nothing.
-    return indexing.where(creation.zeros_like(upstream, "bool"), upstream, 0)
+def _times(g, scale):
+    """``g * scale``, and 0 where ``scale`` is 0, also for an infinite ``g``: connected, so that its gradient is 0."""
+    # `g * 0` would be NaN for an infinite gradient, and zeros made anew would be connected to nothing.
+    if not isinstance(scale, (int, float)):
+        return elementwise.multiply(indexing.where(elementwise.equal(scale, 0), 0, g), scale)
+    return indexing.where(creation.zeros_like(g, "bool"), g, 0) if scale == 0 else elementwise.multiply(g, scale)
 
 
 def set_requires_gradient(x) -> None:
@@ -367,7 +364,7 @@ class stop_gradient_scope(_Scope):
     def _begin(self) -> contextlib.ExitStack:
         with contextlib.ExitStack() as stack:
             stack.callback(modes.restorer(modes.torch_before()))
-            recording.set(False)
+            modes.set_recording(False)
             for backend in backends.in_use():
                 if not (self._decorating and backend.derivatives.cuts_results):
                     modes.enter_native(backend.name, backend.derivatives.stopped(), stack)

@@ -166,7 +166,7 @@ def fit(g, x):
     if data.dtype is str:
         return feedback(g, x.role)
     dtype = conversion.dtype(data)
-    if isinstance(g, (bool, int, float, complex)):
+    if isinstance(g, (bool, int, float, complex)) and not isinstance(g, np.generic):  # NumPy's have a shape
         return full(tuple(data.shape), _like(float(g) if not isinstance(g, complex) else g, data), dtype)
     if not is_tensor(g) or _is_foreign(backends.of(g), backends.of(data)):
         g = _like(g, data)

@@ -13,7 +13,7 @@ from .._display import track
 from ..autodiff import engine, gradients, record, state
 from ..autodiff.derivatives import Others, detach_aux, fresh, linked
 from ..autodiff.graph import key, nodes_of
-from ..autodiff.modes import enable_grad
+from ..autodiff.modes import ensured_recording
 from ..autodiff.variable import Variable, data_of, is_active, wrap
 from ..backends.interface import by_tape
 from ..errors import GradientError, Position
@@ -32,7 +32,7 @@ class Recording:
 
     def __init__(self, at: Point, create_graph: bool, v=None):
         self.at = at
-        with enable_grad():
+        with ensured_recording():
             self.variables = [linked(x) if is_active(x) else fresh(x) for x in at.leaves]
             outputs = at.run(*self.variables)
         given = [*at.leaves, *(v if isinstance(v, (tuple, list)) else [v])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -91,6 +92,7 @@ def eval_shape(f: Callable, *args, **kwargs):
         The structure of the value, with a :class:`ShapeDtypeStruct` for each tensor; what is none stays as it is.
 
     Raises:
+        ArgumentTypeError: ``f`` does not take the arguments.
         The errors of ``f`` for arguments of these shapes.
 
     Gradient:
@@ -109,6 +111,14 @@ def eval_shape(f: Callable, *args, **kwargs):
         :func:`gradops.jit`.
     """
     check_functions("eval_shape", f=f)
+    try:
+        inspect.signature(f).bind(*args, **kwargs)
+    except TypeError as error:
+        raise ArgumentTypeError(
+            f"`eval_shape`: `f` cannot be called with its arguments: {error}.", argument="f"
+        ) from None
+    except ValueError:  # a function of C
+        pass
     leaves, form = _tree.flatten((args, kwargs))
     places = [i for i, x in enumerate(leaves) if isinstance(x, (ShapeDtypeStruct, Variable)) or backends.of(x)]
     given = [leaves[i] for i in places]

@@ -13,7 +13,7 @@ import functools
 import math
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from contextvars import ContextVar
 from types import SimpleNamespace
 from typing import Any
@@ -24,11 +24,21 @@ from .. import _tree, backends, dtypes
 from .._scopes import changed
 from ..autodiff import cotangents, gradients, record
 from ..autodiff.graph import STEPS
-from ..autodiff.modes import recording
+from ..autodiff.modes import ensured_recording, recording, series_depth, series_end, set_recording
 from ..autodiff.variable import Variable, data_of, wrap
 from ..errors import ArgumentError, ArgumentTypeError, GradientError, TypeOf
 from ..flow.elementary import stop_gradient
-from ..ops import _dispatch, conversion, creation, elementwise, numpy_functions, operators, shaping
+from ..ops import (
+    _dispatch,
+    conversion,
+    creation,
+    elementwise,
+    indexing,
+    numpy_functions,
+    operators,
+    reductions,
+    shaping,
+)
 from .batched import Batched, deeper
 from .transformations import _Run, jvp
 
@@ -110,19 +120,6 @@ def zeros(shape, dtype=None):
     return backends.embedded().kernel("zeros")(shape, dtype)
 
 
-_stopped: ContextVar[int] = ContextVar("gradops_stopped_series", default=0)
-"""The level up to which results have no series."""
-
-_depth: ContextVar[int] = ContextVar("gradops_series", default=0)
-
-
-@contextmanager
-def stopped():
-    """A scope whose results have no series; nothing outside of :func:`jet`, as tasks end such scopes for each other."""
-    with changed(_stopped, _depth.get()) if _depth.get() else nullcontext():
-        yield
-
-
 @functools.cache
 def _register() -> None:
     """Make series a backend and give them operators."""
@@ -130,7 +127,7 @@ def _register() -> None:
     backend.derivatives.adopt(
         SimpleNamespace(
             stop=lambda x: stop_gradient(x.at(0)),
-            stopped=stopped,
+            stopped=nullcontext,  # by `modes.series_end`
             custom=lambda run, inputs: run(*inputs)[0],
             checkpoint=lambda run, inputs, *_: run(*inputs),
             compile=lambda f: f,
@@ -224,7 +221,7 @@ class _Call:
 
     def result(self):
         op, facts = self.op, self.op.facts
-        if not self.moving or not op.differentiable or op.name in STEPS or self.level <= _stopped.get():
+        if not self.moving or not op.differentiable or op.name in STEPS or self._ends():
             return self._value()
         if op.name in RULES:
             return RULES[op.name](self)
@@ -242,11 +239,22 @@ class _Call:
             return self._integrated(self._transposed)
         raise GradientError(f"`{op.name}` has no derivative, and so no series in `jet`.", hint=_STOP)
 
+    def _ends(self) -> bool:
+        """True if a mode or scope keeps results from having series."""
+        return self.level <= series_end.get()
+
     def _value(self):
         return self.at(lambda x: x.at(0))
 
     def _series(self, first, more: Callable) -> Any:
-        return Series(first, more, self.level, self.order) if _moves(first) else first
+        if not _moves(first):
+            return first
+        if not _derivatives_below(first).records_now():
+            raise GradientError(
+                "`jet` does not see that the library of its tensors records nothing here.",
+                hint="use `gradops.autodiff.inference_mode()` for `torch.inference_mode()`",
+            )
+        return Series(first, more, self.level, self.order)
 
     def _several(self, coefficient: Callable):
         """The series of each of the op's results, of a function to all of a coefficient."""
@@ -340,6 +348,34 @@ class _Call:
         return Series(zeros, lambda k: zeros, self.level, self.order)
 
 
+def _derivatives_below(x):
+    """The derivatives of the library, the one that the numbers in a tensor are of."""
+    while isinstance(x, (Series, Batched, Variable)):
+        x = x.at(0) if isinstance(x, Series) else x.value if isinstance(x, Batched) else x.data
+    return backends.of(x).derivatives
+
+
+def _end_series(before: int) -> Callable:
+    """End series and records here; the result goes on with them, but those that had ended ``before``."""
+    if series_end.get() == series_depth.get():  # by a mode of gradops', which goes on with them itself
+        return lambda: None
+    was = recording.get()
+    set_recording(False)
+
+    def go_on():
+        recording.set(was)
+        series_end.set(before)
+
+    return go_on
+
+
+def _as_recorded(x):
+    """A result, which was recorded in any mode, as the mode of now has it."""
+    if isinstance(x, Variable):
+        return x if recording.get() else x.detach()
+    return x if _derivatives_below(x).records_now() else stop_gradient(x)
+
+
 def _moves(x) -> bool:
     return dtypes.is_floating(conversion.dtype(x))
 
@@ -408,10 +444,30 @@ def _abs(call: _Call):
     return elementwise.sqrt(elementwise.add(*(elementwise.square(part) for part in (x.real, x.imag))))
 
 
+def _kinked(order: int):
+    """The rule of an op whose coefficients are 0 below ``order``, and from there on NaN where ``x`` has moved."""
+
+    def rule(call: _Call):
+        arguments = dict(zip(call.op.parameters, call.arguments))
+        x, zero, value = arguments["x"], arguments["zero"], call._value()
+
+        def coefficient(k: int):
+            steps = range(1, k + 1) if k >= order and call._is_own(x) else ()
+            moved = [reductions.moved(x.at(j), zero) for j in steps]
+            still = creation.zeros_like(value)
+            return indexing.where(functools.reduce(elementwise.logical_or, moved), math.nan, still) if moved else still
+
+        return call._several(coefficient)
+
+    return rule
+
+
 RULES: dict[str, Callable[[_Call], Any]] = {
     **dict.fromkeys(("max", "min", "sort", "segment_max", "segment_min", "window_max", "sparsemax"), _locally_linear),
     "abs": _abs,
     "divide": _divide,
+    "kink": _kinked(2),
+    **dict.fromkeys(("kink_pulled", "kink_pushed"), _kinked(1)),
 }
 """The series of ops that neither facts nor derivatives give, or only at a cost that doubles with each order."""
 
@@ -442,7 +498,7 @@ def jet(f: Callable, primals, series) -> tuple[Any, Any]:
     Gradient:
         Differentiable again, forward and reverse, as what is computed is ops. Of a function with a gradient of its own
         (``custom_gradient``, ``custom_jvp``, ``scaled_gradient``) the series are those of its value's ops, as a
-        derivative tells nothing of the next ones; a stop ends them, and ``no_grad`` does not. Where elements are
+        derivative tells nothing of the next ones; a stop ends them, and so does ``no_grad``. Where elements are
         chosen by their order (``max``, ``sort``), the choice at ``primals`` holds. After ``jax.experimental.jet``;
         Griewank & Walther (2008), chapter 13.
 
@@ -481,18 +537,21 @@ def jet(f: Callable, primals, series) -> tuple[Any, Any]:
     run, order = _Run("jet", f, tuple(primals), beside=series), orders.pop()
     terms = [run.tangents("series", tuple(part[k] for part in series)) for k in range(order)]
     _register()
-    with deeper() as level, changed(_depth, level):
+    followed = _derivatives_below(run.at.leaves[0]).followed
+    with ensured_recording(), deeper() as level, changed(series_depth, level):
 
         def curve(i: int, x) -> Series:
             return Series(x, lambda k: elementwise.multiply(terms[k - 1][i], 1 / math.factorial(k)), level, order)
 
-        outputs = run._flat(*[curve(i, x) for i, x in enumerate(run.at.leaves)])
+        with followed(functools.partial(_end_series, series_end.get())):
+            outputs = run._flat(*[curve(i, x) for i, x in enumerate(run.at.leaves)])
 
     def derivatives(y) -> list:
+        y = data_of(y) if isinstance(data_of(y), Series) else y  # of a variable that `f` has made
         if not isinstance(y, Series) or y.level != level:
             y = run.at._tensor(y)
             return [y, *[creation.zeros_like(y)] * order]
         return [y.at(0), *[elementwise.multiply(y.at(k), math.factorial(k)) for k in range(1, order + 1)]]
 
-    found = [derivatives(y) for y in outputs]
+    found = [[_as_recorded(part) for part in derivatives(y)] for y in outputs]
     return tuple(_tree.unflatten(run.value_form, part) for part in ([y[0] for y in found], [y[1:] for y in found]))

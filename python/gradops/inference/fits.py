@@ -15,7 +15,7 @@ from ..autodiff.variable import data_of
 from ..errors import ArgumentError
 from .likelihood import Likelihood
 from .marks import reports_of
-from .parameters import Parameters, check_likelihood, function_of, listed, of_names, shown
+from .parameters import Parameters, check_likelihood, function_of, listed, made_by, of_names, shown
 from .quadrature import domain
 from .random_effects import Laplace
 from .samples import Draws
@@ -219,6 +219,7 @@ class Printed(str):
 # The fit --------------------------------------------------------------------------------------------------------------
 
 
+@made_by("fit")
 class Fit:
     """A fit of a likelihood; made by :func:`fit`.
 

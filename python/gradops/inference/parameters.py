@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +16,34 @@ from ..ops._structures import check_functions
 from ..scipy._tensors import beside
 from .marks import scope
 from .transforms import Transform
+
+C = TypeVar("C")
+
+
+def made_by(function: str) -> Callable[[type[C]], type[C]]:
+    """Decorate a class of which only ``function`` makes objects, so that a call with anything else says so.
+
+    Raises:
+        ArgumentTypeError: none of the arguments is a layout or has one.
+    """
+
+    def decorate(cls: type[C]) -> type[C]:
+        initialize: Any = cls.__init__
+        first = list(inspect.signature(initialize).parameters)[1]
+
+        @functools.wraps(initialize)
+        def checked(self, *args, **kwargs):
+            if not any(isinstance(getattr(x, "layout", x), Layout) for x in (*args, *kwargs.values())):
+                raise ArgumentTypeError(
+                    f"`inference.{cls.__name__}`: objects of this class are made by `inference.{function}()`.",
+                    argument=first,
+                )
+            initialize(self, *args, **kwargs)
+
+        cls.__init__ = checked  # type: ignore[method-assign]
+        return cls
+
+    return decorate
 
 
 class Layout:

@@ -23,7 +23,7 @@ import numpy as np
 from .. import functional, ops
 from ..autodiff import gradients, state
 from ..autodiff.derivatives import fresh
-from ..autodiff.modes import differentiated, enable_grad
+from ..autodiff.modes import differentiated, ensured_recording
 from ..autodiff.variable import data_of, is_active
 from ..errors import JitError
 from ..functional import SparseHessian, forward, sparse
@@ -149,7 +149,7 @@ class Shared:
 
     def _all(self, f, theta, u, along):
         inputs = fresh(theta), fresh(u)
-        with enable_grad():
+        with ensured_recording():
             with sparse.watching(_refuse_unnatural):
                 value = self._value(f, inputs)
                 parts = AffineParts(value, inputs[1], along)

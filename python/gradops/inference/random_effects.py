@@ -29,7 +29,7 @@ from ..scipy.sparse import _ops as sparse_ops
 from ..scipy.sparse import _pattern
 from ..scipy.sparse._factor import Factor
 from .likelihood import Likelihood, differences
-from .parameters import Layout, Parameters, check_likelihood, function_of, listed, shown
+from .parameters import Layout, Parameters, check_likelihood, function_of, listed, made_by, shown
 from .programs import Programs, Shared
 from .quadrature import NEGLIGIBLE, Domain, domain
 
@@ -94,6 +94,7 @@ def laplace(f: Callable, parameters, *, random, map=None, transforms=None, profi
     return Laplace(function_of(f, found), found.layout, found.tensor, found.tree, domain(integrate))
 
 
+@made_by("laplace")
 class Laplace(Likelihood):
     """A negative log-likelihood with the random effects integrated out; made by :func:`laplace`.
 

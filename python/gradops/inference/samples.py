@@ -13,7 +13,7 @@ from .. import _display, _names, _tree
 from .._display import track
 from ..errors import ArgumentError, InferenceError
 from .likelihood import Likelihood
-from .parameters import Parameters, check_likelihood, function_of, listed, shown, titles_of
+from .parameters import Parameters, check_likelihood, function_of, listed, made_by, shown, titles_of
 from .random_effects import Laplace
 
 DEEPEST = 10
@@ -73,6 +73,7 @@ def posterior(nlp: Callable, start, data=None, *, random=(), map=None, transform
     return Posterior(Likelihood.of(joint, layout, parameters.tensor, parameters.tree))
 
 
+@made_by("posterior")
 class Posterior:
     """A density of free numbers; made by :func:`posterior`.
 
@@ -169,6 +170,7 @@ class Posterior:
         return Draws(self.model, points, effects, stats)
 
 
+@made_by("Posterior.sample")
 class Draws:
     """Draws of parameters: ``draws["name"]`` has the dimensions chains, draws, and those of the parameter.
 

@@ -184,8 +184,12 @@ def _picked(matrix, diagonal: bool):
 
 def _partial(x):
     """Partial correlations, and the logs of the lengths that are left for them in their rows."""
-    z = ops.tanh(_rows(x, False))
-    return z, _before(0.5 * ops.log1p(-z * z))
+    rows = _rows(x, False)
+    return ops.tanh(rows), _before(_log_sech(rows))
+
+
+def _log_sech(x):
+    return math.log(2) - x - ops.softplus(-2 * x)
 
 
 def _correlation_cholesky(x):
@@ -200,7 +204,7 @@ def _correlation_inverse(y):
 
 def _correlation_log_jacobian(x):
     left = _picked(_partial(x)[1], False)
-    return ops.sum(left + 2 * (math.log(2) - x - ops.softplus(-2 * x)))
+    return ops.sum(left + 2 * _log_sech(x))
 
 
 def _covariance_cholesky(x):

@@ -200,7 +200,7 @@ def _is_within(got, want, runs: Sequence) -> bool:
     with np.errstate(all="ignore"):
         changed = np.any([np.isfinite(x) != np.isfinite(want) for x in runs], axis=0)
         errors = np.max([np.abs(first - x) for x in others], axis=0)
-        usual = np.median(errors[np.isfinite(errors)]) if np.isfinite(errors).any() else 0.0
+        usual = np.mean(errors[np.isfinite(errors)]) if np.isfinite(errors).any() else 0.0
         allowed = ALLOWED * errors + usual + CLOSE * float(_eps(want.dtype)) * np.abs(want)
         return bool(np.all(_are_same(got, want) | (np.isfinite(got) & (np.abs(got - want) <= allowed)) | changed))
 

@@ -14,7 +14,7 @@ from typing import Any, Generic, overload
 import numpy as np
 
 from .. import _display, _functions, _tree, backends, config
-from .._display import track
+from .._display import track, untracked
 from .._scopes import changed, uncollected
 from ..annotations import P, R
 from ..autodiff.diagnostics import profiler
@@ -325,7 +325,7 @@ class FunctionCheck:
             self._after(int(self._traced_in / (SHARE * max(took, 1e-7))))
             return result
         start = time.perf_counter()
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), untracked():
             want = compiled.f(*args, **kwargs)
         if not self._agree(result, want, args, kwargs):
             name = _title(compiled.f)
@@ -361,14 +361,28 @@ class FunctionCheck:
         verification = getattr(getattr(program, "first", program), "verification", None)
         if verification is None or verification.failed:
             return True
-        got, expected = (list(map(np.asarray, xs)) for xs in (got, expected))
-        return agree(got, expected, verification.rounded(signature.tensors))
+        # Solvers stop elsewhere when they are compiled: what is looked for here is another result, not another digit.
+        pairs = [(np.asarray(x), np.asarray(y)) for x, y in zip(got, expected)]
+        far = [(x, y) for x, y in pairs if x.shape != y.shape or not _are_near(x, y)]
+        rounded = verification.rounded(signature.tensors)
+        return not far or agree([x for x, _ in pairs], [y for _, y in pairs], rounded)
 
     @staticmethod
     def _first(result, want) -> tuple:
         """The first leaves that differ."""
         pairs = zip(_tree.flatten(result)[0], _tree.flatten(want)[0])
         return next(((x, y) for x, y in pairs if not agree([x], [y])), (None, None))
+
+
+def _are_near(x: np.ndarray, y: np.ndarray) -> bool:
+    """True if all elements differ by less than a thousandth of the largest, and are finite at the same places."""
+    if x.dtype.kind not in "fc" or y.dtype.kind not in "fc":
+        return bool(np.array_equal(x, y))
+    finite = np.isfinite(y)
+    if not np.array_equal(finite, np.isfinite(x)):
+        return False
+    scale = np.abs(y[finite]).max(initial=0.0)
+    return bool((np.abs(x[finite] - y[finite]) <= 1e-3 * scale + 1e-8).all())
 
 
 def _has_variables(arguments) -> bool:

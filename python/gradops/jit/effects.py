@@ -33,6 +33,8 @@ _DOING = frozenset(
 """Names of methods and functions of libraries that do more than compute, or whose results differ from call to call."""
 _OF_OTHERS = "gradops.interop", "gradops.text", "gradops.autodiff.text"
 """Modules whose functions call R, or models."""
+_CACHED = type(functools.lru_cache(abs))
+"""The type of functions with a cache, whose own function is looked into by itself."""
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.ndarray, np.generic, np.dtype)
 
 
@@ -89,7 +91,7 @@ def _is_harmless_item(value: Any) -> bool:
         return True
     if isinstance(value, types.ModuleType):
         return _root(value.__name__) in _LIBRARIES
-    if isinstance(value, functools._lru_cache_wrapper):
+    if isinstance(value, _CACHED):
         return True
     if not callable(value) or getattr(value, "__name__", "") in _DOING:
         return False

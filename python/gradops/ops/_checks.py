@@ -495,7 +495,7 @@ def broadcast_shapes(op: str, names, *shapes) -> tuple[int, ...]:
 
 def is_numeric(value) -> bool:
     """True for a tensor, a number, or nested lists of them that are not ragged."""
-    if has_own_arithmetic(value):
+    if isinstance(value, type) or has_own_arithmetic(value):  # NumPy's types have their instances' attributes
         return False
     if isinstance(value, (bool, int, float, complex)) or backends.of(value) is not None or hasattr(value, "__array__"):
         return getattr(getattr(value, "dtype", None), "kind", "f") not in "OSUVmM"

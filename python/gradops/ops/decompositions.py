@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 from ..annotations import Tensor
 from . import _checks
+from ._compose import is_complex
 from ._dispatch import op
-from ._matrices import adjoint, check_matrix, check_square
+from ._matrices import adjoint, check_matrix, check_square, epsilon
 from .conversion import cast
-from .elementwise import equal, exp, log, multiply, subtract
+from .creation import zeros_like
+from .elementwise import abs, add, equal, exp, greater, log, logical_and, multiply, subtract
 from .indexing import where
 from .products import matmul
-from .reductions import sum
+from .reductions import max, sum
 from .shaping import expand_dims
 
 """Decompositions of matrices.
@@ -77,7 +81,7 @@ def eig(x: Tensor) -> tuple:
 
     Gradient:
         ``v^-H (diag(g_w) + (v^H g_v - v^H v Re diag(v^H g_v)) / conj(w_j - w_i)) v^H`` (Giles 2008; Boeddeker
-        et al. 2017). The undefined part, between repeated eigenvalues, counts as 0.
+        et al. 2017). At repeated eigenvalues as of :func:`eigh`.
 
     Examples:
         >>> x = np.array([[2.0, 1.0], [0.0, 1.0]])
@@ -109,8 +113,9 @@ def eigh(x: Tensor) -> tuple:
         ArgumentError: matrices that are not symmetric; NaN or infinite elements.
 
     Gradient:
-        ``v (diag(g_w) + (v^H g_v) / (w_j - w_i)) v^H``, symmetric (Giles 2008). The undefined part, between
-        repeated eigenvalues, counts as 0, which is right for functions that do not tell their vectors apart.
+        ``v (diag(g_w) + (v^H g_v) / (w_j - w_i)) v^H``, symmetric (Giles 2008). At repeated eigenvalues NaN, unless
+        the vectors of those have no upstream gradient and the values have the same one, as in ``sum(exp(w))`` and
+        in functions of other eigenvalues.
 
     Examples:
         >>> x = np.array([[2.0, 1.0], [1.0, 2.0]])
@@ -212,8 +217,8 @@ def svd(x: Tensor, full_matrices: bool = True, compute_uv: bool = True):
         ArgumentError: NaN or infinite elements.
 
     Gradient:
-        By Wan & Zhang 2019 and Townsend 2016. The undefined parts, between repeated singular values and for
-        singular values of 0, count as 0, which is right for functions that do not tell their vectors apart.
+        By Wan & Zhang 2019 and Townsend 2016. At repeated singular values, and at several of 0, as of :func:`eigh`;
+        with ``compute_uv=False`` a value that is repeated has the gradient by one of its vectors.
 
     Examples:
         >>> x = np.array([[3.0, 0.0], [0.0, 1.0]])
@@ -227,6 +232,49 @@ def svd(x: Tensor, full_matrices: bool = True, compute_uv: bool = True):
         :func:`qr`, :func:`lu_factor`, :func:`eigh`.
     """
     ...
+
+
+@op(public=False)
+def undefined(t: Tensor, at: Tensor, scale: Tensor) -> Tensor:
+    """NaN where ``t``, a cotangent or a tangent, has no derivative to go with and is not 0 up to roundings; else 0.
+
+    Args:
+        at: where there is no derivative; of ``t``'s shape.
+        scale: a tensor of ``t``'s shape of which ``t`` is a combination, for its rounding.
+
+    Gradient:
+        The same of the upstream gradient: it counts as linear in ``t``.
+    """
+    rounding = multiply(max(abs(scale), (-2, -1), True), 1e3 * epsilon(t))
+    nan = complex(math.nan, math.nan) if is_complex(t) else math.nan
+    return where(logical_and(at, greater(abs(t), rounding)), nan, zeros_like(t))
+
+
+@op(public=False)
+def crease(t: Tensor, x: Tensor, at: Tensor) -> Tensor:
+    """0 in ``t``'s shape, for gradients that have no derivative in directions of ``x``.
+
+    Args:
+        t: the upstream gradient, in which a rule has to be linear.
+        x: a tensor of ``t``'s shape and dtype.
+        at: where there is no derivative; of ``t``'s shape.
+
+    Gradient:
+        By ``x`` NaN where the upstream gradient is not 0, see :func:`undefined`, whatever ``t`` is.
+    """
+    return zeros_like(t)
+
+
+@op(public=False, differentiable=False)
+def parted(a: Tensor, b: Tensor, pairs: Tensor, floor: Tensor) -> Tensor:
+    """NaN where ``a`` and ``b``, gradients by two values that are one, differ by more than roundings; else 0.
+
+    Args:
+        pairs: where both are gradients by one value.
+        floor: a difference that counts as a rounding.
+    """
+    allowed = add(multiply(add(abs(a), abs(b)), 0.5 * epsilon(a) ** 0.5), floor)
+    return where(logical_and(pairs, greater(abs(subtract(a, b)), allowed)), math.nan, zeros_like(allowed))
 
 
 """Determinants.
@@ -250,7 +298,7 @@ def det(x: Tensor) -> Tensor:
         ShapeError: matrices that are not square.
 
     Gradient:
-        The cofactors, also of singular matrices: ``g * adjugate(x)^H``, to second order (Jacobi's formula).
+        The cofactors, also of singular matrices: ``g * adjugate(x)^H`` (Jacobi's formula).
 
     Examples:
         >>> x = np.array([[2.0, 1.0], [0.0, 1.0]])

@@ -37,9 +37,8 @@ from .elementwise_composed import logaddexp
 from .encoding import _check_labels
 from .indexing import take_along_axis, where
 from .joining import concatenate, stack
-from .norms import squared
 from .properties import fits, shape
-from .reductions import argmax, mean, sum
+from .reductions import argmax, mean, squared, sum
 from .reductions import max as _largest
 from .shaping import expand_dims, reshape, squeeze, transpose
 from .sorting import argsort

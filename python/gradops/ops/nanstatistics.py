@@ -13,12 +13,12 @@ import math
 from .. import dtypes
 from ..annotations import Axes, Axis, DType, Tensor
 from ._checks import check_real
-from ._compose import is_complex, rounded, wide
+from ._compose import rounded, wide
 from ._dispatch import op
 from .conversion import dtype
-from .elementwise import abs, divide, equal, isnan, logical_not, logical_or, square, subtract
+from .elementwise import divide, equal, isnan, logical_not, logical_or, subtract
 from .indexing import where
-from .reductions import all, any, argmax, argmin, cumprod, cumsum, max, min, prod, safe_sqrt, sum
+from .reductions import all, any, argmax, argmin, cumprod, cumsum, max, min, prod, root, squared, sum, unkept
 
 
 def _without(x, value):
@@ -155,9 +155,12 @@ def nanvar(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         :func:`nanmean`, :func:`nanstd`, :func:`nancumprod`.
     """
     x, narrow = wide(x)
-    distance = where(isnan(x), 0, subtract(x, nanmean(x, axis, True)))
-    squares = square(abs(distance) if is_complex(x) else distance)
-    return rounded(divide(sum(squares, axis, keepdims), _count(x, axis, keepdims)), narrow)
+    return rounded(divide(sum(squared(_distances(x, axis)), axis, keepdims), _count(x, axis, keepdims)), narrow)
+
+
+def _distances(x, axis):
+    """The distances from the mean, 0 for NaN."""
+    return where(isnan(x), 0, subtract(x, nanmean(x, axis, True)))
 
 
 @op(reduces=True)
@@ -168,7 +171,7 @@ def nanstd(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         A real tensor without the reduced dimensions; integers give ``floatx``.
 
     Gradient:
-        As of :func:`std`, 0 where the deviation is 0; 0 to NaN.
+        As of :func:`std`, 0 where the deviation is 0, and its derivative NaN there; 0 to NaN.
 
     Examples:
         >>> x = np.array([2.0, np.nan, 3.0])
@@ -178,7 +181,10 @@ def nanstd(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     See Also:
         :func:`nanvar`, :func:`nanmax`, :func:`nanmean`.
     """
-    return safe_sqrt(nanvar(x, axis, keepdims))
+    x, narrow = wide(x)
+    distances = _distances(x, axis)
+    deviation = root(divide(sum(squared(distances), axis, True), _count(x, axis, True)), distances)
+    return rounded(unkept(deviation, axis, keepdims), narrow)
 
 
 def _extreme(reduce, x, axis, keepdims, worst):

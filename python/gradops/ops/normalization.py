@@ -16,9 +16,8 @@ from ._compose import is_complex, rounded, wide
 from ._dispatch import op
 from .elementwise import abs, add, divide, greater, maximum, multiply, power, sqrt, subtract
 from .indexing import where
-from .norms import squared
 from .properties import fits, shape
-from .reductions import mean, sum
+from .reductions import mean, squared, sum
 from .shaping import reshape, squeeze
 
 

@@ -1,6 +1,7 @@
 """Norms and distances.
 
-The gradient of a norm at 0 is 0.
+The gradient of a norm at 0 is 0. It has no second derivative there: that is NaN, and so is that of ``norm(x)**2``, of
+which the chain rule is 0 times infinity. ``sum(square(x))`` has it.
 
 See Also:
     :func:`abs`, :func:`hypot`, :func:`normalize`, :func:`svd`.
@@ -21,21 +22,17 @@ from .decompositions import svd
 from .elementwise import (
     add,
     equal,
-    imag,
     less_equal,
     multiply,
     not_equal,
     power,
-    real,
     real_sign,
-    sqrt,
-    square,
     subtract,
 )
 from .indexing import where
-from .properties import fits, is_empty
-from .reductions import max, min, sum
-from .shaping import expand_dims, reshape, transpose
+from .properties import fits
+from .reductions import all, any, in_parts, kink, max, min, root, squared, sum, unkept
+from .shaping import expand_dims, reshape, squeeze, transpose
 
 _MATRIX_NORMS = ("fro", "nuc", math.inf, -math.inf, 1, -1, 2, -2)
 
@@ -109,7 +106,7 @@ def norm(x: Tensor, ord: float | None = None, axis: Axes = None, keepdims: bool 
     rank = len(x.shape)
     axes = _checks.check_axes("norm", axis, rank)
     if ord is None or ord == "fro" or (ord == 2 and len(axes) == 1):
-        return _root(sum(squared(x), axes, keepdims))
+        return unkept(root(sum(squared(x), axes, True), x), axes, keepdims)
     return _of_vectors(x, ord, axes[0], keepdims) if len(axes) == 1 else _of_matrices(x, ord, axes, keepdims)
 
 
@@ -124,9 +121,11 @@ def _of_vectors(x, ord, axis, keepdims):
     if ord == 1:
         return sum(size, axis, keepdims)
     zero = equal(size, 0)
-    total = sum(where(zero, 0.0 if ord > 0 else math.inf, power(where(zero, 1.0, size), float(ord))), axis, keepdims)
+    power_at_0 = 0.0 if ord > 2 else kink(in_parts(x), zero) if ord > 0 else math.inf
+    total = sum(where(zero, power_at_0, power(where(zero, 1.0, size), float(ord))), axis, True)
     zero = equal(total, 0)
-    return where(zero, 0.0 if ord > 0 else math.inf, power(where(zero, 1.0, total), 1.0 / ord))
+    y = where(zero, kink(in_parts(x), zero) if ord > 0 else math.inf, power(where(zero, 1.0, total), 1.0 / ord))
+    return unkept(y, axis, keepdims)
 
 
 def _of_matrices(x, ord, axes, keepdims):
@@ -136,28 +135,20 @@ def _of_matrices(x, ord, axes, keepdims):
         y = (max if ord > 0 else min)(sum(_size(x), summed, True), chosen, True)
     else:
         rest = [i for i in range(len(x.shape)) if i not in axes]
-        s = svd(transpose(x, [*rest, row, column]), False, False)
-        if not is_empty(shape(s)):  # a value that is 0 up to rounding has no direction
-            s = where(less_equal(s, multiply(max(s, -1, True), epsilon(s) * shape(s)[-1])), 0.0, s)
+        matrices = transpose(x, [*rest, row, column])
+        s = svd(matrices, False, False)
+        zero = less_equal(s, multiply(max(s, -1, True, 0.0), epsilon(s) * shape(s)[-1]))
+        s = where(zero, 0.0, s)  # a value that is 0 up to rounding has no direction
         y = sum(s, -1) if ord == "nuc" else (max if ord > 0 else min)(s, -1)
+        zero = expand_dims((all if ord == 2 else any)(zero, -1), (-2, -1))
+        y = add(y, reshape(kink(in_parts(matrices), zero), shape(y)))
     singles = tuple(1 if i in axes else n for i, n in enumerate(shape(x)))
     return reshape(y, singles if keepdims else tuple(n for i, n in enumerate(shape(x)) if i not in axes))
 
 
 def _size(x):
     """Absolute values with derivative 0 at 0."""
-    return _root(squared(x)) if is_complex(x) else multiply(x, real_sign(x))
-
-
-def squared(x):
-    """The squared absolute values."""
-    return add(square(real(x)), square(imag(x))) if is_complex(x) else square(x)
-
-
-def _root(x):
-    """Square root with derivative 0 at 0."""
-    zero = equal(x, 0)
-    return where(zero, 0.0, sqrt(where(zero, 1.0, x)))
+    return root(squared(x), x) if is_complex(x) else multiply(x, real_sign(x))
 
 
 def _check_points(op, x, y) -> None:
@@ -200,4 +191,5 @@ def cdist(x: Tensor, y: Tensor) -> Tensor:
         :func:`norm`.
     """
     (x, final), (y, _) = map(wide, promoted(x, y, floating=True))
-    return rounded(_root(sum(squared(subtract(expand_dims(x, -2), expand_dims(y, -3))), -1)), final)
+    difference = subtract(expand_dims(x, -2), expand_dims(y, -3))
+    return rounded(squeeze(root(sum(squared(difference), -1, True), difference), -1), final)

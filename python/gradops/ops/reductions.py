@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .. import dtypes
 from ..annotations import Axes, Axis, DType, Integer, Tensor
+from ..backends._shared import combined
 from ._checks import check_axes, check_axis, check_rank, check_real, integer
 from ._compose import in_single, is_complex
 from ._dispatch import op
 from ._docstrings import family
 from .conversion import cast, ndim, shape
 from .conversion import dtype as dtype_of
-from .elementwise import abs, add, equal, multiply, not_equal, sqrt, square, subtract
+from .creation import zeros_like
+from .elementwise import add, equal, imag, logical_and, multiply, not_equal, real, sqrt, square, subtract
 from .indexing import where
 from .joining import concatenate, split
 from .properties import unknown
@@ -182,8 +185,7 @@ def var(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     See Also:
         :func:`mean`, :func:`std`, :func:`average`.
     """
-    distance = subtract(x, mean(x, axis, True))
-    return mean(square(abs(distance) if is_complex(x) else distance), axis, keepdims)
+    return mean(squared(subtract(x, mean(x, axis, True))), axis, keepdims)
 
 
 @op(reduces=True)
@@ -195,7 +197,7 @@ def std(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         A real tensor without the reduced dimensions; integers give ``floatx``.
 
     Gradient:
-        ``(x - mean(x)) / (n * std(x))``; 0 where the deviation is 0.
+        ``(x - mean(x)) / (n * std(x))``; 0 where the deviation is 0, and its derivative NaN there.
 
     Examples:
         >>> x = np.array([1.0, 3.0, 2.0])
@@ -205,13 +207,90 @@ def std(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     See Also:
         :func:`var`, :func:`mean`, :func:`average`.
     """
-    return safe_sqrt(var(x, axis, keepdims))
+    distance = subtract(x, mean(x, axis, True))
+    return unkept(root(mean(squared(distance), axis, True), distance), axis, keepdims)
 
 
-def safe_sqrt(x):
-    """Square root whose derivative at 0 is 0, as that of a norm."""
-    zero = equal(x, 0)
-    return where(zero, 0, sqrt(where(zero, 1, x)))
+def squared(x):
+    """The squared absolute values; smooth at 0, where the absolute values of complex numbers are not."""
+    return add(square(real(x)), square(imag(x))) if is_complex(x) else square(x)
+
+
+def root(squares, x):
+    """The square root of ``squares``, which is smooth in ``x`` and 0 only where it is at its minimum.
+
+    Args:
+        squares: of the rank of ``x``, with sizes of 1 for the dimensions of ``x`` that it combines.
+
+    The derivative at 0 is 0, the subgradient of least length. :func:`kink` says that there is no second one.
+    """
+    zero = equal(squares, 0)
+    return where(zero, kink(in_parts(x), zero), sqrt(where(zero, 1, squares)))
+
+
+def in_parts(x):
+    """A real tensor that moves wherever a complex one does."""
+    return combined(real(x), imag(x)) if is_complex(x) else x
+
+
+def unkept(y, axis, keepdims: bool):
+    """A reduction with ``keepdims``, without these sizes of 1 unless they are wanted."""
+    return y if keepdims else sum(y, axis)
+
+
+@op(public=False)
+def kink(x: Tensor, zero: Tensor) -> Tensor:
+    """0 in the shape of ``zero``, for functions that have a kink in ``x`` there, as a norm at 0.
+
+    Args:
+        zero: where the kink is; of the rank of ``x``, with sizes of 1 for the dimensions whose elements are one vector.
+
+    Gradient:
+        0, whose own derivatives are NaN in each direction that moves a vector away from its kink, whatever the upstream
+        gradient is. A rule that is linear in the upstream gradient would have the second derivative 0 of
+        ``norm(x)**2``, where it is 2, as the chain rule is 0 times infinity there.
+    """
+    return zeros_like(cast(zero, dtype_of(x)))
+
+
+# The gradient of a kink and its tangent in the direction `t` are 0; `kink_curve` is the derivative of both by `x`.
+
+
+@op(public=False)
+def kink_pulled(t: Tensor, x: Tensor, zero: Tensor) -> Tensor:
+    """The gradient of :func:`kink` from an upstream gradient ``t``: 0 in the shape of ``x``."""
+    return zeros_like(x)
+
+
+@op(public=False)
+def kink_pushed(t: Tensor, x: Tensor, zero: Tensor) -> Tensor:
+    """The tangent of :func:`kink` in the direction ``t``: 0 in the shape of ``zero``."""
+    return zeros_like(cast(zero, dtype_of(real(x))))
+
+
+@op(public=False)
+def kink_curve(t: Tensor, x: Tensor, zero: Tensor) -> Tensor:
+    """NaN where the direction ``t`` moves a vector away from its kink, else 0; so are its derivatives.
+
+    It counts as linear in ``t``.
+    """
+    return where(moved(t, zero), complex(math.nan, math.nan) if is_complex(t) else math.nan, zeros_like(t))
+
+
+@op(public=False)
+def kink_curved(u: Tensor, t: Tensor, x: Tensor, zero: Tensor) -> Tensor:
+    """The gradient of :func:`kink_pushed` by ``x`` from an upstream gradient ``u``, whatever that is."""
+    return kink_curve(t, x, zero)
+
+
+def moved(t, zero):
+    """True for the vectors of ``t`` other than 0, at ``zero``."""
+    return logical_and(zero, any(not_equal(t, 0), vector_axes(zero), True))
+
+
+def vector_axes(zero) -> tuple:
+    """The dimensions of vectors, of which :func:`kink` has ``zero``."""
+    return tuple([i for i, n in enumerate(zero.shape) if n == 1])
 
 
 """Extremes along axes.

@@ -19,7 +19,6 @@ from .bounds import clip, nextafter
 from .conversion import cast, dtype, ndim, shape
 from .creation import ones_like
 from .elementwise import (
-    abs,
     add,
     conj,
     divide,
@@ -32,14 +31,13 @@ from .elementwise import (
     multiply,
     real,
     sqrt,
-    square,
     subtract,
 )
 from .indexing import add_at, where
 from .joining import concatenate, split
 from .products import matmul
 from .properties import fits, is_empty, unknown
-from .reductions import diff, max, mean, min, sum, wide
+from .reductions import diff, max, mean, min, squared, sum, wide
 from .shaping import broadcast_to, expand_dims, reshape, transpose
 from .sorting import searchsorted, sort
 
@@ -265,7 +263,7 @@ def corrcoef(x: Tensor) -> Tensor:
     if rank == 1:
         x = expand_dims(x, 0)
     x = subtract(x, mean(x, 1, True))
-    length = sqrt(sum(square(abs(x) if is_complex(x) else x), 1, True))
+    length = sqrt(sum(squared(x), 1, True))
     x = divide(x, length)
     y = matmul(x, conj(_turned(x)))
     if is_complex(x):

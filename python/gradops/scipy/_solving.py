@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _tree, functional, ops
+from .. import _tree, dtypes, functional, ops
 from ..autodiff.variable import Variable
 from ..backends import tracing
 from ..errors import ArgumentError, ArgumentTypeError, GradientError, GradopsError, JitError
@@ -90,11 +90,13 @@ class Problem:
         scalar: the function gives one number, of any shape.
         beside: other arguments that say of which library ``x`` is.
         vectors: the function takes several numbers at once, and gives as many.
+        complex_values: the function may give complex numbers.
     """
 
     def __init__(
-        self, name: str, argument: str, function: Callable, x, args=(), *, scalar=False, beside=(), vectors=False
-    ):
+        self, name: str, argument: str, function: Callable, x, args=(), *, scalar=False, beside=(), vectors=False,
+        complex_values=False,
+    ):  # fmt: skip
         if not callable(function):
             raise ArgumentTypeError(
                 f"`{name}`: `{argument}` must be a function; got {{value}}.",
@@ -102,6 +104,7 @@ class Problem:
                 value=_checks.describe(function),
             )
         self.name, self.argument, self.function, self.scalar, self.vectors = name, argument, function, scalar, vectors
+        self.complex_values = complex_values
         self.args = args if isinstance(args, tuple) else (args,)
         try:
             inspect.signature(function).bind(x, *self.args)
@@ -115,7 +118,7 @@ class Problem:
         self.like = of_tensors(x, self.args, beside)
         if self.like is None:  # torch's tensors with a gradient cannot stand beside NumPy's arrays
             self.like = of_tensors(_closed_over(function))
-        self.dtype = None if self.like is None else ops.dtype(inexact(self.like))
+        self.dtype = None if self.like is None else dtypes.real_of(ops.dtype(inexact(self.like)))
         self.known = _tree.map_leaves(_held, self.args)
 
     def start(self, x, argument: str = "x0") -> np.ndarray:
@@ -129,7 +132,10 @@ class Problem:
 
     def tensor(self, x):
         """SciPy's ``x`` as the function is given it."""
-        return x if self.like is None else beside(np.asarray(x), self.like, self.dtype)
+        if self.like is None or self.dtype is None:
+            return x
+        x = np.asarray(x)
+        return beside(x, self.like, dtypes.complex_of(self.dtype) if x.dtype.kind == "c" else self.dtype)
 
     def _called(self, x, args, function=None):
         return _numeric(self.name, self.argument, marked(function or self.function)(x, *args), self.scalar)
@@ -146,6 +152,14 @@ class Problem:
         """The function of numbers: by its ``_numeric``, where it has a way to these that is shorter."""
         y = self._called(self.tensor(x), self.known, getattr(self.function, "_numeric", self.function))
         y = numbers(self.name, y, self.argument)
+        if y.dtype.kind == "c":
+            if not self.complex_values:
+                raise ArgumentTypeError(
+                    f"`{self.name}`: `{self.argument}` must give real numbers; got complex ones.",
+                    argument=self.argument,
+                    hint="pass on the real and the imaginary part, each by itself",
+                )
+            return y.astype(complex)
         return y.astype(float) if self.like is not None else y
 
     def near(self, x):

@@ -13,7 +13,7 @@ from ...errors import ArgumentError, Element, GradientError, Position
 from ...ops import conversion, elementwise, reductions
 from ...ops.creation import zeros_like
 from ..gradients import grad
-from ..modes import enable_grad, no_grad
+from ..modes import ensured_recording, no_grad
 from ..variable import Variable, data_of, wrap
 
 # Operations of gradcheck on tensors of any library: reading, moving, counting their real elements.
@@ -210,7 +210,7 @@ def pull_back(func, values, places, kind: Kind, upstream: list, create: bool) ->
         for i in places:
             values[i].requires_grad = True
     if kind.on_tape:
-        with enable_grad():
+        with ensured_recording():
             fresh = list(values)
             if not create:
                 for i in places:

@@ -3,16 +3,18 @@
 ``power`` has no NaN where the base is 0: the derivative for the exponent is 0 there, as in PyTorch.
 Ties of ``maximum`` and ``minimum`` share the gradient equally (JAX's and TensorFlow-probability's
 choice; the only one symmetric in the operands). ``abs`` has derivative 0 at 0, and so has ``hypot`` where its length
-is 0. Casting back to the argument's dtype is the engine's work.
+is 0. The second derivative there is NaN, of a real ``abs`` 0. Casting back to the argument's dtype is the engine's
+work.
 """
 
 import math
 
 from ... import dtypes
+from ...backends._shared import combined
 from ...ops import (
-    abs,
     add,
     cast,
+    clip,
     conj,
     cos,
     cosh,
@@ -20,9 +22,11 @@ from ...ops import (
     dtype,
     equal,
     exp,
+    exp2,
     floor,
     greater,
     greater_equal,
+    hypot,
     i0,
     i1,
     isinf,
@@ -36,6 +40,7 @@ from ...ops import (
     power,
     real,
     real_sign,
+    reciprocal,
     sigmoid,
     sin,
     sinh,
@@ -48,6 +53,7 @@ from ...ops import (
     zeros_like,
 )
 from ...ops._dispatch import registry
+from ...ops.reductions import kink_pulled, squared
 from ...ops.special import i1_over_x
 from ..graph import STEPS
 from ..record import derivative
@@ -80,6 +86,51 @@ def _gap(x1, x2):
     return where(logical_and(equal(x1, x2), isinf(x1)), 0.0, subtract(x1, x2))
 
 
+def _single(x):
+    """``x`` in a dtype whose squares have digits: half precision in single, which the engine casts back."""
+    return cast(x, "float32") if dtype(x) in ("float16", "bfloat16") else x
+
+
+def _bell(x, scale: float):
+    """``exp(scale * x**2)``, 0 with derivatives of 0 at infinity and beyond all exponents."""
+    return exp(multiply(square(clip(x, -40.0, 40.0)), scale))
+
+
+def _slope(x, bound: float, formula):
+    """``formula(x)``; beyond a bound, where it is 0 or its derivatives are none, 0."""
+    far = greater(abs(x), bound)
+    return where(far, 0.0, formula(where(far, 1.0, x)))
+
+
+def _arctan(x):
+    if _is_complex(x):
+        return reciprocal(add(1, square(x)))
+    x = _single(x)
+    bound = 1e154 if dtype(x) == "float64" else 1e19
+    return _slope(x, bound, lambda x: reciprocal(add(1, square(x))))
+
+
+def _arcsinh(x):
+    if _is_complex(x):
+        return reciprocal(sqrt(add(square(x), 1)))
+    x = _single(x)
+    return _slope(x, 1.7e308 if dtype(x) == "float64" else 3.4e38, lambda x: reciprocal(hypot(x, 1.0)))
+
+
+def _tanh(x, y):
+    """``1 - y**2``, by factors that keep their digits where ``y`` rounds to -1 or 1."""
+    if _is_complex(x):
+        return 1 - y * y
+    z = x + x
+    return 4 * (sigmoid(z) * sigmoid(negative(z)))
+
+
+def _over_square(x, x1, x2):
+    """``x / (x1**2 + x2**2)`` without squares."""
+    length = hypot(_single(x1), _single(x2))
+    return divide(divide(x, length), length)
+
+
 derivative("add", x1=lambda g: g, x2=lambda g: g)
 derivative("subtract", x1=lambda g: g, x2=lambda g: -g)
 derivative("multiply", x1=lambda g, x2: g * x2, x2=lambda g, x1: g * x1)
@@ -98,8 +149,8 @@ derivative(
 )
 derivative(
     "arctan2",
-    x1=lambda g, x1, x2: multiply(g, divide(x2, add(square(x1), square(x2)))),
-    x2=lambda g, x1, x2: negative(multiply(g, divide(x1, add(square(x1), square(x2))))),
+    x1=lambda g, x1, x2: multiply(g, _over_square(x2, x1, x2)),
+    x2=lambda g, x1, x2: negative(multiply(g, _over_square(x1, x1, x2))),
 )
 derivative(
     "logaddexp",
@@ -111,7 +162,7 @@ derivative("negative", x=lambda g: -g)
 derivative("reciprocal", x=lambda g, y: negative(g * square(y)))
 derivative("square", x=lambda g, x: g * (x + x))
 derivative("exp", x=lambda g, y: g * y)
-derivative("exp2", x=lambda g, y: g * (y * math.log(2)))
+derivative("exp2", x=lambda g, x: multiply(g, multiply(exp2(subtract(x, 1)), 2 * math.log(2))))  # exp2(1024) overflows
 derivative("expm1", x=lambda g, x: g * exp(x))  # y + 1 would cancel far below 0
 derivative("log", x=lambda g, x: g / x)
 derivative("log2", x=lambda g, x: divide(g, x * math.log(2)))
@@ -123,20 +174,24 @@ derivative("cos", x=lambda g, x: -g * sin(x))
 derivative("tan", x=lambda g, y: g * (1 + square(y)))
 derivative("arcsin", x=lambda g, x: divide(g, sqrt(subtract(1, square(x)))))
 derivative("arccos", x=lambda g, x: negative(divide(g, sqrt(subtract(1, square(x))))))
-derivative("arctan", x=lambda g, x: divide(g, add(1, square(x))))
+derivative("arctan", x=lambda g, x: multiply(g, _arctan(x)))
 derivative("sinh", x=lambda g, x: g * cosh(x))
 derivative("cosh", x=lambda g, x: g * sinh(x))
-derivative("tanh", x=lambda g, y: g * (1 - y * y))
-derivative("arcsinh", x=lambda g, x: divide(g, sqrt(add(square(x), 1))))
-derivative("arccosh", x=lambda g, x: divide(g, multiply(sqrt(subtract(x, 1)), sqrt(add(x, 1)))))
+derivative("tanh", x=lambda g, x, y: multiply(g, _tanh(x, y)))
+derivative("arcsinh", x=lambda g, x: multiply(g, _arcsinh(x)))
+derivative("arccosh", x=lambda g, x: divide(divide(g, sqrt(subtract(x, 1))), sqrt(add(x, 1))))
 derivative("arctanh", x=lambda g, x: divide(g, subtract(1, square(x))))
-derivative("erf", x=lambda g, x: multiply(g, multiply(exp(negative(square(x))), 2 / math.sqrt(math.pi))))
+derivative("erf", x=lambda g, x: multiply(g, multiply(_bell(x, -1.0), 2 / math.sqrt(math.pi))))
 
 for _step in ("floor", "ceil", "trunc", "round", "real_sign", "floor_divide"):
     STEPS.add(_step)
     derivative(_step, **dict.fromkeys(registry[_step].tensors, lambda g: zeros_like(g)))
 
-derivative("abs", complex_aware=True, x=lambda g, x, y: multiply(g, _direction(x, y)))
+derivative(
+    "abs",
+    complex_aware=True,
+    x=lambda g, x, y: _of_length(g, x, x, y) if _is_complex(x) else multiply(g, real_sign(x)),
+)
 derivative("conj", complex_aware=True, x=lambda g: conj(g))
 derivative("real", complex_aware=True, x=lambda g: real(g))
 derivative("imag", complex_aware=True, x=lambda g, x: multiply(g, 1j) if _is_complex(x) else multiply(g, 0.0))
@@ -147,32 +202,38 @@ def _is_complex(x) -> bool:
     return dtype(x) in dtypes.COMPLEX
 
 
-def _direction(x, length):
-    """``x / abs(x)``, 0 at 0 with derivative 0; differentiable where ``x`` is complex."""
-    if not _is_complex(x):
-        return real_sign(x)
+def _of_length(g, part, x, length):
+    """``g * part / length``, where the length is 0 0 by the kink in ``x``."""
     zero = equal(length, 0)
-    return where(zero, 0.0, divide(x, where(zero, 1.0, length)))
+    return add(multiply(g, where(zero, 0.0, divide(part, where(zero, 1.0, length)))), kink_pulled(g, x, zero))
 
 
 def _angle(g, x):
     if not _is_complex(x):
         return multiply(g, 0.0)
-    length = square(abs(x))
+    length = squared(x)
     zero = equal(length, 0)
     return where(zero, 0.0, multiply(divide(g, where(zero, 1.0, length)), multiply(x, 1j)))
 
 
 # Activations.
 
-derivative("sigmoid", x=lambda g, y: g * (y * (1 - y)))
+derivative("sigmoid", x=lambda g, x, y: g * (y * sigmoid(negative(x))))  # 1 - y has no digits left far above 0
 derivative("relu", x=lambda g, x: multiply(g, cast(greater(x, 0), dtype(g))))
 derivative("softplus", x=lambda g, x: multiply(g, sigmoid(x)))
-derivative(
-    "normal_cdf", x=lambda g, x: multiply(g, multiply(exp(multiply(square(x), -0.5)), 1 / math.sqrt(2 * math.pi)))
-)
+derivative("normal_cdf", x=lambda g, x: multiply(g, multiply(_bell(x, -0.5), 1 / math.sqrt(2 * math.pi))))
 derivative("softmax", x=lambda g, y, axis: y * (g - sum(g * y, axis, True)))
-derivative("log_softmax", x=lambda g, y, axis: subtract(g, multiply(exp(y), sum(g, axis, True))))
+
+
+def _log_softmax(g, y, axis):
+    """``g - exp(y) * sum(g)``, in which ``1 - exp(y)`` of the largest element is the sum of the others."""
+    p = exp(y)
+    large = greater(p, 0.5)
+    rest = where(large, sum(where(large, 0.0, p), axis, True), subtract(1, p))
+    return subtract(multiply(g, rest), multiply(p, subtract(sum(g, axis, True), g)))
+
+
+derivative("log_softmax", x=_log_softmax)
 
 
 def _sparsemax(g, y, axis):
@@ -193,20 +254,19 @@ def _i1(g, x):
     return multiply(g, subtract(i0(x), i1_over_x(x)))
 
 
-def _part(g, x, y):
-    zero = equal(y, 0)
-    return multiply(g, where(zero, 0.0, divide(x, where(zero, 1.0, y))))
-
-
-derivative("cbrt", x=lambda g, y: divide(g, square(y) * 3))
+derivative("cbrt", x=lambda g, y: divide(divide(g, y), y * 3))  # a square's slope is infinite at infinity
 derivative("rsqrt", x=lambda g, y: g * (y * square(y) * -0.5))
-derivative("erfc", x=lambda g, x: multiply(g, exp(negative(square(x))) * (-2 / _ROOT_PI)))
+derivative("erfc", x=lambda g, x: multiply(g, multiply(_bell(x, -1.0), -2 / _ROOT_PI)))
 derivative("erfinv", x=lambda g, y: g * (exp(square(y)) * (_ROOT_PI / 2)))
 derivative("i0", x=lambda g, x: multiply(g, i1(x)))
 derivative("i1", x=_i1)
 derivative("lgamma", x=lambda g, x: multiply(g, polygamma(x)))
 derivative("polygamma", x=lambda g, x, n: multiply(g, polygamma(x, n + 1)))
-derivative("hypot", x1=lambda g, x1, y: _part(g, x1, y), x2=lambda g, x2, y: _part(g, x2, y))
+derivative(
+    "hypot",
+    x1=lambda g, x1, x2, y: _of_length(g, x1, combined(x1, x2), y),
+    x2=lambda g, x1, x2, y: _of_length(g, x2, combined(x1, x2), y),
+)
 derivative("ldexp", x1=lambda g, x2: ldexp(g, cast(x2, "int64")))
 
 

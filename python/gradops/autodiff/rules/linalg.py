@@ -1,8 +1,8 @@
 """Derivatives of factorisations, determinants, systems of equations and inverses, exponentials.
 
 Rules of ops of several results, and of Cholesky's, mind conjugates themselves: ``g`` is dL/dRe + i dL/dIm.
-Undefined terms, between repeated eigenvalues or singular values and for singular values of 0, count as 0;
-"repeated" is: equal up to ten roundings of the largest. Systems: Giles 2008; Golub & Pereyra 1973.
+Eigenvalues and singular values that are equal up to ten roundings of the largest count as repeated.
+Systems: Giles 2008; Golub & Pereyra 1973.
 """
 
 import functools
@@ -14,26 +14,31 @@ from ...ops import (
     add,
     adjugate,
     all,
+    broadcast_to,
     cast,
     concatenate,
     conj,
+    cumsum,
     det,
     divide,
     dtype,
     equal,
-    exp,
     expand_dims,
     expm,
     get_item,
+    greater,
     imag,
     inv,
+    less,
     less_equal,
-    log,
+    logical_and,
+    logical_not,
     matmul,
     max,
     multiply,
     negative,
     not_equal,
+    prod,
     real,
     solve,
     solve_triangular,
@@ -57,6 +62,7 @@ from ...ops._matrices import (
     lower_part,
     upper_part,
 )
+from ...ops.decompositions import crease, parted, undefined
 from ..record import derivative
 
 
@@ -99,8 +105,20 @@ derivative("cholesky", complex_aware=True, x=_cholesky)
 
 
 def _det(g, x, y):
-    cofactors = multiply(inv(x), _matrix_of(y)) if _known(all(not_equal(y, 0))) else adjugate(x)
+    inverse = inv(x) if _known(all(not_equal(y, 0))) else None
+    if inverse is None or not _known(_is_regular(x, inverse)):
+        cofactors = adjugate(x)
+    else:
+        cofactors = multiply(inverse, _matrix_of(y))
     return multiply(_matrix_of(g), swapaxes(cofactors, -1, -2))
+
+
+def _is_regular(x, inverse):
+    """True where products of three inverses and the determinant have digits left: they are its third derivative."""
+    if 0 in tuple(x.shape):
+        return True
+    sizes = [max(abs(m), (-2, -1)) for m in (x, inverse)]
+    return all(less(multiply(*sizes), epsilon(x) ** -0.25))
 
 
 def _known(condition) -> bool:
@@ -116,18 +134,19 @@ def _matrix_of(v):
     return expand_dims(v, (-2, -1))
 
 
+@functools.lru_cache(maxsize=8)
+def _all_but_two(n: int) -> np.ndarray:
+    """True at i, j, k where k is neither i nor j."""
+    i, j, k = np.indices((n, n, n))
+    chosen = (k != i) & (k != j)
+    chosen.flags.writeable = False
+    return chosen
+
+
 def _adjugate(g, x):
     """The derivative of the adjugate, in the basis of singular vectors: products of all but two singular values."""
     u, s, vh = svd(x)
-    zero = equal(s, 0)
-    logs = log(where(zero, 1.0, s))
-    zeros = cast(zero, "int64")
-    count, total = _columns(sum(zeros, -1, True)), _columns(sum(logs, -1, True))
-    others = where(
-        equal(subtract(subtract(count, _rows(zeros)), _columns(zeros)), 0),
-        exp(subtract(subtract(total, _rows(logs)), _columns(logs))),
-        0.0,
-    )
+    others = prod(where(_all_but_two(s.shape[-1]), expand_dims(s, (-2, -3)), 1.0), -1)
     others = subtract(others, from_diagonal(diagonal_of(others)))
     h = matmul(matmul(adjoint(u), swapaxes(g, -1, -2)), adjoint(vh))
     diagonal = matmul(cast(others, dtype(h)), _columns(diagonal_of(h)))
@@ -156,71 +175,161 @@ derivative("slogdet", several=True, x=_slogdet)
 
 # Eigenvalues and singular values (Giles 2008; Boeddeker et al. 2017; Wan & Zhang 2019; Townsend 2016) -----------------
 
-
-def _inverse_gaps(v):
-    """``1 / (v_j - v_i)`` at row i and column j, 0 where the two count as equal."""
-    gaps = subtract(_rows(v), _columns(v))
-    size = abs(v)
-    same = less_equal(abs(gaps), multiply(_columns(max(size, -1, True)), 10 * epsilon(v)))
-    return where(same, 0.0, divide(1.0, where(same, 1.0, gaps)))
+# Repeated values have any basis of their space as vectors, and `1 / (w_j - w_i)` is infinite between them. What a rule
+# sees there is one element of that basis, so a derivative that the others decide is NaN (`undefined()` where the
+# vectors' cotangent has an element between two of them, `parted()` where the values' cotangents differ) and never a
+# part of it: of `v f(w) v^H` the rule sees `f(w)` times a block of the upstream gradient, and needs `f'(w)` times it.
+# No rule can tell the two apart, as values of functions are what it is given and not the functions.
 
 
-def _eigh(g, y):
+def _clusters(w):
+    """Labels of ordered values: neighbours within ten roundings of the largest have the same."""
+    size = max(abs(w), -1, True)
+    apart = greater(abs(subtract(w[..., 1:], w[..., :-1])), multiply(size, 10 * epsilon(w)))
+    return concatenate([zeros_like(cast(w[..., :1], "int64")), cumsum(cast(apart, "int64"), -1)], -1)
+
+
+def _pairs(labels):
+    """Where a row and a column are two values of the same label; and where of the same label."""
+    same = equal(_rows(labels), _columns(labels))
+    return logical_and(same, _apart(labels.shape[-1])), same
+
+
+@functools.lru_cache(maxsize=8)
+def _apart(n: int) -> np.ndarray:
+    """True off the diagonal."""
+    apart = ~np.eye(n, dtype=bool)
+    apart.flags.writeable = False
+    return apart
+
+
+def _inverse(x, zero):
+    """``1 / x``, 0 where ``zero``."""
+    return where(zero, 0.0, divide(1.0, where(zero, 1.0, x)))
+
+
+def _inverse_gaps(w, same):
+    """``1 / (w_j - w_i)`` at row i and column j, 0 where the two count as the same."""
+    return _inverse(subtract(_rows(w), _columns(w)), same)
+
+
+def _floor(w):
+    """The rounding of cotangents whose own size says nothing, as that of ``(w - 1)**2`` at 1 is rounding alone."""
+    return multiply(add(max(abs(w), -1, True), 1.0), 100 * epsilon(w))
+
+
+def _eigh(g, x, y):
     g_w, g_v = g
     w, v = y
     if 0 in tuple(w.shape):
         return g_v
-    inner = multiply(matmul(adjoint(v), g_v), _inverse_gaps(w))
-    inner = add(inner, from_diagonal(cast(g_w, dtype(inner))))
-    return _half_sum(matmul(matmul(v, inner), adjoint(v)))
+    vh = adjoint(v)
+    pairs, same = _pairs(_clusters(w))
+    turn = matmul(vh, g_v)
+    inner = add(multiply(turn, _inverse_gaps(w, same)), from_diagonal(cast(g_w, dtype(turn))))
+    inner = add(inner, _unknown(turn, matmul(matmul(vh, x), v), pairs, g_v))
+    inner = add(inner, cast(parted(_rows(g_w), _columns(g_w), pairs, _columns(_floor(w))), dtype(turn)))
+    return _half_sum(matmul(matmul(v, inner), vh))
 
 
-def _eig(g, y):
+def _unknown(t, x, at, scale):
+    """NaN for what a rule cannot know of its derivative, and of the next one by ``x`` in the basis of the vectors."""
+    return add(undefined(t, at, scale), crease(t, x, at))
+
+
+def _eig(g, x, y):
     g_w, g_v = g
     w, v = y
     if 0 in tuple(w.shape):
-        return g_v
+        return zeros_like(x)
     vh = adjoint(v)
     inner = matmul(vh, g_v)
     lengths = real(diagonal_of(inner))
     inner = subtract(inner, matmul(vh, multiply(v, _rows(lengths))))
-    inner = add(multiply(inner, conj(_inverse_gaps(w))), from_diagonal(g_w))
-    return solve(vh, matmul(inner, vh))
+    pairs, same = _close(w)
+    differ = parted(_rows(g_w), _columns(g_w), pairs, _columns(_floor(w)))
+    rest = add(_unknown(inner, solve(v, matmul(cast(x, dtype(v)), v)), pairs, g_v), cast(differ, dtype(inner)))
+    inner = add(multiply(inner, conj(_inverse_gaps(w, same))), rest)
+    inner = add(inner, from_diagonal(g_w))
+    gradient = solve(vh, matmul(inner, vh))
+    return gradient if is_complex(x) else real(gradient)
+
+
+def _close(w):
+    """Pairs of eigenvalues in no order that count as the same: with larger roundings, as the basis is oblique."""
+    gaps = abs(subtract(_rows(w), _columns(w)))
+    same = less_equal(gaps, multiply(_columns(max(abs(w), -1, True)), 1e3 * epsilon(w)))
+    return logical_and(same, _apart(w.shape[-1])), same
 
 
 def _svd(g, x, y, full_matrices, compute_uv):
-    if not compute_uv:
-        u, s, vh = svd(x, False)
-        return matmul(multiply(u, _rows(g)), vh)
-    u, s, vh = y
-    v, g_u, g_s, g_v = adjoint(vh), g[0], g[1], adjoint(g[2])
-    rank = s.shape[-1]
-    if rank == 0:
+    if 0 in tuple(x.shape[-2:]):
         return zeros_like(x)
-    u, g_u = _own_span(u, g_u, rank)
-    v, g_v = _own_span(v, g_v, rank)
+    if not compute_uv:
+        return _svdvals(g, x, *svd(x, False))
+    u, s, vh = y
+    rank, g_s = s.shape[-1], g[1]
+    (u, g_u), (v, g_v) = _own_span(u, g[0], rank), _own_span(adjoint(vh), adjoint(g[2]), rank)
     vh = adjoint(v)
+    pairs, same, zero, zeros = _spaces(s)
+    # Both bases turn together by the sum of the parts over `s_j - s_i`, and against each other by the difference over
+    # `s_j + s_i`, which is defined for repeated values.
     u_part, v_part = matmul(adjoint(u), g_u), matmul(vh, g_v)
-    largest = max(s, -1, True)
-    zero = less_equal(s, multiply(largest, 10 * epsilon(s)))
-    inverse = where(zero, 0.0, divide(1.0, where(zero, 1.0, s)))
-    sums = add(_rows(s), _columns(s))
-    gaps = multiply(_inverse_gaps(s), where(equal(sums, 0), 0.0, divide(1.0, where(equal(sums, 0), 1.0, sums))))
-    inner = multiply(multiply(subtract(u_part, adjoint(u_part)), gaps), _rows(s))
-    inner = add(inner, multiply(_columns(s), multiply(subtract(v_part, adjoint(v_part)), gaps)))
-    diagonal = cast(g_s, dtype(inner))
-    if is_complex(x):
-        phases = subtract(imag(diagonal_of(u_part)), imag(diagonal_of(v_part)))
-        diagonal = add(diagonal, multiply(multiply(phases, multiply(inverse, 0.5)), 1j))
-    gradient = matmul(matmul(u, add(inner, from_diagonal(diagonal))), vh)
-    rows, columns = x.shape[-2:]
+    u_turn, v_turn = subtract(u_part, adjoint(u_part)), subtract(v_part, adjoint(v_part))
+    sums = _inverse(add(_rows(s), _columns(s)), zeros)
+    inner = multiply(add(u_turn, v_turn), multiply(_inverse_gaps(s, same), 0.5))
+    inner = add(inner, multiply(subtract(u_turn, v_turn), multiply(sums, 0.5)))
+    inner = add(inner, undefined(add(u_part, v_part), pairs, u_part))
+    inner = add(inner, undefined(subtract(u_part, v_part), logical_and(zeros, _apart(rank)), u_part))
+    floor, (rows, columns) = _columns(_floor(s)), x.shape[-2:]
+    differ = parted(_rows(g_s), _columns(g_s), logical_and(pairs, logical_not(zeros)), floor)
+    # One value of 0 of a square matrix goes on with the other sign; several, or a space beside, have any basis.
+    several = zeros if rows != columns else logical_and(zeros, _apart(rank))
+    differ = add(differ, parted(_rows(g_s), zeros_like(_columns(g_s)), several, floor))
+    inner = add(inner, cast(differ, dtype(inner)))
+    gradient = add(_svdvals(g_s, x, u, s, vh), matmul(matmul(u, inner), vh))
+    inverse = _rows(_inverse(s, zero))
     if rows > rank:
-        scaled = multiply(g_u, _rows(inverse))
-        gradient = add(gradient, matmul(subtract(scaled, matmul(u, matmul(adjoint(u), scaled))), vh))
+        gradient = add(gradient, matmul(_beside(g_u, u, inverse, zero), vh))
     if columns > rank:
-        scaled = adjoint(multiply(g_v, _rows(inverse)))
-        gradient = add(gradient, matmul(u, subtract(scaled, matmul(matmul(scaled, v), vh))))
+        gradient = add(gradient, matmul(u, adjoint(_beside(g_v, v, inverse, zero))))
     return gradient
+
+
+def _spaces(s):
+    """Pairs of singular values that are one, also on the diagonal; which are 0; and pairs of those."""
+    zero = less_equal(s, multiply(max(s, -1, True), 10 * epsilon(s)))
+    return *_pairs(_clusters(s)), zero, logical_and(_rows(zero), _columns(zero))
+
+
+def _svdvals(g, x, u, s, vh):
+    """The gradient of a function of the singular values."""
+    v, g = adjoint(vh), cast(_rows(g), dtype(u))
+    pairs, _, zero, _ = _spaces(s)
+    inner = from_diagonal(g[..., 0, :])
+    inner = add(inner, crease(inner, matmul(matmul(adjoint(u), x), v), pairs))
+    gradient = matmul(matmul(u, inner), vh)
+    (rows, columns), rank = x.shape[-2:], s.shape[-1]
+    if rows > rank:
+        gradient = add(gradient, matmul(_crease_beside(multiply(u, g), matmul(x, v), u, zero), vh))
+    if columns > rank:
+        gradient = add(gradient, matmul(u, adjoint(_crease_beside(multiply(v, g), matmul(adjoint(x), u), v, zero))))
+    return gradient
+
+
+def _rest(t, q):
+    """The part of ``t`` beside the span of orthonormal ``q``."""
+    return subtract(t, matmul(q, matmul(adjoint(q), t)))
+
+
+def _crease_beside(t, x, q, zero):
+    return crease(t, _rest(x, q), broadcast_to(_rows(zero), tuple(t.shape)))
+
+
+def _beside(g, q, inverse, zero):
+    """The part of a cotangent that turns vectors out of their span, over the singular values."""
+    rest = _rest(g, q)
+    return add(multiply(rest, inverse), undefined(rest, broadcast_to(_rows(zero), tuple(rest.shape)), g))
 
 
 def _own_span(q, g, rank):
@@ -231,6 +340,13 @@ def _own_span(q, g, rank):
     return first, subtract(g[..., :rank], matmul(rest, matmul(adjoint(g[..., rank:]), first)))
 
 
+derivative("undefined", complex_aware=True, t=lambda g, t, at: undefined(g, at, zeros_like(t)))
+derivative(
+    "crease",
+    complex_aware=True,
+    t=lambda g, x, at: crease(g, x, at),
+    x=lambda g, x, at: undefined(g, at, zeros_like(x)),
+)
 derivative("eigh", several=True, x=_eigh)
 derivative("eig", several=True, x=_eig)
 derivative("svd", several=True, x=_svd)

@@ -33,8 +33,30 @@ from ...ops import (
     transpose,
 )
 from ...ops._compose import beside
+from ...ops.reductions import kink_curve, kink_curved, kink_pulled, kink_pushed, moved, vector_axes
 from ...ops.sorting import pick
 from ..record import derivative
+
+derivative("kink", x=lambda g, x, zero: kink_pulled(g, x, zero))
+derivative(
+    "kink_pulled",
+    complex_aware=True,
+    t=lambda g, x, zero: kink_pushed(g, x, zero),
+    x=lambda g, x, zero: kink_curve(g, x, zero),
+)
+derivative(
+    "kink_pushed",
+    complex_aware=True,
+    t=lambda g, x, zero: kink_pulled(g, x, zero),
+    x=lambda g, t, x, zero: kink_curved(g, t, x, zero),
+)
+derivative("kink_curve", complex_aware=True, **dict.fromkeys("tx", lambda g, x, zero: kink_curve(g, x, zero)))
+derivative(
+    "kink_curved",
+    complex_aware=True,
+    u=lambda g, t, x, zero: sum(kink_curve(g, x, moved(t, zero)), vector_axes(zero), True),
+    **dict.fromkeys("tx", lambda g, x, zero: kink_curve(g, x, zero)),
+)
 
 
 def keepdims_shape(shape, axis):

@@ -17,6 +17,7 @@ from .base import (
     known,
     promoted,
 )  # fmt: skip
+from .kinks import kink
 
 add = arithmetic(jnp.add, numbers=True)
 subtract = arithmetic(jnp.subtract, numbers=True)
@@ -24,8 +25,11 @@ multiply = arithmetic(jnp.multiply, numbers=True)
 maximum = arithmetic(jnp.maximum, numbers=True)
 minimum = arithmetic(jnp.minimum, numbers=True)
 divide = floating_arithmetic(jnp.divide, numbers=True)
-arccosh = floating(lambda x: jnp.arccosh(x) if x.dtype.kind != "c" else _complex_arccosh(x))
-erf = floating(jax.scipy.special.erf)
+_arctan, _arcsinh, _arccosh = _shared.inverses(jnp, jnp.log)
+arctan = floating(lambda x: jnp.arctan(x) if x.dtype.kind == "c" else _arctan(x))
+arcsinh = floating(lambda x: jnp.arcsinh(x) if x.dtype.kind == "c" else _arcsinh(x))
+arccosh = floating(lambda x: _complex_arccosh(x) if x.dtype.kind == "c" else _arccosh(x))
+erf = floating(lambda x: jax.scipy.special.erf(jnp.clip(x, -40, 40)))  # at infinity the second derivative would be NaN
 
 conj = jnp.conj
 real = jnp.real
@@ -84,8 +88,9 @@ def abs(x):
         return x * jax.lax.stop_gradient(jnp.sign(x))  # whose derivative at 0 is 0, where jnp.abs has 1
     if x.dtype.kind != "c":
         return jnp.abs(x)
-    zero = x == 0  # where the library's second derivative is not 0
-    return jnp.where(zero, 0.0, jnp.abs(jnp.where(zero, 1.0, x)))
+    zero = x == 0  # where the library's first derivative is 0, and its second one is not
+    y = jnp.abs(jnp.where(zero, 1.0, x))
+    return jnp.where(zero, kink(_shared.combined(x.real, x.imag), zero), y)
 
 
 @floating
@@ -129,7 +134,7 @@ def nextafter(x1, x2):
 # Special functions.
 
 cbrt = floating(jnp.cbrt)
-erfc = floating(jax.scipy.special.erfc)
+erfc = floating(lambda x: jax.scipy.special.erfc(jnp.clip(x, -40, 40)))
 erfinv = floating(jax.scipy.special.erfinv)
 rsqrt = floating(jax.lax.rsqrt)
 
@@ -172,7 +177,8 @@ def hypot(x1, x2):
     scale = jnp.where((scale == 0) | jnp.isinf(scale), 1.0, scale)
     squares = jnp.square(x1 / scale) + jnp.square(x2 / scale)
     zero = squares == 0  # where the derivative would be 0 / 0
-    y = jnp.where(zero, 0.0, scale * jnp.sqrt(jnp.where(zero, 1.0, squares)))
+    y = scale * jnp.sqrt(jnp.where(zero, 1.0, squares))
+    y = jnp.where(zero, kink(_shared.combined(x1, x2), zero), y)
     return jnp.where(jnp.isinf(x1) | jnp.isinf(x2), jnp.inf, y)  # also beside NaN
 
 

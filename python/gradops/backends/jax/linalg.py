@@ -4,9 +4,12 @@ import inspect
 
 import jax
 import jax.numpy as jnp
+from jax.interpreters import ad
 
 from .. import _shared
+from ._private import typeof
 from .base import cast, dtype_name, floats, promoted
+from .kinks import _elementwise
 
 _matrix = _shared.in_full_precision(floats, cast, dtype_name)
 _system = _shared.system_in_full_precision(floats, promoted, cast, dtype_name)
@@ -105,6 +108,80 @@ def eig(x):
 @_matrix
 def eigh(x):
     return tuple(jnp.linalg.eigh(_symmetric(_finite(x)), symmetrize_input=False))
+
+
+# NaN where there is no derivative, as primitives: JAX transposes the rules that they are in, so they count as linear.
+
+
+def _primitive(name: str, function, jvp, transpose):
+    primitive = _elementwise(name, function)
+    ad.primitive_jvps[primitive] = jvp
+    ad.primitive_transposes[primitive] = transpose
+    return primitive
+
+
+def _nan(t, scale):
+    rounding = 1e3 * jnp.finfo(t.dtype).eps * jnp.abs(scale).max((-2, -1), keepdims=True, initial=0.0)
+    return jnp.where(jnp.abs(t) <= rounding, 0.0, jnp.nan).astype(t.dtype)
+
+
+def _nan_of(t):
+    """NaN for elements of a tangent or cotangent that are not 0."""
+    return t if type(t) is ad.Zero else _undefined.bind(t, jnp.zeros_like(t))
+
+
+_undefined = _primitive(
+    "gradops_undefined",
+    _nan,
+    lambda primals, tangents: (_undefined.bind(*primals), _nan_of(tangents[0])),
+    lambda g, t, scale: [_nan_of(g) if ad.is_undefined_primal(t) else None, None],
+)
+
+
+def undefined(t, at, scale):
+    """See :func:`gradops.ops.decompositions.undefined`."""
+    return _undefined.bind(jnp.where(at, t, 0.0), scale)
+
+
+def _crease_moved(primals, tangents):
+    (t, x), (dt, dx) = primals, tangents
+    if type(dx) is ad.Zero:
+        return _crease.bind(t, x), dt if type(dt) is ad.Zero else jnp.zeros_like(t)
+    return _crease.bind(t, x), _nan_of(dx)
+
+
+_crease = _primitive(
+    "gradops_crease",
+    lambda t, x: jnp.zeros_like(t),
+    _crease_moved,
+    lambda g, t, x: [ad.Zero(t.aval) if ad.is_undefined_primal(t) else None, None],
+)
+
+
+def crease(t, x, at):
+    """See :func:`gradops.ops.decompositions.crease`."""
+    return _crease.bind(t, jnp.where(at, x, 0.0))
+
+
+def parted(a, b, pairs, floor):
+    """See :func:`gradops.ops.decompositions.parted`."""
+    shape = jnp.broadcast_shapes(*(x.shape for x in (a, b, pairs, floor)))
+    dtype = jnp.result_type(floor)
+    a, b, floor = (jnp.broadcast_to(x, shape) for x in (a, b, floor))
+    return _parted.bind(jnp.where(pairs, floor, jnp.inf).astype(dtype), a, b)
+
+
+def _differ(floor, a, b):
+    allowed = (jnp.abs(a) + jnp.abs(b)) * (0.5 * jnp.finfo(floor.dtype).eps ** 0.5) + floor
+    return jnp.where(jnp.abs(a - b) > allowed, jnp.nan, jnp.zeros_like(floor))
+
+
+_parted = _primitive(
+    "gradops_parted",
+    _differ,
+    lambda primals, tangents: (_parted.bind(*primals), ad.Zero(typeof(primals[0]))),
+    lambda g, *operands: [ad.Zero(v.aval) if ad.is_undefined_primal(v) else None for v in operands],
+)
 
 
 @_matrix

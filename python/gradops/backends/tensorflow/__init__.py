@@ -8,6 +8,7 @@ from ..array.shaping import constants, selection
 from . import base, derivatives  # noqa: F401
 from .control import *  # noqa: F403
 from .elementwise import *  # noqa: F403
+from .kinks import kink  # noqa: F401
 from .linalg import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .shaping import *  # noqa: F403

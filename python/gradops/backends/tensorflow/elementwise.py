@@ -19,11 +19,15 @@ from .base import (
     promoted,
     stepped,
 )  # fmt: skip
+from .kinks import kink
 
 subtract = arithmetic(tf.math.subtract, tf.math.subtract)  # of bools an error
 mod = counting(tf.math.floormod)
 divide = floating_arithmetic(tf.math.truediv)
-arccosh = floating(lambda x: _complex_arccosh(x) if x.dtype.is_complex else tf.math.acosh(x))
+_arctan, _arcsinh, _arccosh = _shared.inverses(tf, tf.math.log)
+arctan = floating(lambda x: tf.math.atan(x) if x.dtype.is_complex else _arctan(x))
+arcsinh = floating(lambda x: tf.math.asinh(x) if x.dtype.is_complex else _arcsinh(x))
+arccosh = floating(lambda x: _complex_arccosh(x) if x.dtype.is_complex else _arccosh(x))
 log2 = floating(lambda x: tf.math.log(x) / _number(x, math.log(2)))
 log10 = floating(lambda x: tf.math.log(x) / _number(x, math.log(10)))
 exp2 = floating(lambda x: tf.math.pow(_number(x, 2), x))
@@ -146,7 +150,11 @@ def erf(x):
 
 
 def abs(x):
-    return x if x.dtype == tf.bool or x.dtype.is_unsigned else tf.math.abs(x)
+    if not x.dtype.is_complex:
+        return x if x.dtype == tf.bool or x.dtype.is_unsigned else tf.math.abs(x)
+    zero = tf.equal(x, 0)  # where the library's derivatives are 0
+    y = tf.math.abs(tf.where(zero, tf.ones_like(x), x))
+    return tf.where(zero, kink(_shared.combined(tf.math.real(x), tf.math.imag(x)), zero), y)
 
 
 def conj(x):
@@ -305,7 +313,7 @@ def _next_of_two_bytes(x, to):
 
 # Special functions.
 
-erfc = floating(tf.math.erfc)
+erfc = floating(lambda x: tf.math.erfc(tf.clip_by_value(x, -40, 40)))  # at infinity its second derivative would be NaN
 rsqrt = floating(tf.math.rsqrt)
 
 
@@ -349,7 +357,8 @@ def hypot(x1, x2):
     scale = tf.where(plain, tf.ones_like(scale), scale)
     squares = tf.square(x1 / scale) + tf.square(x2 / scale)
     zero = squares == 0  # where the derivative would be 0 / 0
-    y = tf.where(zero, tf.zeros_like(squares), scale * tf.sqrt(tf.where(zero, tf.ones_like(squares), squares)))
+    y = scale * tf.sqrt(tf.where(zero, tf.ones_like(squares), squares))
+    y = tf.where(zero, kink(_shared.combined(x1, x2), zero), y)
     infinite = tf.logical_or(tf.math.is_inf(x1), tf.math.is_inf(x2))  # also beside NaN
     return tf.where(infinite, tf.constant(math.inf, y.dtype), y)
 

@@ -64,7 +64,15 @@ def cholesky(x, upper=False):
 
 @_matrix
 def det(x):
-    singular = tf.equal(tf.linalg.det(tf.stop_gradient(x)), 0)
+    if 0 in x.shape:
+        return _det(x)
+    data = tf.stop_gradient(x)
+    small = float(np.finfo(x.dtype.as_numpy_dtype).eps) ** 0.25  # the inverses in the third derivative leave no digits
+    size, bound = tf.abs(tf.linalg.det(data)), tf.reduce_prod(tf.norm(tf.abs(data), axis=-1), -1)
+    if tf.executing_eagerly() and tf.reduce_all(size > small * bound):
+        return _det(x)
+    s = tf.linalg.svd(tf.where(tf.math.is_finite(tf.abs(data)), data, tf.zeros_like(data)), compute_uv=False)
+    singular = s[..., -1] <= small * s[..., 0]
     if tf.executing_eagerly() and not tf.reduce_any(singular):
         return _det(x)
     return tf.where(singular, _expanded_det(x), _det(_regular_ones(x, singular)))  # a graph does not know, and has both
@@ -92,22 +100,17 @@ def _inverse_adjoint(x, singular):
 
 
 def _expanded_det(x):
-    """The determinant up to second order around ``x``, in the basis of its singular vectors, which is a constant.
+    """The determinant as a polynomial (Bird 2011), whose gradient is right where the matrix is singular.
 
-    There a matrix is diagonal, and its determinant the product of the diagonal, less the pairs of elements across from
-    each other times the rest of the diagonal: its gradient is right where the matrix is singular.
+    In the basis of the singular vectors, a constant, a matrix is diagonal, and nothing cancels.
     """
-    s, u, v = tf.linalg.svd(tf.stop_gradient(x))
-    turn = tf.linalg.det(u) * tf.math.conj(tf.linalg.det(v))
+    _, u, v = tf.linalg.svd(tf.stop_gradient(x))
     inner = tf.linalg.matmul(tf.linalg.matmul(u, x, adjoint_a=True), v)
-    diagonal = tf.unstack(tf.linalg.diag_part(inner), axis=-1)
-    zero = tf.equal(s, 0)
-    parts = tf.cast(zero, s.dtype), tf.math.log(tf.where(zero, tf.ones_like(s), s))
-    zeros, logs = (tf.reduce_sum(v, -1)[..., None, None] - v[..., None, :] - v[..., :, None] for v in parts)
-    others = tf.where(tf.equal(zeros, 0), tf.exp(logs), tf.zeros_like(logs))
-    upper, lower = tf.linalg.band_part(inner, 0, -1), tf.linalg.band_part(inner, -1, 0)
-    pairs = tf.linalg.set_diag(upper * tf.linalg.matrix_transpose(lower), tf.zeros_like(inner[..., 0]))
-    return turn * (math.prod(diagonal) - tf.reduce_sum(pairs * tf.cast(others, x.dtype), (-2, -1)))
+    y, n = inner, x.shape[-1]
+    for _ in range(n - 1):
+        after = tf.cumsum(tf.linalg.diag_part(y), -1, exclusive=True, reverse=True)
+        y = tf.linalg.set_diag(tf.linalg.band_part(y, 0, -1), -after) @ inner
+    return tf.linalg.det(u) * tf.math.conj(tf.linalg.det(v)) * y[..., 0, 0] * (-1) ** (n - 1)
 
 
 @_matrix
@@ -184,53 +187,31 @@ def solve_triangular(a, b, lower=False):
     return tf.linalg.triangular_solve(*_same_batch(a, b), lower=lower)
 
 
-# TensorFlow's own derivatives of vectors add 1e-20 to the squares of gaps between values: those of matrices with small
-# elements, or with gaps below 1e-9, would be others. These are the rules of the tape.
-
-
 @_matrix
 def eig(x):
-    return tuple(_eig(_finite(x)))
-
-
-@tf.custom_gradient
-def _eig(x):
-    def gradient(g_w, g_v):
-        w, v = _eig(x)
-        vh = tf.linalg.adjoint(v)
-        inner = vh @ g_v
-        lengths = tf.cast(tf.math.real(tf.linalg.diag_part(inner)), v.dtype)
-        inner -= vh @ (v * lengths[..., None, :])
-        inner = inner * tf.math.conj(_inverse_gaps(w)) + tf.linalg.diag(g_w)
-        y = tf.linalg.solve(vh, inner @ vh)
-        return y if x.dtype.is_complex else tf.math.real(y)
-
-    return tuple(tf.linalg.eig(x)), gradient
+    return tuple(tf.linalg.eig(_finite(x)))
 
 
 @_matrix
 def eigh(x):
-    w, v = _eigh(_symmetric(_finite(x)))
+    w, v = tf.linalg.eigh(_symmetric(_finite(x)))
     return tf.math.real(w), v
 
 
-@tf.custom_gradient
-def _eigh(x):
-    def gradient(g_w, g_v):
-        w, v = _eigh(x)
-        vh = tf.linalg.adjoint(v)
-        y = v @ ((vh @ g_v) * _inverse_gaps(w) + tf.linalg.diag(g_w)) @ vh
-        return (y + tf.linalg.adjoint(y)) / 2
-
-    return tuple(tf.linalg.eigh(x)), gradient
+def undefined(t, at, scale):
+    """See :func:`gradops.ops.decompositions.undefined`."""
+    rounding = 1e3 * float(np.finfo(t.dtype.as_numpy_dtype).eps) * tf.reduce_max(tf.abs(scale), [-2, -1], keepdims=True)
+    return _nan(t, at & ~((tf.abs(t) <= rounding) & (t != 0)))
 
 
-def _inverse_gaps(w):
-    """``1 / (w_j - w_i)`` at row i and column j, 0 where the two count as equal."""
-    gaps = w[..., None, :] - w[..., None]
-    largest = tf.reduce_max(tf.abs(w), -1, keepdims=True)[..., None]
-    apart = tf.abs(gaps) > 10 * float(np.finfo(w.dtype.as_numpy_dtype).eps) * largest
-    return tf.math.divide_no_nan(tf.cast(apart, w.dtype), gaps)
+def crease(t, x, at):
+    """See :func:`gradops.ops.decompositions.crease`."""
+    return _nan(x - tf.stop_gradient(x), at)
+
+
+def _nan(t, at):
+    """NaN for elements that are not 0, as its own derivative: ``mul_no_nan(nan, 0)`` is 0, and its derivative by 0."""
+    return tf.raw_ops.MulNoNan(x=tf.constant(math.nan, t.dtype), y=tf.where(at, t, tf.zeros_like(t)))
 
 
 @_matrix
@@ -318,54 +299,6 @@ def qr(x, mode="reduced"):
 @_matrix
 def svd(x, full_matrices=True, compute_uv=True):
     if not compute_uv:
-        return _singular_values(_finite(x))
-    s, u, v = _svd(_finite(x), full_matrices)
+        return tf.linalg.svd(_finite(x), compute_uv=False)
+    s, u, v = tf.linalg.svd(_finite(x), full_matrices=full_matrices)
     return u, s, tf.linalg.adjoint(v)
-
-
-@tf.custom_gradient
-def _singular_values(x):
-    def gradient(g):
-        _, u, v = _svd(x, False)
-        return u @ (tf.cast(g, x.dtype)[..., None] * tf.linalg.adjoint(v))
-
-    return tf.linalg.svd(x, compute_uv=False), gradient
-
-
-def _svd(x, full_matrices):
-    """``tf.linalg.svd`` by Wan & Zhang's derivative (2019): of complex matrices its own second one is wrong, too."""
-
-    @tf.custom_gradient
-    def factors(x):
-        def gradient(g_s, g_u, g_v):
-            s, u, v = _svd(x, full_matrices)
-            rank = tf.shape(s)[-1] if s.shape[-1] is None else s.shape[-1]
-            (u, g_u), (v, g_v) = _own_span(u, g_u, rank), _own_span(v, g_v, rank)
-            vh = tf.linalg.adjoint(v)
-            u_part, v_part = tf.linalg.adjoint(u) @ g_u, vh @ g_v
-            row, column = s[..., None, :], s[..., None]
-            rounding = 10 * float(np.finfo(s.dtype.as_numpy_dtype).eps) * tf.reduce_max(s, -1, keepdims=True)
-            inverse = tf.math.divide_no_nan(tf.cast(s > rounding, s.dtype), s)
-            gaps = tf.math.divide_no_nan(_inverse_gaps(s), row + column)
-            inner = (u_part - tf.linalg.adjoint(u_part)) * tf.cast(gaps * row, x.dtype)
-            inner += (v_part - tf.linalg.adjoint(v_part)) * tf.cast(gaps * column, x.dtype)
-            if x.dtype.is_complex:
-                phases = tf.math.imag(tf.linalg.diag_part(u_part)) - tf.math.imag(tf.linalg.diag_part(v_part))
-                g_s = tf.complex(g_s, phases * inverse / 2)
-            inner += tf.linalg.diag(g_s)
-            y = u @ inner @ vh
-            scale = tf.cast(inverse, x.dtype)[..., None, :]
-            beside = g_u * scale
-            y += (beside - u @ (tf.linalg.adjoint(u) @ beside)) @ vh
-            beside = tf.linalg.adjoint(g_v * scale)
-            return y + u @ (beside - (beside @ v) @ vh)
-
-        return tuple(tf.linalg.svd(x, full_matrices=full_matrices)), gradient
-
-    return factors(x)
-
-
-def _own_span(q, g, rank):
-    """The first ``rank`` columns, and their gradient with the part of the others' that concerns their span."""
-    first, rest = q[..., :rank], q[..., rank:]
-    return first, g[..., :rank] - rest @ (tf.linalg.adjoint(g[..., rank:]) @ first)

@@ -140,7 +140,7 @@ def _slide(x, window):
 
 sigmoid = floating(tf.math.sigmoid)
 relu = of_order(tf.nn.relu)
-normal_cdf = floating(in_single(lambda x: 0.5 * tf.math.erfc(-math.sqrt(0.5) * x)))
+normal_cdf = floating(in_single(lambda x: 0.5 * tf.math.erfc(-math.sqrt(0.5) * tf.clip_by_value(x, -40, 40))))
 softplus = floating(in_single(tf.math.softplus))
 
 

@@ -57,6 +57,10 @@ FORWARD = "a scope or custom gradient in forward mode"
 forward_mode = private.find(FORWARD, "torch.autograd.forward_ad._set_fwd_grad_enabled", contextlib.nullcontext)
 """A scope in which forward mode is on or off."""
 private.find(FORWARD, "torch.autograd.forward_ad._current_level")
+set_grad_mode = private.find(FORWARD, "torch._C._set_grad_enabled")
+"""The function that ``torch.no_grad()`` and its like call, for modes to see."""
+unseen = private.find(FORWARD, "torch._C.DisableTorchFunction", contextlib.nullcontext)
+"""A scope whose calls no mode sees."""
 
 ZEROS = "a derivative that is 0, as numbers of another library"
 is_zeros = private.find(ZEROS, "torch.Tensor._is_zerotensor", lambda x: False)

@@ -34,6 +34,23 @@ def stopped():
         yield
 
 
+def forward_scope(value: bool):
+    """A scope in which forward mode is on or off, where a level of it is open."""
+    return _private.forward_mode(value) if _private.forward_level() >= 0 else contextlib.nullcontext()
+
+
+def records_now() -> bool:
+    return torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
+
+
+def record(value: bool) -> None:
+    with _private.unseen():
+        torch.set_grad_enabled(value)
+
+
+followed = transforms.Followed
+
+
 def on_one_thread() -> None:
     """Have the backward passes that this thread starts run on it alone, for a GPU too."""
     torch.autograd.set_multithreading_enabled(False)
@@ -110,7 +127,11 @@ class _CustomOfSome(torch.autograd.Function):
 
 def _given(g):
     """A gradient as a user's function gets it, which may write to it."""
-    return _lazy_clone(g) if g.__class__ is torch.Tensor and g.layout is torch.strided else g.clone()
+    if (
+        g.__class__ is torch.Tensor and g.layout is torch.strided and not g.is_complex()
+    ):  # of which it has no derivative
+        return _lazy_clone(g)
+    return g.clone()
 
 
 _lazy_clone = _private.lazy_clone
@@ -226,7 +247,8 @@ def _is_of(value, inputs) -> bool:
 
 
 _base, without_dead = _private.base, _private.without_dead
-_Leaf = type(get_gradient_edge(torch.empty((), requires_grad=True)).node)
+with torch.inference_mode(False), torch.enable_grad():  # gradops may be imported in any mode
+    _Leaf = type(get_gradient_edge(torch.empty((), requires_grad=True)).node)
 
 
 def apply(function, args: tuple):
@@ -273,6 +295,32 @@ def gradient(y, xs: list):
     return torch.autograd.grad(y, xs, retain_graph=True, create_graph=torch.is_grad_enabled(), allow_unused=True)
 
 
+def _in_inference(derivative):
+    """A derivative that may be asked for in ``torch.inference_mode()``, where PyTorch's would be zeros or an error."""
+
+    @functools.wraps(derivative)
+    def taken(at, *arguments):
+        if not torch.is_inference_mode_enabled():
+            return derivative(at, *arguments)
+        with torch.inference_mode(False), torch.no_grad():
+            if hasattr(at, "leaves"):
+                at.leaves = _normal(at.leaves)
+            found = derivative(at, *map(_normal, arguments))
+        if type(found) is tuple and len(found) == 2 and callable(found[1]):  # a product for any vector
+            return found[0], _in_inference(found[1])
+        return found
+
+    return taken
+
+
+def _normal(x):
+    """A tensor, or a list or tuple of them, of which derivatives can be taken: no inference tensor."""
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(_normal, x))
+    return x.clone() if isinstance(x, torch.Tensor) and x.is_inference() else x
+
+
+@_in_inference
 def value_and_grad(run, leaves: list) -> tuple:
     """The value of a scalar function and its gradients, connected to whatever it closes over."""
     if torch.compiler.is_compiling() or transforms.transforming() or any(map(transforms.is_dual, leaves)):
@@ -294,6 +342,7 @@ def value_and_grad(run, leaves: list) -> tuple:
     return (y if nested else y.detach()), _of_their_own(gradients, inputs)
 
 
+@_in_inference
 def pulling(at):
     """By ``torch.autograd.grad`` on one graph; in ``torch.func``'s transforms by ``torch.func.vjp``."""
     if torch.compiler.is_compiling() or transforms.transforming() or any(map(transforms.is_dual, at.leaves)):
@@ -318,6 +367,7 @@ def _pulling_in_transform(at):
     return list(outputs), lambda weights: list(pull(tuple(weights)))
 
 
+@_in_inference
 def pushing(at):
     """The transpose of ``pulling``, which is linear in its weights."""
     if torch.compiler.is_compiling() or transforms.transforming() or any(map(transforms.is_dual, at.leaves)):
@@ -474,6 +524,7 @@ def records(x) -> bool:
     return x.requires_grad and torch.is_grad_enabled() or transforms.is_dual(x)
 
 
+@_in_inference
 def jacobian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: str | None):
     if transforms.transforming():
         transform = torch.func.jacfwd if strategy == "forward-mode" else torch.func.jacrev
@@ -482,6 +533,7 @@ def jacobian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: st
     return _functional("jacobian", at.call, at, (), create_graph, strict, **how)
 
 
+@_in_inference
 def hessian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: str):
     if any(x.is_complex() for x in at.leaves) or transforms.transforming():
         return NotImplemented
@@ -489,6 +541,7 @@ def hessian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: str
     return _functional("hessian", at.func, at, (), create_graph, strict, **how)
 
 
+@_in_inference
 def vjp(at, v, create_graph: bool, strict: bool):
     """With ``v`` as PyTorch takes it: tensors, complex where the outputs are, which are known when the function ran."""
     if transforms.transforming():
@@ -521,6 +574,7 @@ def _are_like(given, outputs: tuple | None = None) -> bool:
     return all(isinstance(x, torch.Tensor) and x.is_complex() == y.is_complex() for x, y in pairs)
 
 
+@_in_inference
 def jvp(at, v, create_graph: bool, strict: bool):
     if transforms.transforming():
         outputs, products = torch.func.jvp(_outputs(at, strict), tuple(at.leaves), tuple(at.tangents(v)))
@@ -528,12 +582,14 @@ def jvp(at, v, create_graph: bool, strict: bool):
     return _functional("jvp", at.func, at, (at.inputs(at.tangents(v)),), create_graph, strict)
 
 
+@_in_inference
 def hvp(at, v, create_graph: bool, strict: bool):
     if transforms.transforming():
         return NotImplemented
     return _functional("hvp", at.scalar, at, (at.inputs(at.tangents(v)),), create_graph, strict)
 
 
+@_in_inference
 def vhp(at, v, create_graph: bool, strict: bool):
     if transforms.transforming():
         return NotImplemented
@@ -549,7 +605,12 @@ def _outputs(at, strict: bool):
             argument="strict",
             hint="ask with `strict` outside of the transform",
         )
-    return lambda *xs: tuple(at.run(*xs))
+
+    def outputs(*xs):
+        with torch.enable_grad(), transforms.forward_followed():
+            return tuple(at.run(*xs))
+
+    return outputs
 
 
 def _functional(name: str, f, at, vectors: tuple, create_graph: bool, strict: bool, **how):
@@ -564,7 +625,7 @@ def _functional(name: str, f, at, vectors: tuple, create_graph: bool, strict: bo
     others: list[Others] = []
 
     def noted(*xs):
-        with _copied_on_the_graph(xs):
+        with torch.enable_grad(), transforms.forward_followed(), _copied_on_the_graph(xs):
             y = f(*xs)
         inputs.extend(xs)
         if recording and not (batched or forwards):

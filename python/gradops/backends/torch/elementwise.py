@@ -9,6 +9,7 @@ import torch
 from .. import _shared
 from . import transforms
 from .base import arithmetic, counting, floating, floating_arithmetic, floats, has_values
+from .kinks import kink
 
 add = arithmetic(operator.add, numbers=True)
 subtract = arithmetic(operator.sub, numbers=True)
@@ -16,8 +17,11 @@ multiply = arithmetic(operator.mul, numbers=True)
 divide = floating_arithmetic(operator.truediv)
 floor_divide = counting(lambda x1, x2: torch.div(x1, x2, rounding_mode="floor"))  # has a gradient, of 0
 equal = arithmetic(torch.eq)
-arccosh = floating(lambda x: torch.arccosh(x) if not x.is_complex() else _complex_arccosh(x))
-erf = floating(torch.erf)
+_arctan, _arcsinh, _arccosh = _shared.inverses(torch, torch.log)
+arctan = floating(lambda x: torch.arctan(x) if x.is_complex() else _arctan(x))
+arcsinh = floating(lambda x: torch.arcsinh(x) if x.is_complex() else _arcsinh(x))
+arccosh = floating(lambda x: _complex_arccosh(x) if x.is_complex() else _arccosh(x))
+erf = floating(lambda x: torch.erf(torch.clamp(x, -40, 40)))  # at infinity the second derivative would be NaN
 
 isnan = torch.isnan
 isfinite = torch.isfinite
@@ -83,6 +87,14 @@ def _power_of_steps(x1, x2):
     return y * torch.exp((x2 - x2.detach()) * log)
 
 
+def abs(x):
+    if not x.is_complex():
+        return x if x.dtype is torch.bool else torch.abs(x)
+    zero = x == 0  # where the library's second derivative is 0
+    y = torch.abs(torch.where(zero, 1.0, x))
+    return torch.where(zero, kink(_shared.combined(x.real, x.imag), zero), y)
+
+
 @floating
 def angle(x):
     if not x.is_complex():
@@ -144,12 +156,12 @@ _maximum, _minimum = arithmetic(torch.maximum), arithmetic(torch.minimum)
 
 def _small(bound) -> bool:
     """True if a bound is None, or a number in the range of single precision."""
-    return bound is None or type(bound) in (int, float) and abs(bound) < 1e38
+    return bound is None or type(bound) in (int, float) and -1e38 < bound < 1e38
 
 
 # Special functions.
 
-erfc = floating(torch.erfc)
+erfc = floating(lambda x: torch.erfc(torch.clamp(x, -40, 40)))
 erfinv = floating(torch.erfinv)
 rsqrt = floating(torch.rsqrt)
 
@@ -174,7 +186,7 @@ i1 = _bessel(torch.special.i1, lambda x: x * _shared.power_series(torch.square(x
 @floating_arithmetic
 def hypot(x1, x2):
     zero = (x1 == 0) & (x2 == 0)  # where the derivative would be 0 / 0
-    return torch.where(zero, 0.0, torch.hypot(torch.where(zero, 1.0, x1), x2))
+    return torch.where(zero, kink(_shared.combined(x1, x2), zero), torch.hypot(torch.where(zero, 1.0, x1), x2))
 
 
 def ldexp(x1, x2):

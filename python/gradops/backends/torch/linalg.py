@@ -1,11 +1,12 @@
 """PyTorch kernels: linear algebra, with torch.linalg."""
 
+import math
+
 import torch
 
 from .. import _shared
 from . import _private
 from .base import cast, dtype_name, floats, promoted
-from .reductions import product_by_halves
 
 _matrix = _shared.in_full_precision(floats, cast, dtype_name)
 _system = _shared.system_in_full_precision(floats, promoted, cast, dtype_name)
@@ -53,10 +54,15 @@ def cholesky(x, upper=False):
 @_matrix
 def det(x):
     y = torch.linalg.det(x)
-    singular = y.detach() == 0
-    if not (x.requires_grad and torch.is_grad_enabled()):
+    if not (x.requires_grad and torch.is_grad_enabled() and x.numel()):
         return y
+    data, size = x.detach(), y.detach().abs()
+    small = torch.finfo(x.dtype).eps ** 0.25  # below it the inverses in the third derivative leave no digits
     in_graph = torch.compiler.is_compiling() or _private.is_traced(y)  # which does not know, and has both
+    if not in_graph and _holds((size > small * torch.linalg.vector_norm(data, dim=-1).prod(-1)).all()):
+        return y
+    s = torch.linalg.svdvals(torch.nan_to_num(data, 0.0, 0.0, 0.0))
+    singular = s[..., -1] <= small * s[..., 0]
     if not in_graph and not _holds(singular.any()):
         return y
     regular = torch.where(singular[..., None, None], torch.eye(x.shape[-1], dtype=x.dtype, device=x.device), x)
@@ -64,21 +70,18 @@ def det(x):
 
 
 def _expanded_det(x):
-    """The determinant up to second order around ``x``: of singular matrices torch's own gradient is 0.
+    """The determinant as a polynomial (Bird 2011): of singular matrices torch's own gradient is 0.
 
-    In the basis of its singular vectors, a constant, a matrix is diagonal, and its determinant the product of the
-    diagonal, less the pairs of elements across from each other times the rest of the diagonal.
+    In the basis of the singular vectors, a constant, a matrix is diagonal, and nothing cancels.
     """
-    u, s, vh = torch.linalg.svd(x.detach())
-    turn = torch.linalg.det(u) * torch.linalg.det(vh)
+    u, _, vh = torch.linalg.svd(torch.nan_to_num(x.detach(), 0.0, 0.0, 0.0))
     inner = u.mH @ x @ vh.mH
-    diagonal = inner.diagonal(dim1=-2, dim2=-1)
-    zero = s == 0
-    logs = torch.where(zero, 1.0, s).log()
-    zeros, logs = (v.sum(-1)[..., None, None] - v[..., None, :] - v[..., :, None] for v in (zero.long(), logs))
-    others = torch.where(zeros == 0, logs.exp(), 0.0)
-    pairs = torch.triu(inner, 1) * torch.tril(inner, -1).mT * others
-    return turn * (product_by_halves(diagonal, -1) - pairs.sum((-2, -1)))
+    y, n = inner, x.shape[-1]
+    for _ in range(n - 1):
+        diagonal = y.diagonal(dim1=-2, dim2=-1)
+        after = torch.nn.functional.pad(diagonal[..., 1:], (0, 1)).flip(-1).cumsum(-1).flip(-1)
+        y = (torch.triu(y, 1) - torch.diag_embed(after)) @ inner
+    return torch.linalg.det(u) * torch.linalg.det(vh) * y[..., 0, 0] * (-1) ** (n - 1)
 
 
 @_matrix
@@ -123,6 +126,24 @@ def eig(x):
 @_matrix
 def eigh(x):
     return tuple(torch.linalg.eigh(_symmetric(_finite(x))))
+
+
+def undefined(t, at, scale):
+    """See :func:`gradops.ops.decompositions.undefined`."""
+    rounding = 1e3 * torch.finfo(t.dtype).eps * scale.detach().abs().amax((-2, -1), keepdim=True)
+    return _infinite(t, at & ~((t.abs() <= rounding) & (t != 0)))
+
+
+def crease(t, x, at):
+    """See :func:`gradops.ops.decompositions.crease`."""
+    return _infinite(x - x.detach(), at)
+
+
+def _infinite(t, at):
+    """Infinity for elements that are not 0: ``xlogy(0, inf)`` is 0, and so is its derivative in the direction of 0."""
+    if t.is_complex():
+        return torch.complex(_infinite(t.real, at), _infinite(t.imag, at))
+    return torch.xlogy(torch.where(at, t, 0.0), math.inf)
 
 
 @_matrix

@@ -198,7 +198,7 @@ def relu(x):
 def normal_cdf(x):
     if x.dtype.itemsize == 2:  # of which the argument's rounding is the tail's error
         return normal_cdf(x.float()).to(x.dtype)
-    return 0.5 * torch.erfc(x * -math.sqrt(0.5))  # torch.special.ndtr is 0 far below 0
+    return 0.5 * torch.erfc(torch.clamp(x, -40, 40) * -math.sqrt(0.5))  # torch.special.ndtr is 0 far below 0
 
 
 def softplus(x):

@@ -13,6 +13,7 @@ Python's functions read.
 from __future__ import annotations
 
 import contextlib
+import functools
 from operator import attrgetter
 
 import torch
@@ -23,6 +24,7 @@ from torch.overrides import TorchFunctionMode
 
 from ...errors import GradientError
 from . import _private
+from .tracing import compiling
 
 wrapped, transforming, without_dead = _private.is_wrapped, _private.transforms_active, _private.without_dead
 active = _private.transforming
@@ -42,12 +44,12 @@ def is_dual(x) -> bool:
     return forward_ad.unpack_dual(x).tangent is not None
 
 
-def _primal(x):
+def primal(x):
     """A tensor without its tangent."""
     if _private.forward_level() < 0:
         return x
     if _private.is_batched(x):
-        whole = _primal(_private.unwrapped(x))
+        whole = primal(_private.unwrapped(x))
         return _private.add_batch_dimension(whole, _private.batched_dimension(x), _private.level_of(x))
     return forward_ad.unpack_dual(x).primal
 
@@ -65,7 +67,7 @@ def custom(run, inputs: list, reaches_others) -> list:
 
 def again(run, rule, inputs: list, reaches_others) -> list:
     """The values of ``run(*inputs)``, with ``rule(inputs, upstreams)`` as their derivative in every direction."""
-    primals = [_primal(x) for x in inputs]
+    primals = [primal(x) for x in inputs]
     numbers = _Numbers(inputs)
     values = run(*primals)
     numbers.compare()
@@ -108,12 +110,14 @@ class _Rule(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *upstreams):
-        return (None, None, *([None] * ctx.count), *ctx.rule(ctx.saved_tensors, [u.clone() for u in upstreams]))
+        with forward_followed():
+            gradients = ctx.rule(ctx.saved_tensors, [u.clone() for u in upstreams])
+        return (None, None, *([None] * ctx.count), *gradients)
 
     @staticmethod
     def jvp(ctx, _rule, _count, *tangents):
         with _private.forward_mode(True):  # PyTorch's is off here: forward mode in forward mode would be 0
-            return _transposed(ctx.rule, [_primal(x) for x in ctx.saved_tensors], tangents[ctx.count :], ctx.looks)
+            return _transposed(ctx.rule, [primal(x) for x in ctx.saved_tensors], tangents[ctx.count :], ctx.looks)
 
 
 def _transposed(rule, xs, tangents, looks: list) -> tuple:
@@ -134,6 +138,73 @@ def _transposed(rule, xs, tangents, looks: list) -> tuple:
         for i, t in zip(smooth, pull(tuple(t for _, t in pairs))):
             zeros[i] = t
     return tuple(z if i in smooth else None for i, z in enumerate(zeros))
+
+
+# Derivatives that PyTorch's grad mode does not reach ------------------------------------------------------------------
+
+
+def forward_followed():
+    """A scope in which a part of a forward derivative that is computed in ``torch.no_grad()`` has no tangents.
+
+    PyTorch's forward mode does not heed its grad mode, so that it would give another derivative than a backward pass.
+    """
+    if not (active() and torch.is_grad_enabled()) or compiling():
+        return contextlib.nullcontext()
+    return Followed(_forward_mode_off)
+
+
+def _forward_mode_off():
+    return functools.partial(_private.forward_mode(False).__exit__, None, None, None)
+
+
+class Followed(TorchFunctionMode):
+    """A scope in which ``off()`` is called where the grad mode is turned off, and its result where it is on again.
+
+    PyTorch's engine sets the grad mode, too, unseen from here, for the forward pass of a ``torch.autograd.Function``
+    and for a pass that is not recorded: neither counts.
+
+    Attributes:
+        end: what ``off()`` gave, and the number of ``torch.func``'s transforms around; None where the mode is on.
+        inside: the number of scopes that record inside of what the engine does not.
+        within: while the mode is off, the number of scopes that are so inside of what records again unseen from here;
+            negative for scopes of transforms, which record their own derivatives alone.
+    """
+
+    def __init__(self, off):
+        super().__init__()
+        self.off, self.end, self.inside, self.within = off, None, 0, 0
+
+    def __exit__(self, *error):
+        self._end()
+        return super().__exit__(*error)
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func is not _private.set_grad_mode:
+            return func(*args, **(kwargs or {}))
+        before = torch.is_grad_enabled()
+        func(*args, **(kwargs or {}))
+        if before != torch.is_grad_enabled():
+            self._changed(len(_private.interpreters() or ()))
+
+    def _changed(self, depth: int) -> None:
+        if torch.is_grad_enabled():
+            if self.end is None:
+                self.inside += 1
+            elif self.within > 0 or depth > self.end[1]:
+                self.within -= 1
+            else:
+                self._end()
+        elif self.end is not None:
+            self.within += 1
+        elif self.inside:
+            self.inside -= 1
+        else:
+            self.end = self.off(), depth
+
+    def _end(self) -> None:
+        if self.end is not None:
+            self.end[0]()
+            self.end = None
 
 
 # Tensors that a rule may use ------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import numpy as np
 from ... import ops
 from ...errors import ShapeError
 from .. import scipy_functions
+from ..reductions import squared
 from ._reductions import typed
 from ._table import constant, row, shape_of
 
@@ -185,7 +186,7 @@ def _lstsq(a, b, rcond=None):
     cutoff = np.finfo(ops.dtype(s)).eps * max(m, n) if rcond is None or rcond == -1 else rcond
     rank = ops.cast(ops.sum(ops.cast(ops.greater(s, cutoff * ops.max(s)), "int64")), "int32")
     if m > n and bool(ops.equal(rank, n)):
-        residuals = ops.reshape(ops.sum(ops.square(ops.abs(b - ops.matmul(a, x))), 0), (-1,))
+        residuals = ops.reshape(ops.sum(squared(b - ops.matmul(a, x)), 0), (-1,))
     else:
         residuals = ops.zeros_like(ops.reshape(s, (-1,))[:0])
     return x, residuals, rank, s

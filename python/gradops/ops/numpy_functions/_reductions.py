@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import ops
 from ...errors import ArgumentTypeError
+from ..reductions import squared
 from ._table import constant, row, shape_of
 
 
@@ -88,7 +89,7 @@ def _var(a, axis=None, dtype=None, ddof=0, keepdims=False, where=True, mean=None
     if where is True and mean is None and not ddof:
         return ops.var(a, axis, keepdims)
     centre = _mean(a, axis, None, True, where) if mean is None else mean
-    squares = ops.square(ops.abs(a - centre)) if "complex" in ops.dtype(a) else ops.square(a - centre)
+    squares = squared(a - centre)
     count = _count(a, axis, where) - ddof
     with np.errstate(all="ignore"):
         y = ops.divide(ops.sum(_kept(squares, where, 0), axis, True), _like(ops.maximum(count, 0), squares))

@@ -12,14 +12,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ... import _scipy, functional, ops
+from ... import _scipy, dtypes, functional, ops
 from ..._tree import flatten, unflatten
 from ...annotations import Function, Tensor
-from ...errors import ArgumentError, meant
+from ...errors import ArgumentError, ArgumentTypeError, meant
 from ...flow import custom_gradient
 from ...functional.implicit import connected
 from .._solving import Problem, joined, numbers, solver
-from .._tensors import beside, inexact, wrong
+from .._tensors import beside, inexact, is_complex, wrong
 
 __all__ = ["odeint", "solve_ivp"]
 
@@ -38,6 +38,7 @@ class Equation:
             raise ArgumentError(f"`{name}`: `y0` must be a vector; got shape {tuple(self.y0.shape)}.", argument="y0")
         self.y0 = ops.reshape(self.y0, (-1,))
         self.size = self.y0.shape[0]
+        self.complex = ops.dtype(self.y0) if is_complex(self.y0) else None
         self.held = self.problem.known[1:]
 
     def __call__(self, t, y):
@@ -50,12 +51,20 @@ class Equation:
                 f"`{self.name}`: `{self.problem.argument}` must give {self.size} numbers; got {ops.size(slope)}.",
                 argument=self.problem.argument,
             )
+        if self.complex:
+            return ops.cast(ops.reshape(slope, (self.size,)), self.complex)
+        if is_complex(slope):
+            raise ArgumentTypeError(
+                f"`{self.name}`: `{self.problem.argument}` gives complex numbers, but `y0` is real.",
+                argument="y0",
+                hint="a complex `y0`, as `y0 + 0j`",
+            )
         return ops.reshape(slope, (self.size,))
 
     def value(self, t, y):
         """The slope on numbers."""
         slope = self.problem._called(self.time(t), (self.problem.tensor(y), *self.held))
-        return np.asarray(numbers(self.name, self._shaped(slope), self.problem.argument), float)
+        return np.asarray(numbers(self.name, self._shaped(slope), self.problem.argument), self.start().dtype)
 
     def jacobian(self, t, y):
         at = self.problem.tensor(np.asarray(y, float))
@@ -66,8 +75,12 @@ class Equation:
     def time(self, t):
         return self.problem.tensor(np.asarray(t)) if self.problem.like is not None else t
 
+    def factor(self, h):
+        """A step in time as a factor of slopes."""
+        return ops.cast(h, self.complex) if self.complex and ops.is_tensor(h) else h
+
     def start(self) -> np.ndarray:
-        return numbers(self.name, self.y0, "y0").astype(float)
+        return numbers(self.name, self.y0, "y0").astype(complex if self.complex else float)
 
 
 def _replayed(equation: Equation, method: str, ends: np.ndarray, times, where: tuple | None):
@@ -80,10 +93,11 @@ def _replayed(equation: Equation, method: str, ends: np.ndarray, times, where: t
     slope, found = like, []
     outcome = _outputs(ends, where)
     for i in range(len(ends) - 1):
-        t, h = times[i], times[i + 1] - times[i]
+        t, step = times[i], times[i + 1] - times[i]
+        h = equation.factor(step)
         stages = [slope]
         for row, share in zip(tableau[1:], shares[1:]):
-            stages.append(equation(t + share * h, y + h * _weighed(row, stages)))
+            stages.append(equation(t + share * step, y + h * _weighed(row, stages)))
         new = y + h * _weighed(weights, stages)
         slope = equation(times[i + 1], new)
         if where is None:
@@ -91,8 +105,8 @@ def _replayed(equation: Equation, method: str, ends: np.ndarray, times, where: t
         else:
             at = outcome.get(i, [])
             if at:
-                between = _between(kind, equation, t, h, y, new, [*stages, slope])
-                found += [(k, between((place - t) / h)) for k, place in at]
+                between = _between(kind, equation, t, step, y, new, [*stages, slope])
+                found += [(k, between(equation.factor((place - t) / step))) for k, place in at]
         y = new
     if where is None:
         return ops.stack([ops.cast(equation.y0, ops.dtype(like)), *found], axis=1)
@@ -120,8 +134,9 @@ def _weighed(weights, stages):
     return total if total is not None else ops.zeros_like(stages[0])
 
 
-def _between(kind, equation: Equation, t, h, y, new, stages: list) -> Callable:
+def _between(kind, equation: Equation, t, step, y, new, stages: list) -> Callable:
     """SciPy's interpolation within a step, by the share of it."""
+    h = equation.factor(step)
     if not hasattr(kind, "A_EXTRA"):
         terms = [_weighed(column, stages) for column in kind.P.T]
 
@@ -134,7 +149,7 @@ def _between(kind, equation: Equation, t, h, y, new, stages: list) -> Callable:
 
         return polynomial
     for row, share in zip(kind.A_EXTRA, kind.C_EXTRA):
-        stages = [*stages, equation(t + share * h, y + h * _weighed(row, stages))]
+        stages = [*stages, equation(t + share * step, y + h * _weighed(row, stages))]
     change, first, last = new - y, stages[0], stages[len(kind.B)]
     terms = [change, h * first - change, 2 * change - h * (last + first)]
     terms += [h * _weighed(row, stages) for row in kind.D]
@@ -148,17 +163,20 @@ def _between(kind, equation: Equation, t, h, y, new, stages: list) -> Callable:
     return nested
 
 
-def _adjoint(equation: Equation, solve: Callable, again: Callable):
-    """The solution by ``solve()``, numbers (n, times) and times, with derivatives by the adjoint equation.
+def _by_adjoint(equation: Equation, method: str, options: dict, values: np.ndarray, at: list, times: list):
+    """The solution with derivatives by the adjoint equation.
 
     Args:
-        again: solves another equation between two times: ``again(function, t0, t1, y0, args)`` gives its end.
+        values: SciPy's, of shape (n, times).
+        at: the times; the first is that of ``y0``.
+        times: the same, numbers or tensors.
     """
     leaves, structure = flatten(list(equation.args))
-    places = [i for i, leaf in enumerate(leaves) if ops.is_tensor(leaf) and "float" in ops.dtype(leaf)]
-    tensors = [leaves[i] for i in places]
-    values, times = solve()
-    size = equation.size
+    inputs = dtypes.FLOATS + dtypes.COMPLEX if equation.complex else dtypes.FLOATS
+    places = [i for i, x in enumerate(leaves) if ops.is_tensor(x) and ops.dtype(x) in inputs]
+    moving = [i for i, time in enumerate(times) if connected(time)]
+    size, count = equation.size, len(places)
+    own = {k: v for k, v in options.items() if k in ("rtol", "atol", "max_step") and np.ndim(v) == 0}
 
     def right(t, y, parameters):
         given = list(leaves)
@@ -166,36 +184,53 @@ def _adjoint(equation: Equation, solve: Callable, again: Callable):
             given[i] = parameter
         return equation._shaped(equation.problem._called(t, (y, *unflatten(structure, given))))
 
-    def run(y0, *parameters):
-        rest = ops.convert_to_tensor(
-            right(equation.time(times[0]), y0, parameters)
-        )  # a tensor that is closed over is seen
-        rest = ops.reshape(rest - ops.stop_gradient(rest), (size, 1))
+    def run(y0, *inputs):
+        slope = ops.convert_to_tensor(right(equation.time(at[0]), y0, inputs[:count]))  # sees closed-over tensors
+        rest = ops.reshape(slope - ops.stop_gradient(slope), (size, 1))
         return beside(values, rest) + rest
 
     def backwards(t, state, *parameters):
         y, adjoint = state[:size], state[size : 2 * size]
         slope, pulled = functional.vjp(lambda y, *p: right(t, y, p), (y, *parameters), adjoint, create_graph=True)
-        return ops.concatenate([slope, *[ops.reshape(-1 * p, (-1,)) for p in pulled]])
+        return ops.concatenate([slope, *[equation.factor(ops.reshape(-1 * p, (-1,))) for p in pulled]])
 
-    def gradient(y0, *parameters, upstream):
-        solution = differentiable(y0, *parameters)
-        adjoint = upstream[:, -1]
+    def gradient(y0, *inputs, upstream):
+        solution, parameters = differentiable(y0, *inputs), inputs[:count]
+        known = {**dict(enumerate(at)), **dict(zip(moving, inputs[count:]))}
+        adjoint, by_time = ops.zeros_like(y0), {}
         sums = [ops.zeros_like(ops.reshape(p, (-1,))) for p in parameters]
-        sums = ops.concatenate(sums) if sums else ops.zeros_like(y0[:0])
-        for i in range(len(times) - 1, 0, -1):
-            state = ops.concatenate([solution[:, i], adjoint, sums])
-            if times[i] != times[i - 1]:
-                state = again(backwards, times[i], times[i - 1], state, tuple(parameters))
-            adjoint, sums = state[size : 2 * size] + upstream[:, i - 1], state[2 * size :]
-        found, place = [adjoint], 0
+        sums = equation.factor(ops.concatenate(sums)) if sums else ops.zeros_like(y0[:0])
+
+        def by(i, cotangent):
+            """The derivative by a time: a solution moves with it by its slope there."""
+            slope = right(known[i], solution[:, i], parameters)
+            return functional.vjp(lambda t, f: equation.factor(t) * f, (known[i], slope), cotangent, create_graph=True)[
+                1
+            ][0]
+
+        for i in range(len(at) - 1, 0, -1):
+            adjoint = adjoint + upstream[:, i]
+            if i in moving:
+                by_time[i] = by(i, upstream[:, i])
+            if at[i] != at[i - 1] or i in moving or i - 1 in moving:
+                state = ops.concatenate([solution[:, i], adjoint, sums])
+                back = solve_ivp(
+                    backwards, (known[i], known[i - 1]), state, method,
+                    None if at[i] == at[i - 1] else [known[i - 1]],  # SciPy's result is empty for no interval
+                    args=tuple(parameters), gradient="adjoint", **own,
+                )  # fmt: skip
+                adjoint, sums = back.y[size : 2 * size, -1], back.y[2 * size :, -1]
+        if 0 in moving:
+            by_time[0] = -by(0, adjoint)
+        found, start = [adjoint + upstream[:, 0]], 0
         for p in parameters:
-            found.append(ops.reshape(sums[place : place + ops.size(p)], tuple(p.shape)))
-            place += ops.size(p)
-        return found
+            part = ops.reshape(sums[start : start + ops.size(p)], tuple(p.shape))
+            found.append(ops.real(part) if equation.complex and not is_complex(p) else part)
+            start += ops.size(p)
+        return [*found, *[by_time[i] for i in moving]]
 
     differentiable = custom_gradient(run, gradient)
-    return differentiable(equation.y0, *tensors)
+    return differentiable(equation.y0, *[leaves[i] for i in places], *[times[i] for i in moving])
 
 
 @solver
@@ -208,14 +243,14 @@ def solve_ivp(
     Args:
         fun: of a number, a vector and ``args``, to a vector or list.
         t_span: the first and the last time.
-        y0: the values at the first time, a vector (n,).
+        y0: the values at the first time, a vector (n,), complex for complex equations.
         method: one of SciPy's by name; ``"Radau"``, ``"BDF"`` and ``"LSODA"`` for stiff equations are given the exact
-            Jacobian.
+            Jacobian, if ``y0`` is real. SciPy has no complex ``"Radau"`` and ``"LSODA"``.
         t_eval: where the solution is wanted; without, at the steps' ends.
         dense_output, events: only where no derivative is asked for.
         gradient: ``"steps"`` records the steps of explicit methods, which takes memory for each; ``"adjoint"`` solves
-            backwards, for what is in ``args`` and ``y0`` alone, and not in ``jax.hessian``. By default the first where
-            the method is explicit.
+            backwards, for the times and what is in ``args`` and ``y0`` alone, and not in ``jax.hessian``. By default
+            the first where the method is explicit.
         options: as of SciPy: ``rtol``, ``atol``, ``max_step``, ...
 
     Returns:
@@ -223,11 +258,12 @@ def solve_ivp(
 
     Raises:
         ArgumentError: an unknown ``method``, or one that has no steps to record.
+        ArgumentTypeError: a complex ``fun`` with a real ``y0``.
         GradientError: with ``"adjoint"``, a function that closes over a tensor with a gradient.
 
     Gradient:
-        Of ``y`` by ``y0``, by what ``fun`` depends on, and with ``"steps"`` by the times. As exact as the solution: set
-        ``rtol`` and ``atol``.
+        Of ``y`` by ``y0``, by what ``fun`` depends on, and by the times. As exact as the solution: set ``rtol`` and
+        ``atol``.
     """
     name = "scipy.integrate.solve_ivp"
     args = () if args is None else tuple(args) if isinstance(args, (list, tuple)) else (args,)
@@ -240,7 +276,7 @@ def solve_ivp(
     equation = Equation(name, "fun", fun, y0, args, (t_span, t_eval))
     ends = [float(numbers(name, t, "t_span")) for t in t_span]
     wanted = None if t_eval is None else _vector(name, t_eval, "t_eval")
-    if method in ("Radau", "BDF", "LSODA"):
+    if method in ("Radau", "BDF", "LSODA") and not equation.complex:
         options = {"jac": equation.jacobian, **options}
     moving = _moving(equation, t_span, t_eval)
     if moving and (dense_output or events is not None):
@@ -254,11 +290,17 @@ def solve_ivp(
     found = _scipy.integrate.solve_ivp(
         equation.value, ends, equation.start(), method, wanted, dense_output, outcome, False, **options
     )
-    if not (moving and found.success):
+    if not (moving and found.success and len(found.t)):
         found.y = equation.problem.tensor(found.y)
         return found
     if gradient == "adjoint" or method not in EXPLICIT:
-        found.y = _by_adjoint(equation, method, options, found.y, found.t, ends[0])
+        if wanted is None:
+            times = _times(equation, found.t, t_span)
+            found.y = _by_adjoint(equation, method, options, found.y, list(found.t), times)
+        else:  # from `y0` at its time
+            values = np.concatenate([equation.start()[:, None], found.y], 1)
+            times = [t_span[0], *_asked(equation, t_eval, wanted)]
+            found.y = _by_adjoint(equation, method, options, values, [ends[0], *wanted], times)[:, 1:]
         return found
     steps = found if wanted is None else _scipy.integrate.solve_ivp(
         equation.value, ends, equation.start(), method, **options
@@ -304,44 +346,26 @@ def _moving(equation: Equation, *times) -> bool:
     return connected(equation.y0) or connected(equation(equation.time(start), equation.y0))
 
 
-def _by_steps(equation: Equation, method: str, ends: np.ndarray, t_span, t_eval, wanted):
+def _times(equation: Equation, ends: np.ndarray, t_span) -> list:
+    """The times at which steps end, which move with the interval."""
     first, last = t_span
     if connected(first) or connected(last):
-        shares = (ends - ends[0]) / (ends[-1] - ends[0])
-        times = [first + (last - first) * float(share) for share in shares]
-    else:
-        times = [equation.time(t) for t in ends] if equation.problem.like is not None else list(ends)
-    where = None
-    if wanted is not None:
-        asked = [t_eval[k] for k in range(len(wanted))] if any(map(connected, flatten([t_eval])[0])) else None
-        if asked is None:
-            asked = [equation.time(t) for t in wanted] if equation.problem.like is not None else list(wanted)
-        where = (wanted, asked)
-    return _replayed(equation, method, ends, times, where)
+        length = ends[-1] - ends[0]
+        shares = (ends - ends[0]) / length if length else np.linspace(0.0, 1.0, len(ends))
+        return [first + (last - first) * float(share) for share in shares]
+    return [equation.time(t) for t in ends] if equation.problem.like is not None else list(ends)
 
 
-def _by_adjoint(equation: Equation, method: str, options: dict, values: np.ndarray, times: np.ndarray, first: float):
-    """The solution at ``times`` with derivatives by the adjoint equation."""
-    left_out = len(times) == 0 or times[0] != first
-    if left_out:
-        times, values = np.concatenate([[first], times]), np.concatenate([equation.start()[:, None], values], 1)
-    own = {k: v for k, v in options.items() if k in ("rtol", "atol", "max_step") and np.ndim(v) == 0}
+def _asked(equation: Equation, t_eval, wanted: np.ndarray) -> list:
+    """The times of ``t_eval``, numbers or tensors."""
+    if any(map(connected, flatten([t_eval])[0])):
+        return [t_eval[k] for k in range(len(wanted))]
+    return [equation.time(t) for t in wanted] if equation.problem.like is not None else list(wanted)
 
-    def again(function, start, end, state, parameters):
-        result = solve_ivp(
-            function,
-            (float(start), float(end)),
-            state,
-            method,
-            [float(end)],
-            args=parameters,
-            gradient="adjoint",
-            **own,
-        )
-        return result.y[:, -1]
 
-    found = _adjoint(equation, lambda: (values, times), again)
-    return found[:, 1:] if left_out else found
+def _by_steps(equation: Equation, method: str, ends: np.ndarray, t_span, t_eval, wanted):
+    where = None if wanted is None else (wanted, _asked(equation, t_eval, wanted))
+    return _replayed(equation, method, ends, _times(equation, ends, t_span), where)
 
 
 @solver
@@ -357,7 +381,8 @@ def odeint(
         t: where the solution is wanted, the first where ``y0`` is.
         Dfun: the Jacobian is exact, and one that is given is not called.
         gradient: ``"steps"``, the default, records the steps of an explicit method of order 8 with the same
-            tolerances; ``"adjoint"`` solves backwards by LSODA, for stiff equations, for ``args`` and ``y0`` alone.
+            tolerances; ``"adjoint"`` solves backwards by LSODA, for stiff equations, for ``t``, ``args`` and ``y0``
+            alone.
 
     Returns:
         A tensor (times, n); with ``full_output`` also SciPy's dict.
@@ -365,10 +390,10 @@ def odeint(
     Raises:
         GradientError: with ``"adjoint"``, a function that closes over a tensor with a gradient.
         ArgumentError: another ``gradient``; no times.
+        ArgumentTypeError: a complex ``y0``, which :func:`solve_ivp` takes.
 
     Gradient:
-        By ``y0``, by what ``func`` depends on, and with ``"steps"`` by ``t``. As exact as the solution, or as one of
-        ``rtol=1e-6``.
+        By ``y0``, by what ``func`` depends on, and by ``t``. As exact as the solution, or as one of ``rtol=1e-6``.
     """
     name = "scipy.integrate.odeint"
     if gradient not in (None, "steps", "adjoint"):
@@ -376,6 +401,8 @@ def odeint(
     args = args if isinstance(args, tuple) else (args,)
     function = func if tfirst or not callable(func) else (lambda t, y, *more: func(y, t, *more))
     equation = Equation(name, "func", function, y0, args, t)
+    if equation.complex:
+        raise ArgumentTypeError(f"`{name}`: `y0` must be real.", argument="y0", hint="`solve_ivp` for complex numbers")
     times = _vector(name, t, "t")
     if len(times) == 0:
         raise ArgumentError(f"`{name}`: `t` must have an element at least.", argument="t")
@@ -390,7 +417,7 @@ def odeint(
     else:
         options = {"rtol": 1.49e-8 if rtol is None else rtol, "atol": 1.49e-8 if atol is None else atol}
         if gradient == "adjoint":
-            y = _by_adjoint(equation, "LSODA", options, values.T, times, times[0])
+            y = _by_adjoint(equation, "LSODA", options, values.T, list(times), _asked(equation, t, times))
         elif times[0] == times[-1]:
             y = ops.stack([equation.y0] * len(times), axis=1)
         else:

@@ -24,7 +24,7 @@ from ...functional.transformations import vmap
 from ...ops._checks import describe
 from .. import _compiled
 from .._solving import Problem, numbers, solver
-from .._tensors import beside
+from .._tensors import beside, is_complex
 
 __all__ = "dblquad fixed_quad nquad quad quad_vec tplquad".split()
 
@@ -139,7 +139,8 @@ def recorded(problem: Problem, value, low, high, breaks=()):
             held = ops.stop_gradient(end)
             way = end - held
             piece = [held + way * (0.5 + 0.5 * t) for t in PIECE[0]]
-            found = found + way * _sum(problem, piece, side * 0.5 * PIECE[1])
+            part = _sum(problem, piece, side * 0.5 * PIECE[1])
+            found = found + (ops.cast(way, ops.dtype(part)) if is_complex(part) else way) * part
     return found
 
 
@@ -219,7 +220,7 @@ def quad_vec(
     """The integral of a function of one number to a tensor, between two limits, which may be infinite.
 
     Args:
-        f: of a number and ``args``, to a tensor of any shape.
+        f: of a number and ``args``, to a tensor of any shape, real or complex.
         workers: not looked at.
 
     Returns:
@@ -230,12 +231,12 @@ def quad_vec(
         As of :func:`quad`.
     """
     name = "scipy.integrate.quad_vec"
-    problem = Problem(name, "f", f, 1.0, args, beside=(a, b))
+    problem = Problem(name, "f", f, 1.0, args, beside=(a, b), complex_values=True)
     low, high = (_limit(name, problem, end, which) for end, which in ((a, "a"), (b, "b")))
     breaks = None if points is None else numbers(name, points, "points")
     epsrel = _tolerance(problem, epsrel)
     value, *more = _scipy.integrate.quad_vec(
-        lambda x: np.asarray(problem.value(x), float), low, high, epsabs, epsrel, norm, cache_size, limit, 1, breaks,
+        lambda x: np.asarray(problem.value(x) * 1.0), low, high, epsabs, epsrel, norm, cache_size, limit, 1, breaks,
         quadrature, full_output,
     )  # fmt: skip
     return (recorded(problem, value, a, b, () if breaks is None else breaks), *more)

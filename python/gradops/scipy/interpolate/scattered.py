@@ -13,10 +13,10 @@ from ...annotations import Tensor
 from ...backends import tracing
 from ...errors import ArgumentError, ShapeError
 from ...ops._checks import choice, integer
+from ...ops.reductions import kink
 from .._define import composed
 from .._solving import numbers
 from .._tensors import wrong
-from ..spatial.distance import root
 from ._shared import along, leading, real_with
 from .grids import coordinates
 from .lines import interp1d
@@ -31,17 +31,25 @@ def _plate(s):
     return ops.where(zero, ops.zeros_like(s), 0.5 * s * ops.log(ops.where(zero, ops.ones_like(s), s)))
 
 
+def _root(s):
+    """The square root with derivative 0 at 0."""
+    zero = s == 0
+    return ops.where(zero, ops.zeros_like(s), ops.sqrt(ops.where(zero, ops.ones_like(s), s)))
+
+
 KERNELS = {
-    "linear": (lambda s: -root(s), 0),
+    "linear": (lambda s: -_root(s), 0),
     "thin_plate_spline": (_plate, 1),
-    "cubic": (lambda s: s * root(s), 1),
-    "quintic": (lambda s: -(s * s) * root(s), 2),
+    "cubic": (lambda s: s * _root(s), 1),
+    "quintic": (lambda s: -(s * s) * _root(s), 2),
     "multiquadric": (lambda s: -ops.sqrt(s + 1), 0),
     "inverse_multiquadric": (lambda s: 1 / ops.sqrt(s + 1), -1),
     "inverse_quadratic": (lambda s: 1 / (s + 1), -1),
     "gaussian": (lambda s: ops.exp(-s), -1),
 }
 """Functions of squared distances, and the lowest degree of the polynomial that makes them unique."""
+ROUGH = ("linear", "thin_plate_spline")
+"""Those without a second derivative at a distance of 0."""
 SCALED = ("linear", "thin_plate_spline", "cubic", "quintic")
 
 
@@ -66,7 +74,8 @@ class RBFInterpolator:
 
     Gradient:
         Of what it gives: by places, ``y``, ``d``, ``smoothing`` and ``epsilon``, through the system; at a point itself
-        to as many orders as the kernel has, else 0. With ``neighbors`` these are held.
+        to as many orders as the kernel has; the next one is NaN of ``"linear"`` and ``"thin_plate_spline"``, 0 of
+        ``"cubic"`` and ``"quintic"``. With ``neighbors`` these are held.
     """
 
     @composed
@@ -109,7 +118,10 @@ class RBFInterpolator:
     def _functions(self, x, y, frame, epsilon):
         """The radial functions around ``y``, and the polynomial's terms, at ``x``."""
         away = (ops.expand_dims(x, -2) - ops.expand_dims(y, -3)) * epsilon
-        near = KERNELS[self.kernel][0](ops.sum(away * away, -1))
+        squares = ops.sum(away * away, -1)
+        near = KERNELS[self.kernel][0](squares)
+        if self.kernel in ROUGH:
+            near = near + kink(away, ops.expand_dims(squares == 0, -1))[..., 0]
         if not len(self.powers):
             return near
         shift, scale = frame

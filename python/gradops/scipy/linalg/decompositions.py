@@ -251,7 +251,7 @@ def svd(
         ``u``, the singular values ``s`` descending, and ``vh``; or ``s``. Vectors have any sign or phase.
 
     Gradient:
-        As of ``ops.svd`` (Wan & Zhang 2019; Townsend 2016); undefined parts count as 0.
+        As of ``ops.svd`` (Wan & Zhang 2019; Townsend 2016).
     """
     _checks.choice("linalg", lapack_driver, ("gesdd", "gesvd"), "lapack_driver")
     a = matrix(a, "a", check_finite)

@@ -10,9 +10,11 @@ import numpy as np
 
 from ... import dtypes, ops
 from ...annotations import Axes, Axis, Function, Integer, Integers, Tensor
+from ...backends._shared import combined
 from ...errors import ArgumentTypeError, ShapeError
 from ...ops._checks import check_axes, choice, is_numeric, known, not_a_tensor
 from ...ops.convolution import conv_to_output
+from ...ops.reductions import root
 from .._define import family
 from .._neighbours import alike, back, bilinear, extended, last, line, number, real_like, vector
 from .._tensors import beside, inexact, is_complex, wrong
@@ -262,9 +264,7 @@ def total(parts: list):
 
 def length(parts: list):
     """The square root of a sum of squares, whose gradient is 0 at 0."""
-    square = total([part * part for part in parts])
-    zero = square == 0
-    return ops.where(zero, square, ops.sqrt(ops.where(zero, ops.ones_like(square), square)))
+    return root(total([part * part for part in parts]), combined(*parts))
 
 
 def _joined(join: Callable, derivative: Callable, input, output, mode, axes):

@@ -28,8 +28,10 @@ from typing import Any
 import numpy as np
 
 from ... import ops
+from ...backends._shared import weight
 from ...errors import ArgumentError, ShapeError
 from ...ops import _checks
+from ...ops.reductions import in_parts, root, squared
 from .._define import composed, family
 from .._names import namespace
 from .._tensors import is_complex, promoted
@@ -308,10 +310,10 @@ def norm(x, ord=None, axis=None):
         return (ops.max if known[ord] > 0 else ops.min)(ops.reshape(sums, (-1,)))
     ids, count = x._segments(axes[0])  # type: ignore[index]
     if known[ord] == 2:
-        squares = ops.segment_sum(
-            ops.real(x.values * ops.conj(x.values)) if is_complex(x.values) else x.values**2, ids, count
-        )
-        return ops.where(squares > 0, ops.sqrt(ops.where(squares > 0, squares, 1.0)), 0.0)
+        squares = ops.segment_sum(squared(x.values), ids, count)
+        parts = in_parts(x.values)
+        parts = parts * np.asarray(weight(np.arange(parts.shape[0])), ops.dtype(parts))
+        return root(squares, ops.segment_sum(parts, ids, count))
     if known[ord] == 1:
         return ops.segment_sum(size.values, ids, count)
     if known[ord] == -1:

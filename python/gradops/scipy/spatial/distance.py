@@ -33,6 +33,7 @@ from ...annotations import Axis, Tensor
 from ...backends import tracing
 from ...errors import ArgumentTypeError, ShapeError
 from ...ops._checks import choice, known
+from ...ops.reductions import kink
 from .._define import family
 from .._names import namespace
 from .._neighbours import alike
@@ -141,11 +142,16 @@ def _matrix(name: str, x):
 # Formulas ------------------------------------------------------------------------------------------------------------
 
 
-def root(total, p: Any = 2):
-    """A root whose gradient is 0 at 0."""
+def root(total, d, p: Any = 2):
+    """A root whose gradient is 0 at 0, where it has no second derivative.
+
+    Args:
+        total: a sum along the last dimension of ``d``, of powers that are 0 where ``d`` is.
+    """
     positive = total > 0
     safe = ops.where(positive, total, ops.ones_like(total))
-    return ops.where(positive, ops.sqrt(safe) if isinstance(p, int) and p == 2 else safe ** (1 / p), total)
+    length = ops.sqrt(safe) if isinstance(p, int) and p == 2 else safe ** (1 / p)
+    return ops.where(positive, length, total + kink(d, ops.expand_dims(total == 0, -1))[..., 0])
 
 
 def _ratio(above, below):
@@ -159,10 +165,11 @@ def _sum(x, w):
 
 
 def powers(d, p, w=None):
-    """The sum of powers of absolute values, whose gradient is 0 at 0."""
+    """The sum of powers of absolute values, whose gradient is 0 at 0, and the second one NaN there if ``p <= 2``."""
     a = ops.abs(d)
     positive = a > 0
-    return _sum(ops.where(positive, ops.where(positive, a, ops.ones_like(a)) ** p, ops.zeros_like(a)), w)
+    at_0 = ops.zeros_like(a) if isinstance(p, (int, float)) and p > 2 else kink(d, d == 0)
+    return _sum(ops.where(positive, ops.where(positive, a, ops.ones_like(a)) ** p, at_0), w)
 
 
 def _truth(x):
@@ -183,7 +190,8 @@ def sqeuclidean(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
 @vector_metric("``(u - v) / y``; 0 where the vectors are equal.")
 def euclidean(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
     """The Euclidean distance of two vectors."""
-    return root(METRICS["sqeuclidean"](u, v, w))
+    d = u - v
+    return root(METRICS["sqeuclidean"](u, v, w), d if w is None else d * w)
 
 
 @vector_metric(SIGNS)
@@ -243,7 +251,8 @@ def _minkowski(u, v, w, p=2):
         return METRICS["cityblock" if p == 1 else "euclidean"](u, v, w)
     if isinstance(p, (int, float)) and p == math.inf:
         return METRICS["chebyshev"](u, v, None if w is None else w != 0)
-    return root(powers(u - v, p, w), p)
+    d = u - v
+    return root(powers(d, p, w), d if w is None else d * w, p)
 
 
 @of_two(raises="ShapeError: tensors other than vectors of one length.\nArgumentError: a ``p`` that is not positive.")
@@ -261,7 +270,8 @@ def minkowski(u: Tensor, v: Tensor, p=2, w: Tensor | None = None) -> Tensor:
 
 
 def _seuclidean(u, v, w, V):
-    return root(ops.sum((u - v) * (u - v) / V, -1))
+    d = u - v
+    return root(ops.sum(d * d / V, -1), d)
 
 
 @of_two(gradient="By vectors and variances; 0 where the vectors are equal.")
@@ -278,7 +288,7 @@ def seuclidean(u: Tensor, v: Tensor, V: Tensor) -> Tensor:
 
 def _mahalanobis(u, v, w, VI):
     d = u - v
-    return root(ops.sum(ops.matmul(ops.expand_dims(d, -2), VI)[..., 0, :] * d, -1))
+    return root(ops.sum(ops.matmul(ops.expand_dims(d, -2), VI)[..., 0, :] * d, -1), d)
 
 
 @of_two(gradient="By vectors and ``VI``; 0 where the vectors are equal.")
@@ -313,7 +323,7 @@ def jensenshannon(p: Tensor, q: Tensor, base=None, *, axis: Axis = 0, keepdims: 
 
 
 def _jensenshannon(u, v, w, base=None, axis=-1, keepdims=False):
-    u, v = [x / ops.sum(x, axis, keepdims=True) for x in (u, v)]
+    u, v = [ops.moveaxis(x / ops.sum(x, axis, keepdims=True), axis, -1) for x in (u, v)]
     mean = (u + v) / 2
 
     def entropy(x):
@@ -321,10 +331,11 @@ def _jensenshannon(u, v, w, base=None, axis=-1, keepdims=False):
         safe = ops.where(positive, x, ops.ones_like(x))
         below = ops.where(positive, mean, ops.ones_like(mean))
         terms = ops.where(positive, safe * ops.log(safe / below), ops.where(x < 0, math.inf + 0 * x, ops.zeros_like(x)))
-        return ops.sum(terms, axis, keepdims=keepdims)
+        return ops.sum(terms, -1)
 
     total = entropy(u) + entropy(v)
-    return root((total if base is None else total / ops.log(base)) / 2)
+    length = root((total if base is None else total / ops.log(base)) / 2, u - v)
+    return ops.expand_dims(length, axis) if keepdims else length
 
 
 METRICS |= {
@@ -517,7 +528,7 @@ def directed_hausdorff(u: Tensor, v: Tensor, rng=0) -> tuple:
     i = ops.argmax(ops.min(squares, 1), 0)
     j = ops.take(nearest, i, 0)
     d = ops.take(u, i, 0) - ops.take(v, j, 0)
-    return root(ops.sum(d * d)), i, j
+    return root(ops.sum(d * d), d), i, j
 
 
 @tracing.constant

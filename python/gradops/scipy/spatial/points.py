@@ -38,7 +38,7 @@ def _powers(d, p):
 def _lengths(d, p):
     p = exponent(p)
     found = _powers(d, p)
-    return found if isinstance(p, (int, float)) and p in (1, np.inf) else root(found, p)
+    return found if isinstance(p, (int, float)) and p in (1, np.inf) else root(found, d, p)
 
 
 @of_points
@@ -103,7 +103,7 @@ def geometric_slerp(start: Tensor, end: Tensor, t: Tensor, tol=1e-7) -> Tensor:
         raise wrong("t", "be a vector", tuple(t.shape), ShapeError)
     cos = ops.sum(start * end)
     across = end - cos * start
-    sin = root(ops.sum(across * across))
+    sin = root(ops.sum(across * across), across)
     there = across / ops.where(sin == 0, ops.ones_like(sin), sin)
     angle = ops.expand_dims(t * ops.arctan2(sin, cos), -1)
     return start * ops.cos(angle) + there * ops.sin(angle)

@@ -94,7 +94,7 @@ def _by_the_value(f: Callable) -> Callable:
     """The rule by the argument of a K: by the value and the order one nearer to 0, whose terms have one sign."""
 
     def rule(g, v, z, y):
-        below, end = v < 0, z == 0
+        below, end = ops.real(v) < 0, z == 0
         order = ops.where(below, -v, v)
         far = order * ops.where(end, 0.0, y) / ops.where(end, 1.0, z)
         return -g * (f(ops.where(below, v + 1, v - 1), z) + far)
@@ -213,7 +213,7 @@ def yve(v: Operand, z: Operand) -> Tensor:
 
 def _damping(z):
     z = inexact(z)
-    return ops.exp(-ops.abs(ops.imag(z))) if is_complex(z) else 1.0
+    return ops.cast(ops.exp(-ops.abs(ops.imag(z))), ops.dtype(z)) if is_complex(z) else 1.0
 
 
 # Of whole orders -----------------------------------------------------------------------------------------------------
@@ -396,7 +396,7 @@ _i1e_slope, _k1e_slope = _slope(i0e, i1e, ive, 1, 1, -1), _slope(k0e, k1e, kve, 
 
 
 def _hankels(kind: int, scaled: bool) -> Callable:
-    """``jv + 1j * yv`` of real arguments; of complex ones SciPy's."""
+    """``jv + 1j * yv`` of positive arguments; of negative ones, on the branch cut, and complex ones SciPy's."""
     name = f"hankel{kind}{'e' * scaled}"
     sign = 1 if kind == 1 else -1
 
@@ -414,17 +414,24 @@ def _hankels(kind: int, scaled: bool) -> Callable:
         below = made(v - 1, z)
         return g * (below - y * (v / z) - turn * y)
 
-    derivative(made, z=by_argument)
+    derivative(made, v=lambda g: ops.stop_gradient(g) * math.nan, z=by_argument)
 
-    def hankel(v: Operand, z: Operand) -> Tensor:
-        v, z = floating(v, z)
-        if is_complex(z) or is_complex(v):
-            return made(v, z)
+    def right(v, z):
         re, im = jv(v, z), yv(v, z)
         if not scaled:
             return as_complex(re, sign * im)
         cosine, sine = ops.cos(z), ops.sin(z)
         return as_complex(re * cosine + im * sine, sign * (im * cosine - re * sine))
+
+    def hankel(v: Operand, z: Operand) -> Tensor:
+        v, z = floating(v, z)
+        if is_complex(z) or is_complex(v):
+            return made(v, z)
+        below = z < 0
+        # Elsewhere numbers, as the branch that is not taken must have finite derivatives.
+        order, place = (ops.where(below, x, number) for x, number in ((v, 1.0), (z, -1.0)))
+        left = made(*[as_complex(x, ops.zeros_like(x)) for x in (order, place)])
+        return ops.where(below, left, right(v, ops.where(below, 1.0, z)))
 
     hankel.__name__ = hankel.__qualname__ = name
     factor = f", multiplied by ``exp({'-' if kind == 1 else ''}1j * z)``" if scaled else ""
@@ -434,7 +441,7 @@ def _hankels(kind: int, scaled: bool) -> Callable:
         A complex tensor of the shape that ``v`` and ``z`` broadcast to.
 
     Gradient:
-        That of :func:`jv` and :func:`yv`; by ``v`` of real ``z`` alone.
+        That of :func:`jv` and :func:`yv`; by ``v`` for real ``z`` above 0, NaN elsewhere.
     """
     return composed(hankel)
 

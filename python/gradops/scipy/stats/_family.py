@@ -466,10 +466,9 @@ class Continuous(Distribution):
             z = self._within(outside, x, shapes, (loc, scale))
         moves = type(scale) is not int or scale != 1
         value = self._logpdf(z, *shapes) if as_log else self._of_log(self._logpdf, z, shapes)
-        value = value if outside is False else ops.where(outside, -math.inf if as_log else 0.0, value)
         if moves:
             value = value - log(scale) if as_log else value / scale
-        return marked(valid, value)
+        return marked(valid, value if outside is False else ops.where(outside, -math.inf if as_log else 0.0, value))
 
     by_density = False
     """True where the formula of tails has no slope at the ends of the support, even where the density is finite."""

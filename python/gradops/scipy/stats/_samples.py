@@ -11,11 +11,11 @@ from ... import ops
 from ...errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...ops import _checks
 from ...ops._compose import NUMBERS
-from ...ops.reductions import safe_sqrt
+from ...ops.reductions import root
 from .._define import family
 from .._tensors import beside, floating, is_complex, option
 
-__all__ = ["ARGUMENTS", "RANGE", "Sample", "extreme", "known_number", "last", "of_sample", "real", "safe_sqrt"]
+__all__ = ["ARGUMENTS", "RANGE", "Sample", "extreme", "known_number", "last", "of_sample", "real", "root"]
 
 POLICIES = ("propagate", "omit", "raise")
 
@@ -157,7 +157,12 @@ class Sample:
         return self.moment(2) * (n / ops.where(free > 0, free, math.nan))
 
     def std(self, ddof=0):
-        return safe_sqrt(self.var(ddof))
+        return self.root(self.var(ddof))
+
+    def root(self, var):
+        """The root of a variance, 0 where no element that counts differs from the mean."""
+        distance = self.x - self.mean()
+        return root(var, distance if self.kept is None else ops.where(self.kept, distance, 0.0))
 
     def marked(self, y):
         """A result, NaN where an element is, as of a sorted sample NaN would be cut off."""

@@ -13,7 +13,7 @@ from ...errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...ops import _checks
 from .._define import composed, family
 from .._tensors import option, wrong
-from ._samples import ARGUMENTS, RANGE, Sample, extreme, known_number, of_sample, real, safe_sqrt
+from ._samples import ARGUMENTS, RANGE, Sample, extreme, known_number, of_sample, real, root
 
 __all__ = """
     energy_distance expectile iqr median_abs_deviation mode rankdata tmax tmean tmin trim_mean tsem tstd tvar
@@ -90,7 +90,7 @@ def tstd(
         By ``a``, with the elements that are within held fixed; 0 where they are equal.
     """
     sample, var = _tvar("tstd", a, limits, inclusive, axis, ddof, nan_policy, keepdims)
-    return sample.result(safe_sqrt(var))
+    return sample.result(sample.root(var))
 
 
 @limited
@@ -104,7 +104,7 @@ def tsem(
         By ``a``, with the elements that are within held fixed; 0 where they are equal.
     """
     sample, var = _tvar("tsem", a, limits, inclusive, axis, ddof, nan_policy, keepdims)
-    return sample.result(safe_sqrt(var) / sample.n**0.5)
+    return sample.result(sample.root(var) / sample.n**0.5)
 
 
 @of_sample
@@ -449,4 +449,4 @@ def energy_distance(u_values: Tensor, v_values: Tensor, u_weights: Tensor = None
         By values and weights, with the order of the values held fixed; 0 where the samples are the same.
     """
     steps, rise = _difference("scipy.stats.energy_distance", u_values, v_values, u_weights, v_weights)
-    return safe_sqrt(2 * ops.sum(rise * rise * steps))
+    return root(2 * ops.sum(rise * rise * steps, keepdims=True), rise * steps)[0]

@@ -9,13 +9,14 @@ import numpy as np
 
 from ... import ops
 from ...annotations import Axes, Axis, Operand, Tensor
+from ...backends._shared import combined
 from ...errors import ArgumentError, ShapeError
 from ...ops import _checks
 from .. import special
 from .._define import family
 from .._tensors import option, wrong
 from . import gammas
-from ._samples import ARGUMENTS, RANGE, Sample, known_number, of_sample, real, safe_sqrt
+from ._samples import ARGUMENTS, RANGE, Sample, known_number, of_sample, real, root
 
 __all__ = """
     boxcox boxcox_llf circmean circstd circvar differential_entropy directional_stats entropy linregress pearsonr
@@ -257,7 +258,7 @@ def circmean(
 
 
 def _length(sine, cosine):
-    return ops.minimum(safe_sqrt(sine * sine + cosine * cosine), 1.0)
+    return ops.minimum(root(sine * sine + cosine * cosine, combined(sine, cosine)), 1.0)
 
 
 @circular
@@ -288,7 +289,7 @@ def circstd(
         By ``samples``, ``high`` and ``low``: the formula's; 0 where all angles are equal.
     """
     sample, scale, sine, cosine = _circular("circstd", samples, high, low, axis, nan_policy, keepdims)
-    value = safe_sqrt(-2 * ops.log(_length(sine, cosine)))
+    value = sample.root(-2 * ops.log(_length(sine, cosine)))
     return sample.result(value if normalize else value * scale)
 
 
@@ -468,7 +469,7 @@ def linregress(
         p, error = ops.where(second.x[..., :1] == second.x[..., 1:], 1.0, 0.0) + 0 * slope, 0 * slope
     else:
         p = _tail(_of_correlation(r, n - 2), n - 2, alternative)
-        error = safe_sqrt((1 - r * r) * syy / sxx / (n - 2))
+        error = root((1 - r * r) * syy / sxx / (n - 2), dy - slope * dx)
     mean = first.mean()
     line = LinregressResult(*map(first.result, (slope, second.mean() - slope * mean, r, p, error)))
     line.intercept_stderr = first.result(error * ops.sqrt(sxx + mean * mean))

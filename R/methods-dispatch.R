@@ -1,0 +1,79 @@
+# Methods of the user's for S3 generics that gradops masks. R looks for a method from the frame that calls the generic
+# on, so it finds one that is defined in a function or in `local()`. A function of gradops' that calls R's generic has a
+# frame of its own, from which R would not.
+
+# `f`, which stands for R's generic `name`; where the user has a method for the first argument, R's generic, called as
+# from the frame that calls `f`. The arguments go on as they came, with their names and the code that `substitute()`
+# gives.
+dispatching <- function(f, name, package) {
+  force(f)
+  original <- get(name, envir = asNamespace(package))
+  is_internal <- is.primitive(original)
+  first <- if (!is_internal) names(formals(original))[1L]
+  generics <- generic_names(name)
+  function(...) {
+    if (...length() > 0L && !missing(..1)) {
+      x <- if (is_internal) ..1 else dispatched_on(first, ...)
+      if (finds_method(parent.frame(), generics, x, package, is_internal)) {
+        return(called_from(parent.frame(), name, package, is.environment(x) && is_any_tensor(x))(...))
+      }
+    }
+    f(...)
+  }
+}
+
+# The argument that `UseMethod()` looks at, that of the generic's first parameter.
+dispatched_on <- function(first, ...) {
+  named <- if (...length() > 1L) match(first, names(substitute(list(...)))[-1L])
+  if (is.null(named) || is.na(named)) ..1 else ...elt(named)
+}
+
+# R's generic, called as from a frame; `adapted` dispatches on what a tensor stands for.
+called_from <- function(frame, name, package, adapted = FALSE) {
+  generic <- if (adapted) {
+    copy_of(get(name, envir = asNamespace(package)))
+  } else {
+    call("::", as.name(package), as.name(name))
+  }
+  as.function(base::c(formals(function(...) NULL), as.call(list(generic, quote(...)))), frame)
+}
+
+# TRUE if the user or a package has a method for `x` that R finds from a frame: also one for R's vectors, of which
+# primitive functions know none. One that is registered R finds from any frame: it matters where other arguments decide.
+finds_method <- function(frame, generics, x, package = "base", is_internal = TRUE, registered = TRUE) {
+  if (is_internal && !is.object(x)) {
+    FALSE
+  } else if (is.environment(x) && is_any_tensor(x)) {
+    !is_internal && inside() > 0 && has_users_methods(generics, implicit_classes, list(frame)) &&
+      has_users_methods(generics, base::c(.class2(stand_in(x)), "default"), list(frame))
+  } else {
+    registry <- if (registered && is.object(x)) asNamespace(package)[[".__S3MethodsTable__."]]
+    has_users_methods(generics, base::c(.class2(x), "default"), base::c(frame, registry))
+  }
+}
+
+# The names under which R looks for methods of a generic: its own and its group's.
+generic_names <- function(name) {
+  base::c(if (name == "seq.int") "seq" else name, if (name %in% summary_group) "Summary")
+}
+
+summary_group <- base::c("all", "any", "max", "min", "prod", "range", "sum")
+
+# TRUE of R's functions that look for methods of S3, and of gradops' namesakes of them.
+is_s3_generic <- function(f, name) {
+  package <- if (is_namesake(name, f)) package_of_r(name)
+  if (!is.null(package)) f <- get(name, envir = asNamespace(package))
+  if (is.primitive(f)) {
+    name %in% dispatching_syntax || exists(name, envir = .GenericArgsEnv, inherits = FALSE)
+  } else {
+    is_generic(f)
+  }
+}
+
+# The package that has R's function of a name, NULL if there is none.
+package_of_r <- function(name) {
+  has_it <- function(package) exists(name, envir = asNamespace(package), inherits = FALSE)
+  Find(has_it, base::c("base", "stats", "utils"))
+}
+
+dispatching_syntax <- base::c("[", "[[", "$", "[<-", "[[<-", "$<-")

@@ -1,0 +1,151 @@
+# Methods that the user defines for generics of R's that gradops masks: R looks for them from the frame that calls the
+# generic on, so they may stand in the function itself.
+
+# All of R's S3 generics that adapted code has another function for, by name, with R's function.
+masked_generics <- function() {
+  names <- c(ls(gradops:::overloads(), all.names = TRUE), "[", "[[", "[<-", "[[<-", "log", "Summary")
+  packages <- lapply(c("base", "stats", "utils"), asNamespace)
+  Filter(function(name) {
+    home <- Find(function(package) exists(name, package, inherits = FALSE), packages)
+    name == "Summary" || !is.null(home) && gradops:::is_s3_generic(get(name, home), name)
+  }, sort(unique(names)))
+}
+
+# R code that calls a generic on an object of class `k`, which holds `p`.
+call_of <- function(generic) {
+  name <- as.name(if (generic == "Summary") "max" else generic)
+  if (generic %in% c("[<-", "[[<-", "levels<-", "split<-")) {
+    target <- switch(generic,
+      `[<-` = quote(x[1]), `[[<-` = quote(x[[1]]), `levels<-` = quote(levels(x)), quote(split(x, 1))
+    )
+    bquote({
+      .(target) <- 1
+      x
+    })
+  } else {
+    as.call(c(list(name, quote(x)), if (generic %in% c("[", "[[", "log", "with")) 2))
+  }
+}
+
+# A function of `p` whose method stands in it, in a `local()` around it, or in an environment that is sourced.
+with_method <- list(
+  `function` = function(generic, method, envir) {
+    eval(bquote(function(p) {
+      .(as.name(paste0(generic, ".k"))) <- .(method)
+      x <- structure(list(p), class = "k")
+      .(call_of(generic))
+    }), envir)
+  },
+  `local()` = function(generic, method, envir) {
+    eval(bquote(local({
+      .(as.name(paste0(generic, ".k"))) <- .(method)
+      function(p) {
+        x <- structure(list(p), class = "k")
+        .(call_of(generic))
+      }
+    })), envir)
+  },
+  `source()` = function(generic, method, envir) {
+    code <- bquote({
+      .(as.name(paste0(generic, ".k"))) <- .(method)
+      f <- function(p) {
+        x <- structure(list(p), class = "k")
+        .(call_of(generic))
+      }
+    })
+    file <- withr::local_tempfile(lines = deparse(code))
+    home <- new.env(parent = envir)
+    sys.source(file, home)
+    home$f
+  }
+)
+
+# The method takes a tensor as adapted code alone does.
+square <- quote(function(...) {
+  h <- c(0, 0)
+  h[2] <- unclass(..1)[[1]]
+  sum(h)^2
+})
+
+test_each("methods that stand anywhere in the user's code are found as by R, for every generic that is masked", {
+  exports <- lapply(c("stats", "utils"), function(name) as.list(asNamespace(name), all.names = TRUE))
+  plain <- list2env(do.call(base::c, exports), parent = baseenv()) # no gradops
+  generics <- masked_generics()
+  expect_gt(length(generics), 30)
+  found <- 0
+  for (place in names(with_method)) {
+    for (generic in generics) {
+      of_r <- with_method[[place]](generic, square, new.env(parent = plain))
+      expected <- tryCatch(suppressWarnings(of_r(3)), error = function(error) NULL)
+      if (!identical(expected, 9)) next # R itself looks elsewhere
+      f <- with_method[[place]](generic, square, new.env(parent = globalenv()))
+      found <- found + 1
+      expect_equal(gradient(f, 3), 6, info = paste(generic, "in", place))
+      expect_equal(as.numeric(jit(f)(3)), 9, info = paste(generic, "compiled, in", place))
+    }
+  }
+  expect_gt(found, 3 * 30)
+})
+
+test_each("a method decides where the first argument has a class, also if another one is a tensor", {
+  f <- function(p) {
+    k <- structure(1, class = "k")
+    weighted.mean.k <- function(x, w, ...) sum(w^2)
+    scale.k <- function(x, center, ...) sum(center^2)
+    solve.k <- function(a, b) sum(b^2)
+    quantile.k <- function(x, probs, ...) sum(probs^2)
+    seq.k <- function(x, by, ...) sum(by^2)
+    cut.k <- function(x, n, ...) sum(n^2)
+    sum.k <- function(x, y, na.rm) y^2 # nolint: object_name_linter. R's name.
+    c.k <- function(x, y) y^2
+    rep.k <- function(x, y) y^2
+    head.k <- function(object, y) y^2
+    log.k <- function(x, base) base^2
+    `[.k` <- function(x, i) i^2
+    `[[.k` <- function(x, i) i^2
+    weighted.mean(k, p) + scale(k, p) + solve(k, p) + quantile(k, p) + seq(k, by = p) + cut(k, p) + sum(k, p) +
+      c(k, p) + rep(k, p) + head(k, p) + log(k, p) + k[p] + k[[p]]
+  }
+  expect_equal(f(3), 13 * 9)
+  expect_equal(gradient(f, 3), 13 * 6)
+  h <- function(k, p) {
+    weighted.mean.k <- function(x, w, ...) sum(w^2)
+    weighted.mean(k, p)
+  }
+  expect_equal(as.numeric(h(structure(1, class = "k"), variable(3))), 9)
+})
+
+test_each("methods for R's own vectors are found, too", {
+  f <- function(p) {
+    unique.numeric <- function(x, ...) sum(x^2)
+    head.default <- function(x, ...) sum(x^3)
+    tail.matrix <- function(x, ...) sum(x^4)
+    unique(p) + head(p) + tail(matrix(p)) + sum(tail(p))
+  }
+  expect_equal(gradient(f, c(1, 2)), numeric_gradient(f, c(1, 2)), tolerance = 1e-6)
+})
+
+test_each("a method that is registered decides about tensors within its object", {
+  home <- new.env(parent = baseenv())
+  registerS3method("unique", "registered_k", function(x, ...) x[[1]]^2, home)
+  registerS3method("cut", "registered_k", function(x, ...) x[[1]]^2, home)
+  registerS3method("seq", "registered_k", function(x, by, ...) x[[1]] * by, home)
+  f <- function(p) {
+    k <- structure(list(p), class = "registered_k")
+    unique(k) + cut(k, 2) + seq(k, by = p)
+  }
+  expect_equal(f(3), 27)
+  expect_equal(gradient(f, 3), 18)
+})
+
+test_once("namesakes find a method where R does, also outside of differentiation", {
+  f <- function() {
+    k <- structure(1, class = "k")
+    c.k <- function(...) 4
+    by.k <- function(...) 5
+    deriv.k <- function(...) 6
+    deriv3.k <- function(...) 7
+    list(c(k, 2), by(k), deriv(k), deriv3(k))
+  }
+  expect_identical(f(), list(4, 5, 6, 7))
+})
