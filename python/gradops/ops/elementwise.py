@@ -497,8 +497,8 @@ def arctan2(x1: Operand, x2: Operand) -> Tensor:
         ``x2 / (x1**2 + x2**2)`` and ``-x1 / (x1**2 + x2**2)``, summed over broadcast dimensions.
 
     Examples:
-        >>> print(ops.arctan2(1.0, 2.0).round(4), *gradops.grad(ops.arctan2, argnums=(0, 1))(1.0, 2.0))
-        0.4636 0.4 -0.2
+        >>> print(ops.arctan2(0.0, 2.0), *gradops.grad(ops.arctan2, argnums=(0, 1))(0.0, 2.0))
+        0.0 0.5 -0.0
 
     See Also:
         :func:`arctan`, :func:`arccos`, :func:`arcsin`.
