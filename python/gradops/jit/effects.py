@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .dependencies import Captured, codes_of
+from .scalar_blocks import Block
 
 _WRITING = frozenset(
     dis.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR") if name in dis.opmap
@@ -99,6 +100,32 @@ def _is_harmless_item(value: Any) -> bool:
     if module.startswith(_OF_OTHERS):
         return False
     return _root(module) in _LIBRARIES or isinstance(value, types.FunctionType)
+
+
+def calls_others(steps: list) -> bool:
+    """True if a step calls code that is not gradops', NumPy's or SciPy's, which may do more than compute."""
+    return any(not isinstance(step, Block) and _calls_others(step) for step in steps)
+
+
+def _calls_others(step: Any) -> bool:
+    control = step.arguments[0] if step.arguments else None
+    if hasattr(control, "by_reference"):
+        names = ("body", "condition")
+        bodies = [
+            *getattr(control, "bodies", ()),
+            *[getattr(control, name) for name in names if hasattr(control, name)],
+        ]
+        return any(calls_others(body.steps) for body in bodies)
+    kernel = step.function
+    while isinstance(kernel, functools.partial):
+        kernel = kernel.func
+    if isinstance(kernel, np.ufunc):
+        return False
+    module = getattr(kernel, "__module__", None) or type(kernel).__module__
+    return module.startswith((*_OF_OTHERS, "gradops.extend")) or _root(module) not in _KERNELS
+
+
+_KERNELS = frozenset(("gradops", "numpy", "scipy", "builtins", "operator", "_operator", "math"))
 
 
 def _root(module: str) -> str:

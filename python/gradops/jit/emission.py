@@ -14,6 +14,7 @@ from ..backends.numpy.base import owned
 from . import native
 from .agreement import checks
 from .array import Place
+from .effects import calls_others
 from .kept import with_kept
 from .liveness import last_uses, needed_steps
 from .program import Program
@@ -55,7 +56,7 @@ def function(
     steps = expanded(steps)
     last = last_uses(steps)
     over, own = reuse(program, steps, last, wanted)
-    is_verified = checks()
+    is_verified = checks() and not calls_others(original)
     source, scope = emit(program, steps, outputs, last, over, own, holds, is_verified)
     made: Any = _functions.alike(source, "program", f"program {next(_numbers)}", scope)
     made.source, made.steps, made.native = source, count(needed), explained
