@@ -126,7 +126,7 @@ recently <- function(table, matches, make, most = 100) {
   made
 }
 
-# Names in front of those that code uses: of functions that are overloaded or adapted, and of methods of its generics.
+# Bindings that shadow names in the code: overloaded and adapted functions, and methods of the generics it calls.
 bind_named <- function(front, home, names) {
   known <- names(front)
   generics <- character()

@@ -263,8 +263,8 @@ to_backend <- function(x, backend, device = NULL) {
 #'
 #' Conditions are classed: errors as `gradops_error` and `gradops_error_<kind>` (`argument`, `type`, `shape`, `axis`,
 #' `backend`, `mixed_backends`, `gradient`, `jit`, `mismatch`, `callback`, `thread`, `model`, `budget`, `python`,
-#' `stale`), warnings as `gradops_warning`. The error of an R function that gradops called also has the classes and fields of the
-#' error that it was, so `tryCatch(my_class = )` catches it; that error itself is its `parent`.
+#' `stale`), warnings as `gradops_warning`. The error of an R function that gradops called also has the classes and
+#' fields of the error that it was, so `tryCatch(my_class = )` catches it; that error itself is its `parent`.
 #'
 #' @section TensorFlow's lines on standard error:
 #' The environment variable `TF_CPP_MIN_LOG_LEVEL=1` hides what TensorFlow says about the processor when it starts. Its

@@ -12,8 +12,8 @@
 #'   @ U`. Gradient: `L^-H P(L^H g) L^-1`, symmetric; `P` takes the lower triangle and half the diagonal (Murray
 #'   2016). See also [op_solve_triangular()], [op_slogdet()].}
 #' \item{`op_eig(x)`}{Eigenvalues and right eigenvectors of general matrices: `x @ v = v * w`. Gradient: `v^-H
-#'   (diag(g_w) + (v^H g_v - v^H v Re diag(v^H g_v)) / conj(w_j - w_i)) v^H` (Giles 2008; Boeddeker et al. 2017). At
-#'   repeated eigenvalues as of [op_eigh()].}
+#'   (diag(g_w) + (v^H g_v - v^H v Re diag(v^H g_v)) / conj(w_j - w_i)) v^H` (Giles 2008; Boeddeker et al. 2017).
+#'   Repeated eigenvalues: see [op_eigh()].}
 #' \item{`op_eigh(x)`}{Eigenvalues and eigenvectors of symmetric (Hermitian) matrices: `x = v @ diag(w) @ v^H`.
 #'   Gradient: `v (diag(g_w) + (v^H g_v) / (w_j - w_i)) v^H`, symmetric (Giles 2008). At repeated eigenvalues NaN,
 #'   unless the vectors of those have no upstream gradient and the values have the same one, as in `sum(exp(w))` and
@@ -24,8 +24,8 @@
 #'   g_q^H q)) r^-H` (Walter & Lehmann 2010); of wide matrices by blocks. In mode "complete" of functions that
 #'   depend on the extra columns of `q` through their span only.}
 #' \item{`op_svd(x)`}{Singular value decomposition: `x = u @ diag(s) @ vh`. Gradient: By Wan & Zhang 2019 and
-#'   Townsend 2016. At repeated singular values, and at several of 0, as of [op_eigh()]; with `compute_uv=FALSE` a
-#'   value that is repeated has the gradient by one of its vectors.}
+#'   Townsend 2016. Repeated singular values, and several of 0: see [op_eigh()]; with `compute_uv=FALSE` a value
+#'   that is repeated has the gradient by one of its vectors.}
 #' }
 #' @param x A tensor, a variable, or R numbers. `op_cholesky()`, `op_eigh()`: Symmetric (Hermitian) matrices; small
 #'   asymmetries are averaged out.

@@ -3,8 +3,8 @@
 #' Norms and distances
 #'
 #' @description
-#' The gradient of a norm at 0 is 0. It has no second derivative there: that is NaN, and so is that of `norm(x)**2`,
-#'   of which the chain rule is 0 times infinity. `sum(square(x))` has it.
+#' The gradient of a norm at 0 is 0. The second derivative at 0 is NaN, also that of `norm(x)**2`, because the chain
+#'   rule multiplies 0 by infinity. `sum(square(x))` has a second derivative there.
 #'
 #' @details
 #' \describe{

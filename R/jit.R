@@ -35,7 +35,8 @@
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
 #'
 #' The warning `gradops_warning_jit`: `f` changes a variable that it closes over, and runs uncompiled.
-#' @seealso [config_check()] for the checks of compiled programs; [objective()], which compiles by `jit = TRUE`; [op_scan()] for loops.
+#' @seealso [config_check()] for the checks of compiled programs; [objective()], which compiles by `jit = TRUE`;
+#'   [op_scan()] for loops.
 #' @examplesIf gradops_available()
 #' # a log-likelihood with its gradient, compiled together
 #' counts <- c(2, 0, 3, 1)

@@ -1,10 +1,9 @@
-# Methods of the user's for S3 generics that gradops masks. R looks for a method from the frame that calls the generic
-# on, so it finds one that is defined in a function or in `local()`. A function of gradops' that calls R's generic has a
-# frame of its own, from which R would not.
+# The user's methods for S3 generics that gradops masks. R starts its search for a method in the frame that calls the
+# generic, so it finds methods defined in a function or in `local()`. If a gradops function called the generic itself,
+# R would start in gradops' frame and miss them.
 
-# `f`, which stands for R's generic `name`; where the user has a method for the first argument, R's generic, called as
-# from the frame that calls `f`. The arguments go on as they came, with their names and the code that `substitute()`
-# gives.
+# Wrap `f`, which masks R's generic `name`. If the user has a method for the first argument, the wrapper calls R's
+# generic from the caller's frame. Arguments keep their names and the code that `substitute()` sees.
 dispatching <- function(f, name, package) {
   force(f)
   original <- get(name, envir = asNamespace(package))
@@ -22,13 +21,13 @@ dispatching <- function(f, name, package) {
   }
 }
 
-# The argument that `UseMethod()` looks at, that of the generic's first parameter.
+# The argument that `UseMethod()` dispatches on: the one matched to the generic's first parameter.
 dispatched_on <- function(first, ...) {
   named <- if (...length() > 1L) match(first, names(substitute(list(...)))[-1L])
   if (is.null(named) || is.na(named)) ..1 else ...elt(named)
 }
 
-# R's generic, called as from a frame; `adapted` dispatches on what a tensor stands for.
+# A function that calls R's generic from `frame`; `adapted` dispatches on the class of the R value a tensor replaces.
 called_from <- function(frame, name, package, adapted = FALSE) {
   generic <- if (adapted) {
     copy_of(get(name, envir = asNamespace(package)))
@@ -38,8 +37,8 @@ called_from <- function(frame, name, package, adapted = FALSE) {
   as.function(base::c(formals(function(...) NULL), as.call(list(generic, quote(...)))), frame)
 }
 
-# TRUE if the user or a package has a method for `x` that R finds from a frame: also one for R's vectors, of which
-# primitive functions know none. One that is registered R finds from any frame: it matters where other arguments decide.
+# TRUE if R, starting in `frame`, finds a method for `x` that the user or a package defined. Primitive functions do not
+# dispatch on R's own vectors. R finds registered methods from any frame; they count where another argument is a tensor.
 finds_method <- function(frame, generics, x, package = "base", is_internal = TRUE, registered = TRUE) {
   if (is_internal && !is.object(x)) {
     FALSE
@@ -70,7 +69,7 @@ is_s3_generic <- function(f, name) {
   }
 }
 
-# The package that has R's function of a name, NULL if there is none.
+# The package, of base, stats and utils, that defines function `name`, or NULL.
 package_of_r <- function(name) {
   has_it <- function(package) exists(name, envir = asNamespace(package), inherits = FALSE)
   Find(has_it, base::c("base", "stats", "utils"))

@@ -115,7 +115,7 @@ def track(total: int | None, label: str, wanted: bool | None = None) -> Iterator
 
 @contextlib.contextmanager
 def untracked() -> Iterator[None]:
-    """A scope in which no bar begins, for work that the user did not ask for."""
+    """Show no progress bar inside the scope; for work that the user did not start."""
     before = _Progress.shown
     _Progress.shown = True
     try:

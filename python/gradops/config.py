@@ -210,14 +210,7 @@ class lost_gradients_scope(Scope):
 
 
 def _action(given) -> str:
-    if not isinstance(given, str) or given not in ("error", "warn"):
-        raise ArgumentError(
-            '`action` must be "error" or "warn"; got {given}.',
-            argument="action",
-            hint=meant(given, ("error", "warn")),
-            given=Given(repr(given), given),
-        )
-    return given
+    return _choice(given, ("error", "warn"), "action", '"error" or "warn"')
 
 
 def check() -> str:
@@ -272,17 +265,22 @@ def set_check(mode: str) -> None:
         call()
 
 
-def on_check(call: Callable[[], None]) -> None:
+def add_check_listener(call: Callable[[], None]) -> None:
     """Have ``call`` called after each :func:`set_check`."""
     _after_check.append(call)
 
 
 def _check(given, name: str) -> str:
-    if not isinstance(given, str) or given not in _CHECKS:
+    return _choice(given, _CHECKS, name, f"one of {', '.join(_CHECKS)}")
+
+
+def _choice(given, options: tuple, name: str, wanted: str) -> str:
+    """``given``, which must be one of ``options``."""
+    if not isinstance(given, str) or given not in options:
         raise ArgumentError(
-            f"`{name}` must be one of {', '.join(_CHECKS)}; got {{given}}.",
+            f"`{name}` must be {wanted}; got {{given}}.",
             argument=name,
-            hint=meant(given, _CHECKS),
+            hint=meant(given, options),
             given=Given(repr(given), given),
         )
     return given

@@ -8,7 +8,7 @@ import pytest
 import gradops
 from gradops import config, ops
 from gradops.errors import ArgumentError, MismatchError, MismatchWarning
-from gradops.jit import agreement, emission, verification
+from gradops.jit import agreement, emission, reference, verification
 from gradops.jit.native import loop_compiler, machine, registry, tile_run
 from gradops.jit.native import run as native_run
 from gradops.jit.reference import Reference
@@ -92,26 +92,48 @@ def test_a_fault_of_emitted_code_is_noticed(sampled, monkeypatch):
     assert found.shape == x.shape
 
 
-@native
-def test_a_wrong_loop_is_noticed(sampled, monkeypatch):
-    wrong_exp(monkeypatch)
-
-    def f(x):
-        return ops.scan(lambda c, v: (c * 0.5 + ops.exp(v), c), x[0], x)[0]
-
-    with pytest.warns(MismatchWarning, match="`scan` in native code"):
-        assert gradops.jit(f)(X) == f(X)
+LOOPS = {
+    "scan": lambda x: ops.scan(lambda c, v: (c * 0.5 + ops.exp(v), c), x[0], x)[0],
+    "while_loop": lambda x: ops.while_loop(lambda c: c < 3.0, lambda c: c + ops.exp(c), x[0]),
+}
 
 
 @native
-def test_a_wrong_while_loop_is_noticed(sampled, monkeypatch):
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_wrong_loop_is_noticed(sampled, monkeypatch, name):
     wrong_exp(monkeypatch)
+    with pytest.warns(MismatchWarning, match=f"`{name}` in native code"):
+        assert gradops.jit(LOOPS[name])(X) == LOOPS[name](X)
+
+
+def test_an_error_of_compiled_code_alone_gives_numpys_result(sampled, monkeypatch):
+    def fail(*arguments):
+        raise RuntimeError("not NumPy's")
+
+    f = gradops.jit(loss, native=False)
+    f(X)
+    function = f.programs.all()[0].flat
+    kernel = next(name for name, x in function.__globals__.items() if name.startswith("k") and callable(x))
+    monkeypatch.setitem(function.__globals__, kernel, fail)
+    config.set_check("always")
+    with pytest.warns(MismatchWarning, match="a compiled program gave another result"):
+        assert f(X) == loss(X)
+
+
+@pytest.mark.parametrize("length", [0, 10**9], ids=["blocks", "steps"])
+def test_the_reference_executor_plans_steps_and_blocks(sampled, monkeypatch, length):
+    monkeypatch.setattr(reference, "LONGEST_PLAN", length)
+    config.set_check("error")
 
     def f(x):
-        return ops.while_loop(lambda c: c < 3.0, lambda c: c + ops.exp(c), x[0])
+        total = x[0]
+        for i in range(200):
+            total = ops.where(total > 1.0, total / (1.0 + x[i % 20]), total + ops.sin(x[i % 20]) * x[1])
+        return total * x
 
-    with pytest.warns(MismatchWarning, match="`while_loop` in native code"):
-        assert gradops.jit(f)(X) == f(X)
+    compiled = gradops.jit(gradops.value_and_grad(lambda x: ops.sum(f(x))))
+    for scale in (1.0, 0.3, 2.0):
+        compiled(X * scale)
 
 
 @native
@@ -135,9 +157,7 @@ def test_code_that_llvm_compiles_is_compared_with_the_machine(sampled, monkeypat
     monkeypatch.setattr(loop_compiler, "WORTH", 1)
     monkeypatch.setattr(loop_compiler, "compiled", wrong)
 
-    def f(x):
-        return ops.scan(lambda c, v: (c * 0.5 + ops.exp(v), c), x[0], x)[0]
-
+    f = LOOPS["scan"]
     with pytest.warns(MismatchWarning, match="a loop compiled by LLVM"):
         assert gradops.jit(f)(X) == f(X)
 
@@ -255,10 +275,7 @@ def test_without_native_code():
     assert f(X) == loss(X)
     assert "none native: native=False" in f.explain()
 
-    def loop(x):
-        return ops.scan(lambda c, v: (c * 0.5 + ops.exp(v), c), x[0], x)[0]
-
-    assert gradops.jit(loop, native=False)(X) == loop(X)
+    assert gradops.jit(LOOPS["scan"], native=False)(X) == LOOPS["scan"](X)
     with pytest.raises(TypeError, match="`native` must be True or False"):
         gradops.jit(loss, native=1)
 

@@ -231,7 +231,7 @@ def _apply(cls, args: tuple):
 
 
 def _unrecorded(args) -> AbstractContextManager[Any]:
-    """The scope in which ``forward`` runs, in which no gradient is recorded and series of Taylor mode go on."""
+    """Return the scope for ``forward``: it records no gradient, and Taylor mode keeps its series."""
     wrapped = any(owner is not None and owner.wraps for owner in map(backends.of, map(data_of, args)))
     return changed(recording, False) if wrapped else no_grad()
 
@@ -314,7 +314,7 @@ class _Application:
             state.moment.reset(token)
 
     def _connected(self, saved: tuple, node) -> tuple[Context, tuple]:
-        """The context and saved values, of which those in between depend on the inputs: ``forward`` runs again.
+        """Run ``forward`` again, recorded; return its context and saved values, connected to the inputs.
 
         Raises:
             GradientError: ``forward`` writes to an input, or another run of it gives another value.
@@ -335,7 +335,7 @@ class _Application:
         return connected, tuple(values)
 
     def _same(self, before, again):
-        """The value of another run, if it depends on the inputs, else the first one."""
+        """Return the second run's value if it depends on the inputs, else the first run's."""
         if not isinstance(again, Variable) or not is_active(again):
             return before
         owner = backends.of(again.data)
@@ -360,7 +360,7 @@ class _Application:
 
 
 def _is_between(x) -> bool:
-    """True if a value that was kept may be one that ``forward`` computed, of which no other derivative is known."""
+    """True if a saved value may be an intermediate result of ``forward``, which has no recorded derivative."""
     return isinstance(x, Variable) and not is_active(x) and backends.of(x.data) is not None and differentiable(x.data)
 
 

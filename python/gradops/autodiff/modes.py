@@ -125,7 +125,7 @@ series_depth: ContextVar[int] = ContextVar("gradops_series_depth", default=0)
 """The level of the innermost :func:`gradops.functional.jet` around."""
 
 series_end: ContextVar[int] = ContextVar("gradops_series_end", default=0)
-"""The level up to which results have no series, as a mode or scope ends these."""
+"""Results at this level of nesting and below have no series; modes and scopes set it."""
 
 
 def set_recording(value: bool) -> None:

@@ -149,7 +149,7 @@ class _Again(SimpleNamespace):
 
 
 def _note_between(torch, ctx, args: tuple, output) -> None:
-    """Keep the inputs of a ``forward`` that keeps a value in between, of which PyTorch knows no derivative."""
+    """Save the inputs of a ``forward`` that saves an intermediate value, whose derivative PyTorch does not know."""
     outputs = output if isinstance(output, (tuple, list)) else (output,)
     known = {id(x) for x in (*args, *outputs)}
     kept = (*(getattr(ctx, "to_save", None) or ()), *vars(ctx).values())
@@ -159,7 +159,7 @@ def _note_between(torch, ctx, args: tuple, output) -> None:
 
 
 def _connected(torch, cls: type, setup_context: Callable | None, ctx) -> Any:
-    """A context whose values in between depend on the inputs: ``forward`` runs again.
+    """Run ``forward`` again and return a context whose intermediate values depend on the inputs.
 
     Raises:
         GradientError: ``forward`` writes to an input, or another run of it gives another value.
@@ -194,7 +194,7 @@ def _connected(torch, cls: type, setup_context: Callable | None, ctx) -> Any:
 
 
 def unknown_derivative(cls: type, why: str) -> GradientError:
-    """The error for a derivative by a value that a ``Function`` kept, and that is neither input nor output."""
+    """The error for a saved value that is neither an input nor an output, and whose derivative is unknown."""
     return GradientError(
         f"{cls.__name__}: `backward` uses a value that `forward` computed in between, and `forward` {why}, so that the "
         "derivative of this value is not known.",

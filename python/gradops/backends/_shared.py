@@ -49,12 +49,12 @@ def inverses(xp, log):
     """
 
     def kernel(near, far):
-        def of_reals(x):
+        def wrapped(x):
             beyond = xp.abs(x) > (200 if (getattr(x.dtype, "size", None) or x.dtype.itemsize) == 2 else 1e9)
             two = xp.ones_like(x) * 2
             return xp.where(beyond, far(xp.where(beyond, x, two)), near(xp.where(beyond, two, x)))
 
-        return of_reals
+        return wrapped
 
     return (
         kernel(xp.atan, lambda x: xp.sign(x) * (math.pi / 2) - 1 / x),

@@ -356,7 +356,7 @@ def _derivatives_below(x):
 
 
 def _end_series(before: int) -> Callable:
-    """End series and records here; the result goes on with them, but those that had ended ``before``."""
+    """Stop series and recording; return a function that resumes them, except series stopped ``before``."""
     if series_end.get() == series_depth.get():  # by a mode of gradops', which goes on with them itself
         return lambda: None
     was = recording.get()

@@ -1,9 +1,9 @@
-"""Whether compiled results agree with the reference executor's, and the report where they do not.
+"""Compare compiled results with the reference executor's, and report differences.
 
-Most results have the same bits. Where they have not, sums were added in another order, or a function of the C library
-rounds in another way. How much of that a result may show depends on the program: a gradient near an optimum is a
-difference of large numbers. So the reference executor runs again with random errors of rounding in those ops, which
-shows their size in this result. (Stochastic arithmetic: https://doi.org/10.1016/0378-4754(93)90003-D.)
+Most results have the same bits. The rest differ because sums were added in another order, or because a function of the
+C library rounds differently. How large the difference may be depends on the program: a gradient near an optimum is a
+difference of large numbers. So the reference executor runs again with random rounding errors in those ops, which shows
+how far they move this result. (Stochastic arithmetic: https://doi.org/10.1016/0378-4754(93)90003-D.)
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..errors import MismatchError, MismatchWarning
 from ..ops._dispatch import registry
 
 CLOSE = 16
-"""Units of rounding by which elements may differ without a look at how rounding errors grow."""
+"""Units of rounding below which a difference is accepted without running the reference executor again."""
 RUNS = 8
 """Runs of the reference executor with random rounding."""
 ALLOWED = 64
@@ -39,7 +39,7 @@ def checks() -> bool:
 
 
 def agree(got: list, want: list, rounded: Callable[[Callable], list] | None = None) -> bool:
-    """True if results are those of the reference executor, up to rounding.
+    """True if results equal the reference executor's, up to rounding.
 
     Args:
         rounded: the reference executor as a function of a :class:`Rounding`; without it the bits must be the same.
@@ -67,11 +67,11 @@ def agree(got: list, want: list, rounded: Callable[[Callable], list] | None = No
 
 
 class Rounding:
-    """Calls of kernels with random errors of rounding, where native code may round in another way than NumPy.
+    """Call kernels with random rounding errors in the ops that native code may round differently from NumPy.
 
-    Additions, products and the like of single elements are rounded in one way only; moves, extrema and comparisons are
-    exact. Elementwise functions get errors in their results. Sums, products of matrices and all else get them in their
-    operands, too, as the terms of a sum count, not the sum.
+    IEEE rounds additions, multiplications and square roots of single elements in one way only; moves, extrema and
+    comparisons are exact. These ops get no errors. Elementwise functions get errors in their results. Sums, matrix
+    products and all other ops also get errors in their operands, because the error of a sum scales with its terms.
     """
 
     def __init__(self, random: np.random.Generator):
@@ -88,7 +88,7 @@ class Rounding:
         return map_items(self.rounded, results)
 
     def rounded(self, x: Any, units: float = 2.0) -> Any:
-        """A value with errors of up to so many units in the last place."""
+        """Return ``x`` with random errors of up to ``units`` units in the last place."""
         if x.__class__ is float:
             x = np.float64(x)
         if not isinstance(x, (np.ndarray, np.generic)) or x.dtype.kind not in "fc":
@@ -97,7 +97,7 @@ class Rounding:
         return (np.asarray(x) * (1 + error)).astype(x.dtype)[()]
 
     def _operand(self, x: Any) -> Any:
-        """An operand of a sum; integers stay, as their sums are exact, and what may overflow does so at random."""
+        """Return an operand of a sum with errors. Integers stay exact; sums that may overflow do so at random."""
         if not isinstance(x, (np.ndarray, np.generic)) or x.dtype.kind not in "fc":
             return x
         x = np.asarray(x)
@@ -129,7 +129,7 @@ _EXACT = frozenset(
     concatenate stack pad diag diagflat tril triu imag real conj conjugate set_at full zeros_like ones_like
     full_like one_hot nonzero unique real_sign scalars""".split()
 )
-"""Ops that have one result only, whoever computes them, beside those that move elements."""
+"""Ops whose results are exact or correctly rounded, in addition to the ops that move elements."""
 
 
 @functools.cache
@@ -145,7 +145,7 @@ def _is_elementwise(name: str) -> bool:
 
 
 def roundings() -> Iterator[Rounding]:
-    """Random roundings, each another."""
+    """Yield independent random roundings."""
     random = np.random.default_rng(0)
     for _ in range(RUNS):
         yield Rounding(random)
@@ -191,8 +191,8 @@ def _are_same(x, y):
 
 
 def _is_within(got, want, runs: Sequence) -> bool:
-    """True if a result differs by no more than the results of runs with random rounding."""
-    # These are compared with each other, not with `want`, which may be of arrays that have been written to since.
+    """True if a result is as close to the reference's as runs with random rounding are to each other."""
+    # Compare the runs with each other, not with `want`: its inputs may have been written to since.
     first, *others = map(np.asarray, runs)
     if not _is_floating(want):
         changed = np.any([first != x for x in others], axis=0)

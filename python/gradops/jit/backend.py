@@ -32,7 +32,7 @@ from .scalar_blocks import of_numbers
 from .steps import Step, is_plain, placed, values_of, with_arrays
 
 
-def _in_place(op, name: str):
+def _augmented_assignment(op, name: str):
     """``x op= y``; single numbers are bound anew, as NumPy's are."""
 
     def operate(self, other):
@@ -297,4 +297,8 @@ def register() -> None:
     kind: Any = Traced
     kind.__array_function__ = _answering(kind.__array_function__)
     for name in operators.BINARY:
-        setattr(Traced, f"__i{name}__", _in_place(getattr(Traced, f"__{name}__"), operators.BINARY[name].__name__))
+        setattr(
+            Traced,
+            f"__i{name}__",
+            _augmented_assignment(getattr(Traced, f"__{name}__"), operators.BINARY[name].__name__),
+        )

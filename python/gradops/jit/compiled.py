@@ -215,7 +215,7 @@ class Compiled(Generic[P, R]):
         return self._compile(signature) if program is None else program
 
     def _found(self, signature: Signature) -> Any:
-        """The program of a signature; None where there is none, or a static argument has changed."""
+        """Return the program for a signature, or None if there is no program or a static argument has changed."""
         program = self.programs.find(signature.key)
         if program is not None and self.static:
             captured = self.programs.of_static.get(signature.key)
@@ -286,12 +286,12 @@ class Compiled(Generic[P, R]):
 
 
 class FunctionCheck:
-    """Calls of a compiled function that are repeated by the function itself, uncompiled, where that has no effects.
+    """Repeat some calls of a compiled function uncompiled, if the function has no effects, and compare the results.
 
-    It finds what the comparison of programs cannot: a key, a guard or something read that the program does not know of.
+    This finds faults that comparing programs cannot: a cache key or a guard that misses something the function reads.
 
     Attributes:
-        unchecked: an iterator whose next item is False, or that ends, where a call is to be repeated.
+        unchecked: an iterator of False; when it is exhausted, the next call is checked.
         failed: the difference that was found; the function then runs uncompiled.
     """
 
@@ -361,7 +361,7 @@ class FunctionCheck:
         verification = getattr(getattr(program, "first", program), "verification", None)
         if verification is None or verification.failed:
             return True
-        # Solvers stop elsewhere when they are compiled: what is looked for here is another result, not another digit.
+        # A compiled solver may stop at another iterate, so small differences are no fault here.
         pairs = [(np.asarray(x), np.asarray(y)) for x, y in zip(got, expected)]
         far = [(x, y) for x, y in pairs if x.shape != y.shape or not _are_near(x, y)]
         rounded = verification.rounded(signature.tensors)

@@ -125,13 +125,13 @@ class Branch:
         i = self._chosen(index)
         return self._functions[i](*held[i])
 
-    def by_reference(self, index, held, rounding: Callable | None = None) -> list:
+    def reference_results(self, index, held, rounding: Callable | None = None) -> list:
         """The results by the reference executor."""
         i = self._chosen(index)
         return self.bodies[i].reference().outputs_for(held[i], rounding)
 
     def reference_seconds(self) -> float:
-        """An estimate of the time of :meth:`by_reference`."""
+        """An estimate of the time of :meth:`reference_results`."""
         return max(body.reference().seconds() for body in self.bodies)
 
     def _chosen(self, index) -> int:
@@ -271,13 +271,17 @@ class While:
             state = self._alone(*state, *held_by_condition, *held)
         return state
 
-    def by_reference(self, state, held_by_condition, held, rounding: Callable | None = None) -> list:
+    def reference_results(self, state, held_by_condition, held, rounding: Callable | None = None) -> list:
         """The last state by the reference executor."""
         state, _ = self._stepped(state, held_by_condition, held, self.bound, rounding)
         return state
 
+    @property
+    def bodies(self) -> list[Body]:
+        return [self.condition, self.body]
+
     def reference_seconds(self) -> float:
-        """An estimate of the time of :meth:`by_reference`."""
+        """An estimate of the time of :meth:`reference_results`."""
         steps = ROWS if self.bound is None else min(self.bound, ROWS)
         return steps * (self.condition.reference().seconds() + self.body.reference().seconds())
 
@@ -297,7 +301,7 @@ class While:
         with np.errstate(all="ignore"):
             want, has_ended = self._stepped(state, held_by_condition, held, few)
             if not has_ended and few != self.bound:
-                return  # too long a loop to be done twice; the program's check is of it, too
+                return  # too long to run twice; later checks of the whole program cover the loop
             found = self._alone(*state, *held_by_condition, *held)
 
         def rounded(rounding):

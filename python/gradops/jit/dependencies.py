@@ -106,7 +106,7 @@ class Captured:
         self.bindings: list[tuple[Callable[[], Any], Any, str]] = []
         self.contents: list[tuple[Callable[[Any, Any], bool], Any, Any, str]] = []  # of containers, arrays, tensors
         self.generators: list[Any] = []
-        self._package = _root(getattr(_inner(f), "__module__", None))
+        self._package = root_package(getattr(_inner(f), "__module__", None))
         self._seen: dict[int, Any] = {}
         self.caches: list[tuple[Any, list]] = []  # of `functools.lru_cache`, with their entries
         self._queue: list[tuple[Any, str]] = [(f, getattr(f, "__name__", type(f).__name__))]
@@ -247,7 +247,7 @@ class Captured:
                 self._visit_object(value)
             elif callable(value):
                 self._visit_all([getattr(value, "__wrapped__", None)], where)
-                if _root(kind.__module__) == "gradops":  # a rule of a custom gradient, say
+                if root_package(kind.__module__) == "gradops":  # a rule of a custom gradient, say
                     self._visit_all(filter(callable, getattr(value, "__dict__", {}).values()), where)
             return
         if kind not in _PLAIN_CONTAINERS and not _in_library(kind.__module__):  # with attributes and methods
@@ -450,7 +450,7 @@ class Captured:
         return [k for k in kind.__mro__ if self._is_users(k.__module__)]
 
     def _is_users(self, module: str) -> bool:
-        return not _in_library(module) and (_root(module) == self._package or not _installed(module))
+        return not _in_library(module) and (root_package(module) == self._package or not _installed(module))
 
     def _look_up(self, names: Mapping, name: str, where: str) -> None:
         value = names.get(name, _MISSING)
@@ -613,16 +613,16 @@ def _contents(cell):
         return _MISSING
 
 
-def _root(module: str | None) -> str:
+def root_package(module: str | None) -> str:
     return (module or "").partition(".")[0]
 
 
 def _in_library(module: str | None) -> bool:
-    return _root(module) in _LIBRARIES or _of_python(module)
+    return root_package(module) in _LIBRARIES or _of_python(module)
 
 
 def _of_python(module: str | None) -> bool:
-    root = _root(module)
+    root = root_package(module)
     return root in sys.stdlib_module_names and root != "__main__"
 
 
@@ -632,7 +632,7 @@ def _is_library(value) -> bool:
         return _in_library(value.__name__)
     if isinstance(value, type):
         return _in_library(value.__module__)
-    return _root(type(value).__module__) in _LIBRARIES
+    return root_package(type(value).__module__) in _LIBRARIES
 
 
 def _installed(module: str) -> bool:
@@ -664,7 +664,7 @@ def _holds_tensor(value) -> bool:
 def _is_table(value) -> bool:
     """True if an object holds numbers that may change in place: of pandas and its kin, sparse, Python's own arrays."""
     kind = type(value)
-    if isinstance(value, type) or _root(kind.__module__) in _WITHOUT_TABLES:
+    if isinstance(value, type) or root_package(kind.__module__) in _WITHOUT_TABLES:
         return False
     if backends.owner(kind) is not None:  # a variable of Keras on TensorFlow, which programs read
         return False

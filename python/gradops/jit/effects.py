@@ -1,16 +1,18 @@
-"""Whether a function may run once more than the user called it: it computes, and does nothing else that is seen."""
+"""Decide whether a function may run more often than the user calls it, because it has no effects."""
 
 from __future__ import annotations
 
 import builtins
 import dis
 import functools
+import inspect
 import types
 from typing import Any
 
 import numpy as np
 
-from .dependencies import Captured, codes_of
+from .dependencies import Captured, codes_of, root_package
+from .reference import is_control
 from .scalar_blocks import Block
 
 _WRITING = frozenset(
@@ -40,9 +42,9 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.ndarray, np.gene
 
 
 def only_computes(captured: Captured) -> bool:
-    """True if all that a function reaches is known to have no effects.
+    """True if everything a function reaches is known to have no effects.
 
-    The answer is False for what is not known: iterators, objects of other libraries, functions of compiled code.
+    Unknown things count as effects: iterators, objects of other libraries, compiled functions.
     """
     return all(_is_pure(f) for f, *_ in captured.functions) and all(_is_harmless(x) for _, x, _ in captured.cells)
 
@@ -63,8 +65,7 @@ def _is_pure(f: types.FunctionType) -> bool:
     return True
 
 
-_GENERATING = 0x20 | 0x80 | 0x100 | 0x200
-"""Flags of the code of generators and coroutines."""
+_GENERATING = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 def _is_harmless_global(f: types.FunctionType, name: str) -> bool:
@@ -91,15 +92,15 @@ def _is_harmless_item(value: Any) -> bool:
     if isinstance(value, _PLAIN):
         return True
     if isinstance(value, types.ModuleType):
-        return _root(value.__name__) in _LIBRARIES
+        return root_package(value.__name__) in _LIBRARIES
     if isinstance(value, _CACHED):
         return True
     if not callable(value) or getattr(value, "__name__", "") in _DOING:
         return False
-    module = getattr(value, "__module__", None) or type(value).__module__
+    module = _module_of(value)
     if module.startswith(_OF_OTHERS):
         return False
-    return _root(module) in _LIBRARIES or isinstance(value, types.FunctionType)
+    return root_package(module) in _LIBRARIES or isinstance(value, types.FunctionType)
 
 
 def calls_others(steps: list) -> bool:
@@ -108,25 +109,17 @@ def calls_others(steps: list) -> bool:
 
 
 def _calls_others(step: Any) -> bool:
-    control = step.arguments[0] if step.arguments else None
-    if hasattr(control, "by_reference"):
-        names = ("body", "condition")
-        bodies = [
-            *getattr(control, "bodies", ()),
-            *[getattr(control, name) for name in names if hasattr(control, name)],
-        ]
-        return any(calls_others(body.steps) for body in bodies)
+    if is_control(step):
+        return any(calls_others(body.steps) for body in step.arguments[0].bodies)
     kernel = step.function
     while isinstance(kernel, functools.partial):
         kernel = kernel.func
-    if isinstance(kernel, np.ufunc):
-        return False
-    module = getattr(kernel, "__module__", None) or type(kernel).__module__
-    return module.startswith((*_OF_OTHERS, "gradops.extend")) or _root(module) not in _KERNELS
+    module = _module_of(kernel)
+    return module.startswith((*_OF_OTHERS, "gradops.extend")) or root_package(module) not in _KERNELS
 
 
 _KERNELS = frozenset(("gradops", "numpy", "scipy", "builtins", "operator", "_operator", "math"))
 
 
-def _root(module: str) -> str:
-    return module.partition(".")[0]
+def _module_of(function: Any) -> str:
+    return getattr(function, "__module__", None) or type(function).__module__

@@ -111,7 +111,9 @@ class Loop:
     def _run(self, state, rows, held) -> list:
         return self._by_row(self.body.emitted(), state, rows, held, self.order)
 
-    def by_reference(self, state, rows, held, rounding: Callable | None = None, order: range | None = None) -> list:
+    def reference_results(
+        self, state, rows, held, rounding: Callable | None = None, order: range | None = None
+    ) -> list:
         """The results by the reference executor; of the rows in ``order`` alone, where that is given."""
         body = self.body.reference()
 
@@ -120,8 +122,12 @@ class Loop:
 
         return self._by_row(step, state, rows, held, self.order if order is None else order)
 
+    @property
+    def bodies(self) -> list[Body]:
+        return [self.body]
+
     def reference_seconds(self) -> float:
-        """An estimate of the time of :meth:`by_reference`."""
+        """An estimate of the time of :meth:`reference_results`."""
         return self.count * self.body.reference().seconds()
 
     def _by_row(self, body: Callable, state, rows, held, order: range) -> list:
@@ -144,16 +150,16 @@ class Loop:
         if not order:
             return True
 
-        def of_order(results: list) -> list:
+        def selected_rows(results: list) -> list:
             at = list(order)
             return [*results[: self.carries], *[x[at] for x in results[self.carries :]]]
 
         def rounded(rounding):
-            return of_order(self.by_reference(state, rows, held, rounding, order))
+            return selected_rows(self.reference_results(state, rows, held, rounding, order))
 
         with np.errstate(all="ignore"):
-            found = of_order(self._alone.first_rows(len(order), order[-1])(*state, *rows, *held))
-            want = of_order(self.by_reference(state, rows, held, None, order))
+            found = selected_rows(self._alone.first_rows(len(order), order[-1])(*state, *rows, *held))
+            want = selected_rows(self.reference_results(state, rows, held, None, order))
         if agree(found, want, rounded):
             return True
         report("`scan` in native code", stacklevel=4)

@@ -135,7 +135,7 @@ def _like(function: Callable, call: Callable, arguments: tuple, keywords: dict):
 
     Args:
         function: NumPy's, of arrays.
-        call: the same of traced arrays, of the arguments and keywords.
+        call: the function for traced arrays, called with the arguments and keywords.
     """
     result = call(arguments, keywords)
     parts = [x for x in items(result) if isinstance(x, Traced)]
@@ -245,7 +245,7 @@ def _kind_of(x) -> Any:
 
 
 def _by_value(kinds: list, operands: tuple) -> list:
-    """The same as NumPy 1 has it: beside arrays, what has no dimensions takes their dtype."""
+    """Kinds as NumPy 1 promotes them: zero-dimensional operands take the dtype of arrays beside them."""
     if not any(np.ndim(x) for x in operands):
         return kinds
     weak = {"i": int, "u": int, "f": float, "c": complex}

@@ -72,7 +72,7 @@ class Reference:
             if kernel is None:
                 _run_block(step, values, rounding)
                 continue
-            if kernel is _by_reference:
+            if kernel is _control_results:
                 results = kernel(arguments(values), rounding)
             elif rounding is None:
                 results = kernel(*arguments(values))
@@ -101,20 +101,20 @@ class Reference:
             if isinstance(step, Block):
                 plan.append((step, None, None, over))
                 continue
-            kernel = _by_reference if is_control(step) else step.function
+            kernel = _control_results if is_control(step) else step.function
             plan.append((step, kernel, _getter(step.arguments), over))
         return plan
 
 
 def is_control(step: Any) -> bool:
     """True of the step of a loop or branch."""
-    return isinstance(step, Step) and bool(step.arguments) and hasattr(step.arguments[0], "by_reference")
+    return isinstance(step, Step) and bool(step.arguments) and hasattr(step.arguments[0], "reference_results")
 
 
-def _by_reference(arguments: tuple, rounding: Callable | None):
+def _control_results(arguments: tuple, rounding: Callable | None):
     """The results of a loop or branch, which is the first argument of its step."""
     control, *operands = arguments
-    return control.by_reference(*operands, rounding=rounding)
+    return control.reference_results(*operands, rounding=rounding)
 
 
 def _run_block(block: Block, values: dict[int, Any], rounding: Callable | None) -> None:

@@ -1,4 +1,4 @@
-"""Comparison of a compiled program with the reference executor: once it is made, and now and then when it is called.
+"""Compare compiled programs with the reference executor: when a program is made, and at some of its calls.
 
 Calls 1, 2, 4, 8, ... of a program are repeated by the reference executor, later where that would take more than 2 % of
 the time of the calls between.
@@ -30,7 +30,7 @@ from .steps import Step
 SHARE = 0.02
 """The largest share of the running time that checks take."""
 LONGEST_SEARCH = 20_000
-"""Steps of a program in which the op that is wrong is searched for."""
+"""Largest program in which a failed check searches for the wrong op."""
 NEVER, _ALWAYS = itertools.repeat(False), itertools.repeat(True)
 _programs: weakref.WeakSet[Verification] = weakref.WeakSet()
 
@@ -78,7 +78,7 @@ class Verification:
         self._function.__globals__["unchecked"] = unchecked
 
     def prove(self, inputs: list, outputs: list) -> list | None:
-        """The results for inputs whose outputs are known; None where they are wrong, or an error."""
+        """Run the function on inputs whose outputs are known; return its results, or None if they are wrong."""
         start = time.perf_counter()
         try:
             found = self._function(*inputs)
@@ -105,15 +105,12 @@ class Verification:
 
         return outputs
 
-    def calls_left(self) -> int:
-        """The number of calls until the next check."""
-        return operator.length_hint(self._unchecked, 1 << 30)
-
     def skip(self, calls: int) -> None:
         """Count calls that C code has made."""
         if self._unchecked not in (NEVER, _ALWAYS):
             self._calls += calls
-            self._check_after(itertools.repeat(False, max(0, self.calls_left() - calls)))
+            left = operator.length_hint(self._unchecked)
+            self._check_after(itertools.repeat(False, max(0, left - calls)))
 
     def reset(self) -> None:
         """Check at the next call, as settings have changed."""
@@ -142,8 +139,10 @@ class Verification:
             raise
         except Exception as error:
             self._check_after(iter(()))
-            self._after_error(arrays, error)
-            raise
+            outputs = self._outputs_after(error, arrays)
+            if outputs is None:
+                raise
+            return outputs
         except BaseException:
             self._check_after(iter(()))
             raise
@@ -173,7 +172,7 @@ class Verification:
         return outputs if holds else None
 
     def _compare(self, arrays, found: list | None) -> list | None:
-        """What the function found, or the reference executor's results where these differ."""
+        """Return the function's results, or the reference executor's if they differ."""
         try:
             with np.errstate(all="ignore"):
                 want = self._reference.outputs_for(arrays)
@@ -196,18 +195,18 @@ class Verification:
         self._fail(arrays, got, compared)
         return self._given(want)
 
-    def _after_error(self, arrays, error: Exception) -> None:
-        """Report an error that the reference executor does not raise."""
-        if self._is_guarded:
-            return  # a program that does not hold for these arrays may fail
+    def _outputs_after(self, error: Exception, arrays) -> list | None:
+        """Report an error that the reference executor does not raise, and return its results; None if it raises."""
+        # A guarded program may fail for arrays that take another branch. NumPy's settings ask for FloatingPointError.
+        if self._is_guarded or isinstance(error, FloatingPointError):
+            return None
         try:
             with np.errstate(all="ignore"):
-                self._reference.outputs_for(arrays)
+                outputs = self._reference.outputs_for(arrays)
         except Exception:
-            return
-        if isinstance(error, FloatingPointError):
-            return  # NumPy's settings ask for it
+            return None
         self._fail(arrays, [], [])
+        return outputs
 
     def _raises_by_rounding(self, arrays) -> bool:
         """True if errors of rounding decide whether the reference executor raises."""
@@ -228,7 +227,7 @@ class Verification:
         self.failed = self._function.native.failed = report(part, one, other, stacklevel=5)
 
     def _culprit(self, arrays) -> tuple:
-        """The first op whose native code is wrong, with its result and NumPy's; None where none is alone."""
+        """Return the first op whose native code is wrong, with its result and NumPy's, or three None."""
         if count(self._reference.steps) > LONGEST_SEARCH:
             return None, None, None
         try:
@@ -259,7 +258,7 @@ def _wrong_op(reference: Reference, arrays) -> tuple:
 
 
 def _rounded_result(step: Step, values: dict, place: int, rounding: Callable) -> list:
-    """A result of a step with errors of rounding in its operands, as other steps may have made."""
+    """Return a result of a step whose operands carry rounding errors of earlier steps."""
     given = {p: rounding.rounded(values[p]) for p in step.uses}  # type: ignore[attr-defined]
     results = step.function(*step.given(given.__getitem__))
     return [results[step.places.index(place)] if step.several else results]
@@ -271,4 +270,4 @@ def reset() -> None:
         verification.reset()
 
 
-config.on_check(reset)
+config.add_check_listener(reset)

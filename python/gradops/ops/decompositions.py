@@ -81,7 +81,7 @@ def eig(x: Tensor) -> tuple:
 
     Gradient:
         ``v^-H (diag(g_w) + (v^H g_v - v^H v Re diag(v^H g_v)) / conj(w_j - w_i)) v^H`` (Giles 2008; Boeddeker
-        et al. 2017). At repeated eigenvalues as of :func:`eigh`.
+        et al. 2017). Repeated eigenvalues: see :func:`eigh`.
 
     Examples:
         >>> x = np.array([[2.0, 1.0], [0.0, 1.0]])
@@ -217,7 +217,7 @@ def svd(x: Tensor, full_matrices: bool = True, compute_uv: bool = True):
         ArgumentError: NaN or infinite elements.
 
     Gradient:
-        By Wan & Zhang 2019 and Townsend 2016. At repeated singular values, and at several of 0, as of :func:`eigh`;
+        By Wan & Zhang 2019 and Townsend 2016. Repeated singular values, and several of 0: see :func:`eigh`;
         with ``compute_uv=False`` a value that is repeated has the gradient by one of its vectors.
 
     Examples:

@@ -1,7 +1,7 @@
 """Norms and distances.
 
-The gradient of a norm at 0 is 0. It has no second derivative there: that is NaN, and so is that of ``norm(x)**2``, of
-which the chain rule is 0 times infinity. ``sum(square(x))`` has it.
+The gradient of a norm at 0 is 0. The second derivative at 0 is NaN, also that of ``norm(x)**2``, because the chain rule
+multiplies 0 by infinity. ``sum(square(x))`` has a second derivative there.
 
 See Also:
     :func:`abs`, :func:`hypot`, :func:`normalize`, :func:`svd`.
@@ -31,7 +31,7 @@ from .elementwise import (
 )
 from .indexing import where
 from .properties import fits
-from .reductions import all, any, in_parts, kink, max, min, root, squared, sum, unkept
+from .reductions import all, any, kink, max, min, real_components, root, squared, sum, unkept
 from .shaping import expand_dims, reshape, squeeze, transpose
 
 _MATRIX_NORMS = ("fro", "nuc", math.inf, -math.inf, 1, -1, 2, -2)
@@ -121,10 +121,10 @@ def _of_vectors(x, ord, axis, keepdims):
     if ord == 1:
         return sum(size, axis, keepdims)
     zero = equal(size, 0)
-    power_at_0 = 0.0 if ord > 2 else kink(in_parts(x), zero) if ord > 0 else math.inf
+    power_at_0 = 0.0 if ord > 2 else kink(real_components(x), zero) if ord > 0 else math.inf
     total = sum(where(zero, power_at_0, power(where(zero, 1.0, size), float(ord))), axis, True)
     zero = equal(total, 0)
-    y = where(zero, kink(in_parts(x), zero) if ord > 0 else math.inf, power(where(zero, 1.0, total), 1.0 / ord))
+    y = where(zero, kink(real_components(x), zero) if ord > 0 else math.inf, power(where(zero, 1.0, total), 1.0 / ord))
     return unkept(y, axis, keepdims)
 
 
@@ -141,7 +141,7 @@ def _of_matrices(x, ord, axes, keepdims):
         s = where(zero, 0.0, s)  # a value that is 0 up to rounding has no direction
         y = sum(s, -1) if ord == "nuc" else (max if ord > 0 else min)(s, -1)
         zero = expand_dims((all if ord == 2 else any)(zero, -1), (-2, -1))
-        y = add(y, reshape(kink(in_parts(matrices), zero), shape(y)))
+        y = add(y, reshape(kink(real_components(matrices), zero), shape(y)))
     singles = tuple(1 if i in axes else n for i, n in enumerate(shape(x)))
     return reshape(y, singles if keepdims else tuple(n for i, n in enumerate(shape(x)) if i not in axes))
 

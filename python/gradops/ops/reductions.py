@@ -225,11 +225,11 @@ def root(squares, x):
     The derivative at 0 is 0, the subgradient of least length. :func:`kink` says that there is no second one.
     """
     zero = equal(squares, 0)
-    return where(zero, kink(in_parts(x), zero), sqrt(where(zero, 1, squares)))
+    return where(zero, kink(real_components(x), zero), sqrt(where(zero, 1, squares)))
 
 
-def in_parts(x):
-    """A real tensor that moves wherever a complex one does."""
+def real_components(x):
+    """The real and imaginary parts of a complex tensor as one real tensor; a real tensor as it is."""
     return combined(real(x), imag(x)) if is_complex(x) else x
 
 

@@ -97,7 +97,7 @@ def _bell(x, scale: float):
 
 
 def _slope(x, bound: float, formula):
-    """``formula(x)``; beyond a bound, where it is 0 or its derivatives are none, 0."""
+    """``formula(x)``; 0 where ``abs(x)`` exceeds the bound, as the formula's derivatives overflow there."""
     far = greater(abs(x), bound)
     return where(far, 0.0, formula(where(far, 1.0, x)))
 
@@ -190,7 +190,7 @@ for _step in ("floor", "ceil", "trunc", "round", "real_sign", "floor_divide"):
 derivative(
     "abs",
     complex_aware=True,
-    x=lambda g, x, y: _of_length(g, x, x, y) if _is_complex(x) else multiply(g, real_sign(x)),
+    x=lambda g, x, y: _length_gradient(g, x, x, y) if _is_complex(x) else multiply(g, real_sign(x)),
 )
 derivative("conj", complex_aware=True, x=lambda g: conj(g))
 derivative("real", complex_aware=True, x=lambda g: real(g))
@@ -202,8 +202,8 @@ def _is_complex(x) -> bool:
     return dtype(x) in dtypes.COMPLEX
 
 
-def _of_length(g, part, x, length):
-    """``g * part / length``, where the length is 0 0 by the kink in ``x``."""
+def _length_gradient(g, part, x, length):
+    """``g * part / length``; 0 where the length is 0, with the kink of ``x`` as its derivative."""
     zero = equal(length, 0)
     return add(multiply(g, where(zero, 0.0, divide(part, where(zero, 1.0, length)))), kink_pulled(g, x, zero))
 
@@ -226,7 +226,7 @@ derivative("softmax", x=lambda g, y, axis: y * (g - sum(g * y, axis, True)))
 
 
 def _log_softmax(g, y, axis):
-    """``g - exp(y) * sum(g)``, in which ``1 - exp(y)`` of the largest element is the sum of the others."""
+    """``g - exp(y) * sum(g)``. For the largest element, ``1 - exp(y)`` is summed from the others to keep its digits."""
     p = exp(y)
     large = greater(p, 0.5)
     rest = where(large, sum(where(large, 0.0, p), axis, True), subtract(1, p))
@@ -264,8 +264,8 @@ derivative("lgamma", x=lambda g, x: multiply(g, polygamma(x)))
 derivative("polygamma", x=lambda g, x, n: multiply(g, polygamma(x, n + 1)))
 derivative(
     "hypot",
-    x1=lambda g, x1, x2, y: _of_length(g, x1, combined(x1, x2), y),
-    x2=lambda g, x1, x2, y: _of_length(g, x2, combined(x1, x2), y),
+    x1=lambda g, x1, x2, y: _length_gradient(g, x1, combined(x1, x2), y),
+    x2=lambda g, x1, x2, y: _length_gradient(g, x2, combined(x1, x2), y),
 )
 derivative("ldexp", x1=lambda g, x2: ldexp(g, cast(x2, "int64")))
 

@@ -32,7 +32,7 @@ def _elementwise(name: str, function) -> Primitive:
     primitive.def_abstract_eval(lambda first, *_: first)
     mlir.register_lowering(primitive, mlir.lower_fun(function, multiple_results=False))
 
-    def of_rows(axis, values, dims):
+    def batch(axis, values, dims):
         if all(d is None for d in dims):
             return primitive.bind(*values), None
         rows = [
@@ -41,7 +41,7 @@ def _elementwise(name: str, function) -> Primitive:
         ]
         return primitive.bind(*rows), 0
 
-    set_batcher(primitive, of_rows)
+    set_batcher(primitive, batch)
     return primitive
 
 
@@ -64,7 +64,7 @@ def _is_zero(t) -> bool:
     return type(t) is ad.Zero
 
 
-def _of_value(primals, tangents):
+def _value_jvp(primals, tangents):
     (x,), (dx,) = primals, tangents
     return _value.bind(x), dx if _is_zero(dx) else _pushed.bind(dx, x)
 
@@ -85,7 +85,7 @@ def _transposed(transpose):
     return lambda g, first, *rest: (g if _is_zero(g) else transpose(g, *rest), *[None] * len(rest))
 
 
-ad.primitive_jvps[_value] = _of_value
+ad.primitive_jvps[_value] = _value_jvp
 ad.primitive_jvps[_pushed] = _moved_by(_pushed, lambda s, t, x: _curved.bind(s, t, x))
 ad.primitive_jvps[_pulled] = _moved_by(_pulled, lambda s, g, x: _curve.bind(s, x))
 ad.primitive_jvps[_curved] = _moved_by(_curved, lambda r, s, t, x: _curve.bind(r, x))

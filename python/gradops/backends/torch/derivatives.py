@@ -295,8 +295,8 @@ def gradient(y, xs: list):
     return torch.autograd.grad(y, xs, retain_graph=True, create_graph=torch.is_grad_enabled(), allow_unused=True)
 
 
-def _in_inference(derivative):
-    """A derivative that may be asked for in ``torch.inference_mode()``, where PyTorch's would be zeros or an error."""
+def _outside_inference_mode(derivative):
+    """Decorate a derivative to leave ``torch.inference_mode()``, in which PyTorch's is zeros or an error."""
 
     @functools.wraps(derivative)
     def taken(at, *arguments):
@@ -307,7 +307,7 @@ def _in_inference(derivative):
                 at.leaves = _normal(at.leaves)
             found = derivative(at, *map(_normal, arguments))
         if type(found) is tuple and len(found) == 2 and callable(found[1]):  # a product for any vector
-            return found[0], _in_inference(found[1])
+            return found[0], _outside_inference_mode(found[1])
         return found
 
     return taken
@@ -320,7 +320,7 @@ def _normal(x):
     return x.clone() if isinstance(x, torch.Tensor) and x.is_inference() else x
 
 
-@_in_inference
+@_outside_inference_mode
 def value_and_grad(run, leaves: list) -> tuple:
     """The value of a scalar function and its gradients, connected to whatever it closes over."""
     if torch.compiler.is_compiling() or transforms.transforming() or any(map(transforms.is_dual, leaves)):
@@ -342,7 +342,7 @@ def value_and_grad(run, leaves: list) -> tuple:
     return (y if nested else y.detach()), _of_their_own(gradients, inputs)
 
 
-@_in_inference
+@_outside_inference_mode
 def pulling(at):
     """By ``torch.autograd.grad`` on one graph; in ``torch.func``'s transforms by ``torch.func.vjp``."""
     if torch.compiler.is_compiling() or transforms.transforming() or any(map(transforms.is_dual, at.leaves)):
@@ -367,7 +367,7 @@ def _pulling_in_transform(at):
     return list(outputs), lambda weights: list(pull(tuple(weights)))
 
 
-@_in_inference
+@_outside_inference_mode
 def pushing(at):
     """The transpose of ``pulling``, which is linear in its weights."""
     if torch.compiler.is_compiling() or transforms.transforming() or any(map(transforms.is_dual, at.leaves)):
@@ -524,7 +524,7 @@ def records(x) -> bool:
     return x.requires_grad and torch.is_grad_enabled() or transforms.is_dual(x)
 
 
-@_in_inference
+@_outside_inference_mode
 def jacobian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: str | None):
     if transforms.transforming():
         transform = torch.func.jacfwd if strategy == "forward-mode" else torch.func.jacrev
@@ -533,7 +533,7 @@ def jacobian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: st
     return _functional("jacobian", at.call, at, (), create_graph, strict, **how)
 
 
-@_in_inference
+@_outside_inference_mode
 def hessian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: str):
     if any(x.is_complex() for x in at.leaves) or transforms.transforming():
         return NotImplemented
@@ -541,7 +541,7 @@ def hessian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: str
     return _functional("hessian", at.func, at, (), create_graph, strict, **how)
 
 
-@_in_inference
+@_outside_inference_mode
 def vjp(at, v, create_graph: bool, strict: bool):
     """With ``v`` as PyTorch takes it: tensors, complex where the outputs are, which are known when the function ran."""
     if transforms.transforming():
@@ -574,7 +574,7 @@ def _are_like(given, outputs: tuple | None = None) -> bool:
     return all(isinstance(x, torch.Tensor) and x.is_complex() == y.is_complex() for x, y in pairs)
 
 
-@_in_inference
+@_outside_inference_mode
 def jvp(at, v, create_graph: bool, strict: bool):
     if transforms.transforming():
         outputs, products = torch.func.jvp(_outputs(at, strict), tuple(at.leaves), tuple(at.tangents(v)))
@@ -582,14 +582,14 @@ def jvp(at, v, create_graph: bool, strict: bool):
     return _functional("jvp", at.func, at, (at.inputs(at.tangents(v)),), create_graph, strict)
 
 
-@_in_inference
+@_outside_inference_mode
 def hvp(at, v, create_graph: bool, strict: bool):
     if transforms.transforming():
         return NotImplemented
     return _functional("hvp", at.scalar, at, (at.inputs(at.tangents(v)),), create_graph, strict)
 
 
-@_in_inference
+@_outside_inference_mode
 def vhp(at, v, create_graph: bool, strict: bool):
     if transforms.transforming():
         return NotImplemented

@@ -55,7 +55,7 @@ class Alone:
         return self._run(*[arrays[i] for i in self._order])
 
     def first_rows(self, count: int, last: int) -> Alone:
-        """The loop over ``count`` rows alone, of which ``last`` is the last."""
+        """Return the loop over its first ``count`` rows; ``last`` is the number of the last of them."""
         return Alone(self._run.first_rows(count, last), self._order)
 
 

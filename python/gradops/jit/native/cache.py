@@ -1,4 +1,4 @@
-"""The folder on disk in which compiled code is stored, read again, and tried after it has ended a process.
+"""Store compiled code on disk, load it, and try it in a child process after it has crashed one.
 
 ``GRADOPS_CACHE`` in the environment names the folder; ``0`` or ``off`` turns the cache off. Without it the folder is
 the platform's for caches. R sets it to ``tools::R_user_dir("gradops", "cache")``.
@@ -31,7 +31,7 @@ OUTDATED = 180 * 86_400
 
 
 def directory() -> pathlib.Path | None:
-    """The folder of the cache; None where it is turned off, or there is none for the user."""
+    """Return the cache folder, or None if the cache is off or the user has no folder for it."""
     named = os.environ.get("GRADOPS_CACHE", "")
     if named.lower() in _OFF:
         return None
@@ -57,7 +57,7 @@ def _absolute(variable: str, default: pathlib.Path) -> pathlib.Path:
 
 
 def read(name: str) -> bytes | None:
-    """The contents stored under ``name``; None where there are none, or they are not to be trusted."""
+    """Return the contents stored under ``name``, or None if they are missing or not trusted."""
     place = _own_directory()
     if place is None:
         return None

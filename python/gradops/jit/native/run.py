@@ -307,7 +307,7 @@ class Run:
         agreement.report(f"a loop compiled by LLVM ({', '.join(self.names)})", stacklevel=4)
 
     def first_rows(self, count: int, last: int) -> Run:
-        """The same code, whose last loop ends after ``count`` rows, at the row ``last``."""
+        """Return the same code with its last loop ending after ``count`` rows, at row ``last``."""
         words = self._words.copy()
         again = [x for x in loop_compiler.decoded(self._words) if x.name == "again"][-1]
         words[again.at + SHORT - 1] = last

@@ -163,7 +163,7 @@ def eigh(
         ArgumentError: ``b`` not positive definite.
 
     Gradient:
-        As of ``ops.eigh`` (Giles 2008), in the triangle that is read; at repeated eigenvalues as of ``ops.eigh``.
+        As of ``ops.eigh`` (Giles 2008), in the triangle that is read. Repeated eigenvalues: see ``ops.eigh``.
     """
     w, v = _symmetric(a, b, lower, type, check_finite)
     name = "subset_by_index" if subset_by_index is not None else "subset_by_value"

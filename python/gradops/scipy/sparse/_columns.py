@@ -115,7 +115,8 @@ class Columns:
         if not self._is_wrong:
             made, mode = ColumnFactor(self, values), config.check()
             self._calls += 1
-            is_due = mode in ("always", "error") or self._calls == 1 or (mode == "sample" and _is_power(self._calls))
+            is_power_of_2 = self._calls.bit_count() == 1
+            is_due = mode in ("always", "error") or self._calls == 1 or (mode == "sample" and is_power_of_2)
             if mode == "off" or not is_due or self._is_right(made):
                 return made
             self._is_wrong = True
@@ -173,11 +174,6 @@ class Columns:
     @functools.cached_property
     def fronts(self) -> Symbolic:
         return Symbolic(*self._of_fronts)
-
-
-def _is_power(number: int) -> bool:
-    """True of powers of two."""
-    return number & (number - 1) == 0
 
 
 class ColumnFactor(Factor):

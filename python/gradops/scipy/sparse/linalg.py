@@ -31,7 +31,7 @@ from ... import ops
 from ...backends._shared import weight
 from ...errors import ArgumentError, ShapeError
 from ...ops import _checks
-from ...ops.reductions import in_parts, root, squared
+from ...ops.reductions import real_components, root, squared
 from .._define import composed, family
 from .._names import namespace
 from .._tensors import is_complex, promoted
@@ -311,7 +311,7 @@ def norm(x, ord=None, axis=None):
     ids, count = x._segments(axes[0])  # type: ignore[index]
     if known[ord] == 2:
         squares = ops.segment_sum(squared(x.values), ids, count)
-        parts = in_parts(x.values)
+        parts = real_components(x.values)
         parts = parts * np.asarray(weight(np.arange(parts.shape[0])), ops.dtype(parts))
         return root(squares, ops.segment_sum(parts, ids, count))
     if known[ord] == 1:
