@@ -191,7 +191,12 @@ def hold_interrupts(may_interrupt: Callable) -> bool:
                 _ask_again(seconds)
                 return
             waiting.over()
-            if not before or may_interrupt():
+            pending.value = 0  # or R might take the interrupt while it is asked, and jump out of its function
+            try:
+                allowed = not before or may_interrupt()
+            finally:
+                pending.value = 1
+            if allowed:
                 suspended.value = 0
                 handler(signum, None)
         finally:
