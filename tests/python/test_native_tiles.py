@@ -156,6 +156,28 @@ def test_products_with_vectors(shape):
     compare(lambda b, X, y: ops.sum((ops.matmul(X, b) - y) ** 2), *single, rtol=2e-3)
 
 
+REPEATED = {
+    "rows": lambda x: ops.repeat(x, 2, 0),
+    "columns": lambda x: ops.repeat(x, 2, 1),
+    "one row": lambda x: ops.broadcast_to(x[:1], x.shape),
+    "one column": lambda x: ops.broadcast_to(x[:, :1], x.shape),
+    "one number": lambda x: ops.broadcast_to(x[:1, :1], x.shape),
+    "tiles": lambda x: ops.tile(x, (2, 1)),
+    "every second row": lambda x: ops.reshape(ops.expand_dims(x, 0)[:, ::2], (-1, x.shape[1])),
+}
+
+
+@needs_machine
+@pytest.mark.parametrize("name", REPEATED)
+@pytest.mark.parametrize("shape", [(2050, 3), (90, 100), (4, 2000)])
+def test_products_of_repeated_rows_and_columns(name, shape):
+    x, of = rng.normal(size=shape), REPEATED[name]
+    rows, columns = np.shape(of(x))
+    v, w = rng.normal(size=columns), rng.normal(size=rows)
+    compare(lambda x, v, w: ops.sum((of(x) @ v) ** 2) + ops.sum(w @ of(x)), x, v, w, rtol=1e-9, least=0)
+    compare(lambda x, v, w: (of(x) @ v, w @ of(x)), x, v, w, rtol=1e-9, least=0, grad=False)
+
+
 @needs_machine
 def test_a_product_that_both_passes_take_is_one_pass():
     X, y = rng.normal(size=(2000, 10)), rng.normal(size=2000)

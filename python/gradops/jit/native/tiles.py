@@ -412,6 +412,8 @@ class _Grouping:
         domain = self.domains.get(self.size(matrix))
         if domain != self.shape(matrix) or any(self.example(x).dtype != value.dtype for x in (matrix, vector)):
             return None
+        if self.seen(matrix, FULL, domain) != FULL:  # repeated rows or columns, which are not in memory
+            return None
         loop, copy = (tile_run.loop(f, *[value.dtype] * (f.nin + 1)) for f in (np.matmul, np.positive))
         if loop is None or copy is None:
             return None
