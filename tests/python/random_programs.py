@@ -43,8 +43,8 @@ class Program:
         self.weights = [self.rng.normal(size=np.shape(r)) for r in registers]
 
     def spoiled(self) -> list:
-        """The inputs with numbers at which formulas end: zeros, infinities, what overflows or is not a number."""
-        found, hard = [x.copy() for x in self.inputs], [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e308, 710.0]
+        """Return the inputs with hard values: zeros, infinities, NaN, and values whose cube or exp() overflows."""
+        found, hard = [x.copy() for x in self.inputs], [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e150, 710.0]
         for x in found:
             few = self.rng.integers(0, x.size, 1 + x.size // 50)
             x.reshape(-1)[few] = self.rng.choice(hard, len(few))
