@@ -2,10 +2,10 @@
 
 #' Maximum likelihood
 #'
-#' The parameters at which a negative log-likelihood is least, by [stats::nlminb()] with the exact gradient and
-#' Hessian, and a few of Newton's steps at the end; with standard errors, intervals and R's functions for fits. With
-#' `random`, those parameters are integrated out by the Laplace approximation, whose gradient is exact as well (see
-#' [objective()]).
+#' The parameters at which a negative log-likelihood is least, by [stats::nlminb()] with the exact gradient, and a few
+#' of Newton's steps at the end; with standard errors, intervals and R's functions for fits. The Hessian for standard
+#' errors is by differences of the exact gradient where these give six digits, else exact. With `random`, those
+#' parameters are integrated out by the Laplace approximation, whose gradient is exact as well (see [objective()]).
 #'
 #' @section Methods:
 #' `coef()`, `vcov()`, `logLik()` (and so `AIC()` and `BIC()`), `nobs()`, `deviance()`, `confint()`, `summary()`,
@@ -102,14 +102,13 @@ maximize_likelihood <- function(
     upper = bounds_of(upper, Inf, model, "upper", rlang::current_env())
   )
   model$ask("start", theta)
-  hessian <- if (length(model$random) == 0L) model$he
   bar <- if (shows_progress()) cli::cli_progress_bar("fit", total = NA, .envir = here <- rlang::current_env())
   fn <- function(x) {
     if (!is.null(bar)) cli::cli_progress_update(id = bar, .envir = here)
     model$value(x)
   }
   search <- suppressWarnings(
-    stats::nlminb(theta, fn, model$gr, hessian, lower = bounds$lower, upper = bounds$upper, control = control)
+    stats::nlminb(theta, fn, model$gr, lower = bounds$lower, upper = bounds$upper, control = control)
   )
   found <- model$ask("finish", search$par, c(bounds$lower, bounds$upper))
   names <- names(theta)

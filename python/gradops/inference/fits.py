@@ -13,7 +13,7 @@ from .. import _display, _scipy, _tree, ops
 from .._display import track
 from ..autodiff.variable import data_of
 from ..errors import ArgumentError
-from .likelihood import Likelihood
+from .likelihood import Likelihood, diagonal_scale
 from .marks import reports_of
 from .parameters import Parameters, check_likelihood, function_of, listed, made_by, of_names, shown
 from .quadrature import domain
@@ -23,6 +23,8 @@ from .samples import Draws
 POLISHING = 10
 NEAR = 4e-10
 """The square of a step in standard errors that changes these by less than 1e-5 of theirs."""
+ENDED = 1e-6
+"""The fall that Newton's step promises, twice, at which a search has ended at a minimum."""
 SINGULAR = {True: 1e-5, False: 1e-9}
 """The eigenvalue of a scaled Hessian below which a direction is not identified: by differences, and exact."""
 
@@ -41,8 +43,10 @@ def fit(
 ) -> Fit:
     """The parameters at which a negative log-likelihood is least, with all that goes with them.
 
-    The search is SciPy's, with the exact gradient: ``trust-exact`` with the exact Hessian, ``BFGS`` with random
-    effects, ``L-BFGS-B`` with bounds; then a few of Newton's steps, so that estimates are exact to rounding.
+    The search is SciPy's with the exact gradient, by ``BFGS``, or ``L-BFGS-B`` with bounds. Newton's steps follow, so
+    that estimates are exact to rounding. Where ``BFGS`` ends too early, ``trust-exact`` goes on with exact Hessians.
+    The Hessian for standard errors has at least six digits of these: it is by differences of the exact gradient where
+    that suffices, else exact.
 
     Args:
         nll: the negative log-likelihood, with random effects the joint one: a function of the parameters, in the form
@@ -86,7 +90,7 @@ def fit(
         [[-1.386  1.063]
          [ 0.263  1.007]]
 
-        The standard errors are by the exact Hessian:
+        The standard errors are those of the exact Hessian:
 
         >>> print(np.sqrt(np.diag(np.linalg.inv(found.model.hessian(found.theta)))).round(4))
         [0.6246 0.1899]
@@ -127,9 +131,22 @@ def _length(data) -> int | None:
 def minimum(
     model: Any, start: np.ndarray, lower: np.ndarray, upper: np.ndarray, advance: Callable = lambda size: None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The place where a model's value is least, and its Hessian there; ``advance`` is called at each evaluation."""
+    """Return where a model's value is least, and its Hessian there; ``advance`` is called at each evaluation."""
     if not start.size:
         return start, np.zeros((0, 0))
+    if is_bounded(lower, upper):
+        theta = search(model, start, advance, method="L-BFGS-B", bounds=np.column_stack([lower, upper]))
+    else:
+        theta = search(model, start, advance, method="BFGS")
+    return finished(model, theta, lower, upper, advance)
+
+
+def is_bounded(lower: np.ndarray, upper: np.ndarray) -> bool:
+    return bool(np.isfinite(lower).any() or np.isfinite(upper).any())
+
+
+def search(model: Any, start: np.ndarray, advance: Callable, **options) -> np.ndarray:
+    """Return where a search of SciPy's ends."""
 
     def value_and_grad(theta):
         advance(1)
@@ -137,22 +154,36 @@ def minimum(
         bad = not np.isfinite(value) or not np.isfinite(gradient).all()
         return (np.inf, np.zeros_like(theta)) if bad else (value, gradient)
 
-    bounded = np.isfinite(lower).any() or np.isfinite(upper).any()
-    method = "L-BFGS-B" if bounded else "BFGS" if model.by_differences else "trust-exact"
-    options = {"gtol": 1e-6, "maxiter": 1000}
-    more: dict = {"hess": model.hessian} if method == "trust-exact" else {}
-    if bounded:
-        more["bounds"] = np.column_stack([lower, upper])
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)
-        found = _scipy.optimize.minimize(value_and_grad, start, jac=True, method=method, options=options, **more)
-        return polished(model, np.clip(found.x, lower, upper), lower, upper)
+        # A fixed limit would be below the rounding errors of sums over many observations.
+        limits = {"gtol": 1e-6 * max(1.0, abs(value_and_grad(start)[0]) / 10), "maxiter": 1000}
+        return _scipy.optimize.minimize(value_and_grad, start, jac=True, options=limits, **options).x
+
+
+def finished(
+    model: Any, theta: np.ndarray, lower: np.ndarray, upper: np.ndarray, advance: Callable = lambda size: None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the minimum near the end of a search, and the Hessian there.
+
+    A search that ended too early, as one by gradients does on badly scaled parameters, goes on with exact Hessians.
+    """
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        theta, hessian = polished(model, np.clip(theta, lower, upper), lower, upper)
+        if model.by_differences or is_bounded(lower, upper):
+            return theta, hessian
+        inside = np.ones(theta.shape, bool)
+        if newton(hessian, model.value_and_grad(theta)[1], inside)[1] < ENDED:
+            return theta, hessian
+        theta = search(model, theta, advance, method="trust-exact", hess=model.hessian)
+        return polished(model, theta, lower, upper)
 
 
 def polished(model: Any, theta: np.ndarray, lower, upper) -> tuple[np.ndarray, np.ndarray]:
     """Newton's steps from near a minimum, as long as they bring the gradient down; and the Hessian."""
-    gradient, hessian = model.value_and_grad(theta)[1], model.hessian(theta)
-    least = 1e-14 if model.by_differences else 1e-22
+    gradient, hessian = model.value_and_grad(theta)[1], model.information(theta)
+    least, near = (1e-14, NEAR) if model.by_differences else (1e-22, 1e-12)
     for _ in range(POLISHING):
         inside = free(theta, gradient, lower, upper)
         step, size = newton(hessian, gradient, inside)
@@ -163,8 +194,8 @@ def polished(model: Any, theta: np.ndarray, lower, upper) -> tuple[np.ndarray, n
         if not newton(hessian, new, inside)[1] < size:
             break
         theta, gradient = moved, new
-        if size > NEAR or not model.by_differences:
-            hessian = model.hessian(theta)
+        if size > near:
+            hessian = model.information(theta)
     return theta, hessian
 
 
@@ -179,17 +210,12 @@ def newton(hessian: np.ndarray, gradient: np.ndarray, inside: np.ndarray) -> tup
     step = np.zeros_like(gradient)
     if not np.isfinite(hessian).all() or not inside.any():
         return step, np.nan if inside.any() else 0.0
-    scale = _scale(hessian)[inside]
+    scale = diagonal_scale(hessian)[inside]
     values, vectors = np.linalg.eigh(hessian[np.ix_(inside, inside)] / np.outer(scale, scale))
     along = vectors.T @ (gradient[inside] / scale)
     kept = values > 1e-9
     step[inside] = -(vectors[:, kept] @ (along[kept] / values[kept])) / scale
     return step, float(np.sum(along[kept] ** 2 / values[kept]))
-
-
-def _scale(hessian: np.ndarray) -> np.ndarray:
-    diagonal = np.abs(np.diag(hessian))
-    return np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
 
 
 class Held:
@@ -207,7 +233,13 @@ class Held:
         return value, np.delete(gradient, self.k)
 
     def hessian(self, others):
-        return np.delete(np.delete(self.model.hessian(self._whole(others)), self.k, 0), self.k, 1)
+        return self._of_others(self.model.hessian(self._whole(others)))
+
+    def information(self, others):
+        return self._of_others(self.model.information(self._whole(others)))
+
+    def _of_others(self, hessian: np.ndarray) -> np.ndarray:
+        return np.delete(np.delete(hessian, self.k, 0), self.k, 1)
 
 
 class Printed(str):
@@ -274,7 +306,7 @@ class Fit:
             yield f"the likelihood has no curvature that is a number at {shown(self.names, self.theta)}"
             return
         inside = np.flatnonzero(self._free)
-        scale = _scale(self.hessian)[inside]
+        scale = diagonal_scale(self.hessian)[inside]
         values, vectors = np.linalg.eigh(self.hessian[np.ix_(inside, inside)] / np.outer(scale, scale))
         least = SINGULAR[self.model.by_differences]
         for value, vector in zip(values, vectors.T):
@@ -286,8 +318,8 @@ class Fit:
             elif value < 0:
                 yield f"not a minimum: the negative log-likelihood falls along {_combined(terms)}"
         size = newton(self.hessian, gradient, self._free)[1]
-        if not size < 1e-6:
-            k = int(np.argmax(np.abs(gradient / _scale(self.hessian)) * self._free))
+        if not size < ENDED:
+            k = int(np.argmax(np.abs(gradient / diagonal_scale(self.hessian)) * self._free))
             yield f"the search did not end at a minimum: the steepest is {self.names[k]}, slope {gradient[k]:.3g}"
 
     @functools.cached_property

@@ -360,7 +360,12 @@ class Laplace(Likelihood):
 
     def hessian(self, theta) -> np.ndarray:
         """The second derivatives, by central differences of the exact gradient."""
-        return self._hessian_by_differences(self._vector(theta))
+        columns, _ = self._differences(self._vector(theta))
+        return (columns + columns.T) / 2
+
+    def information(self, theta) -> np.ndarray:
+        """Return the second derivatives for standard errors, which are :meth:`hessian`."""
+        return self.hessian(theta)
 
     # What is found at an estimate -------------------------------------------------------------------------------------
 

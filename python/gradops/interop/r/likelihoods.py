@@ -12,7 +12,7 @@ import numpy as np
 from ... import config, functional, ops
 from ...backends._shared import NOT_POSITIVE_DEFINITE
 from ...inference import transforms
-from ...inference.fits import Fit, polished
+from ...inference.fits import Fit, finished
 from ...inference.likelihood import Likelihood
 from ...inference.parameters import Layout, free_numbers, in_double
 from ...inference.quadrature import domain
@@ -136,7 +136,7 @@ def _effects(model: Any, theta, more):
 def _finished(model: Any, theta, more):
     """The fit at the end of a search, between bounds, the lower ones first."""
     lower, upper = np.split(more, 2)
-    theta, hessian = polished(model, np.clip(theta, lower, upper), lower, upper)
+    theta, hessian = finished(model, theta, lower, upper)
     fit = Fit(model, theta, hessian, (lower, upper), None)
     return {
         "theta": theta,
