@@ -28,6 +28,7 @@ from ..errors import GradientError
 from ..ops import _dispatch, _pandas, conversion
 from .graph import PICK, RESULT, Node, Rule
 from .inplace import VIEWS, viewing
+from .lengths import smooth_product, smooth_square
 from .modes import recording
 from .state import read
 from .variable import Variable, attach_new, data_of, differentiable, wrap
@@ -100,6 +101,8 @@ def make_recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
     if any(_is_plain(op, name, kind) for name, kind in zip(op.tensors, kinds)):
         return _converting(op)
     recorder = _recorder(op, kinds)
+    if op.name in _SQUARES:
+        recorder = _SQUARES[op.name](recorder)
     if _pandas.seen and len(op.tensors) > 1 and op.facts.elementwise:
         recorder = _pandas.following(op, recorder)
     return viewing(op, recorder) if op.name in VIEWS else recorder
@@ -162,6 +165,22 @@ class _Vjp(NamedTuple):
     call: str
     rule: Callable | None
     needed: set[int]
+
+
+def _smooth_squares(recorder: Callable) -> Callable:
+    return lambda x: smooth_square(x, recorder(x))
+
+
+def _smooth_powers(recorder: Callable) -> Callable:
+    def recorded(x1, x2):
+        y = recorder(x1, x2)
+        return smooth_square(x1, y) if x2.__class__ in (int, float) and x2 == 2 else y
+
+    return recorded
+
+
+_SQUARES = {"square": _smooth_squares, "power": _smooth_powers}
+"""Recorders of ops that square an argument; products are squares of some of their calls."""
 
 
 def _vjp(op: _dispatch.Op, rules: dict, name: str) -> _Vjp:
@@ -286,6 +305,7 @@ def _of_two(op, rules, holomorphic, variables):
 
     rule, keep1, keep2, keep_y = plan
     of_operands = keep1 or keep2
+    is_product = op.name == "multiply"
 
     def recorded(x1, x2):
         data1, on1, data2, on2 = x1._value, x1._active, x2._value, x2._active
@@ -297,7 +317,11 @@ def _of_two(op, rules, holomorphic, variables):
                 if y.__class__ is not ndarray and (keep1 or keep2):
                     data1, data2 = _aligned(data1, y), _aligned(data2, y)
                 saved = (data1 if keep1 else None, data2 if keep2 else None, y if keep_y else None)
-                return attach_new(y, rule, edges, saved)
+                result = attach_new(y, rule, edges, saved)
+                if is_product and (first := x1._node) and (second := x2._node):
+                    if first.rule is second.rule or first.edges[0] is second or second.edges[0] is first:
+                        return smooth_product(first, second, result)
+                return result
             read(*edges)
         return wrap(y)
 

@@ -12,8 +12,10 @@ import math
 from ..annotations import Axes, Axis, Tensor
 from ..errors import Position, ShapeError
 from ._checks import check_axis, check_rank, check_real
-from ._compose import floats, in_single
+from ._compose import floats, in_single, is_complex
 from ._dispatch import alias, op
+from .bounds import clip
+from .conversion import dtype
 from .creation import ones_like
 from .elementwise import (
     abs,
@@ -25,6 +27,9 @@ from .elementwise import (
     greater_equal,
     less_equal,
     logical_and,
+    logical_or,
+    maximum,
+    minimum,
     multiply,
     negative,
     square,
@@ -193,7 +198,8 @@ def silu(x: Tensor) -> Tensor:
     See Also:
         :func:`gelu`, :func:`celu`, :func:`glu`.
     """
-    return multiply(x, sigmoid(x))
+    low = x if is_complex(x) else maximum(x, -750.0)  # minus infinity times 0 would be NaN
+    return multiply(low, sigmoid(low))
 
 
 swish = alias("swish", silu)
@@ -217,10 +223,12 @@ def gelu(x: Tensor, approximate: bool = True) -> Tensor:
     See Also:
         :func:`swish`, :func:`glu`, :func:`softplus`.
     """
-    if approximate:
-        inner = multiply(x, multiply(add(multiply(square(x), 0.044715), 1), _ROOT_2_OVER_PI))
-        return multiply(x, multiply(add(tanh(inner), 1), 0.5))
-    return multiply(x, normal_cdf(x))
+    low = maximum(x, -40.0)  # minus infinity times 0 would be NaN
+    if not approximate:
+        return multiply(low, normal_cdf(low))
+    inner = minimum(low, 40.0)
+    inner = multiply(inner, multiply(add(multiply(square(inner), 0.044715), 1), 2 * _ROOT_2_OVER_PI))
+    return multiply(low, sigmoid(inner))  # 1 + tanh(inner / 2) would cancel far below 0
 
 
 @op(public=False, check=check_real, elementwise=True)
@@ -321,7 +329,7 @@ def hard_silu(x: Tensor) -> Tensor:
     See Also:
         :func:`sparse_plus`, :func:`squareplus`, :func:`softplus`.
     """
-    return multiply(x, hard_sigmoid(x))
+    return where(less_equal(x, -3), 0.0, multiply(maximum(x, -4.0), hard_sigmoid(x)))
 
 
 hard_swish = alias("hard_swish", hard_silu)
@@ -341,8 +349,9 @@ def sparse_plus(x: Tensor) -> Tensor:
     See Also:
         :func:`hard_swish`, :func:`squareplus`, :func:`softplus`.
     """
-    middle = where(greater_equal(x, 1), x, multiply(square(add(x, 1)), 0.25))
-    return where(less_equal(x, -1), 0.0, middle)
+    above, below = greater_equal(x, 1), less_equal(x, -1)
+    middle = where(logical_or(above, below), 0.0, x)  # squares of large elements overflow
+    return where(below, 0.0, where(above, x, multiply(square(add(middle, 1)), 0.25)))
 
 
 """Sigmoids.
@@ -405,6 +414,8 @@ def softsign(x: Tensor) -> Tensor:
         :func:`log_sigmoid`, :func:`hard_sigmoid`, :func:`sigmoid`.
     """
     x = floats(x)
+    if not is_complex(x):
+        x = clip(x, -6e4, 6e4) if dtype(x) == "float16" else clip(x, -1e38, 1e38)  # infinity / infinity would be NaN
     return divide(x, add(abs(x), 1))
 
 
@@ -487,7 +498,14 @@ def tanh_shrink(x: Tensor) -> Tensor:
     See Also:
         :func:`hard_shrink`, :func:`soft_shrink`, :func:`threshold`.
     """
-    return subtract(x, tanh(x))
+    far = greater(abs(x), 0.25)
+    near = where(far, 0.0, x)
+    squares = square(near)
+    fraction = 11.0  # the continued fraction of tanh (Lambert), which has no cancelling terms near 0
+    for odd in (9.0, 7.0, 5.0, 3.0):
+        fraction = add(divide(squares, fraction), odd)
+    fraction = divide(squares, fraction)
+    return where(far, subtract(x, tanh(x)), multiply(near, divide(fraction, add(fraction, 1))))
 
 
 @op(elementwise=True)

@@ -48,11 +48,13 @@ from ...ops import (
     square,
     subtract,
     sum,
+    tanh,
     trunc,
     where,
     zeros_like,
 )
 from ...ops._dispatch import registry
+from ...ops.activations import normal_cdf
 from ...ops.reductions import kink_pulled, squared
 from ...ops.special import i1_over_x
 from ..graph import STEPS
@@ -114,15 +116,19 @@ def _arcsinh(x):
     if _is_complex(x):
         return reciprocal(sqrt(add(square(x), 1)))
     x = _single(x)
-    return _slope(x, 1.7e308 if dtype(x) == "float64" else 3.4e38, lambda x: reciprocal(hypot(x, 1.0)))
+    size = abs(x)
+    far = greater(size, 1e9)  # where the root is the size; a square might overflow, and `hypot` is slow
+    near = where(far, 0.0, x)
+    return reciprocal(where(far, size, sqrt(add(square(near), 1))))
 
 
 def _tanh(x, y):
-    """``1 - y**2``, by factors that keep their digits where ``y`` rounds to -1 or 1."""
+    """``1 - y**2``, which keeps its digits where ``y`` rounds to -1 or 1."""
     if _is_complex(x):
         return 1 - y * y
-    z = x + x
-    return 4 * (sigmoid(z) * sigmoid(negative(z)))
+    # By a choice and not by `abs`, whose derivative at 0 is 0.
+    e = exp(multiply(where(less(x, 0), x, negative(x)), 2.0))
+    return divide(multiply(e, 4.0), square(add(e, 1)))
 
 
 def _over_square(x, x1, x2):
@@ -218,10 +224,46 @@ def _angle(g, x):
 
 # Activations.
 
+
+def _silu(x):
+    if not _is_complex(x):
+        x = clip(x, -750.0, 750.0)  # where it is 0 or 1, as infinity times 0 would be NaN
+    gate = sigmoid(x)
+    return add(gate, multiply(x, multiply(gate, sigmoid(negative(x)))))
+
+
+def _gelu(x, approximate: bool):
+    x = clip(x, -40.0, 40.0)
+    if not approximate:
+        return add(normal_cdf(x), multiply(x, multiply(_bell(x, -0.5), 1 / math.sqrt(2 * math.pi))))
+    squares = multiply(square(x), 0.044715)
+    scale = 2 * math.sqrt(2 / math.pi)
+    inner, slope = (multiply(add(multiply(squares, factor), 1), scale) for factor in (1, 3))
+    inner = multiply(x, inner)
+    gate = sigmoid(inner)
+    return add(gate, multiply(multiply(x, slope), multiply(gate, sigmoid(negative(inner)))))
+
+
+def _squareplus(x, b: float):
+    """``(1 + x / root) / 2``, of which the part beyond the step function has derivatives without cancelling terms."""
+    negated = less(x, 0)
+    size = where(negated, negative(x), x)
+    far = isinf(size)
+    size = where(far, 1.0, size)
+    root = hypot(size, math.sqrt(b))
+    rest = where(far, 0.0, divide(divide(b, add(root, size)), root + root))
+    return where(negated, rest, subtract(1, rest))
+
+
 derivative("sigmoid", x=lambda g, x, y: g * (y * sigmoid(negative(x))))  # 1 - y has no digits left far above 0
 derivative("relu", x=lambda g, x: multiply(g, cast(greater(x, 0), dtype(g))))
 derivative("softplus", x=lambda g, x: multiply(g, sigmoid(x)))
 derivative("normal_cdf", x=lambda g, x: multiply(g, multiply(_bell(x, -0.5), 1 / math.sqrt(2 * math.pi))))
+derivative("silu", x=lambda g, x: multiply(g, _silu(x)))
+derivative("gelu", x=lambda g, x, approximate: multiply(g, _gelu(_single(x), approximate)))
+derivative("softsign", x=lambda g, x: multiply(g, square(reciprocal(add(abs(x), 1)))))
+derivative("squareplus", x=lambda g, x, b: multiply(g, _squareplus(_single(x), b)))
+derivative("tanh_shrink", x=lambda g, x: multiply(g, square(tanh(x))))
 derivative("softmax", x=lambda g, y, axis: y * (g - sum(g * y, axis, True)))
 
 

@@ -170,18 +170,16 @@ def gelu(x, approximate=True):
     x = floats(x)
     if x.dtype == np.float16:  # in which the tail is lost
         return gelu(x.astype(np.float32), approximate).astype(x.dtype)
+    low = np.maximum(x, x.dtype.type(-40))  # minus infinity times 0 would be NaN
     if not approximate:
-        return x * normal_cdf(x)
-    inner = x * x
-    inner *= x.dtype.type(0.044715)
-    inner += x.dtype.type(1)
-    inner *= x
-    inner *= x.dtype.type(math.sqrt(2 / math.pi))
-    inner = np.tanh(inner)
-    inner += x.dtype.type(1)
-    inner *= x
-    inner *= x.dtype.type(0.5)
-    return inner
+        return low * normal_cdf(low)
+    inner = np.minimum(low, x.dtype.type(40))
+    square = np.square(inner)
+    square *= x.dtype.type(0.044715)
+    square += x.dtype.type(1)
+    square *= x.dtype.type(2 * math.sqrt(2 / math.pi))
+    square *= inner
+    return low * _expit(square)  # 1 + tanh(square / 2) would cancel far below 0
 
 
 # Attention, a block of targets at a time.

@@ -23,7 +23,6 @@ row("nan_to_num", ops.nan_to_num, "x nan posinf neginf", idle="copy")
 row("select", ops.select, "condlist choicelist default")
 row("where", ops.where, "condition x y")
 row("angle", lambda z, deg=False: ops.rad2deg(ops.angle(z)) if deg else ops.angle(z))
-row("trapezoid trapz", ops.trapezoid, "y x dx axis")
 row("linspace", ops.linspace, "start stop num endpoint retstep dtype axis", idle="device")
 row("logspace", ops.logspace, "start stop num endpoint base dtype axis")
 row("geomspace", ops.geomspace, "start stop num endpoint dtype axis")
@@ -39,6 +38,27 @@ def _clip(a, a_min=np._NoValue, a_max=np._NoValue, min=np._NoValue, max=np._NoVa
     elif a_min is np._NoValue or a_max is np._NoValue or min is not max:
         raise ValueError("`clip` takes `a_min` and `a_max`, or `min` and `max`.")
     return ops.clip(a, a_min, a_max)
+
+
+@row("trapezoid trapz")
+def _trapezoid(y, x=None, dx=1.0, axis=-1):
+    if _is_inexact(y):
+        return ops.trapezoid(y, x, dx, axis)
+    if x is not None:  # NumPy adds and multiplies integers and bools in their own dtypes
+        rank = len(shape_of(y))
+        single = len(shape_of(x)) == 1
+        dx = (
+            ops.reshape(ops.diff(x), [-1 if i == axis % rank else 1 for i in range(rank)])
+            if single
+            else ops.diff(x, axis=axis)
+        )
+    y = ops.moveaxis(y, axis, -1)
+    dx = ops.moveaxis(dx, axis, -1) if x is not None else dx
+    return ops.sum(dx * (y[..., 1:] + y[..., :-1]) / 2.0, -1)
+
+
+def _is_inexact(x) -> bool:
+    return ops.dtype(x).startswith(("float", "bfloat", "complex"))
 
 
 # Sorting --------------------------------------------------------------------------------------------------------------
@@ -377,6 +397,8 @@ def _polydiv(u, v):
 def _poly(seq_of_zeros):
     if len(shape_of(seq_of_zeros)) == 2:
         seq_of_zeros = _eigenvalues(seq_of_zeros)
+    elif not _is_inexact(seq_of_zeros):
+        seq_of_zeros = ops.cast(seq_of_zeros, "float64")
     y = ops.ones_like(seq_of_zeros[:1])
     for i in range(shape_of(seq_of_zeros)[0]):
         zero = ops.zeros_like(y[:1])

@@ -32,6 +32,7 @@ from ... import ops
 from ...annotations import Axis, Tensor
 from ...backends import tracing
 from ...errors import ArgumentTypeError, ShapeError
+from ...ops import reductions
 from ...ops._checks import choice, known
 from ...ops.reductions import kink
 from .._define import family
@@ -148,9 +149,10 @@ def root(total, d, p: Any = 2):
     Args:
         total: a sum along the last dimension of ``d``, of powers that are 0 where ``d`` is.
     """
+    if isinstance(p, (int, float)) and p == 2:
+        return reductions.root(ops.expand_dims(total, -1), d)[..., 0]
     positive = total > 0
-    safe = ops.where(positive, total, ops.ones_like(total))
-    length = ops.sqrt(safe) if isinstance(p, int) and p == 2 else safe ** (1 / p)
+    length = ops.where(positive, total, ops.ones_like(total)) ** (1 / p)
     return ops.where(positive, length, total + kink(d, ops.expand_dims(total == 0, -1))[..., 0])
 
 
@@ -165,7 +167,9 @@ def _sum(x, w):
 
 
 def powers(d, p, w=None):
-    """The sum of powers of absolute values, whose gradient is 0 at 0, and the second one NaN there if ``p <= 2``."""
+    """The sum of powers of absolute values, whose gradient is 0 at 0, and the second one NaN there if ``p < 2``."""
+    if isinstance(p, (int, float)) and p == 2:
+        return _sum(reductions.squared(d), w)
     a = ops.abs(d)
     positive = a > 0
     at_0 = ops.zeros_like(a) if isinstance(p, (int, float)) and p > 2 else kink(d, d == 0)

@@ -258,7 +258,8 @@ def circmean(
 
 
 def _length(sine, cosine):
-    return ops.minimum(root(sine * sine + cosine * cosine, combined(sine, cosine)), 1.0)
+    length = root(sine * sine + cosine * cosine, combined(sine, cosine))
+    return ops.where(length > 1, 1.0, length)  # of rounding; `minimum` would halve the derivatives at 1
 
 
 @circular

@@ -1,0 +1,168 @@
+"""Squares of lengths: ``norm(x)**2``, ``hypot(a, b)**2`` and ``abs(x)**2`` are smooth where the length has a kink.
+
+At the kink, the chain rule for the second derivative is 0 times infinity. The square of a length is therefore recorded
+as the sum of squares that the length is the root of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import GradientError
+from ..ops import elementwise, indexing, reductions
+from ..ops._dispatch import registry
+from .engine import rejoin
+from .graph import ALIAS, RESULT, Node
+from .state import Packed, check_versions, written
+from .variable import Variable, attach_new
+
+_DEPTH = 6
+"""The number of operations that are looked through between a length and its square."""
+
+
+def smooth_square(length: Variable, result: Variable) -> Variable:
+    """``result``, the recorded square of ``length``, with the derivatives of the sum of squares if one is known."""
+    node = length._node
+    if node is None or result._node is None or node.rule.name not in _SQUARES:
+        return result
+    return _recorded_as(_squares(node, _DEPTH), result)
+
+
+def smooth_product(first: Node, second: Node, result: Variable) -> Variable:
+    """``result``, the recorded product of the results of two nodes, with the derivatives of a sum of squares as well."""
+    return _recorded_as(_product(first, second, _DEPTH), result)
+
+
+def _recorded_as(smooth, result: Variable) -> Variable:
+    return result if smooth is None else attach_new(result._value, ALIAS, (smooth._node,), ())
+
+
+def _product(first, second, depth: int) -> Any:
+    """The product of two nodes' results without a kink, as in ``-y * y`` of a length; None where it has none."""
+    if not (first.__class__ is second.__class__ is Node and depth):
+        return None
+    if _is_same(first, second, depth):
+        return _squares(first, depth) if _is_saved(second) else None
+    for factor, other in ((first, second), (second, first)):
+        if factor.rule.name in _FACTORS and _is_saved(factor):
+            for edge, operate in _operands(factor):
+                product = _product(edge, other, depth - 1)
+                if product is not None:
+                    return operate(product, lambda x: x)
+    return None
+
+
+def _is_same(first, second, depth: int) -> bool:
+    """True if two nodes have one result: a node and itself, or ``abs(x)`` and another ``abs(x)``."""
+    if first is second:
+        return True
+    if not (first.__class__ is second.__class__ is Node and depth) or first.rule is not second.rule:
+        return False
+    if not (_is_saved(first) and _is_saved(second)):
+        return False
+    settings = [
+        (a, b) for a, b, slot in zip(first.saved, second.saved, first.rule.slots) if slot is None and a is not b
+    ]  # values with a slot are those of the edges
+    return (
+        first.rule.name in _SQUARES
+        and all(_is_same(a, b, depth - 1) for a, b in zip(first.edges, second.edges))
+        and all(_is_equal(a, b) for a, b in settings)
+    )
+
+
+def _is_equal(a, b) -> bool:
+    if type(a) is tuple and type(b) is tuple:
+        return len(a) == len(b) and all(map(_is_equal, a, b))
+    return a is b or isinstance(a, (int, float, slice)) and type(a) is type(b) and a == b
+
+
+def _squares(node, depth: int) -> Any:
+    """The squares of a node's result, recorded without a kink; None where it is not known to be a length."""
+    find = _SQUARES.get(node.rule.name) if node.__class__ is Node and depth else None
+    return None if find is None or not _is_saved(node) else find(node, depth - 1)
+
+
+def _is_saved(node: Node) -> bool:
+    """True if a node has its values, and these have not been written since."""
+    if node.saved is None or node.saved.__class__ is Packed:
+        return False
+    if written:
+        try:
+            check_versions(node)
+        except GradientError:  # which a backward pass will raise
+            return False
+    return True
+
+
+def _of_root(node: Node, depth: int):
+    """See :func:`gradops.ops.reductions.root`: ``where(zero, kink(x, zero), sqrt(where(zero, 1, squares)))``."""
+    kink, root = node.edges[1:]
+    if not (kink.__class__ is root.__class__ is Node) or (kink.rule.name, root.rule.name) != ("kink", "sqrt"):
+        return None
+    if not _is_saved(root):
+        return None
+    zero, squares = node.saved[0], root.edges[0].edges[2]
+    data = indexing.where(zero, 0.0, elementwise.square(root.saved[RESULT]))
+    return attach_new(data, ALIAS, (squares,), ())
+
+
+def _of_abs(node: Node, depth: int):
+    return reductions.squared(rejoin(node, node.saved)[0])
+
+
+def _of_hypot(node: Node, depth: int):
+    first, second = rejoin(node, node.saved)[:2]
+    return first * first + second * second
+
+
+def _of_moved(node: Node, depth: int):
+    squares = _squares(node.edges[0], depth)
+    return None if squares is None else registry[node.rule.name].call(squares, *node.saved[1:-1])
+
+
+def _of_one_element(node: Node, depth: int):
+    """Squares of sums over dimensions of size 1."""
+    return _of_moved(node, depth) if math.prod(node.edges[0].shape) == math.prod(node.shape) else None
+
+
+def _of_product(node: Node, depth: int):
+    for edge, operate in _operands(node):
+        squares = _squares(edge, depth)
+        if squares is not None:
+            return operate(squares, lambda x: x * x)
+    return None
+
+
+def _operands(node: Node):
+    """The factors of a node's result: each with a function ``(product, power)`` that multiplies a product in its place.
+
+    ``power`` is applied to the other factor.
+    """
+    name = node.rule.name
+    if name == "negative":
+        yield node.edges[0], lambda product, power: product * power(-1.0)
+        return
+    seen = None
+    for i in (0, 1) if name == "multiply" else (0,):
+        slot = node.rule.slots[i]
+        if slot is None or node.edges[slot] is None or node.edges[slot] is seen:
+            continue
+        seen = node.edges[slot]
+
+        def operate(product, power, i=i):
+            return getattr(elementwise, name)(product, power(rejoin(node, node.saved)[1 - i]))
+
+        yield seen, operate
+
+
+_FACTORS = dict.fromkeys(("multiply", "divide", "negative"), _of_product)
+_SQUARES: dict[str, Callable] = {
+    "where": _of_root,
+    "abs": _of_abs,
+    "hypot": _of_hypot,
+    "sum": _of_one_element,
+    **_FACTORS,
+    **dict.fromkeys("cast copy real reshape squeeze expand_dims get_item transpose swapaxes".split(), _of_moved),
+}
