@@ -130,8 +130,15 @@ def test_one_argument(name):
         want = derivatives(UNARY[name], [POINTS], "numpy")
         for backend in BACKENDS[1:]:
             got = derivatives(UNARY[name], [POINTS], backend)
-            unlike = np.isneginf(POINTS) if name.startswith("polygamma") else None  # infinitely many poles on the way
-            compare(got, want, [POINTS], name, backend, unlike)
+            compare(got, want, [POINTS], name, backend, UNLIKE_FAR.get(name, lambda x: None)(POINTS))
+
+
+UNLIKE_FAR = {
+    **dict.fromkeys(("polygamma", "polygamma 1", "polygamma 2"), np.isneginf),  # infinitely many poles on the way
+    # the libraries' own functions, a row in docs/differences.md
+    **dict.fromkeys(("silu", "gelu, exact", "softsign", "squareplus"), np.isinf),
+    "gelu": lambda x: (x < -8) | (np.abs(x) > 1e30),
+}
 
 
 @pytest.mark.short_cases(3)
@@ -183,12 +190,54 @@ def _bell(scale: float, factor):
     return (lambda x: factor * mp.exp(scale * x * x), lambda x: 2 * scale * x * factor * mp.exp(scale * x * x))
 
 
+_FAR = 10**6
+"""Beyond it mpmath takes long for exponentials that no float holds."""
+
+
 def _logistic(x):
     return 1 / (1 + mp.exp(-x))
 
 
 def _sech2(x):
-    return 4 * mp.exp(-2 * abs(x)) / (1 + mp.exp(-2 * abs(x))) ** 2
+    return mp.mpf(0) if abs(x) > _FAR else 4 * mp.exp(-2 * abs(x)) / (1 + mp.exp(-2 * abs(x))) ** 2
+
+
+def _bump(x):
+    return _logistic(x) * _logistic(-x)
+
+
+def _normal(x):
+    return mp.erfc(-x / mp.sqrt(2)) / 2
+
+
+def _density(x):
+    return mp.exp(-x * x / 2) / mp.sqrt(2 * mp.pi)
+
+
+def _gate_by_tanh(x):
+    scale, factor = 2 * mp.sqrt(2 / mp.pi), mp.mpf("0.044715")
+    inner, slope, bend = scale * x * (1 + factor * x * x), scale * (1 + 3 * factor * x * x), 6 * scale * factor * x
+    bump = _bump(inner)
+    return _logistic(inner), bump * slope, bump * ((1 - 2 * _logistic(inner)) * slope**2 + bend)
+
+
+def _gated(gate):
+    """Slope and curvature of ``x`` times a gate, of which the value and two derivatives are known."""
+
+    def slope(x):
+        return mp.mpf(x > 0) if abs(x) > _FAR else gate(x)[0] + x * gate(x)[1]
+
+    return slope, lambda x: mp.mpf(0) if abs(x) > _FAR else 2 * gate(x)[1] + x * gate(x)[2]
+
+
+def _tanh(x):
+    return mp.sign(x) if abs(x) > _FAR else mp.tanh(x)
+
+
+def _squareplus(x):
+    root = mp.sqrt(x * x + 4)
+    rest = 2 / ((root + abs(x)) * root)
+    return rest if x < 0 else 1 - rest
 
 
 EXACT = {  # slope and curvature, without cancellation
@@ -207,6 +256,12 @@ EXACT = {  # slope and curvature, without cancellation
     ),
     "softplus": (_logistic, lambda x: _logistic(x) * _logistic(-x)),
     "log_sigmoid": (lambda x: _logistic(-x), lambda x: -_logistic(x) * _logistic(-x)),
+    "silu": _gated(lambda x: (_logistic(x), _bump(x), _bump(x) * (1 - 2 * _logistic(x)))),
+    "gelu": _gated(_gate_by_tanh),
+    "gelu, exact": _gated(lambda x: (_normal(x), _density(x), -x * _density(x))),
+    "softsign": (lambda x: 1 / (1 + abs(x)) ** 2, lambda x: -2 * mp.sign(x) / (1 + abs(x)) ** 3),
+    "squareplus": (_squareplus, lambda x: 2 / mp.sqrt(x * x + 4) ** 3),
+    "tanh_shrink": (lambda x: _tanh(x) ** 2, lambda x: 2 * _tanh(x) * _sech2(x)),
 }
 EVERYWHERE = ("erf", "erfc", "normal_cdf", "arctan", "arcsinh", "arccosh")
 """Where also the libraries' derivatives are right; of the others they lose the tails, a row in docs/differences.md."""
@@ -261,14 +316,49 @@ def test_logsumexp_beside_infinity(backend):
     np.testing.assert_array_equal(found[0], [np.nan] * 3 if backend == "numpy" else [np.nan, 0, 0])
 
 
-@pytest.mark.parametrize("name", [name for name in EXACT if name not in EVERYWHERE and name != "cbrt"])
+LOST = {
+    # where PyTorch's own derivative has no digits left: the argument and the order of the derivative
+    "exp2": (1024.0, 1),
+    "tanh": (40.0, 1),
+    "sigmoid": (40.0, 1),
+    "softplus": (40.0, 2),
+    "log_sigmoid": (40.0, 2),
+    "expm1": (-40.0, 1),
+    "elu": (-40.0, 1),
+    "selu": (-40.0, 1),
+    "celu": (-40.0, 1),
+    "silu": (40.0, 2),
+    "gelu": (-20.0, 1),
+    "softsign": (1e22, 1),
+    "squareplus": (1e22, 2),
+}
+
+
+@pytest.mark.parametrize("name", LOST)
 def test_what_libraries_lose_in_tails(name):
     """The row of docs/differences.md that goes when PyTorch's own derivatives are right there."""
     pytest.importorskip("torch")
-    at = {"exp2": 1024.0, "log_sigmoid": 40.0}.get(name, 40.0)
-    order = 2 if name in ("softplus", "log_sigmoid") else 1
+    at, order = LOST[name]
     right, torchs = (derivatives(UNARY[name], [np.array([at])], b)[order][0] for b in ("numpy", "torch"))
     assert 0 < abs(right) < np.inf and torchs in (0, np.inf)
+
+
+@pytest.mark.parametrize("name", ["silu", "softsign", "squareplus"])
+def test_slopes_of_libraries_at_infinity(name):
+    """The row of docs/differences.md that goes when PyTorch's own are limits."""
+    pytest.importorskip("torch")
+    right, torchs = (derivatives(UNARY[name], [np.array([np.inf])], b)[1][0] for b in ("numpy", "torch"))
+    assert right == (0 if name == "softsign" else 1) and np.isnan(torchs)
+
+
+def test_curvature_of_lgamma_on_tensorflow():
+    """The row of docs/differences.md that goes when TensorFlow's own series has no overflow."""
+    pytest.importorskip("tensorflow")
+    right, tensorflows = (
+        derivatives(ops.special.lgamma, [np.array([1e155])], b)[2][0] for b in ("numpy", "tensorflow")
+    )
+    np.testing.assert_allclose(right, 1e-155, rtol=1e-12)
+    assert tensorflows == 0
 
 
 @pytest.mark.short_cases(4, "jax")
@@ -291,6 +381,11 @@ def test_what_libraries_lose_in_tails(name):
         (ops.elu, 0.0, [0, 1, 1]),
         (ops.softsign, 0.5, [1 / 3, 1 / 2.25, -2 / 3.375]),
         (ops.softsign, 0.0, [0, 1, 0]),
+        (ops.tanh_shrink, 1e-8, [1e-24 / 3, 1e-16, 2e-8]),
+        (ops.tanh_shrink, 0.25, [5.08133759629087e-3, 5.9985151193622e-2, 0.460454358818566]),
+        (ops.sparse_plus, 1e200, [1e200, 1, 0]),
+        (ops.sparse_plus, -np.inf, [0, 0, 0]),
+        (ops.hard_silu, -np.inf, [0, 0, 0]),
         (ops.erf, np.inf, [1, 0, 0]),
         (ops.abs, 0.0, [0, 0, 0]),
         (ops.cbrt, 0.0, [0, np.inf, None]),

@@ -31,7 +31,7 @@ def smooth_square(length: Variable, result: Variable) -> Variable:
 
 
 def smooth_product(first: Node, second: Node, result: Variable) -> Variable:
-    """``result``, the recorded product of the results of two nodes, with the derivatives of a sum of squares as well."""
+    """``result``, the recorded product of two nodes' results, likewise where it is a multiple of a square."""
     return _recorded_as(_product(first, second, _DEPTH), result)
 
 
