@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from test_native import needs_machine
 
+import gradops.numpy as gnp
 from gradops import config, ops
 from gradops.errors import GradopsError
 from gradops.jit import jit
@@ -123,6 +124,20 @@ def test_operators_of_two_dtypes(name):
     for dtypes in (("int32", "float32"), ("float32", "float64"), ("int8", "bool"), ("int64", "complex64")):
         for shape in ((), (3,)):
             check(OPERATORS[name], *[array(shape, dtype, random) for dtype in dtypes[:count]])
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int64", "float32"])
+def test_integrals_and_polynomials_of_small_dtypes(dtype):
+    """NumPy adds in the dtype of the values, and has real coefficients of whole numbers."""
+    y = np.array([[100, 100, 0, 1], [3, 120, 7, 90]]).astype(dtype)
+    trapezoid = getattr(np, "trapezoid", None) or np.trapz
+    check(trapezoid, y)
+    check(trapezoid, y, y[::-1].copy())
+    check(lambda y, x: trapezoid(y, x, axis=0), y, y[:, 0].copy())
+    check(lambda y: trapezoid(y, dx=2, axis=0), y)
+    for poly in (np.poly, gnp.poly):
+        check(poly, y[1])
+        check(poly, y[0] != 0)
 
 
 @pytest.mark.long

@@ -42,18 +42,12 @@ def _clip(a, a_min=np._NoValue, a_max=np._NoValue, min=np._NoValue, max=np._NoVa
 
 @row("trapezoid trapz")
 def _trapezoid(y, x=None, dx=1.0, axis=-1):
-    if _is_inexact(y):
+    if not hasattr(y, "dtype") or _is_inexact(y):
         return ops.trapezoid(y, x, dx, axis)
-    if x is not None:  # NumPy adds and multiplies integers and bools in their own dtypes
-        rank = len(shape_of(y))
-        single = len(shape_of(x)) == 1
-        dx = (
-            ops.reshape(ops.diff(x), [-1 if i == axis % rank else 1 for i in range(rank)])
-            if single
-            else ops.diff(x, axis=axis)
-        )
+    if x is not None:
+        dx = ops.diff(x if len(shape_of(x)) == 1 else ops.moveaxis(x, axis, -1))
     y = ops.moveaxis(y, axis, -1)
-    dx = ops.moveaxis(dx, axis, -1) if x is not None else dx
+    # By operators: NumPy adds integers and bools in their own dtype, in which sums wrap.
     return ops.sum(dx * (y[..., 1:] + y[..., :-1]) / 2.0, -1)
 
 
