@@ -436,3 +436,34 @@ def test_equations_of_numbers():
     np.testing.assert_allclose(found, scipy.linalg.solve_continuous_are(*four))
     np.testing.assert_allclose(linalg.solve_discrete_are(*four), scipy.linalg.solve_discrete_are(*four))
     gradops.autodiff.gradcheck(linalg.solve_continuous_are, tuple(gradops.Variable(x, True) for x in four))
+
+
+AT_REPEATED_VALUES = {
+    "expm": lambda a: ops.sum(OTHER * ops.expm(a)),
+    "inv": lambda a: ops.sum(OTHER * ops.inv(a)),
+    "logdet": ops.logdet,
+    "sum of squares": lambda a: ops.sum(ops.square(a)),
+    "sqrtm": lambda a: ops.sum(OTHER * linalg.sqrtm(a)),
+    "logm": lambda a: ops.sum(OTHER * linalg.logm(a)),
+    "fractional_matrix_power": lambda a: ops.sum(OTHER * linalg.fractional_matrix_power(a, 0.3)),
+    "cosm": lambda a: ops.sum(OTHER * linalg.cosm(a)),
+    "signm": lambda a: ops.sum(OTHER * linalg.signm(a)),
+    "polar": lambda a: ops.sum(OTHER * linalg.polar(a)[0]),
+    "nuclear norm": lambda a: ops.trace(linalg.polar(a)[1]),
+}
+"""The functions that the docstrings of ``eigh``, ``svd`` and ``funm`` name."""
+
+
+@pytest.mark.parametrize("values", [(2.0, 2.0, 2.0), (2.0, 2.0, 3.0)])
+@pytest.mark.parametrize("name", AT_REPEATED_VALUES)
+def test_functions_with_derivatives_at_repeated_values(name, values):
+    """Slope and curvature along lines are those of differences."""
+    f, a = AT_REPEATED_VALUES[name], np.diag(values)
+    slope = gradops.grad(f)
+    for line in (OTHER, OTHER.T @ OTHER):
+        along = lambda s, line=line: f(a + s * line)  # noqa: E731
+        want = (along(1e-5) - along(-1e-5)) / 2e-5
+        np.testing.assert_allclose(np.sum(slope(a) * line), want, rtol=1e-6, atol=1e-7)
+        curvature = np.sum((slope(a + 1e-5 * line) - slope(a - 1e-5 * line)) * line) / 2e-5
+        _, product = gradops.functional.hvp(f, a, line)
+        np.testing.assert_allclose(np.sum(product * line), curvature, rtol=1e-6, atol=1e-6)

@@ -115,7 +115,9 @@ def eigh(x: Tensor) -> tuple:
     Gradient:
         ``v (diag(g_w) + (v^H g_v) / (w_j - w_i)) v^H``, symmetric (Giles 2008). At repeated eigenvalues NaN, unless
         the vectors of those have no upstream gradient and the values have the same one, as in ``sum(exp(w))`` and
-        in functions of other eigenvalues.
+        in functions of other eigenvalues; the second derivative there is NaN. The limit for ``(v * f(w)) @ v^H`` takes
+        ``f'(w)``, which a chain rule does not see. :func:`expm`, :func:`inv`, :func:`logdet` and ``sqrtm``, ``logm``,
+        ``fractional_matrix_power``, ``cosm``, ``signm`` of ``gradops.scipy.linalg`` have all derivatives there.
 
     Examples:
         >>> x = np.array([[2.0, 1.0], [1.0, 2.0]])
@@ -218,7 +220,9 @@ def svd(x: Tensor, full_matrices: bool = True, compute_uv: bool = True):
 
     Gradient:
         By Wan & Zhang 2019 and Townsend 2016. Repeated singular values, and several of 0: see :func:`eigh`;
-        with ``compute_uv=False`` a value that is repeated has the gradient by one of its vectors.
+        with ``compute_uv=False`` a value that is repeated has the gradient by one of its vectors. There
+        ``sum(square(x))`` is ``sum(s**2)`` with all derivatives, and so is ``trace(polar(x)[1])`` the sum of positive
+        singular values (``gradops.scipy.linalg.polar``).
 
     Examples:
         >>> x = np.array([[3.0, 0.0], [0.0, 1.0]])

@@ -290,7 +290,9 @@ def funm(A: Tensor, func: Function, disp=True):
         ArgumentTypeError: a ``func`` that cannot be called.
 
     Gradient:
-        Through the eigenvalues and eigenvectors, as of :func:`eig`, where SciPy has Parlett's recursion.
+        Through the eigenvalues and eigenvectors, as of :func:`eig`, where SciPy has Parlett's recursion. NaN at
+        repeated eigenvalues, where :func:`expm`, :func:`logm`, :func:`sqrtm`, :func:`fractional_matrix_power` and the
+        other functions here by name have derivatives of every order.
     """
     A = square(A, "A")
     w, v = ops.eig(A)
