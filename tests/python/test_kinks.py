@@ -6,6 +6,8 @@ infinity by the chain rule: NaN, whatever ``f`` is. Oracles are closed forms and
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.ndimage
@@ -209,6 +211,15 @@ def test_squares_of_products(name, how):
     np.testing.assert_allclose(hessian(SCALED[name], x, how), smooth, rtol=1e-12)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_squares_of_absolute_values(backend):
+    """2 on variables; on the libraries' own tensors 0, as PyTorch has it: a row in docs/differences.md."""
+    want = 2.0 if backend == "numpy" else 0.0
+    for square in (lambda y: y**2, lambda y: y * y, ops.square):
+        h = hessian(lambda x, square=square: ops.sum(square(ops.abs(x))), on(backend, ZEROS), "reverse-mode")
+        np.testing.assert_array_equal(numpy(h), want * np.eye(3))
+
+
 def test_gradient_of_a_square_itself():
     """The square is an operation of its own: the gradient that arrives there does not count what the length gets."""
     x = gradops.Variable(np.array([3.0, 4.0]), requires_grad=True)
@@ -294,6 +305,38 @@ def test_the_libraries_own_modes(backend, outer, inner):
     np.testing.assert_array_equal(numpy(first), 0.0)
     if backend == "jax":
         assert np.isnan(numpy(library.jit(second)(on(backend, ZEROS)))).all()
+
+
+def test_compiled_and_traced_programs_of_pytorch_have_first_derivatives_alone():
+    """The row of docs/differences.md: their graphs have no derivative of a custom gradient."""
+    torch = pytest.importorskip("torch")
+    f = lambda x: ops.norm(x) ** 2  # noqa: E731
+    x = on("torch", np.zeros(2))
+    compiled = torch.compile(lambda x: torch.func.hessian(f)(x), backend="eager")
+    np.testing.assert_array_equal(compiled(x), 0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        traced = torch.jit.trace(f, (torch.ones_like(x),))
+    np.testing.assert_array_equal(torch.func.hessian(traced)(x), 0.0)
+    assert np.isnan(numpy(torch.func.hessian(f)(x))).all()
+
+
+def test_tensorflows_own_vectorized_map_has_first_derivatives_alone():
+    """The row of docs/differences.md; ``ops.vectorized_map`` has NaN."""
+    tf = pytest.importorskip("tensorflow")
+    f, x = lambda x: ops.norm(x) ** 2, on("tensorflow", np.zeros((2, 3)))
+
+    def second(f, x):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = f(x)
+            g = inner.gradient(y, x)
+        return numpy(outer.gradient(g, x))
+
+    np.testing.assert_array_equal(second(lambda x: tf.vectorized_map(f, x), x), 0.0)
+    assert np.isnan(second(lambda x: ops.vectorized_map(f, x), x)).all()
 
 
 # Every op ------------------------------------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 ``power`` has no NaN where the base is 0: the derivative for the exponent is 0 there, as in PyTorch.
 Ties of ``maximum`` and ``minimum`` share the gradient equally (JAX's and TensorFlow-probability's
 choice; the only one symmetric in the operands). ``abs`` has derivative 0 at 0, and so has ``hypot`` where its length
-is 0. The second derivative there is NaN, of a real ``abs`` 0. Casting back to the argument's dtype is the engine's
-work.
+is 0. The second derivative there is NaN, of a real ``abs`` 0; of squares see :mod:`..lengths`. Casting back to the
+argument's dtype is the engine's work.
 """
 
 import math
