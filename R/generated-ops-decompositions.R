@@ -17,7 +17,9 @@
 #' \item{`op_eigh(x)`}{Eigenvalues and eigenvectors of symmetric (Hermitian) matrices: `x = v @ diag(w) @ v^H`.
 #'   Gradient: `v (diag(g_w) + (v^H g_v) / (w_j - w_i)) v^H`, symmetric (Giles 2008). At repeated eigenvalues NaN,
 #'   unless the vectors of those have no upstream gradient and the values have the same one, as in `sum(exp(w))` and
-#'   in functions of other eigenvalues.}
+#'   in functions of other eigenvalues; the second derivative there is NaN. The limit for `(v * f(w)) @ v^H` takes
+#'   `f'(w)`, which a chain rule does not see. [op_expm()], [op_inv()], [op_logdet()] and `sqrtm`, `logm`,
+#'   `fractional_matrix_power`, `cosm`, `signm` of `gradops.scipy.linalg` have all derivatives there.}
 #' \item{`op_lu_factor(x)`}{Triangular factors by elimination with partial pivoting: `P @ x = L @ U`. Gradient: `P^T
 #'   L^-H (tril(L^H g_L) + triu(g_U U^H)) U^-H` (de Hoog et al. 2011); of non-square matrices by blocks.}
 #' \item{`op_qr(x)`}{Orthonormal and upper triangular factor: `x = q @ r`. Gradient: `(g_q + q copyltu(r g_r^H -
@@ -25,7 +27,9 @@
 #'   depend on the extra columns of `q` through their span only.}
 #' \item{`op_svd(x)`}{Singular value decomposition: `x = u @ diag(s) @ vh`. Gradient: By Wan & Zhang 2019 and
 #'   Townsend 2016. Repeated singular values, and several of 0: see [op_eigh()]; with `compute_uv=FALSE` a value
-#'   that is repeated has the gradient by one of its vectors.}
+#'   that is repeated has the gradient by one of its vectors. There `sum(square(x))`, for the sum of squares of the
+#'   values, and the trace of the second factor of `gradops.scipy.linalg.polar`, for the sum of positive values,
+#'   have all derivatives.}
 #' }
 #' @param x A tensor, a variable, or R numbers. `op_cholesky()`, `op_eigh()`: Symmetric (Hermitian) matrices; small
 #'   asymmetries are averaged out.

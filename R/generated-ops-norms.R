@@ -3,8 +3,9 @@
 #' Norms and distances
 #'
 #' @description
-#' The gradient of a norm at 0 is 0. The second derivative at 0 is NaN, also that of `norm(x)**2`, because the chain
-#'   rule multiplies 0 by infinity. `sum(square(x))` has a second derivative there.
+#' The gradient of a norm at 0 is 0, and the second derivative there is NaN. Variables record `norm(x)**2` as the
+#'   sum of squares, which has a second derivative. On other tensors it is NaN, as is that of other smooth functions
+#'   of a norm everywhere, because the chain rule multiplies 0 by infinity; `sum(square(x))` has it.
 #'
 #' @details
 #' \describe{

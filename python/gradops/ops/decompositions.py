@@ -221,8 +221,8 @@ def svd(x: Tensor, full_matrices: bool = True, compute_uv: bool = True):
     Gradient:
         By Wan & Zhang 2019 and Townsend 2016. Repeated singular values, and several of 0: see :func:`eigh`;
         with ``compute_uv=False`` a value that is repeated has the gradient by one of its vectors. There
-        ``sum(square(x))`` is ``sum(s**2)`` with all derivatives, and so is ``trace(polar(x)[1])`` the sum of positive
-        singular values (``gradops.scipy.linalg.polar``).
+        ``sum(square(x))``, for the sum of squares of the values, and the trace of the second factor of
+        ``gradops.scipy.linalg.polar``, for the sum of positive values, have all derivatives.
 
     Examples:
         >>> x = np.array([[3.0, 0.0], [0.0, 1.0]])
