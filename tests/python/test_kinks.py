@@ -262,6 +262,12 @@ def test_variances_of_equal_complex_numbers_are_smooth(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_circular_variance_of_equal_angles(backend):
+    """That of small angles is half of their variance; the length 1 of their mean is a bound, and no tie."""
+    np.testing.assert_allclose(numpy(functional.hessian(stats.circvar, on(backend, ZEROS))), SPREAD / 3, atol=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("kernel", ["linear", "thin_plate_spline", "cubic", "gaussian"])
 def test_radial_functions_at_their_points(backend, kernel):
     """``-r`` and ``r**2 * log(r)`` have no second derivative there, ``r**3`` and ``exp(-r**2)`` have one."""

@@ -147,6 +147,25 @@ class Scalars(Numbers):
         self.literals[number] = value
         return number
 
+    def _without_kinks(self, rows: np.ndarray, base: int) -> np.ndarray:
+        """Rows with ``x * x`` for each square of ``abs(x)``: see :mod:`gradops.autodiff.lengths`."""
+        is_abs = rows[:, 0] == _ABS.number
+        if not is_abs.any():
+            return rows
+        operands = rows[:, 1:3] - base
+        of_abs = (operands >= 0) & is_abs[np.maximum(operands, 0)]
+        inner = np.where(of_abs, rows[np.maximum(operands, 0), 1], -1)
+        twos = [number for number, value in self.literals.items() if value == 2]
+        squares = of_abs[:, 0] & (
+            (rows[:, 0] == _SQUARE.number)
+            | (rows[:, 0] == _POWER.number) & np.isin(rows[:, 2], twos)
+            | (rows[:, 0] == _MULTIPLY.number) & (inner[:, 0] == inner[:, 1])
+        )
+        rows = rows.copy()
+        rows[squares, 0] = _MULTIPLY.number
+        rows[squares, 1] = rows[squares, 2] = inner[squares, 0]
+        return rows
+
     def take(self, place: int, edge) -> int:
         number = self._new(place, edge is not None)
         if edge is not None:
@@ -155,6 +174,7 @@ class Scalars(Numbers):
 
     def write(self, rows: np.ndarray) -> None:
         base = len(self)
+        rows = self._without_kinks(rows, base)
         super().write(rows)
         on = np.flatnonzero(np.frombuffer(self.active, np.int8)[base:])
         kept = np.empty((len(on), WIDTH), np.intc)
@@ -634,4 +654,5 @@ _OF_OPERANDS = np.array([0, 1, 3, 7], np.uint8)
 _TOO_LATE = "the gradient of a number was asked for while a gradient went through its operations."
 
 _EMPTY = Rule("scalars", vjp=lambda g, saved, edge: [])
-_ADD, _POWER = (operation(name, (None, None), kernel_of(name, 2)) for name in ("add", "power"))
+_ADD, _MULTIPLY, _POWER = (operation(name, (None, None), kernel_of(name, 2)) for name in ("add", "multiply", "power"))
+_ABS, _SQUARE = (operation(name, (None,), kernel_of(name, 1)) for name in ("abs", "square"))
