@@ -39,6 +39,27 @@ test_once("they are native, and R is left out of them", {
   expect_match(paste(format(f), collapse = "\n"), "([0-9]+) steps, \\1 native in 1 run")
 })
 
+test_once("squares of absolute values are smooth at 0, one by one as together", {
+  skip_without("numpy")
+  local_backend("numpy")
+  power <- function(x) {
+    s <- 0
+    for (i in seq_along(x)) s <- s + abs(x[i])^2
+    s
+  }
+  product <- function(x) {
+    s <- 0
+    for (i in seq_along(x)) {
+      size <- abs(x[i])
+      s <- s + size * size
+    }
+    s
+  }
+  for (n in c(2, 40)) {
+    for (f in list(power, product)) expect_equal(hessian(f, c(numeric(n - 1), 1)), 2 * diag(n))
+  }
+})
+
 test_once("long loops are written down in parts", {
   skip_without("numpy")
   local_backend("numpy")
