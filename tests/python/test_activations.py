@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from parity import BACKENDS, Case, native_gradient, numpy, scalar_function, tape_gradient, tensors
 
+import gradops
 from gradops import ops
 from gradops.errors import AxisError, GradopsError, ShapeError
 
@@ -73,3 +74,13 @@ def test_squareplus_far_out(backend, b):
         found = numpy(ops.squareplus(tensors(x, backend), b))
     tiny = np.finfo(float).tiny if backend in ("jax", "tensorflow") else 1e-322  # where a library flushes to 0
     np.testing.assert_allclose(found, np.array([float(v) for v in exact]), rtol=1e-14, atol=tiny)
+
+
+@pytest.mark.parametrize("name", ["silu", "softsign", "tanh_shrink"])
+def test_complex_gradients(name):
+    """Those of differences; ``softsign`` is not holomorphic."""
+    z = np.array([[0.3, -0.4], [-1.2, 0.7], [0.0, 2.0]])
+    f = lambda x: ops.sum(ops.real(getattr(ops, name)(ops.view_as_complex(x)) * (1 - 2j)))  # noqa: E731
+    steps = np.eye(6).reshape(6, 3, 2) * 1e-6
+    want = [(f(z + step) - f(z - step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(gradops.grad(f)(z).reshape(-1), want, rtol=1e-7, atol=1e-9)

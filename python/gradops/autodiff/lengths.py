@@ -18,7 +18,7 @@ from .graph import ALIAS, RESULT, Node
 from .state import Packed, check_versions, written
 from .variable import Variable, attach_new
 
-_DEPTH = 6
+_DEPTH = 5
 """The number of operations that are looked through between a length and its square."""
 
 
@@ -31,27 +31,23 @@ def smooth_square(length: Variable, result: Variable) -> Variable:
 
 
 def smooth_product(first: Node, second: Node, result: Variable) -> Variable:
-    """``result``, the recorded product of two nodes' results, likewise where it is a multiple of a square."""
-    return _recorded_as(_product(first, second, _DEPTH), result)
+    """``result``, the recorded product of two nodes' results, likewise where it is a multiple of a square.
+
+    One of the nodes is the other, computes the same, or is a multiple of the other, as in ``-y * y``.
+    """
+    if _is_same(first, second, _DEPTH):
+        return _recorded_as(_squares(first, _DEPTH) if _is_saved(second) else None, result)
+    for factor, length in ((first, second), (second, first)):
+        if factor.rule.name in _FACTORS and _is_saved(factor):
+            for edge, operate in _operands(factor):
+                squares = _squares(length, _DEPTH) if edge is length else None
+                if squares is not None:
+                    return _recorded_as(operate(squares, lambda x: x), result)
+    return result
 
 
 def _recorded_as(smooth, result: Variable) -> Variable:
     return result if smooth is None else attach_new(result._value, ALIAS, (smooth._node,), ())
-
-
-def _product(first, second, depth: int) -> Any:
-    """The product of two nodes' results without a kink, as in ``-y * y`` of a length; None where it has none."""
-    if not (first.__class__ is second.__class__ is Node and depth):
-        return None
-    if _is_same(first, second, depth):
-        return _squares(first, depth) if _is_saved(second) else None
-    for factor, other in ((first, second), (second, first)):
-        if factor.rule.name in _FACTORS and _is_saved(factor):
-            for edge, operate in _operands(factor):
-                product = _product(edge, other, depth - 1)
-                if product is not None:
-                    return operate(product, lambda x: x)
-    return None
 
 
 def _is_same(first, second, depth: int) -> bool:
@@ -86,7 +82,7 @@ def _squares(node, depth: int) -> Any:
 
 def _is_saved(node: Node) -> bool:
     """True if a node has its values, and these have not been written since."""
-    if node.saved is None or node.saved.__class__ is Packed:
+    if node.saved is None or node.saved.__class__ is Packed or not node.rule.slots:
         return False
     if written:
         try:
@@ -98,7 +94,7 @@ def _is_saved(node: Node) -> bool:
 
 def _of_root(node: Node, depth: int):
     """See :func:`gradops.ops.reductions.root`: ``where(zero, kink(x, zero), sqrt(where(zero, 1, squares)))``."""
-    kink, root = node.edges[1:]
+    _, kink, root = node.edges
     if not (kink.__class__ is root.__class__ is Node) or (kink.rule.name, root.rule.name) != ("kink", "sqrt"):
         return None
     if not _is_saved(root):

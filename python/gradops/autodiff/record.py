@@ -318,8 +318,14 @@ def _of_two(op, rules, holomorphic, variables):
                     data1, data2 = _aligned(data1, y), _aligned(data2, y)
                 saved = (data1 if keep1 else None, data2 if keep2 else None, y if keep_y else None)
                 result = attach_new(y, rule, edges, saved)
-                if is_product and (first := x1._node) and (second := x2._node):
-                    if first.rule is second.rule or first.edges[0] is second or second.edges[0] is first:
+                if is_product and (first := x1._node) and (second := x2._node) and first.edges and second.edges:
+                    if (
+                        first is second
+                        or first.edges[0] is second
+                        or second.edges[0] is first
+                        or first.rule is second.rule
+                        and first.rule.name in ("abs", "hypot")
+                    ):
                         return smooth_product(first, second, result)
                 return result
             read(*edges)

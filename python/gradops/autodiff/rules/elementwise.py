@@ -232,6 +232,17 @@ def _silu(x):
     return add(gate, multiply(x, multiply(gate, sigmoid(negative(x)))))
 
 
+def _softsign(g, x):
+    size = abs(x)
+    rest = reciprocal(add(size, 1))
+    if not _is_complex(x):
+        return multiply(g, square(rest))
+    zero = equal(size, 0)
+    direction = where(zero, 0.0, divide(x, where(zero, 1.0, size)))
+    radial = multiply(real(multiply(conj(g), x)), square(rest))
+    return subtract(multiply(g, rest), multiply(direction, radial))
+
+
 def _gelu(x, approximate: bool):
     x = clip(x, -40.0, 40.0)
     if not approximate:
@@ -261,7 +272,7 @@ derivative("softplus", x=lambda g, x: multiply(g, sigmoid(x)))
 derivative("normal_cdf", x=lambda g, x: multiply(g, multiply(_bell(x, -0.5), 1 / math.sqrt(2 * math.pi))))
 derivative("silu", x=lambda g, x: multiply(g, _silu(x)))
 derivative("gelu", x=lambda g, x, approximate: multiply(g, _gelu(_single(x), approximate)))
-derivative("softsign", x=lambda g, x: multiply(g, square(reciprocal(add(abs(x), 1)))))
+derivative("softsign", complex_aware=True, x=lambda g, x: _softsign(g, x))
 derivative("squareplus", x=lambda g, x, b: multiply(g, _squareplus(_single(x), b)))
 derivative("tanh_shrink", x=lambda g, x: multiply(g, square(tanh(x))))
 derivative("softmax", x=lambda g, y, axis: y * (g - sum(g * y, axis, True)))
