@@ -25,7 +25,7 @@ _DEPTH = 5
 def smooth_square(length: Variable, result: Variable) -> Variable:
     """``result``, the recorded square of ``length``, with the derivatives of the sum of squares if one is known."""
     node = length._node
-    if node is None or result._node is None or node.rule.name not in _SQUARES:
+    if node is None or result._node is None or not _leads_to_length(node):
         return result
     return _recorded_as(_squares(node, _DEPTH), result)
 
@@ -35,6 +35,8 @@ def smooth_product(first: Node, second: Node, result: Variable) -> Variable:
 
     One of the nodes is the other, computes the same, or is a multiple of the other, as in ``-y * y``.
     """
+    if not _leads_to_length(first if second.edges[0] is first else second):
+        return result
     if _is_same(first, second, _DEPTH):
         return _recorded_as(_squares(first, _DEPTH) if _is_saved(second) else None, result)
     for factor, length in ((first, second), (second, first)):
@@ -44,6 +46,19 @@ def smooth_product(first: Node, second: Node, result: Variable) -> Variable:
                 if squares is not None:
                     return _recorded_as(operate(squares, lambda x: x), result)
     return result
+
+
+def _leads_to_length(node, depth: int = _DEPTH) -> bool:
+    """True if a node may be a length, by the names of operations alone: most are not, and squares are frequent."""
+    if node.__class__ is not Node or not depth:
+        return False
+    name = node.rule.name
+    if name in _FACTORS:
+        first, *others = node.edges
+        if _leads_to_length(first, depth - 1):
+            return True
+        return bool(others) and others[0] is not first and _leads_to_length(others[0], depth - 1)
+    return name in _SQUARES and (name in ("where", "abs", "hypot") or _leads_to_length(node.edges[0], depth - 1))
 
 
 def _recorded_as(smooth, result: Variable) -> Variable:
