@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import linecache
+import operator
 import sys
 import weakref
 from collections.abc import Callable
@@ -15,7 +17,31 @@ from .annotations import P, R, X
 from .errors import ArgumentTypeError, Given
 
 
-class Transformed(Generic[P, R]):
+class Made:
+    """Base of objects that gradops makes of functions: they are pickled by name or by value, and copied as functions are.
+
+    ``copy.copy()`` returns the object. ``copy.deepcopy()`` does so, too, unless it copies what the object is made of,
+    such as the model of a bound method.
+    """
+
+    def _made_of(self) -> tuple[Callable, tuple]:
+        """Return a function that makes the object, and its arguments."""
+        raise NotImplementedError
+
+    def __reduce__(self):
+        make, parts = self._made_of()
+        return name_of(self, *parts) or (make, parts)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo: dict):
+        make, parts = self._made_of()
+        copied = [copy.deepcopy(part, memo) if callable(part) else part for part in parts]  # settings do not change
+        return self if all(map(operator.is_, copied, parts)) else make(*copied)
+
+
+class Transformed(Made, Generic[P, R]):
     """The result of transforming a function: it is called as ``call`` is, and is a method where the function is.
 
     Args:
@@ -44,9 +70,8 @@ class Transformed(Generic[P, R]):
     def __get__(self, instance, owner=None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def __reduce__(self):
-        f = self.__wrapped__  # type: ignore[attr-defined]
-        return name_of(self, f) or (self._transformation, (f, *self._settings))
+    def _made_of(self) -> tuple[Callable, tuple]:
+        return self._transformation, (self.__wrapped__, *self._settings)  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         name = getattr(self.__wrapped__, "__qualname__", self.__wrapped__)  # type: ignore[attr-defined]
@@ -77,19 +102,19 @@ if TYPE_CHECKING:
         def __call__(self, *args: Any, **kwargs: Any) -> Any: ...  # type: ignore[misc]
 
 
-def name_of(made, *functions) -> str | None:
+def name_of(made, *parts) -> str | None:
     """The name by which a pickle finds an object made of functions, to be called in ``__reduce__``.
 
     None where it has no such name; where it is of a script that is run, and cloudpickle or dill pickle it, as that
     script is another in the process that reads it.
 
     Raises:
-        ArgumentTypeError: neither has one of the functions, and it is Python's own pickle.
+        ArgumentTypeError: neither has a function among ``parts``, and it is Python's own pickle.
     """
     by_value = _by_value(sys._getframe(2))
     if (made.__module__ != "__main__" or not by_value) and _is_found(made):
         return made.__qualname__
-    for f in () if by_value else functions:
+    for f in () if by_value else parts:
         if type(f) is FunctionType and not _is_found(f):
             raise ArgumentTypeError(
                 "a function that gradops made of `{name}` cannot be pickled: pickle finds no function of that name in "

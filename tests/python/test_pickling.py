@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import functools
 import pickle
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from pathlib import Path
 import module_level
 import numpy as np
 import pytest
+import torch
 from parity import BACKENDS, flat, numpy, tensors
 
 import gradops
@@ -111,6 +114,77 @@ def test_what_pickle_cannot_find_is_refused_with_what_to_do(make):
     rule = gradops.custom_gradient(module_level.plain, lambda x, upstream: upstream)
     with pytest.raises(GradopsError, match="top of a module"):
         pickle.dumps(rule)
+
+
+FUNCTIONS_OF_FUNCTIONS = [
+    gradops.grad,
+    gradops.value_and_grad,
+    gradops.jacobian,
+    gradops.hessian,
+    gradops.vmap,
+    gradops.jit,
+    gradops.checkpoint,
+    gradops.custom_jvp,
+    ops.vectorize,
+    lambda f: gradops.custom_gradient(f, lambda x, upstream: upstream),
+    lambda f: gradops.jit(gradops.grad(gradops.custom_gradient(f, lambda x, upstream: upstream))),
+]
+"""Transformations that pickle by what they are made of."""
+
+
+@pytest.mark.parametrize("make", FUNCTIONS_OF_FUNCTIONS)
+def test_a_transformed_lambda_is_copied_as_a_function_is(make):
+    f = make(lambda x: x * 2.0)
+    for way in (copy.copy, copy.deepcopy):
+        assert way(f) is f
+        assert way({"activation": functools.partial(f, 1.0)})["activation"].func is f
+
+
+class Scale:
+    def __init__(self, k):
+        self.k = np.array(k)
+        self.recomputed = gradops.checkpoint(self.scaled)
+        self.own = gradops.custom_gradient(self, lambda x, upstream: upstream * self.k)
+        self.compiled = gradops.jit(self.scaled)
+        self.forward = gradops.custom_jvp(self.scaled)
+        self.forward.defjvp(lambda primals, tangents: (self.scaled(*primals), tangents[0] * 7.0))
+
+    def scaled(self, x):
+        return x * self.k
+
+    def __call__(self, x):
+        return self.scaled(x)
+
+
+def test_a_deep_copy_of_an_object_has_methods_of_its_own():
+    """As Python's bound methods: a deep copy calls the copy, where a lambda goes on to see what it closes over."""
+    model = Scale(2.0)
+    other = copy.deepcopy(model)
+    other.k *= 5.0
+    for name in ("recomputed", "own", "compiled", "forward"):
+        assert getattr(model, name)(3.0) == 6.0
+        assert getattr(other, name)(3.0) == 30.0, name
+    assert gradops.grad(other.forward)(3.0) == 7.0
+    assert gradops.grad(other.own)(3.0) == 2.0
+
+
+def test_pytorchs_models_are_copied():
+    activation = gradops.custom_gradient(lambda x: torch.relu(x), lambda x, upstream: upstream * 3.0)
+    layer = torch.nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, activation=activation, batch_first=True)
+    encoder = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+    assert all(each.activation is activation for each in encoder.layers)
+    averaged = torch.optim.swa_utils.AveragedModel(encoder)
+    x = torch.ones(1, 3, 4)
+    torch.testing.assert_close(averaged(x), encoder(x))
+
+
+def test_dataclasses_of_transformed_functions():
+    @dataclasses.dataclass
+    class Options:
+        slope: object
+
+    slope = gradops.grad(lambda x: x * x)
+    assert dataclasses.asdict(Options(slope)) == {"slope": slope}
 
 
 SCRIPT = (

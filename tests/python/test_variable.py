@@ -14,6 +14,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import torch
 
 import gradops
 from gradops import Parameter, Variable, autodiff, backends, config, functional, ops
@@ -503,6 +504,17 @@ def test_shared_copies():
     y = v * 2
     copy.copy(y).sum().backward()
     np.testing.assert_allclose(v.grad.data, [2, 2])
+
+
+@pytest.mark.parametrize("make", [leaf, lambda *x: torch.tensor(x, dtype=torch.float64, requires_grad=True)])
+def test_a_copy_of_a_leaf_is_another_leaf(make):
+    v = make(1, 2)
+    (v * v).sum().backward()
+    other = copy.copy(v)
+    assert other.is_leaf and other.requires_grad and other.grad is None
+    (other * 3).sum().backward()
+    np.testing.assert_array_equal(v.grad.data, [2, 4])
+    np.testing.assert_array_equal(other.grad.data, [3, 3])
 
 
 # NumPy's functions.

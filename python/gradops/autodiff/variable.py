@@ -354,11 +354,14 @@ class Variable(Methods):
         return id(self)
 
     def __copy__(self) -> Variable:
-        """Another variable on the same data, at the same place in the graph."""
+        """Another variable on the same data: of a leaf another leaf, without ``grad`` or hooks, as PyTorch's copies.
+
+        A copy of a result, or of an argument of a differentiated function, stays connected to the graph.
+        """
         if self._given and self._node is None:
             return attach_new(self.data, ALIAS, (self,), ())
         out: Variable = _new(_plain(type(self)))
-        out.__dict__.update({k: v for k, v in self.__dict__.items() if k in _COPIED})
+        out.__dict__.update({k: v for k, v in self.__dict__.items() if k in _COPIED and k != "_grad"})
         if self._node is not None:
             out._node = self._node
         return out

@@ -94,7 +94,7 @@ def custom_gradient(f: Callable, gradient: Callable | None = None) -> _Custom:
     return _Custom(f, gradient)
 
 
-class _Custom(Generic[P, R]):
+class _Custom(_functions.Made, Generic[P, R]):
     """The function that :func:`custom_gradient` returns; a descriptor, so that it also makes methods.
 
     Attributes:
@@ -125,8 +125,8 @@ class _Custom(Generic[P, R]):
     def __get__(self, instance, owner=None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def __reduce__(self):
-        return _functions.name_of(self, self.f, self.gradient) or (_Custom, (self.f, self.gradient))
+    def _made_of(self) -> tuple[Callable, tuple]:
+        return _Custom, (self.f, self.gradient)
 
     def __repr__(self) -> str:
         return f"<custom_gradient of {getattr(self.f, '__name__', self.f)!r}>"

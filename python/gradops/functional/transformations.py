@@ -570,7 +570,7 @@ _applied: ContextVar[tuple] = ContextVar("gradops_applied", default=())
 _DEEPEST = 20
 
 
-class custom_jvp(Generic[P, R]):
+class custom_jvp(_functions.Made, Generic[P, R]):
     """A function with a derivative of its own, given forward; reverse mode follows by transposition.
 
     ``@custom_jvp`` before the function, then ``@f.defjvp`` before its rule: ``rule(primals, tangents)`` gets two
@@ -640,9 +640,8 @@ class custom_jvp(Generic[P, R]):
     def __get__(self, instance, owner=None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def __reduce__(self):
-        made = (custom_jvp, (self.fun, self.nondiff_argnums), {"rule": self.rule})
-        return _functions.name_of(self, self.fun) or made
+    def _made_of(self) -> tuple[Callable, tuple]:
+        return _custom_jvp, (self.fun, self.nondiff_argnums, self.rule)
 
     def __repr__(self) -> str:
         return f"<gradops custom_jvp of {getattr(self.fun, '__qualname__', self.fun)}>"
@@ -740,6 +739,12 @@ class custom_jvp(Generic[P, R]):
             )
         on_tangents = any(_differentiated_with(given_to, ts) for ts in own)
         return custom_gradient(run)(*given_to) if places and not on_tangents else fun(*given)
+
+
+def _custom_jvp(fun: Callable, nondiff_argnums: tuple[int, ...], rule: Callable | None) -> custom_jvp:
+    made: custom_jvp = custom_jvp(fun, nondiff_argnums)
+    made.rule = rule
+    return made
 
 
 def _differentiated_with(xs: list, ts: tuple) -> bool:

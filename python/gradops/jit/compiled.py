@@ -76,7 +76,7 @@ class Programs(dict):
         return [*self.older.values(), *self.values()]
 
 
-class Compiled(Generic[P, R]):
+class Compiled(_functions.Made, Generic[P, R]):
     """A function that is traced once for each signature of its arguments.
 
     Args:
@@ -153,12 +153,9 @@ class Compiled(Generic[P, R]):
         """A method, where the function is one."""
         return self if instance is None else functools.partial(self, instance)
 
-    def __reduce__(self):
+    def _made_of(self) -> tuple[Callable, tuple]:
         """Without its programs, which another process compiles anew."""
-        return _functions.name_of(self, self.f) or (
-            Compiled,
-            (self.f, self.static, self.analyse, self.split, self.native),
-        )
+        return Compiled, (self.f, self.static, self.analyse, self.split, self.native)
 
     def explain(self) -> str:
         """For each signature compiled: the steps of its program, how many run natively, and why the others do not."""
