@@ -214,8 +214,28 @@ def __getattr__(name: str) -> Any:
     return here
 
 
+_MAKERS = frozenset(
+    getattr(_numpy, name)
+    for name in """
+arange bartlett blackman fromfunction fromiter geomspace hamming hanning kaiser linspace loadtxt logspace tri
+""".split()
+)
+"""Functions that make arrays of numbers."""
+
+
 def _as_here(found: Any) -> Any:
-    return _of_lists(found) if callable(found) and found in ROWS else found
+    if not callable(found):
+        return found
+    here = _of_lists(found) if found in ROWS else found
+    return _making(here) if found in _MAKERS else here
+
+
+def _making(function: Callable) -> Callable:
+    @functools.wraps(function)
+    def make(*arguments, **keywords):
+        return _taking(function(*arguments, **keywords))
+
+    return make
 
 
 @functools.cache

@@ -288,3 +288,59 @@ def test_the_functions_of_the_table_are_found_by_their_names():
     assert (
         sum(callable(getattr(np, row.path, None)) for row in numpy_functions.ROWS.values() if "." not in row.path) > 200
     )
+
+
+def test_grids_take_variables():
+    """A filter's response, whose quotient is written in place: HIPS/autograd's issue 77."""
+
+    def filtered(x, divide):
+        z = np.exp(1j * np.linspace(0, 3, 10))
+        pole = np.exp(1j * x - 0.1)
+        return np.mean(np.abs(divide(z + 1.0, (z - pole) * (z - np.conj(pole)))))
+
+    def in_place(h, other):
+        h /= other
+        return h
+
+    found = value_and_grad(lambda x: filtered(x, in_place))(0.1)
+    np.testing.assert_allclose(found, (13.965532859262613, -107.22571311244289), rtol=1e-12)
+    wanted = jit(value_and_grad(lambda x: filtered(x, lambda h, other: h / other)))(0.1)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+MAKERS = {
+    "arange": lambda: np.arange(3.0),
+    "linspace": lambda: np.linspace(0, 1, 3),
+    "logspace": lambda: np.logspace(0, 1, 3),
+    "geomspace": lambda: np.geomspace(1, 4, 3),
+    "tri": lambda: np.tri(3)[2],
+    "hanning": lambda: np.hanning(3),
+    "fromiter": lambda: np.fromiter((1.0, 2.0, 3.0), float),
+    "fromfunction": lambda: np.fromfunction(lambda i: i + 0.5, (3,)),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_what_makes_floats_takes_variables(name):
+    make = MAKERS[name]
+
+    def f(x):
+        h = make()
+        h[1] = x[0]
+        h *= x[1]
+        return np.sum(h)
+
+    rest = make()[[0, 2]].sum()
+    assert type(make()) is numpy.ndarray
+    for derivative in (grad(f), jit(grad(f))):
+        np.testing.assert_allclose(derivative(numpy.array([2.0, 3.0])), [3.0, rest + 2.0])
+
+
+def test_an_array_of_numpys_own_says_how_to_divide_it():
+    def f(x):
+        h = numpy.ones(2)
+        h /= x
+        return np.sum(h)
+
+    with pytest.raises(GradopsError, match="write `h = h / v` for `h /= v`"):
+        grad(f)(numpy.array([2.0, 3.0]))

@@ -1,5 +1,7 @@
 """Reductions: edge cases, and what goes wrong on all backends alike."""
 
+import re
+
 import numpy as np
 import pytest
 from parity import BACKENDS, native_gradient, numpy, tensors
@@ -7,6 +9,7 @@ from parity import BACKENDS, native_gradient, numpy, tensors
 import gradops
 from gradops import Variable, autodiff, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, ShapeError
+from gradops.ops._dispatch import registry
 
 frameworks = pytest.mark.parametrize("backend", BACKENDS[1:])
 everywhere = pytest.mark.parametrize("backend", BACKENDS)
@@ -140,3 +143,28 @@ def test_logsumexp_of_a_complex_number_is_the_logarithm(backend, axis):
     z = np.array([1 + 7.5j, -2 - 4j]) if axis == () else np.array(1 + 7.5j)
     got = numpy(ops.logsumexp(tensors(z, backend), axis))
     np.testing.assert_allclose(got, np.log(np.exp(z)), 1e-12)
+
+
+AXES = [name for name, op in registry.items() if re.match(r"\(x: 'Tensor', axis: 'Axes'", str(op.signature))]
+"""The ops of a tensor and its axes."""
+
+
+@pytest.mark.short_cases(5, "jax", "tensorflow")
+@everywhere
+@pytest.mark.parametrize("name", AXES)
+def test_axes_of_a_number_may_be_a_tuple(name, backend):
+    """``(0,)`` is 0, in the value and in the gradients: eager, compiled, of a variable."""
+    x = tensors(np.array(1.5), backend)
+    op = registry[name].call
+
+    def results(axis):
+        y = op(x, axis=axis)
+        if not ops.dtype(y).startswith("float"):
+            return [y]
+        loss = gradops.grad(lambda x: ops.sum(op(x, axis=axis)))
+        variable = loss(Variable(np.array(1.5)))
+        return [y, loss(x), gradops.jit(loss)(x), variable]
+
+    for axis in (0, -1):
+        for found, wanted in zip(results((axis,)), results(axis), strict=True):
+            np.testing.assert_array_equal(numpy(found), numpy(wanted))

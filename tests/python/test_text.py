@@ -323,6 +323,17 @@ def test_templates_reach_what_they_are_given_and_nothing_else():
             text.format(template, b, user=user)
 
 
+@pytest.mark.parametrize("texts", ["a", ["a"], ["a", "b", "c"]])
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_repeated_texts_are_numpys(texts, n):
+    t = Variable(texts, requires_grad=True)
+    for op in ("repeat", "tile"):
+        got = getattr(ops, op)(t, n)
+        want = getattr(np, op)(texts, n)
+        assert got.tolist() == want.tolist() and got.shape == want.shape and got.requires_grad
+    assert ops.repeat(Variable(["a", "b"]), 2, axis=-1).tolist() == ["a", "a", "b", "b"]
+
+
 def test_shapes_of_several_texts_are_right_or_an_error():
     t = Variable(["a", "b", "c"], requires_grad=True)
     assert ops.reshape(t, (-1,)).tolist() == ["a", "b", "c"] and ops.reshape(Variable("a"), (1,)).shape == (1,)
@@ -344,7 +355,7 @@ def test_shapes_of_several_texts_are_right_or_an_error():
         with pytest.raises((ShapeError, ArgumentTypeError, AxisError)):
             wrong()
     with pytest.raises(ShapeError, match="without further dimensions; `x\\[\\[0, 0, 1\\]\\]` picks"):
-        ops.repeat(t, 2)
+        ops.tile(t, (2, 1))
     for key in (None, ..., 1.0, "a"):
         with pytest.raises(AxisError, match="several texts have positions"):
             t[key]

@@ -54,6 +54,8 @@ def tile(x: Tensor, repeats: Integers) -> Tensor:
         :func:`repeat`, :func:`pad`.
     """
     counts = _copies(repeats)
+    if x.dtype is str and len(counts) == 1:
+        return take(reshape(x, (-1,)), np.tile(np.arange(x.size), counts[0]), 0)
     rank = max(len(counts), len(x.shape))
     counts = [1] * (rank - len(counts)) + counts
     sizes = [1] * (rank - len(x.shape)) + list(shape(x))
@@ -102,6 +104,8 @@ def repeat(x: Tensor, repeats: Integers, axis: Axis | None = None) -> Tensor:
     axis = check_axis("repeat", axis, len(x.shape))
     size = shape(x)[axis]
     counts = repeats if type(repeats) is int and repeats >= 0 else _counts(repeats, size)
+    if isinstance(counts, int) and x.dtype is str:  # several texts have no second dimension
+        counts = np.repeat(np.arange(size), counts)
     if isinstance(counts, int):
         before, after = list(shape(x)[:axis]), list(shape(x)[axis + 1 :])
         spread = broadcast_to(expand_dims(x, axis + 1), [*before, size, counts, *after])

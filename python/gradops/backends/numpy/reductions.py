@@ -147,7 +147,7 @@ def relu(x):
 
 
 def softmax(x, axis=-1):
-    x = floats(x)
+    x, axis = floats(x), axes_of(x, axis)
     y = np.asarray(x - x.max(axis, keepdims=True, initial=-np.inf))
     np.exp(y, out=y)
     y /= y.sum(axis, keepdims=True)
@@ -155,7 +155,7 @@ def softmax(x, axis=-1):
 
 
 def log_softmax(x, axis=-1):
-    x = floats(x)
+    x, axis = floats(x), axes_of(x, axis)
     y = np.asarray(x - x.max(axis, keepdims=True, initial=-np.inf))
     y -= np.log(np.exp(y).sum(axis, keepdims=True))
     return y

@@ -33,7 +33,7 @@ def expand_dims(x, axis):
 
 
 def squeeze(x, axis=None):
-    return np.squeeze(x, axis)
+    return np.squeeze(x, axes_of(x, axis))
 
 
 def broadcast_to(x, shape):
