@@ -24,6 +24,9 @@ class Made:
     such as the model of a bound method.
     """
 
+    autograph_info__: dict = {}
+    """TensorFlow's AutoGraph leaves it alone."""
+
     def _made_of(self) -> tuple[Callable, tuple]:
         """Return a function that makes the object, and its arguments."""
         raise NotImplementedError
@@ -48,9 +51,6 @@ class Transformed(Made, Generic[P, R]):
         call: the function with which the transformation would do without pickles.
         transformation, f, settings: another process has ``transformation(f, *settings)``.
     """
-
-    autograph_info__: dict = {}
-    """TensorFlow's AutoGraph leaves it alone."""
 
     def __init__(self, call: Callable, transformation: Callable, f: Callable, *settings):
         functools.update_wrapper(self, f, updated=())

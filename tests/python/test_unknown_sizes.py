@@ -6,12 +6,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from test_parity import CASES, by_id
 
+import gradops
 from gradops import _tree, config, ops
 from gradops.errors import GradopsError, ShapeError
 
 tf = pytest.importorskip("tensorflow")
 once = settings(max_examples=1, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
-X = np.random.default_rng(0).normal(size=(4, 3))
+ROWS = np.random.default_rng(0).normal(size=(7, 3))
+X = ROWS[:4]
 
 
 def in_graph(f, *xs, every: bool = False):
@@ -47,11 +49,59 @@ WORK = {
     "affine_transform": lambda x: ops.image.affine_transform(x[:, None, :, None], [1, 0.1, 0, 0, 1, 0, 0, 0]),
     "sizes": lambda x: ops.reshape(x, (ops.shape(x)[1], ops.shape(x)[0])),
     "arange": lambda x: ops.arange(ops.shape(x)[0]),
+    "scan": lambda x: ops.scan(multiplied, ops.zeros((3,)), x)[1],
+    "scan of a length": lambda x: ops.scan(multiplied, ops.zeros((3,)), x, length=ops.shape(x)[0])[1],
+    "scan from the end": lambda x: ops.scan(multiplied, ops.zeros((3,)), x, reverse=True)[0],
+    "scan of columns": lambda x: ops.scan(multiplied, x[:, 0], ops.transpose(x))[1],
+    "fori_loop": lambda x: ops.fori_loop(0, ops.shape(x)[0], lambda i, c: c + ops.multiply(i, x[i]), ops.zeros((3,))),
+    "while_loop": lambda x: ops.while_loop(lambda c: ops.sum(c * c) < 1e3, lambda c: (c * 2.0,), (x,))[0],
+    "map": lambda x: ops.map(lambda row: ops.sum(row) * row, x),
+    "map of a pair": lambda x: ops.map(lambda pair: ops.sum(pair[0] * pair[1]), (x, x)),
+    "vectorized_map": lambda x: ops.vectorized_map(lambda row: ops.sum(row) * row, x),
+    "vmap": lambda x: gradops.vmap(lambda row, w: ops.sum(row) * w, (0, None))(x, X[0]),
+    "vmap of columns": lambda x: gradops.vmap(lambda column: ops.sum(column) * column, 1, 1)(x),
+    "vmap of a gradient": lambda x: gradops.vmap(gradops.grad(lambda row: ops.sum(row**3)))(x),
+    "vmap of vmap": lambda x: gradops.vmap(gradops.vmap(lambda element: element**2))(x),
+    "vectorize": lambda x: ops.vectorize(lambda a, b: a * b)(x, X[0]),
+    "vectorize by a signature": lambda x: ops.vectorize(ops.sum, signature="(n)->()")(x),
+    "vectorize over an unknown core": lambda x: ops.vectorize(ops.sum, signature="(n)->()")(ops.transpose(x)),
+    "associative_scan": lambda x: ops.associative_scan(ops.multiply, x),
+    "associative_scan from the end": lambda x: ops.associative_scan(ops.add, x, reverse=True),
+    "associative_scan of matrices": lambda x: ops.associative_scan(ops.matmul, x[:, :, None] * x[:, None, :]),
+    "associative_scan of rows": lambda x: ops.associative_scan(ops.multiply, x, axis=1),
+    "zeros": lambda x: x + ops.zeros(ops.shape(x)),
+    "zeros of tf.shape": lambda x: x + ops.zeros(tf.shape(x)),
+    "ones": lambda x: x * ops.ones((ops.shape(x)[0], 1)),
+    "full": lambda x: x * ops.full(ops.shape(x), 2.0),
+    "empty": lambda x: x + ops.empty((ops.shape(x)[0], 1)),
+    "eye": lambda x: ops.eye(ops.shape(x)[0]) @ x,
+    "eye of two sizes": lambda x: ops.eye(3, ops.shape(x)[0], 1) @ x,
+    "identity": lambda x: ops.identity(ops.shape(x)[0]) @ x,
+    "tri": lambda x: ops.tri(ops.shape(x)[0], k=-1) @ x,
+    "linspace": lambda x: ops.linspace(0.0, x[0], ops.shape(x)[0]),
+    "linspace without the end": lambda x: ops.linspace(0.0, x[0], ops.shape(x)[0], endpoint=False, retstep=True)[1],
+    "logspace": lambda x: ops.logspace(0.0, x[0], ops.shape(x)[0]),
+    "geomspace": lambda x: ops.geomspace(1.0, 2.0 + x[0] ** 2, ops.shape(x)[0]),
+    "one_hot of classes": lambda x: ops.one_hot([0, 2, 9], ops.shape(x)[0], axis=0),
+    "diag": lambda x: ops.diag(x[:, 0], 2),
+    "diag below": lambda x: ops.diag(x[:, 0], -2),
+    "checkpoint": lambda x: gradops.checkpoint(lambda x: ops.sin(x) * ops.sum(x))(x),
+    "custom_gradient": lambda x: gradops.custom_gradient(ops.sin, lambda x, upstream: upstream * 3.0)(x),
+    "jacobian": lambda x: gradops.jacobian(lambda x: ops.sum(x**2, 1))(x),
+    "hessian": lambda x: gradops.hessian(lambda x: ops.sum(x**3))(x),
+    "hvp": lambda x: gradops.hvp(lambda x: ops.sum(x**3), (x,), (x,))[1],
+    "jvp": lambda x: gradops.jvp(lambda x: x**3, (x,), (x,))[1],
+    "vjp": lambda x: gradops.vjp(lambda x: x**3, x)[1](x),
 }
 
 
+def multiplied(carry, row):
+    return carry + row, carry * row
+
+
+@pytest.mark.parametrize("n", [4, pytest.param(7, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", WORK)
-def test_a_batch_of_unknown_size(name):
+def test_a_batch_of_unknown_size(name, n):
     """The values and the gradient that it has eagerly."""
     f = WORK[name]
 
@@ -60,10 +110,46 @@ def test_a_batch_of_unknown_size(name):
             tape.watch(x)
             y = f(x)
             loss = tf.reduce_sum(tf.cast(y, tf.float64) ** 2)
-        return y, tape.gradient(loss, x, unconnected_gradients="zero")
+        return y, tf.convert_to_tensor(tape.gradient(loss, x, unconnected_gradients="zero"))
 
-    for got, want in zip(in_graph(both, X), both(tf.constant(X))):
-        np.testing.assert_allclose(got, want, rtol=1e-12)
+    for got, want in zip(in_graph(both, ROWS[:n]), both(tf.constant(ROWS[:n]))):
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14)
+
+
+def squares(x):
+    return x * x
+
+
+def norm(x):
+    return ops.sum(x * x)
+
+
+CONVERTED = {
+    "grad": lambda x: gradops.grad(norm)(x),
+    "value_and_grad": lambda x: gradops.value_and_grad(norm)(x),
+    "jacobian": lambda x: gradops.jacobian(squares)(x),
+    "hessian": lambda x: gradops.hessian(norm)(x),
+    "vjp": lambda x: gradops.vjp(squares, x)[1](x),
+    "jvp": lambda x: gradops.jvp(squares, (x,), (x,))[1],
+    "hvp": lambda x: gradops.hvp(norm, (x,), (x,))[1],
+    "checkpoint": lambda x: gradops.checkpoint(squares)(x),
+    "custom_gradient": lambda x: gradops.custom_gradient(squares, squares)(x),
+    "jit": lambda x: gradops.jit(squares)(x),
+    "vmap": lambda x: gradops.vmap(norm)(x),
+    "vmap of vmap": lambda x: gradops.vmap(gradops.vmap(squares))(x),
+    "map": lambda x: ops.map(norm, x),
+    "vectorize": lambda x: ops.vectorize(squares)(x),
+    "scan": lambda x: ops.scan(multiplied, x[0], x)[1],
+    "scaled_gradient": lambda x: gradops.scaled_gradient(x, -1.0),
+    "stop_gradient": lambda x: gradops.stop_gradient(x),
+}
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_autograph_has_nothing_to_say(name, caplog):
+    """It converts nothing of gradops' that it cannot: "please report this to the TensorFlow team"."""
+    tf.function(CONVERTED[name])(tf.constant(X))
+    assert not [record for record in caplog.records if "AutoGraph could not" in record.getMessage()]
 
 
 def test_a_batch_that_is_empty_when_it_runs():
@@ -73,9 +159,27 @@ def test_a_batch_that_is_empty_when_it_runs():
     np.testing.assert_array_equal(in_graph(lambda x: ops.histogram(x[:, 0], 2)[1], empty), [0, 0.5, 1])
 
 
+@pytest.mark.parametrize("n", [0, 1, 2])
+@pytest.mark.parametrize("name", ["scan", "map", "vmap", "associative_scan", "eye", "linspace", "geomspace", "diag"])
+def test_few_rows(name, n):
+    spaced = getattr(ops, name, None)
+    f = (lambda x: spaced(1.0, 2.0, ops.shape(x)[0])) if name.endswith("space") else WORK[name]
+    got, want = in_graph(f, X[:n]), parity.numpy(f(tf.constant(X[:n])))
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got, want, rtol=1e-15)
+
+
+def test_a_size_of_none_says_what_to_give():
+    with pytest.raises(ShapeError, match=r"`ops.shape\(x\)` has the sizes"):
+        in_graph(lambda x: ops.zeros(x.shape), X)
+
+
 NAMED = {
     "cumprod": lambda x: ops.cumprod(x, 0),
     "diagonal": ops.diagonal,
+    "slice": lambda x: ops.slice(x, (1, 0), (2, 3)),
+    "slice_update": lambda x: ops.slice_update(x, (1, 0), X[:2]),
+    "unstack": ops.unstack,
     "pad": lambda x: ops.pad(x, 1, "reflect"),
     "scatter_update": lambda x: ops.scatter_update(x, np.array([[1], [1]]), X[:2]),
 }

@@ -137,6 +137,8 @@ def _load(name: str) -> None:
     _warn_if_old(name)
 
 
+_load.autograph_info__ = None  # TensorFlow's AutoGraph would convert Python's import
+
 OLDEST = {"numpy": "1.26", "torch": "2.5", "tensorflow": "2.16.1", "jax": "0.4.35"}
 """The lowest versions that pass the tests; gradients of older ones were seen to be wrong without a word."""
 

@@ -101,9 +101,6 @@ class _Custom(_functions.Made, Generic[P, R]):
         is_closed: True for one that is known to close over no tensor.
     """
 
-    autograph_info__: dict = {}
-    """TensorFlow's AutoGraph leaves it alone."""
-
     def __init__(self, f: Callable, gradient: Callable | None):
         self.f = f
         self.gradient = gradient

@@ -27,6 +27,7 @@ from ..ops import _checks, conversion, creation, elementwise, shaping
 from ..ops._matrices import epsilon
 from ..ops._structures import as_tensor, check_functions, owner_of
 from ..ops.mapping import over_rows
+from ..ops.properties import known_sizes
 from . import matrices
 from .point import Point, is_complex
 from .reverse import chosen_of, grad, positions_of
@@ -505,13 +506,13 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_size: int 
         places = [i for i, axis in enumerate(axes) if axis is not None]
         owner = owner_of("vmap", *[leaves[i] for i in places])
         rows = [_first(as_tensor("vmap", leaves[i], owner, "in_axes"), axes[i]) for i in places]
-        sizes = {conversion.shape(x)[0] for x in rows} | (set() if axis_size is None else {axis_size})
+        sizes = known_sizes(conversion.shape(x)[0] for x in rows) | (set() if axis_size is None else {axis_size})
         if len(sizes) > 1:
             shapes = ", ".join(f"{conversion.shape(leaves[i])} along {{axis_{i}}}" for i in places)
             wanted = "" if axis_size is None else f" of `axis_size` {axis_size}"
             along: dict[str, Any] = {f"axis_{i}": Position(axes[i]) for i in places}
             raise ShapeError(f"`vmap`: the mapped dimensions must be of one size{wanted}; got {shapes}.", **along)
-        if not sizes:
+        if not (sizes or rows):
             raise ArgumentError(
                 "`vmap`: nothing is mapped over: no tensor has an axis in `in_axes`.",
                 argument="in_axes",
@@ -522,7 +523,7 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_size: int 
             args, kwargs = _tree.unflatten(form, _tree.filled(leaves, places, xs))
             return f(*args, **kwargs)
 
-        count = sizes.pop()
+        count = sizes.pop() if sizes else None
         rows = rows or [creation.zeros((count,))]
         found, value = _tree.flatten(over_rows("vmap", run, rows, count, owner))
         to = _axes(out_axes, value, "out_axes")
@@ -622,9 +623,6 @@ class custom_jvp(_functions.Made, Generic[P, R]):
     See Also:
         :func:`gradops.custom_gradient`, whose rule is given in reverse.
     """
-
-    autograph_info__: dict = {}
-    """TensorFlow's AutoGraph leaves it alone."""
 
     def __init__(self, fun: Callable[P, R], nondiff_argnums: tuple[int, ...] = ()):
         check_functions("custom_jvp", fun=fun)

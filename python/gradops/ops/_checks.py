@@ -111,6 +111,16 @@ def unknown_size(op, bound: dict[str, Any]) -> ShapeError | None:
     """The reason where an op needs a size that a graph does not know; None where all sizes are known."""
     if "Function" in op.annotations.values():
         return None
+    for name, kind in op.annotations.items():
+        if kind == "Shape" and (isinstance(bound[name], (list, tuple)) or hasattr(bound[name], "rank")):
+            known = None if getattr(bound[name], "rank", 0) is None else tuple(bound[name])
+            if known is not None and None not in known:
+                continue
+            return ShapeError(
+                f"`{op.name}`: `{name}` has a size that the graph does not know; got {known}.",
+                argument=name,
+                hint="`ops.shape(x)` has the sizes that a graph knows when it runs, where `x.shape` has None",
+            )
     for name in op.tensors:
         value = bound[name]
         for item in value if isinstance(value, (list, tuple)) else (value,):
@@ -285,6 +295,11 @@ def integer(op: str, value, name: str, least: int | None = None) -> int:
             f"`{op}`: `{name}` must be at least {least}; got {{value}}.", argument=name, value=Given(repr(value), value)
         )
     return found
+
+
+def size_of(op: str, value, name: str):
+    """A size: a whole number of at least 0, or one that a graph does not know."""
+    return value if unknown(value) else integer(op, value, name, 0)
 
 
 _OF_ANY_NUMBER = frozenset(

@@ -115,6 +115,7 @@ class Op:
         tensor_kinds = ("Tensor", "Operand", "Tensors", "Indices")
         self.tensors = tuple(p for p in self.parameters if kinds[p] in tensor_kinds)
         self.positions = tuple(self.parameters.index(p) for p in self.tensors)
+        self.sizes = tuple(i for i, p in enumerate(self.parameters) if kinds[p] in ("Integer", "Shape"))
         self.many = tuple(p for p in self.tensors if kinds[p] == "Tensors")
         self._places_of_many = frozenset(self.parameters.index(p) for p in self.many)
         self.weak = tuple(p for p in self.tensors if kinds[p] == "Operand")
@@ -265,7 +266,8 @@ class Op:
         return None
 
     def _without_tensor(self, *arguments):
-        backend = config.default_backend()
+        sizes = [arguments[p] for p in self.sizes]
+        backend = _owner_of_unknown(sizes) or config.default_backend()
         kernel = self.native(backend)
         of_numbers = getattr(kernel, "of_numbers", False)
         if not self.tensors or of_numbers and _numbers_alone(arguments[p] for p in self.positions):
@@ -295,6 +297,17 @@ class Op:
             raise
         except Exception as error:
             raise _checks.not_a_tensor(self.name, name, value) from error
+
+
+def _owner_of_unknown(sizes) -> backends.Backend | None:
+    """The library of a size that its graph does not know; None where all are known."""
+    for value in sizes:
+        for size in value if isinstance(value, (list, tuple)) else (value,):
+            if type(size) is not int and (owner := backends.of(size)) is not None:
+                concrete = owner.kernel("concrete")
+                if concrete is not None and concrete(size, lambda value: value) is None:
+                    return owner
+    return None
 
 
 def _numbers_alone(values) -> bool:

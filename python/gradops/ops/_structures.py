@@ -14,7 +14,7 @@ from ..dtypes import promote_number
 from ..errors import ArgumentError, ArgumentTypeError, JitError, ShapeError
 from . import _checks
 from .conversion import dtype, shape
-from .properties import fits
+from .properties import fits, known_sizes
 from .shaping import reshape
 
 NUMBERS = (bool, int, float, complex)
@@ -54,7 +54,7 @@ def as_tensor(op: str, value, owner: backends.Backend, name: str, like=None):
 
 
 def rows_of(op: str, value, name: str) -> tuple[list, _tree.Structure, int | None, backends.Backend]:
-    """The leaves of the structure that a loop goes through by the first dimension, as tensors, and its size.
+    """The leaves of the structure that a loop goes through by the first dimension, as tensors, and its size if known.
 
     Nested lists of numbers are one tensor.
     """
@@ -63,14 +63,15 @@ def rows_of(op: str, value, name: str) -> tuple[list, _tree.Structure, int | Non
         leaves, structure = [value], _tree.LEAF
     owner = owner_of(op, *leaves)
     leaves = [as_tensor(op, x, owner, name) for x in leaves]
-    sizes = {shape(x)[:1] for x in leaves}
-    if () in sizes or len(sizes) > 1:
+    shapes = [shape(x) for x in leaves]
+    sizes = known_sizes(sizes[0] for sizes in shapes if sizes)
+    if () in shapes or len(sizes) > 1:
         raise ShapeError(
             f"`{op}`: the tensors in `{name}` must have a first dimension of one size; got shapes "
-            f"{', '.join(str(shape(x)) for x in leaves)}.",
+            f"{', '.join(map(str, shapes))}.",
             argument=name,
         )
-    return leaves, structure, sizes.pop()[0] if sizes else None, owner
+    return leaves, structure, sizes.pop() if sizes else None, owner
 
 
 class State:

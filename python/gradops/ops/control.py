@@ -41,6 +41,7 @@ from .conversion import cast, copy, dtype, shape
 from .elementwise import equal, logical_and
 from .indexing import where
 from .joining import stack, unstack
+from .properties import unknown
 from .scattering import _zeros
 
 FUNCTIONS = ("cond", "fori_loop", "scan", "switch", "while_loop")
@@ -254,7 +255,7 @@ def scan(
             raise ArgumentError("`scan`: `length` is needed without `xs`.", argument="length")
         count = integer("scan", length, "length")
         owner = owner_of("scan", *_tree.leaves_of(init))
-    elif length is not None and count is not None and integer("scan", length, "length") != count:
+    elif not (length is None or count is None or unknown(length)) and integer("scan", length, "length") != count:
         raise ArgumentError(f"`scan`: `length` must be {count}, as of `xs`; got {length}.", argument="length")
     owner = owner_of("scan", *rows, *_tree.leaves_of(init)) if rows else owner
     rows = [as_tensor("scan", x, owner, "xs") for x in rows]

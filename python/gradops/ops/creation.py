@@ -11,15 +11,16 @@ from ..annotations import DType, Integer, Operand, Shape, Tensor, Tensors
 from ..backends import tracing
 from ..dtypes import INTEGERS, canonical
 from ..errors import ArgumentError
-from ._checks import check_held, check_pieces, check_rank, choice, integer
+from ._checks import check_held, check_pieces, check_rank, choice, integer, size_of
 from ._compose import check_fits, promoted, rounded, wide
 from ._dispatch import op
 from ._structures import as_tensor, owner_of
 from .conversion import cast, shape, size
 from .conversion import dtype as dtype_of
-from .elementwise import add, divide, floor, greater_equal, multiply, subtract
-from .indexing import get_item
+from .elementwise import add, divide, equal, floor, greater, greater_equal, logical_and, multiply, subtract
+from .indexing import get_item, where
 from .joining import concatenate, stack
+from .properties import unknown
 from .shaping import broadcast_to, expand_dims, moveaxis, reshape
 
 """Constant tensors.
@@ -235,19 +236,28 @@ def linspace(
     See Also:
         :func:`arange`, :func:`geomspace`, :func:`logspace`.
     """
-    num = integer("linspace", num, "num", 0)
+    num = size_of("linspace", num, "num")
     gaps = num - 1 if endpoint else num
     start, stop = promoted(start, stop, floating=True)
     name = canonical(dtype or dtype_of(start))
     (start, final), (stop, _) = wide(start), wide(stop)
     whole = subtract(stop, start)
-    ramp = np.asarray(_ramp(num, gaps), "float64")
-    out = add(multiply(reshape(ramp, (-1, *[1] * len(whole.shape))), whole), start)
-    if endpoint and num > 1:  # the last one to all digits
+    if unknown(num):
+        steps = reshape(arange(num), (-1, *[1] * len(whole.shape)))
+        gaps = cast(gaps, "float64")
+        out = add(multiply(divide(steps, where(equal(gaps, 0), 1.0, gaps)), whole), start)
+        if endpoint:
+            out = where(logical_and(equal(steps, num - 1), greater(steps, 0)), stop, out)
+        gaps = where(greater(gaps, 0), gaps, float("nan"))
+    else:
+        ramp = np.asarray(_ramp(num, gaps), "float64")
+        out = add(multiply(reshape(ramp, (-1, *[1] * len(whole.shape))), whole), start)
+        gaps = gaps if gaps > 0 else float("nan")
+    if endpoint and not unknown(num) and num > 1:  # the last one to all digits
         out = concatenate([get_item(out, slice(-1)), expand_dims(broadcast_to(stop, shape(whole)), 0)])
     check_fits("linspace", out, name, "dtype")
     out = moveaxis(cast(floor(out) if name in INTEGERS else out, name), 0, axis)
-    return (out, rounded(divide(whole, gaps or float("nan")), final)) if retstep else out
+    return (out, rounded(divide(whole, gaps), final)) if retstep else out
 
 
 """Special matrices and grids.
@@ -302,7 +312,7 @@ def tri(N: Integer, M: Integer | None = None, k: Integer = 0, dtype: DType | Non
     Raises:
         ArgumentError: a negative size.
     """
-    rows, columns = integer("tri", N, "N", 0), integer("tri", N if M is None else M, "M", 0)
+    rows, columns = size_of("tri", N, "N"), size_of("tri", N if M is None else M, "M")
     below = greater_equal(reshape(arange(rows), (-1, 1)), arange(-int(k), columns - int(k)))
     return cast(below, dtype or config.floatx())
 

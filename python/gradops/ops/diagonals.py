@@ -14,11 +14,13 @@ from ..annotations import Axis, Integer, Tensor
 from . import _checks, reductions
 from ._checks import check_axes, check_rank, integer
 from ._dispatch import op
-from ._sizes import lower
+from ._sizes import counting, lower
 from .conversion import ndim, shape
+from .elementwise import equal
 from .extending import pad
 from .indexing import take, where
-from .shaping import moveaxis, ravel, reshape, roll
+from .properties import unknown
+from .shaping import expand_dims, moveaxis, ravel, reshape, roll
 
 
 def _check_matrices(op, x, *rest) -> None:
@@ -86,6 +88,10 @@ def diagflat(x: Tensor, k: Integer = 0) -> Tensor:
     """
     x, k = ravel(x), integer("diagflat", k, "k")
     count, width = shape(x)[0], shape(x)[0] + abs(k)
+    if unknown(count):
+        place = counting(count)
+        square = where(equal(expand_dims(place, 1), place), expand_dims(x, 1), 0)
+        return pad(square, [(max(-k, 0), max(k, 0)), (max(k, 0), max(-k, 0))])
     # elements a row and one column apart lie on a diagonal once rows are one column shorter
     square = reshape(ravel(pad(reshape(x, (-1, 1)), [(0, 0), (0, width)]))[: count * width], (count, width))
     if k > 0:

@@ -13,8 +13,9 @@ import numpy as np
 from .. import config
 from ..annotations import Axis, DType, Indices, Integer, Tensor
 from ..errors import ArgumentError, ArgumentTypeError
-from ._checks import check_axis, integer, unknown_arguments
+from ._checks import check_axis, size_of, unknown_arguments
 from ._dispatch import op
+from ._sizes import multiples
 from .conversion import cast
 from .conversion import dtype as _dtype
 from .elementwise import equal
@@ -34,10 +35,10 @@ def _check_dense(op: str, sparse) -> None:
 
 def _matches(op: str, x, num_classes, axis):
     """Bools with a dimension of ``num_classes`` at ``axis``: which class each label is."""
-    count = integer(op, num_classes, "num_classes", 0)
+    count = size_of(op, num_classes, "num_classes")
     axis = check_axis(op, axis, len(x.shape) + 1)
     x = expand_dims(cast(x, "int64"), axis)
-    classes = np.arange(count).reshape([-1 if i == axis else 1 for i in range(len(x.shape))])
+    classes = multiples(count, 1, [-1 if i == axis else 1 for i in range(len(x.shape))])
     return equal(x, classes)
 
 

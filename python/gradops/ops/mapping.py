@@ -14,10 +14,11 @@ from ..errors import ArgumentError, ArgumentTypeError, Given, ShapeError
 from ._checks import broadcast_shapes, check_axis
 from ._registry import public
 from ._structures import NUMBERS, Recorded, any_variable, as_tensor, check_functions, owner_of, rows_of
-from .control import scan
-from .conversion import shape
+from .control import scan, while_loop
+from .conversion import cast, dtype, shape
 from .indexing import get_item, take
 from .joining import concatenate
+from .properties import fits, known_sizes, unknown
 from .shaping import broadcast_to, flip, reshape
 
 FUNCTIONS = ("associative_scan", "map", "vectorize", "vectorized_map")
@@ -120,7 +121,7 @@ by_batches: Callable | None = None
 def over_rows(name: str, function: Callable, rows: list, count: int | None, owner: backends.Backend):
     """``function`` of the rows of tensors, all at once or one after the other, stacked."""
     kernel = owner.kernel("vectorized_map") or by_batches
-    if count and kernel is not None and not any_variable(rows):
+    if count != 0 and kernel is not None and not any_variable(rows):
         found: list[_tree.Structure] = []
 
         def flat(*leaves):
@@ -248,7 +249,7 @@ def _loop_shape(signature, tensors, cores) -> tuple:
     sizes: dict[str, int] = {}
     for x, core in zip(tensors, cores):
         own = shape(x)[len(shape(x)) - len(core) :] if core else ()
-        if len(own) < len(core) or any(sizes.setdefault(name, n) != n for name, n in zip(core, own)):
+        if len(own) < len(core) or not all(fits((sizes.setdefault(name, n),), (n,)) for name, n in zip(core, own)):
             raise ShapeError(
                 f"`vectorize`: shapes {', '.join(str(shape(t)) for t in tensors)} do not fit {signature!r}."
             )
@@ -307,11 +308,12 @@ def associative_scan(f: Function, elems: Structure, reverse: bool = False, axis:
     if not leaves:
         raise ArgumentError("`associative_scan`: `elems` must have at least one tensor.", argument="elems")
     axes = [check_axis("associative_scan", axis, len(shape(x))) for x in leaves]
-    sizes = {shape(x)[a] if shape(x) else None for x, a in zip(leaves, axes)}
-    if len(sizes) != 1 or None in sizes:
+    shapes = [shape(x) for x in leaves]
+    sizes = known_sizes(sizes[a] for sizes, a in zip(shapes, axes) if sizes)
+    if () in shapes or len(sizes) > 1:
         raise ShapeError(
             "`associative_scan`: the tensors in `elems` must be of one size along `axis`; got shapes "
-            f"{', '.join(str(shape(x)) for x in leaves)}.",
+            f"{', '.join(map(str, shapes))}.",
             argument="elems",
         )
 
@@ -340,13 +342,23 @@ def associative_scan(f: Function, elems: Structure, reverse: bool = False, axis:
         order = [i // 2 + (half if i % 2 else 0) for i in builtins.range(count)]
         return [take(concatenate([a, b], i), order, i) for a, b, i in zip(even, odd, axes)]
 
+    def run_unknown(xs):
+        """The same where a graph does not know the size: each element with the result twice as far back as before."""
+        count = shape(xs[0])[axes[0]]
+
+        def double(far, xs):
+            later = combine(part(xs, 0, count - far), part(xs, far, None))
+            return 2 * far, [concatenate([a, b], i) for a, b, i in zip(part(xs, 0, far), later, axes)]
+
+        return while_loop(lambda far, _: far < count, double, (cast(1, dtype(count)), xs))[1]
+
     if reverse:
         leaves = [flip(x, a) for x, a in zip(leaves, axes)]
-    done = run(leaves)
+    done = run(leaves) if sizes else run_unknown(leaves)
     if reverse:
         done = [flip(x, a) for x, a in zip(done, axes)]
     return _tree.unflatten(structure, done)
 
 
-for _name in FUNCTIONS:  # TensorFlow's AutoGraph leaves them as they are: their loops are Python's on purpose
+for _name in ("over_rows", *FUNCTIONS):  # TensorFlow's AutoGraph leaves them as they are: their loops are Python's on purpose
     globals()[_name].autograph_info__ = None

@@ -62,6 +62,11 @@ def fits(first: tuple, second: tuple) -> bool:
     )
 
 
+def known_sizes(sizes) -> set[int]:
+    """The sizes that have values, of which several differ if a set has more than one."""
+    return {size for size in sizes if not unknown(size)}
+
+
 def is_empty(sizes: tuple) -> bool:
     """True where one of the sizes is known to be 0."""
     return any(not unknown(size) and size == 0 for size in sizes)

@@ -8,13 +8,14 @@ from ..annotations import Axis, DType, Integer, Operand, Tensor
 from ..backends import tracing
 from ..dtypes import canonical
 from ..errors import ArgumentError
-from ._checks import integer, known
+from ._checks import known, size_of
 from ._compose import check_fits, promoted, wide
 from ._dispatch import op
 from .conversion import cast, ndim
 from .conversion import dtype as dtype_of
 from .creation import linspace
 from .elementwise import divide, multiply, power
+from .properties import unknown
 from .shaping import moveaxis, reshape
 
 
@@ -92,7 +93,7 @@ def geomspace(
     See Also:
         :func:`logspace`, :func:`arange`, :func:`linspace`.
     """
-    num = integer("geomspace", num, "num", 0)
+    num = size_of("geomspace", num, "num")
     for name, end in (("start", start), ("stop", stop)):
         values = known(end)
         if values is not None and (values == 0).any():
@@ -101,7 +102,7 @@ def geomspace(
     name = dtype or dtype_of(start)
     start, stop = wide(start)[0], wide(stop)[0]
     ratio = divide(stop, start)
-    t = _shares(num, bool(endpoint))
+    t = linspace(0.0, 1.0, num, endpoint, dtype="float64") if unknown(num) else _shares(num, bool(endpoint))
     t = reshape(t, (-1, *[1] * ndim(ratio)))
     y = multiply(start, power(ratio, t))
     return cast(moveaxis(y, 0, axis), name)

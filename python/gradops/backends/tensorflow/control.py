@@ -63,10 +63,11 @@ def while_loop(holds, step, leaves, bound):
 
 
 def vectorized_map(function, rows):
+    call = tf.autograph.experimental.do_not_convert(lambda leaves: function(*leaves))
     before = tapes.rows.differentiable
     tapes.rows.differentiable = before or not tf.executing_eagerly() or tapes.may_record()
     try:
-        return tf.vectorized_map(lambda leaves: function(*leaves), list(rows), warn=False)
+        return tf.vectorized_map(call, list(rows), warn=False)
     finally:
         tapes.rows.differentiable = before
 

@@ -92,9 +92,11 @@ def arange(start, stop=None, step=None, dtype=None):
 
 
 def eye(N, M=None, k=0, dtype=None):
-    if min(N, N if M is None else M) < 0:
+    M = N if M is None else M
+    if any(isinstance(n, int) and n < 0 for n in (N, M)):
         raise ValueError("negative dimensions are not allowed")
-    rows, columns = np.arange(N)[:, None], np.arange(N if M is None else M)[None]
+    rows, columns = (tf.range(n, dtype=tf.int64) if tf.is_tensor(n) else np.arange(n) for n in (N, M))
+    rows, columns = rows[:, None], columns[None]
     return tf.cast(columns - rows == k, native_dtype(dtype or dtypes.floatx()))
 
 

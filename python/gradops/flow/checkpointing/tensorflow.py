@@ -92,3 +92,6 @@ def _checkpoint(run, inputs: list) -> list:
         return [tf.identity(v) for v in values], rule
 
     return list(call(*inputs, *others, *reads))
+
+
+_checkpoint.autograph_info__ = None  # type: ignore[attr-defined]  # AutoGraph could not convert it
