@@ -27,6 +27,12 @@ class Made:
     autograph_info__: dict = {}
     """TensorFlow's AutoGraph leaves it alone."""
 
+    def __init_subclass__(cls, is_public: bool = False):
+        super().__init_subclass__()
+        if not is_public:
+            # Keras loads what its configuration calls a "function" by its registered name, or from `custom_objects`.
+            cls.__name__ = "function"
+
     def _made_of(self) -> tuple[Callable, tuple]:
         """Return a function that makes the object, and its arguments."""
         raise NotImplementedError

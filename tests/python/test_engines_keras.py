@@ -98,13 +98,66 @@ KERAS = [
 ]
 
 
+SAVED = """
+import sys
+import keras, numpy as np
+import gradops
+from gradops import ops
+
+register = keras.saving.register_keras_serializable("tests")
+
+@register
+@gradops.custom_gradient
+def steep(x):
+    return ops.relu(x), lambda upstream: upstream * 2.0
+
+def smooth(x):
+    return ops.tanh(x)
+
+recomputed = register(gradops.checkpoint(smooth))
+known_by_name = gradops.custom_gradient(lambda x: ops.sin(x), lambda x, upstream: upstream)
+given = keras.Input((3,))
+dense = keras.Sequential([keras.Input((3,)), keras.layers.Dense(4, activation=steep),
+                          keras.layers.Dense(2, activation=recomputed)])
+functional = keras.Model(given, steep(keras.layers.Dense(2)(given)))
+other = keras.Sequential([keras.Input((3,)), keras.layers.Dense(4, activation=known_by_name)])
+x = np.random.default_rng(0).normal(size=(5, 3)).astype("float32")
+for model, custom in ((dense, {}), (functional, {}), (other, {"<lambda>": known_by_name})):
+    model.save(sys.argv[1])
+    loaded = keras.models.load_model(sys.argv[1], custom_objects=custom)
+    np.testing.assert_array_equal(loaded.predict(x, verbose=0), model.predict(x, verbose=0))
+    with keras.saving.custom_object_scope(custom):
+        copy = keras.models.clone_model(model)
+    copy.set_weights(model.get_weights())
+    np.testing.assert_array_equal(copy.predict(x, verbose=0), model.predict(x, verbose=0))
+assert loaded.layers[0].activation is known_by_name
+unknown = keras.Model(given, known_by_name(keras.layers.Dense(2)(given)))
+try:
+    unknown.save(sys.argv[1])
+except gradops.errors.ArgumentTypeError as error:
+    assert "register_keras_serializable" in str(error), error
+else:
+    raise AssertionError("saved")
+"""
+
+
 def run(backend: str, *flows: str) -> list[str]:
+    return program(PROGRAM, backend, *flows)
+
+
+@pytest.mark.short_cases(1)
+@pytest.mark.parametrize("backend", ["torch", "tensorflow", "jax"])
+def test_models_with_registered_functions_are_saved_and_cloned(backend, tmp_path):
+    program(SAVED, backend, str(tmp_path / "model.keras"))
+
+
+def program(source: str, backend: str, *arguments: str) -> list[str]:
     pytest.importorskip(backend)
     environment = os.environ | {
         "KERAS_BACKEND": backend,
         "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[1] / "python")]),
     }
-    command = [sys.executable, "-c", PROGRAM, *flows]
+    command = [sys.executable, "-c", source, *arguments]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.split("\n")[:-1]

@@ -571,7 +571,7 @@ _applied: ContextVar[tuple] = ContextVar("gradops_applied", default=())
 _DEEPEST = 20
 
 
-class custom_jvp(_functions.Made, Generic[P, R]):
+class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
     """A function with a derivative of its own, given forward; reverse mode follows by transposition.
 
     ``@custom_jvp`` before the function, then ``@f.defjvp`` before its rule: ``rule(primals, tangents)`` gets two

@@ -17,12 +17,13 @@ class Operation(keras.Operation):
     """A function of gradops as a node of a functional model, which saves and loads with the model.
 
     Args:
-        function: its name, or a function that has none, as a custom gradient: the model then trains, but is not saved.
+        function: its name, or a function that has none, as a custom gradient: the model is then saved if that function
+            is registered by ``keras.saving.register_keras_serializable()``.
     """
 
     def __init__(self, function: str | Callable, name: str | None = None):
         super().__init__(name=name)
-        self.function = function
+        self.function = keras.saving.deserialize_keras_object(function) if isinstance(function, dict) else function
 
     def call(self, *arguments, **keywords):
         function = _named(self.function) if isinstance(self.function, str) else self.function
@@ -31,9 +32,13 @@ class Operation(keras.Operation):
     def get_config(self) -> dict:
         if isinstance(self.function, str):
             return {"function": self.function, "name": self.name}
+        registered = keras.saving.get_registered_name(self.function)
+        if keras.saving.get_registered_object(registered) is self.function:
+            return {"function": keras.saving.serialize_keras_object(self.function), "name": self.name}
         raise ArgumentTypeError(
             "a functional model with a function of your own in it, such as a custom gradient, cannot be saved.",
-            hint="call the function in a layer, a subclass of `keras.layers.Layer` (in R `Layer()`)",
+            hint="register the function by `keras.saving.register_keras_serializable()`, or call it in a layer, a "
+            "subclass of `keras.layers.Layer` (in R `Layer()`)",
         )
 
 
