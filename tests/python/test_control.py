@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from parity import BACKENDS, numpy, tensors
 
+import gradops
 from gradops import Variable, autodiff, ops
-from gradops.errors import ArgumentError, ArgumentTypeError, ShapeError
+from gradops.errors import ArgumentError, ArgumentTypeError, GradientError, ShapeError
 
 KINDS = (*BACKENDS, "tape", "tape over jax", "jax.jit", "tf.function")
 State = namedtuple("State", "total count")
@@ -412,3 +413,39 @@ def test_what_differs_in_jax_traces():
     np.testing.assert_allclose(jax.jit(jax.grad(lambda x: f(x, 50)))(3.0), 5 * 3.0**4)
     with pytest.raises(ValueError, match="Reverse-mode differentiation does not work"):
         jax.jit(jax.grad(lambda x, n: ops.fori_loop(0, n, lambda i, y: y * x, x)))(3.0, 2)
+
+
+def doubled(x):
+    return ops.while_loop(lambda x: ops.sum(x) < 10.0, lambda x: (x * 2.0,), (x,))[0]
+
+
+def doubled_in_a_scope(x):
+    def step(x):
+        with gradops.gradient_checkpoint_scope():
+            return (x * 2.0,)
+
+    return ops.while_loop(lambda x: ops.sum(x) < 10.0, step, (x,))[0]
+
+
+def doubled_times(x, n):
+    return ops.fori_loop(0, n, lambda i, x: x * 2.0, x)
+
+
+UNBOUNDED = {
+    "jit": lambda x: gradops.jit(gradops.grad(lambda x: ops.sum(doubled(x))))(x),
+    "scope": lambda x: gradops.grad(lambda x: ops.sum(doubled_in_a_scope(x)))(x),
+    "jit in vjp": lambda x: gradops.vjp(gradops.jit(doubled), x)[1](x),
+    "jit in jacobian": lambda x: gradops.jacobian(gradops.jit(doubled), strategy="reverse-mode")(x),
+    "bounds": lambda x: gradops.jit(gradops.grad(lambda x, n: ops.sum(doubled_times(x, n))))(
+        x, tensors(np.array(3), "jax")
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNBOUNDED)
+def test_reverse_mode_of_a_traced_loop_without_a_bound_says_what_to_use(name):
+    pytest.importorskip("jax")
+    x = tensors(np.ones(2), "jax")
+    with pytest.raises(GradientError, match="use `ops.fori_loop\\(\\)` between numbers, `ops.scan"):
+        UNBOUNDED[name](x)
+    np.testing.assert_array_equal(numpy(gradops.jvp(gradops.jit(doubled), (x,), (x,))[1]), [8, 8])

@@ -131,6 +131,7 @@ for model, custom in ((dense, {}), (functional, {}), (other, {"<lambda>": known_
     copy.set_weights(model.get_weights())
     np.testing.assert_array_equal(copy.predict(x, verbose=0), model.predict(x, verbose=0))
 assert loaded.layers[0].activation is known_by_name
+keras.Model(given, ops.sin(keras.layers.Dense(2)(given))).save(sys.argv[1].replace("model.keras", "ops.keras"))
 unknown = keras.Model(given, known_by_name(keras.layers.Dense(2)(given)))
 try:
     unknown.save(sys.argv[1])
@@ -138,6 +139,18 @@ except gradops.errors.ArgumentTypeError as error:
     assert "register_keras_serializable" in str(error), error
 else:
     raise AssertionError("saved")
+"""
+
+
+LOADED = """
+import sys
+import keras, numpy as np
+import gradops
+
+model = keras.models.load_model(sys.argv[1])
+x = np.random.default_rng(0).normal(size=(5, 3))
+(matrix, bias) = model.get_weights()
+np.testing.assert_allclose(model.predict(x, verbose=0), np.sin(x @ matrix + bias), rtol=1e-5)
 """
 
 
@@ -149,6 +162,7 @@ def run(backend: str, *flows: str) -> list[str]:
 @pytest.mark.parametrize("backend", ["torch", "tensorflow", "jax"])
 def test_models_with_registered_functions_are_saved_and_cloned(backend, tmp_path):
     program(SAVED, backend, str(tmp_path / "model.keras"))
+    program(LOADED, backend, str(tmp_path / "ops.keras"))
 
 
 def program(source: str, backend: str, *arguments: str) -> list[str]:

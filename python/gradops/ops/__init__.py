@@ -8,7 +8,7 @@ which one has the description.
 # ruff: noqa: F401, F403
 
 from .._names import namespace
-from . import _reasons, _registry, image, linalg, nn
+from . import _reasons, _registry, _symbolic, image, linalg, nn
 from .activations import *
 from .attention import *
 from .blocks import *
@@ -50,3 +50,5 @@ from .systems import *
 __all__ = sorted(name for name in _registry.names if "." not in name)
 
 __dir__, __getattr__ = namespace(__name__)
+
+_symbolic.join_keras()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 
 from .. import _tree, backends
@@ -21,3 +22,9 @@ def in_model(function: str | Callable, arguments, keywords=None):
     """
     operation = importlib.import_module("._keras", __package__).Operation
     return operation(function)(*arguments, **(keywords or {}))
+
+
+def join_keras() -> None:
+    """Let Keras load models with gradops' functions in them, where it is imported already."""
+    if hasattr(sys.modules.get("keras"), "Operation"):
+        importlib.import_module("._keras", __package__)

@@ -320,7 +320,7 @@ def while_loop(
         body: a function of the state to the next, which must have the same structure, shapes and dtypes.
         loop_vars: the first state; numbers become tensors.
         maximum_iterations: stop after so many steps. On JAX, where a traced loop without a bound has no
-            reverse-mode derivative, one with it has.
+            reverse-mode derivative (a GradientError of gradops' derivatives), one with it has.
 
     Returns:
         The last state.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import re
@@ -158,6 +159,23 @@ def _upstream(u, value):
     return jnp.conj(u) if kind == "c" else u
 
 
+@contextlib.contextmanager
+def _in_reverse():
+    """Raise gradops' error where JAX has no reverse-mode derivative: of a loop whose number of steps is not known."""
+    try:
+        yield
+    except ValueError as error:
+        if "Reverse-mode differentiation does not work for lax.while_loop" not in str(error):
+            raise
+        raise GradientError(
+            "on JAX a `while_loop`, or a `fori_loop` between traced bounds, has no reverse-mode derivative where it is "
+            "traced, as in compiled functions and in those with a `gradient_checkpoint_scope()`: the number of its "
+            "steps is not known.",
+            hint="use `ops.fori_loop()` between numbers, `ops.scan()`, or `ops.while_loop(..., maximum_iterations=n)`",
+        ) from error
+
+
+@_in_reverse()
 def value_and_grad(run, leaves: list) -> tuple:
     """The value of a scalar function and its gradients."""
 
@@ -200,6 +218,7 @@ class _Beside:
             self.box["aux"] = _tree.unflatten(self.form, [next(found) if x is None else x for x in self.leaves])
 
 
+@_in_reverse()
 def pulling(at):
     beside = _Beside(at.box)
     outputs, pull, arrays = jax.vjp(lambda *xs: (at.run(*xs), beside.arrays()), *at.leaves, has_aux=True)
@@ -208,7 +227,7 @@ def pulling(at):
 
 
 def _of_gradients(pull):
-    return lambda weights: [jnp.conj(g) for g in pull([jnp.conj(w) for w in weights])]
+    return _in_reverse()(lambda weights: [jnp.conj(g) for g in pull([jnp.conj(w) for w in weights])])
 
 
 def pushing(at):
@@ -227,6 +246,7 @@ def vjp(at, v, create_graph: bool, strict: bool):
     return at.outputs(outputs), at.inputs(products)
 
 
+@_in_reverse()
 def _pulling(run, leaves: list) -> tuple:
     """The outputs and a function from their gradients to the inputs'."""
     outputs, pull = jax.vjp(lambda *xs: run(*xs), *leaves)
@@ -252,6 +272,7 @@ def _check_dependence(at, strict: bool) -> None:
     at.check_dependence([[i in reached for i in range(len(at.leaves))] for reached in found])
 
 
+@_in_reverse()
 def jacobian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: str | None):
     def rows(transform):
         return transform(lambda *xs: at.run(*xs), argnums=tuple(range(len(at.leaves))))(*at.leaves)
