@@ -92,6 +92,45 @@ def test_compatible_clients():
         text.as_model(Client(None), "small")("p")
 
 
+def completed(*contents, reason="stop", **message):
+    choices = [
+        types.SimpleNamespace(message=types.SimpleNamespace(content=content, **message), finish_reason=reason)
+        for content in contents
+    ]
+    return types.SimpleNamespace(choices=choices, usage=None)
+
+
+TOOL = types.SimpleNamespace(id="1", type="function", function=types.SimpleNamespace(name="look_up", arguments="{}"))
+
+
+@pytest.mark.parametrize(
+    ("response", "said"),
+    [
+        (completed("a", "b", "c"), "gave 3 answers.*\\n?.*leave the option `n` out"),
+        (completed(None, reason="tool_calls", tool_calls=[TOOL]), "asks to call `look_up`"),
+        (completed("I look.", tool_calls=[TOOL, {"function": {"name": "other"}}]), "`look_up`, `other`"),
+        (completed(None, function_call=types.SimpleNamespace(name="old")), "`old`"),
+        (completed(None, reason="content_filter"), "no text, for the reason 'content_filter'"),
+        (completed(None, refusal="I will not."), "refused: I will not"),
+    ],
+)
+def test_what_a_text_cannot_hold_is_an_error(response, said):
+    client = types.SimpleNamespace(
+        chat=types.SimpleNamespace(completions=types.SimpleNamespace(create=lambda **_: response))
+    )
+    question = Variable("why?", requires_grad=True)
+    with pytest.raises(ModelError, match=f"(?s)the call for 'answer'.*{said}"):
+        text.call(text.as_model(client, "small"), question)
+
+
+def test_a_message_without_tools_is_its_text():
+    response = completed("hello", tool_calls=None, refusal=None)
+    client = types.SimpleNamespace(
+        chat=types.SimpleNamespace(completions=types.SimpleNamespace(create=lambda **_: response))
+    )
+    assert text.as_model(client, "small")("p") == "hello"
+
+
 @pytest.fixture
 def openai_client():
     openai = pytest.importorskip("openai")

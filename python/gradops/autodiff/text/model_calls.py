@@ -55,7 +55,8 @@ def call(
             a content.
         ArgumentError: a field without a place in the prompt.
         ShapeError: several texts of different numbers.
-        ModelError: the model failed or gave no text, with the answer's role and the inputs' roles.
+        ModelError: the model failed, gave no text or several, or asked for its tools, with the answer's role and the
+            inputs' roles.
 
     Gradient:
         For each input that requires feedback one request to ``critic``, with the call, the answer, and the remarks

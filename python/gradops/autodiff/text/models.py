@@ -156,7 +156,8 @@ def as_model(x, model: str | None = None, **options) -> Model:
 
             - a function of ``(prompt, system)``, in any order where one is named ``system`` or ``system_prompt``; or
               of the prompt alone, before which the system prompt is then put;
-            - a client with ``chat.completions.create``, as that of ``openai`` and all that are compatible;
+            - a client with ``chat.completions.create``, as that of ``openai`` and all that are compatible, of whose
+              completions a text is the one answer: several, or calls of tools, are a ModelError;
             - the name of a model, which ``litellm`` calls: ``"anthropic/claude-..."``;
             - a model already.
         model: the name of the client's model.
@@ -284,15 +285,49 @@ def _of_litellm(name: str, options: dict) -> Model:
 
 
 def _answer_of(response) -> Reply | Any:
-    """The text of a chat completion."""
+    """The text of a chat completion.
+
+    Raises:
+        ModelError: several answers, calls of tools, or no text, with the reason that the completion gives.
+    """
     if inspect.isawaitable(response):
         return response
     choices = getattr(response, "choices", None)
     if not choices:
         return None
-    answer = choices[0].message.content
+    if len(choices) > 1:
+        raise ModelError(
+            f"the model gave {len(choices)} answers, of which a text would be the first alone.",
+            hint="leave the option `n` out; a list of equal prompts gets an answer each",
+        )
+    message = choices[0].message
+    if tools := _tools(message):
+        raise ModelError(
+            "the model asks to call {tools}, which a text alone cannot say.",
+            hint="leave the option `tools` out; or call the client and its tools in a function of your own, which is a "
+            "model",
+            tools=Given(tools),
+        )
+    answer = message.content
+    refusal, reason = getattr(message, "refusal", None), getattr(choices[0], "finish_reason", None)
+    if answer is None and (refusal or reason):
+        why = f"refused: {refusal}" if refusal else f"gave no text, for the reason {reason!r}"
+        raise ModelError("the model {why}.", why=Given(why))
     tokens = getattr(getattr(response, "usage", None), "total_tokens", None)
     return Reply(answer, tokens) if isinstance(answer, str) else answer
+
+
+def _tools(message) -> str:
+    """The names of the tools that a message asks for, as words; empty without any."""
+    calls = [*(getattr(message, "tool_calls", None) or ()), getattr(message, "function_call", None)]
+    functions = [_part(call, "function") or call for call in calls if call is not None]
+    names = [_part(function, "name") for function in functions]
+    return ", ".join(f"`{name}`" if name else "a tool" for name in names)
+
+
+def _part(value, name: str) -> Any:
+    """A part of an object, or of a dict, as some clients give; None without it."""
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
 def shortened(text: str, size: int = 120) -> str:
