@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import io
 import pickle
 
@@ -12,7 +13,7 @@ import pytest
 import gradops
 from gradops import Variable, config, custom_gradient, functional, ops, scaled_gradient
 from gradops.autodiff import Function, grad, no_grad
-from gradops.errors import GradientError
+from gradops.errors import ArgumentTypeError, GradientError
 
 torch = pytest.importorskip("torch")
 
@@ -282,3 +283,39 @@ def test_gradients_that_stay_connected_are_written_as_any_result():
     first *= 2.0
     np.testing.assert_array_equal(grad(ops.sum(first), [x], retain_graph=True)[0].data, 24 * x.data**2)
     np.testing.assert_array_equal(grad(ops.sum(second), [x])[0].data, [1, 1])
+
+
+OTHERS = {
+    "jax": lambda: importlib.import_module("jax.numpy").sin,
+    "torch": lambda: torch.sin,
+    "torch's combinations": lambda: lambda x: torch.max(x, x),
+    "torch's lists": lambda: lambda x: torch.stack([x]),
+    "tensorflow": lambda: importlib.import_module("tensorflow").sin,
+}
+OF_NUMBERS = {
+    "grad": lambda f: gradops.grad(f)(1.0),
+    "grad of an array": lambda f: gradops.grad(lambda x: f(x).sum())(np.array([1.0])),
+    "value_and_grad": lambda f: gradops.value_and_grad(f)(1.0),
+    "gradient": lambda f: gradops.gradient(f, 1.0),
+    "vjp": lambda f: gradops.vjp(f, 1.0),
+    "jvp": lambda f: gradops.jvp(f, (1.0,), (1.0,)),
+    "jacobian": lambda f: gradops.jacobian(f)(1.0),
+    "hessian": lambda f: gradops.hessian(f)(1.0),
+    "functional.hvp": lambda f: functional.hvp(f, 1.0, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+@pytest.mark.parametrize("library", OTHERS)
+def test_another_librarys_function_of_a_number_says_what_to_pass(library, name):
+    pytest.importorskip(library.partition("'")[0])
+    with pytest.raises(ArgumentTypeError, match=r"differentiate the function at a tensor of its library, such as `\w+\."):
+        OF_NUMBERS[name](OTHERS[library]())
+
+
+def test_a_type_error_of_the_functions_own_stays_its_own():
+    def f(x):
+        raise TypeError("Variable prices are not supported")
+
+    with pytest.raises(TypeError, match="^Variable prices are not supported$"):
+        gradops.grad(f)(1.0)

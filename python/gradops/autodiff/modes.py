@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import warnings
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import Any, overload
 from .. import backends, config
 from .._scopes import Ends, EndsOfThread, F, PlainScope, S, Scope, changed
 from ..backends import tracing
-from ..errors import GradientError, GradopsError
+from ..errors import ArgumentTypeError, GradientError, GradopsError
 from ..ops import _pandas
 from ..ops._checks import check_flags
 from . import torch_tape
@@ -52,7 +53,36 @@ def differentiated(xs, f: Callable, /, *args, **kwargs):
             hidden = _hidden(error)
             if hidden is not None:
                 raise hidden from None
+            if isinstance(error, TypeError) and (library := _library_of(str(error))) is not None:
+                raise of_variable(library) from error
             raise
+
+
+def _library_of(said: str) -> str | None:
+    """The library whose function said that it does not take a variable; None for another error."""
+    if "gradops.autodiff.variable." in said:
+        return "jax"
+    takes_tensors = "Tensor" in said or "invalid combination of arguments" in said
+    return "torch" if takes_tensors and re.search(r"\b(Variable|Parameter)\b", said) else None
+
+
+def of_variable(library: str) -> ArgumentTypeError:
+    """The error of a library's function that got a variable, as the library's tensors have gradients of their own."""
+    name, example = _LIBRARIES[library]
+    return ArgumentTypeError(
+        f"a function of {name} got a variable of gradops, which stands for a number or an array of NumPy's in a "
+        "function that is differentiated.",
+        argument="x",
+        hint=f"differentiate the function at a tensor of its library, such as `{example}`, or write it with "
+        "`gradops.ops`, whose functions take both",
+    )
+
+
+_LIBRARIES = {
+    "jax": ("JAX", "jnp.array(1.0)"),
+    "tensorflow": ("TensorFlow", "tf.constant(1.0)"),
+    "torch": ("PyTorch", "torch.tensor(1.0)"),
+}
 
 
 def _hidden(error: Exception) -> GradopsError | None:
