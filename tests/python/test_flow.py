@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from flows import WAYS, derivatives
@@ -403,3 +406,42 @@ def test_sparse_upstream_gradients_are_made_dense():
         for run in (derivative_of(f), tf.function(derivative_of(f))):
             np.testing.assert_array_equal(run(tf.constant([1.0, 2.0])), [2 * factor, 0])
     assert seen and all(seen)
+
+
+GRAPHS = {
+    "scaled_gradient": lambda x: gradops.scaled_gradient(x, -1.0),
+    "custom_gradient": lambda x: gradops.custom_gradient(ops.sin, lambda x, upstream: upstream)(x),
+    "checkpoint": lambda x: gradops.checkpoint(ops.sin)(x),
+    "an op with a rule": lambda x: ops.linalg.det(x[:, None] * x),
+    "in a loop": lambda x: ops.fori_loop(0, 2, lambda i, x: gradops.scaled_gradient(x, -1.0), x),
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_graph_of_tensorflows_is_released(name):
+    """TensorFlow's table of derivatives would hold it, and all its constants."""
+    tf = pytest.importorskip("tensorflow")
+
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            loss = tf.reduce_sum(GRAPHS[name](x))
+        return tape.gradient(loss, x)
+
+    def trace():
+        compiled = tf.function(gradient, autograph=False)
+        compiled(x)
+        return weakref.ref(compiled.get_concrete_function(x).graph)
+
+    x = tf.constant([1.0, 2.0], tf.float64)
+    graphs = [trace() for _ in range(3)]
+    gc.collect()
+    assert [graph() for graph in graphs] == [None] * 3
+    inner = tf.function(GRAPHS[name], autograph=False)  # whose graph ends before its derivative is taken
+    concrete = inner.get_concrete_function(x)
+    del inner
+    gc.collect()
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        loss = tf.reduce_sum(concrete(x))
+    np.testing.assert_allclose(tape.gradient(loss, x), gradient(x), rtol=1e-12)

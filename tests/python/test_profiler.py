@@ -159,3 +159,16 @@ def test_decorators_and_errors():
 
     function()
     assert [e.name for e in p.events if e.kind == "label"] == ["labelled"]
+
+
+def test_averages_by_pytorchs_words():
+    x = Variable(np.ones(3), requires_grad=True)
+    with profiler.profile() as p:
+        (x * x).sum().backward()
+        (x * x * x).sum().backward()
+    averages = p.key_averages()
+    assert {row.name: row.calls for row in averages}["multiply"] == 3
+    assert averages.table() == p.table(None)
+    assert averages.table(sort_by="self_cpu_time_total", row_limit=2) == p.table("self_time", 2)
+    assert p.key_averages(group_by_input_shape=True).table() == p.table(None, by_shape=True)
+    assert len(p.rows(limit=2).table().splitlines()) < len(averages.table().splitlines())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -84,10 +85,46 @@ def test_inputs():
     np.testing.assert_allclose(w.grad.data, x.data)
     h.sum().backward(inputs=x)
     np.testing.assert_allclose(x.grad.data, w.data)
-    with pytest.raises(RuntimeError, match="leaf"):
-        (h * 1).sum().backward(inputs=[h])
     with pytest.raises(RuntimeError, match="empty"):
         (h * 1).sum().backward(inputs=[])
+    with pytest.raises(RuntimeError, match="variables"):
+        (h * 1).sum().backward(inputs=[np.ones(2)])
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("retains", [False, True])
+def test_inputs_that_are_results(retains, create_graph):
+    """They get their gradient, as PyTorch's do, and what lies before them none."""
+
+    def gradients(x):
+        h = x * 3.0
+        later = h * h
+        if retains:
+            h.retain_grad()
+        loss = (later * later).sum()
+        loss.backward(inputs=[h, later], retain_graph=True, create_graph=create_graph)
+        loss.backward(inputs=[later], create_graph=create_graph)
+        assert x.grad is None
+        return [h.grad, later.grad]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wanted = gradients(torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True))
+        found = gradients(leaf(1, 2))
+        for mine, other in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(mine.data, other.detach().numpy())
+
+
+def test_pytorchs_names_of_arguments():
+    x = leaf(1, 2)
+    backward(tensors=[x * x], grad_tensors=[np.array([1.0, 10.0])])
+    np.testing.assert_allclose(x.grad.data, [2, 40])
+    backward(tensors=(x * 3.0).sum())
+    np.testing.assert_allclose(x.grad.data, [5, 43])
+    with pytest.raises(ArgumentError, match="`variables` or `tensors`"):
+        backward(x, tensors=x)
+    with pytest.raises(ArgumentError, match="needs `variables`"):
+        backward()
 
 
 def test_graphs_are_freed():

@@ -15,7 +15,16 @@ from .graph import AccumulateGrad, GradientEdge, asked, key
 from .variable import Variable, data_of, method, wrap
 
 
-def backward(variables, grad_variables=None, retain_graph=None, create_graph=False, inputs=None) -> None:
+def backward(
+    variables=None,
+    grad_variables=None,
+    retain_graph=None,
+    create_graph=False,
+    inputs=None,
+    *,
+    tensors=None,
+    grad_tensors=None,
+) -> None:
     """Compute gradients of ``variables`` and add them to the ``grad`` of the leaves they depend on.
 
     Args:
@@ -24,11 +33,14 @@ def backward(variables, grad_variables=None, retain_graph=None, create_graph=Fal
             scalars (then 1), and None for those.
         retain_graph: keep the graph for another pass; by default the value of ``create_graph``.
         create_graph: record the pass, so that gradients can be differentiated.
-        inputs: add to the ``grad`` of these leaves only, and go through the graph no further than they need.
+        inputs: add to the ``grad`` of these variables only, and go through the graph no further than they need; those
+            that are results get their ``grad``, too.
+        tensors, grad_tensors: PyTorch's names for ``variables`` and ``grad_variables``.
 
     Raises:
         GradientError: (a RuntimeError) a non-scalar without ``grad_variables``; a variable that requires
-            no gradient; a graph that was freed; ``inputs`` that are not leaves.
+            no gradient; a graph that was freed; ``inputs`` that are no variables.
+        ArgumentError: no ``variables``, or both names of one argument.
         ShapeError: a gradient of another shape than its variable.
 
     Gradient:
@@ -54,20 +66,34 @@ def backward(variables, grad_variables=None, retain_graph=None, create_graph=Fal
     See Also:
         :func:`grad`, which returns gradients instead; ``Variable.backward``.
     """
+    variables = _of_two("variables", variables, "tensors", tensors)
+    grad_variables = _of_two("grad_variables", grad_variables, "grad_tensors", grad_tensors)
+    if variables is None:
+        raise ArgumentError("`backward` needs `variables` to begin from.", argument="variables")
     roots = _sequence(variables)
     given = None if grad_variables is None else _remarks(roots, _sequence(grad_variables))
     if any(map(_is_torch, roots)):
         torch_tape.backward(roots, given, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
         return
-    wanted = None if inputs is None else _leaves(inputs)
+    wanted = None if inputs is None else _wanted(inputs)
     starts = _seeds(roots, given, create_graph)
     retain = create_graph if retain_graph is None else retain_graph
     gradients = engine.run(roots, starts, retain, create_graph, wanted)
+    for x in wanted or ():
+        if x._node is not None and (found := gradients.pop(key(asked(x)), None)) is not None and not x.retains_grad:
+            gradients[-id(x)] = [x, found[1]]
     undelivered = held_back.get()
     if undelivered is None:
         deliver(gradients, create_graph)
     else:
         undelivered.append((gradients, create_graph))
+
+
+def _of_two(name: str, value, other: str, of_other):
+    """The value of an argument that has two names."""
+    if value is not None and of_other is not None:
+        raise ArgumentError(f"`backward`: give `{name}` or `{other}`, which are one argument.", argument=name)
+    return of_other if value is None else value
 
 
 held_back: ContextVar[list | None] = ContextVar("gradops_held_back", default=None)
@@ -187,13 +213,13 @@ def _found(i: int, x, ends: dict, allowed: bool, materialize: bool) -> Variable 
     return g if g is None or isinstance(g, Variable) else wrap(g)
 
 
-def _leaves(inputs) -> list:
-    leaves = [x.node.variable if _is_leaf_edge(x) else x for x in _sequence(inputs)]
-    if not leaves:
+def _wanted(inputs) -> list:
+    found = [x.node.variable if _is_leaf_edge(x) else x for x in _sequence(inputs)]
+    if not found:
         raise GradientError("`inputs` must not be empty.", argument="inputs")
-    if any(not isinstance(v, Variable) or not v.is_leaf for v in leaves):
-        raise GradientError("`inputs` must be leaf variables.", argument="inputs")
-    return leaves
+    if not all(isinstance(x, Variable) for x in found):
+        raise GradientError("`inputs` must be variables.", argument="inputs")
+    return found
 
 
 def _seeds(

@@ -38,6 +38,12 @@ from .properties import dtype, ndim, shape, unknown
 OTHER_NAMES = {"dim": "axis", "keepdim": "keepdims"}
 """PyTorch's names of arguments that NumPy and gradops call otherwise."""
 
+REQUIRES_GRAD = "requires_grad"
+CREATING = frozenset(
+    "arange array empty empty_like eye full full_like geomspace linspace logspace ones ones_like zeros zeros_like".split()
+)
+"""PyTorch's argument of functions that create tensors, and the ops that do."""
+
 
 def other_name(op, given: dict) -> ArgumentTypeError:
     """The error for an argument that an op has by another name."""
@@ -46,7 +52,9 @@ def other_name(op, given: dict) -> ArgumentTypeError:
     return ArgumentTypeError(
         f"`{op.name}` has the arguments {own}, and none that is called `{name}`.",
         argument=name,
-        hint=f"write `{OTHER_NAMES[name]}=`",
+        hint=f"make a variable of its result: `gradops.Variable(ops.{op.name}(...), requires_grad=True)`"
+        if name == REQUIRES_GRAD
+        else f"write `{OTHER_NAMES[name]}=`",
     )
 
 

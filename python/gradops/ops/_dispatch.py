@@ -435,6 +435,8 @@ def _public(entry: Op, function: Callable) -> Callable:
         call.append(parameter.name)
     refusal = ""
     others = [name for name, own in _checks.OTHER_NAMES.items() if own in entry.parameters]
+    if entry.name in _checks.CREATING:
+        others.append(_checks.REQUIRES_GRAD)
     if others and all(p.kind is p.POSITIONAL_OR_KEYWORD for p in signature.parameters.values()):
         parts += [f"{name}=..." for name in others]  # not `**unknown`, which costs every call a tenth of a microsecond
         given = " or ".join(f"{name} is not ..." for name in others)

@@ -126,6 +126,18 @@ class Row:
         return self.total / self.calls if self.calls else 0.0
 
 
+class Rows(list[Row]):
+    """A list of rows, which makes a table of its own, as PyTorch's does."""
+
+    def __init__(self, rows, of: profile, by_shape: bool):
+        super().__init__(rows)
+        self._of, self._by_shape = of, by_shape
+
+    def table(self, sort_by: str | None = None, row_limit: int = 100) -> str:
+        """The rows as text: :meth:`profile.table`."""
+        return self._of.table(sort_by, min(row_limit, len(self)), self._by_shape)
+
+
 class profile:
     """Scope whose operations are measured, forward and backward.
 
@@ -230,7 +242,7 @@ class profile:
         """Seconds from the start of the scope to its end."""
         return self._end - self._origin
 
-    def rows(self, sort_by: str | None = None, by_shape: bool = False, limit: int | None = None) -> list[Row]:
+    def rows(self, sort_by: str | None = None, by_shape: bool = False, limit: int | None = None) -> Rows:
         """The operations, summed up.
 
         Args:
@@ -261,9 +273,11 @@ class profile:
                 )
             attribute = _SORTS[sort_by]
             rows.sort(key=lambda row: getattr(row, attribute), reverse=attribute != "name")
-        return rows if limit is None else rows[:limit]
+        return Rows(rows if limit is None else rows[:limit], self, by_shape)
 
-    key_averages = rows
+    def key_averages(self, group_by_input_shape: bool = False) -> Rows:
+        """The rows by PyTorch's name: ``prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=10)``."""
+        return self.rows(by_shape=group_by_input_shape)
 
     def table(self, sort_by: str | None = "self_time", row_limit: int = 100, by_shape: bool = False) -> str:
         """The rows as text, with times in readable units and shares of the whole."""

@@ -75,6 +75,45 @@ def followed_here(accumulator):
         accumulator._recording = True
 
 
+RELEASE = "the release of graphs with custom gradients"
+_rules = private.find(RELEASE, "tensorflow.python.framework.ops.gradient_registry._registry", otherwise={})
+"""TensorFlow's table of derivatives by name, in which each custom gradient of each graph has an entry."""
+
+
+def custom_gradient(f):
+    """``tf.custom_gradient``, whose rule lives as long as the graph: in TensorFlow's table it keeps the graph alive."""
+    call = tf.custom_gradient(f)
+
+    @functools.wraps(f)
+    def custom(*inputs):
+        results = call(*inputs)
+        if not tf.executing_eagerly():
+            _belongs_to_graph(tf.nest.flatten(results)[0].op)
+        return results
+
+    return custom
+
+
+def _belongs_to_graph(operation) -> None:
+    """Move the rule of an operation from TensorFlow's table to the outermost graph that it is traced in."""
+    name = operation.get_attr("_gradient_op_type").decode()
+    entry = _rules.get(name)
+    if entry is None:
+        return
+    graph = operation.graph
+    while hasattr(outer := getattr(graph, "outer_graph", None), "outer_graph"):
+        graph = outer
+    if outer is not None and not tf.compat.v1.executing_eagerly_outside_functions():
+        graph = outer
+    rule = entry["type"]
+    if not hasattr(graph, "gradops_rules"):
+        graph.gradops_rules = []
+    graph.gradops_rules.append(rule)
+    reference = weakref.ref(rule)
+    entry["type"] = lambda *gradients: reference()(*gradients)
+    weakref.finalize(graph, _rules.pop, name, None).atexit = False
+
+
 GRAPHS = "stop_gradient_scope in a graph"
 _OPERATION = "tensorflow.Operation"
 _update_input = private.find(GRAPHS, f"{_OPERATION}._update_input")

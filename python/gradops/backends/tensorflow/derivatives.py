@@ -116,7 +116,7 @@ def _linked(tape, inner: list, outer, compute, upstreams):
 def _custom_in_graph(run, inputs: list) -> list:
     tapes.refuse_rows()
 
-    @tf.custom_gradient
+    @_private.custom_gradient
     def call(*xs):
         graph = tf.compat.v1.get_default_graph()
         own = [tf.identity(x) for x in xs]

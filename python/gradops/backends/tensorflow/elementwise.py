@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from .. import _shared
 from .._shared import is_small_whole
-from . import tapes
+from . import _private, tapes
 from .base import (
     arithmetic,
     counting,
@@ -94,7 +94,7 @@ def _power_of_tensors(x1, x2):
     return _power(x1, x2)
 
 
-@tf.custom_gradient
+@_private.custom_gradient
 def _power(x1, x2):
     y, one = tf.math.pow(x1, x2), tf.ones_like(x1)
 
@@ -317,7 +317,7 @@ erfc = floating(lambda x: tf.math.erfc(tf.clip_by_value(x, -40, 40)))  # at infi
 rsqrt = floating(tf.math.rsqrt)
 
 
-@tf.custom_gradient
+@_private.custom_gradient
 def _erfinv(x):
     """The library's, and one step of Newton's, which makes tiny numbers right; towards 1 by the tail, of all digits."""
     size = tf.abs(x)

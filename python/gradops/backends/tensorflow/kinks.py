@@ -4,7 +4,7 @@ import math
 
 import tensorflow as tf
 
-from . import tapes
+from . import _private, tapes
 
 
 def kink(x, zero):
@@ -22,7 +22,7 @@ def kink(x, zero):
 
 def _ruled(function):
     """``tf.custom_gradient``; of copies, without which a graph loses its arguments in second derivatives."""
-    return tf.custom_gradient(lambda *xs: function(*map(tf.identity, xs)))
+    return _private.custom_gradient(lambda *xs: function(*map(tf.identity, xs)))
 
 
 @_ruled

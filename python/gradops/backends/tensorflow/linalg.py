@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from .. import _shared
+from . import _private
 from .base import cast, dtype_name, floats, promoted
 
 _matrix = _shared.in_full_precision(floats, cast, dtype_name)
@@ -78,7 +79,7 @@ def det(x):
     return tf.where(singular, _expanded_det(x), _det(_regular_ones(x, singular)))  # a graph does not know, and has both
 
 
-@tf.custom_gradient
+@_private.custom_gradient
 def _det(x):
     """The determinant; TensorFlow's own gradient lacks a conjugate. NaN for singular matrices."""
 
@@ -118,7 +119,7 @@ def slogdet(x):
     return tuple(_slogdet(x))
 
 
-@tf.custom_gradient
+@_private.custom_gradient
 def _slogdet(x):
     """Sign and logarithm; TensorFlow's own gradient is another one for complex matrices."""
 
@@ -153,7 +154,7 @@ def pinv(x, rcond=None):
 def _pinv(x, rcond):
     """The pseudo-inverse by singular values, with Golub & Pereyra's derivative: theirs is wrong at equal ones."""
 
-    @tf.custom_gradient
+    @_private.custom_gradient
     def inverse(x):
         def gradient(g):
             y = _pinv(x, rcond)
@@ -225,7 +226,7 @@ def lu_factor(x):
     return y, _pivots(order)
 
 
-@tf.custom_gradient
+@_private.custom_gradient
 def _lu(x):
     """Real square factors and the order of the rows, with the derivative that TensorFlow lacks (de Hoog et al.)."""
 

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from ... import _tree
 from ...backends.tensorflow import tapes
+from ...backends.tensorflow._private import custom_gradient
 from ...backends.tensorflow.tapes import active, stopped
 from ...errors import BackendError
 from .policies import NOTHING, Policy
@@ -73,7 +74,7 @@ def _checkpoint(run, inputs: list) -> list:
     reads = [tf.convert_to_tensor(v) for v in variables]
     count = len(inputs)
 
-    @tf.custom_gradient
+    @custom_gradient
     def call(*everything):
         def rule(*upstreams):
             def again(*tensors):
