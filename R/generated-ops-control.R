@@ -85,7 +85,7 @@ op_switch <- function(index, branches, ..., zero_indexed = FALSE) {
 #' @param body A function of the state to the next, which must have the same structure, shapes and dtypes.
 #' @param loop_vars The first state; numbers become tensors.
 #' @param maximum_iterations Stop after so many steps. On JAX, where a traced loop without a bound has no
-#'   reverse-mode derivative, one with it has.
+#'   reverse-mode derivative (a GradientError of gradops' derivatives), one with it has.
 #' @param lower,upper Whole numbers, or 0-d tensors of them.
 #' @param body_fun A function of the number (a 0-d int64 tensor) and the state to the next state, which must have
 #'   the same structure, shapes and dtypes.

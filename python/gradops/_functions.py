@@ -18,7 +18,7 @@ from .errors import ArgumentTypeError, Given
 
 
 class Made:
-    """Base of objects that gradops makes of functions: they are pickled by name or by value, and copied as functions are.
+    """Base of objects that gradops makes of functions: pickled by name or by value, and copied as functions are.
 
     ``copy.copy()`` returns the object. ``copy.deepcopy()`` does so, too, unless it copies what the object is made of,
     such as the model of a bound method.

@@ -309,7 +309,9 @@ OF_NUMBERS = {
 @pytest.mark.parametrize("library", OTHERS)
 def test_another_librarys_function_of_a_number_says_what_to_pass(library, name):
     pytest.importorskip(library.partition("'")[0])
-    with pytest.raises(ArgumentTypeError, match=r"differentiate the function at a tensor of its library, such as `\w+\."):
+    with pytest.raises(
+        ArgumentTypeError, match=r"differentiate the function at a tensor of its library, such as `\w+\."
+    ):
         OF_NUMBERS[name](OTHERS[library]())
 
 

@@ -9,9 +9,9 @@ import warnings
 import numpy as np
 import pytest
 
-from gradops import Variable, gradient, ops
+from gradops import Parameter, Variable, gradient, ops
 from gradops.autodiff import backward, grad, no_grad
-from gradops.errors import ArgumentError, GradientError, ShapeError
+from gradops.errors import ArgumentError, ArgumentTypeError, BackendError, GradientError, ShapeError
 
 torch = pytest.importorskip("torch")
 
@@ -485,3 +485,12 @@ def test_a_pass_broken_off_by_a_leafs_hook_is_taken_up_again():
     np.testing.assert_allclose(x.grad.data, [10, 20])
     np.testing.assert_allclose(y.grad.data, [100, 200])
     assert calls.count("x") == 1 and calls.count("y") == 2
+
+
+def test_pytorchs_words_that_are_errors():
+    for make in (Variable, Parameter):
+        with pytest.raises(BackendError, match=r"tensor.requires_grad_\(\)"):
+            make(torch.ones(2))
+    for name, arguments in {"zeros": (3,), "full": ((3,), 1.0), "arange": (3,), "array": ([1.0],)}.items():
+        with pytest.raises(ArgumentTypeError, match=rf"gradops.Variable\(ops.{name}\(...\), requires_grad=True\)"):
+            getattr(ops, name)(*arguments, requires_grad=True)

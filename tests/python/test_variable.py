@@ -14,7 +14,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-import torch
 
 import gradops
 from gradops import Parameter, Variable, autodiff, backends, config, functional, ops

@@ -48,7 +48,7 @@ def _constant(self, losing: str | None = None):
     if losing is not None and self.requires_grad and recording.get():
         raise GradientError(
             f"{losing}: a result that requires a gradient cannot be written to a NumPy array, which would lose it.",
-            hint="write `h = h / v` for `h /= v`; or write to a Variable, or to an array that `zeros`, `array` or their "
+            hint="write `h = h / v` for `h /= v`; or write to a Variable, or to an array that `zeros`, `array` or the "
             "like of `gradops.numpy` made in the function that is differentiated; or `detach()` first",
         )
     return self.data

@@ -40,7 +40,8 @@ OTHER_NAMES = {"dim": "axis", "keepdim": "keepdims"}
 
 REQUIRES_GRAD = "requires_grad"
 CREATING = frozenset(
-    "arange array empty empty_like eye full full_like geomspace linspace logspace ones ones_like zeros zeros_like".split()
+    "arange array empty empty_like eye full full_like geomspace linspace logspace ones ones_like zeros "
+    "zeros_like".split()
 )
 """PyTorch's argument of functions that create tensors, and the ops that do."""
 

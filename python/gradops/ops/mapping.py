@@ -18,7 +18,7 @@ from .control import scan, while_loop
 from .conversion import cast, dtype, shape
 from .indexing import get_item, take
 from .joining import concatenate
-from .properties import fits, known_sizes, unknown
+from .properties import fits, known_sizes
 from .shaping import broadcast_to, flip, reshape
 
 FUNCTIONS = ("associative_scan", "map", "vectorize", "vectorized_map")
@@ -360,5 +360,8 @@ def associative_scan(f: Function, elems: Structure, reverse: bool = False, axis:
     return _tree.unflatten(structure, done)
 
 
-for _name in ("over_rows", *FUNCTIONS):  # TensorFlow's AutoGraph leaves them as they are: their loops are Python's on purpose
+for _name in (
+    "over_rows",
+    *FUNCTIONS,
+):  # TensorFlow's AutoGraph leaves them as they are: their loops are Python's on purpose
     globals()[_name].autograph_info__ = None
