@@ -230,8 +230,8 @@ add("factor analysis", list(load = rep(0.5, 5), log_sd = numeric(5)), local({
   y <- f %o% c(1, 0.8, 0.6, 0.5, -0.4) + matrix(rnorm(1500), 300)
   S <- cov(y) * 299 / 300
   function(p) {
-    V <- outer(p$load, p$load) + diag(exp(2 * p$log_sd))
-    150 * (log(det(V)) + sum(diag(solve(V, S))))
+    V <- p$load %*% t(p$load) + diag(exp(2 * p$log_sd))
+    150 * (log(det(V)) + sum(solve(V) * S))
   }
 }), function(e) factanal(e$y, 1))
 
@@ -362,8 +362,8 @@ add("N-mixture", list(log_lambda = 1, logit_p = 0), local({
   }
 }))
 
-add("production model", list(log_r = -1, log_k = 5, log_q = -3, log_sd = -1), local({
-  caught <- c(rep(12, 15), rep(25, 10), rep(8, 15))
+add("production model", list(log_r = -1, log_k = 5.2, log_q = -3, log_sd = -1), local({
+  caught <- c(rep(10, 15), rep(17, 10), rep(6, 15))
   B <- 140
   index <- numeric(40)
   for (t in 1:40) {
@@ -399,7 +399,9 @@ add("nested intercepts", list(mu = 0, log_sd = 0, log_t = c(0, 0), u = numeric(1
     ll <- sum(dnorm(p$u, 0, exp(p$log_t[1]), log = TRUE)) + sum(dnorm(p$v, 0, exp(p$log_t[2]), log = TRUE))
     -ll - sum(dnorm(y, p$mu + p$u[top[d$id]] + p$v[d$id], exp(p$log_sd), log = TRUE))
   }
-}), function(e) lme4::lmer(e$y ~ (1 | e$top[d$id]) + (1 | id), d, REML = FALSE), c("u", "v"))
+}), function(e) {
+  lme4::lmer(y ~ (1 | top) + (1 | id), cbind(d, y = e$y, top = e$top[d$id]), REML = FALSE)
+}, c("u", "v"))
 
 add("crossed intercepts", list(mu = 0, log_sd = 0, log_t = c(0, 0), u = numeric(50), v = numeric(10)), local({
   item <- rep(1:10, 50)
@@ -408,7 +410,9 @@ add("crossed intercepts", list(mu = 0, log_sd = 0, log_t = c(0, 0), u = numeric(
     ll <- sum(dnorm(p$u, 0, exp(p$log_t[1]), log = TRUE)) + sum(dnorm(p$v, 0, exp(p$log_t[2]), log = TRUE))
     -ll - sum(dnorm(y, p$mu + p$u[d$id] + p$v[item], exp(p$log_sd), log = TRUE))
   }
-}), function(e) lme4::lmer(e$y ~ (1 | id) + (1 | e$item), d, REML = FALSE), c("u", "v"))
+}), function(e) {
+  lme4::lmer(y ~ (1 | id) + (1 | item), cbind(d, y = e$y, item = e$item), REML = FALSE)
+}, c("u", "v"))
 
 add("random slopes", list(b = c(0, 0), log_sd = 0, log_t = c(0, 0), r = 0, u = matrix(0, 50, 2)), local({
   slopes <- cbind(u50, 0.5 * rnorm(50) + 0.3 * u50)
@@ -465,7 +469,9 @@ add("P-spline", list(log_sd = 0, log_tau = 0, u = numeric(20)), local({
     -sum(dnorm(y, B %*% p$u, exp(p$log_sd), log = TRUE)) -
       sum(dnorm(diff(p$u, differences = 2), 0, exp(p$log_tau), log = TRUE)) - sum(dnorm(p$u[1:2], 0, 10, log = TRUE))
   }
-}), function(e) mgcv::gam(e$y ~ s(e$at, k = 20, bs = "ps"), method = "ML"), "u")
+}), function(e) {
+  mgcv::gam(y ~ s(at, k = 20, bs = "ps"), data = data.frame(y = e$y, at = e$at), method = "ML")
+}, "u")
 
 add("Gaussian process", list(mu = 0, log_sd = 0, log_range = -1, log_noise = -1), local({
   at <- runif(60)
@@ -487,11 +493,16 @@ milliseconds <- function(code) {
 }
 
 # RTMB is not attached, as gradops is not: its versions of R's functions stand before the likelihood's own variables.
+# `ADoverload()` gives R's function outside of a call of RTMB's.
 for_rtmb <- function(nll) {
   exported <- intersect(getNamespaceExports("RTMB"), c(ls(baseenv()), getNamespaceExports("stats")))
-  versions <- c(mget(exported, asNamespace("RTMB")), sapply(c("[<-", "c", "diag<-"), RTMB::ADoverload))
-  environment(nll) <- list2env(versions, parent = environment(nll))
-  nll
+  versions <- mget(exported, asNamespace("RTMB"))
+  home <- environment(nll)
+  function(p) {
+    overloads <- sapply(c("[<-", "c", "diag<-"), RTMB::ADoverload)
+    environment(nll) <- list2env(c(versions, overloads), parent = home)
+    nll(p)
+  }
 }
 
 makers <- list(

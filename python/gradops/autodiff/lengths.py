@@ -107,7 +107,7 @@ def _is_saved(node: Node) -> bool:
     return True
 
 
-def _of_root(node: Node, depth: int):
+def _root_squares(node: Node, depth: int):
     """See :func:`gradops.ops.reductions.root`: ``where(zero, kink(x, zero), sqrt(where(zero, 1, squares)))``."""
     _, kink, root = node.edges
     if not (kink.__class__ is root.__class__ is Node) or (kink.rule.name, root.rule.name) != ("kink", "sqrt"):
@@ -119,26 +119,26 @@ def _of_root(node: Node, depth: int):
     return attach_new(data, ALIAS, (squares,), ())
 
 
-def _of_abs(node: Node, depth: int):
+def _abs_squares(node: Node, depth: int):
     return reductions.squared(rejoin(node, node.saved)[0])
 
 
-def _of_hypot(node: Node, depth: int):
+def _hypot_squares(node: Node, depth: int):
     first, second = rejoin(node, node.saved)[:2]
     return first * first + second * second
 
 
-def _of_moved(node: Node, depth: int):
+def _moved_squares(node: Node, depth: int):
     squares = _squares(node.edges[0], depth)
     return None if squares is None else registry[node.rule.name].call(squares, *node.saved[1:-1])
 
 
-def _of_one_element(node: Node, depth: int):
+def _singleton_squares(node: Node, depth: int):
     """Squares of sums over dimensions of size 1."""
-    return _of_moved(node, depth) if math.prod(node.edges[0].shape) == math.prod(node.shape) else None
+    return _moved_squares(node, depth) if math.prod(node.edges[0].shape) == math.prod(node.shape) else None
 
 
-def _of_product(node: Node, depth: int):
+def _product_squares(node: Node, depth: int):
     for edge, operate in _operands(node):
         squares = _squares(edge, depth)
         if squares is not None:
@@ -168,12 +168,12 @@ def _operands(node: Node):
         yield seen, operate
 
 
-_FACTORS = dict.fromkeys(("multiply", "divide", "negative"), _of_product)
+_FACTORS = dict.fromkeys(("multiply", "divide", "negative"), _product_squares)
 _SQUARES: dict[str, Callable] = {
-    "where": _of_root,
-    "abs": _of_abs,
-    "hypot": _of_hypot,
-    "sum": _of_one_element,
+    "where": _root_squares,
+    "abs": _abs_squares,
+    "hypot": _hypot_squares,
+    "sum": _singleton_squares,
     **_FACTORS,
-    **dict.fromkeys("cast copy real reshape squeeze expand_dims get_item transpose swapaxes".split(), _of_moved),
+    **dict.fromkeys("cast copy real reshape squeeze expand_dims get_item transpose swapaxes".split(), _moved_squares),
 }
