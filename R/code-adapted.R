@@ -131,7 +131,7 @@ bind_named <- function(front, home, names) {
   known <- names(front)
   generics <- character()
   for (name in setdiff(names, base::c("", "..."))) {
-    found <- tryCatch(get0(name, envir = home), error = identity) # an active binding: `F` in R CMD check is an error
+    found <- attempt(get0(name, envir = home)) # an active binding: `F` in R CMD check is an error
     if (is.function(found)) {
       if (is_s3_generic(found, name)) generics <- base::c(generics, name)
       if (name %in% known) next
@@ -141,7 +141,13 @@ bind_named <- function(front, home, names) {
       }
     }
   }
-  for (method in methods_of(generics, home)) put_in_front(method, front, home)
+  methods <- methods_of(generics, home)
+  for (method in methods) put_in_front(method, front, home)
+  if (has_operators(base::c(methods, names))) {
+    for (operator in intersect(names, names(operators))) {
+      if (!operator %in% names(front)) assign(operator, dispatching_operator(operator), envir = front)
+    }
+  }
 }
 
 # Where `UseMethod()` looks before it takes R's own method.

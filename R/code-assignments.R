@@ -38,7 +38,7 @@ fill_element <- function(x, ..., value) {
   if (is.list(x) || !is_held(x, value) || is_field(x, ...)) {
     return(base::`[[<-`(x, ..., value = value))
   }
-  if (is.null(x) && length(value) != 1L) {
+  if (is.null(x)) { # of which R makes a list
     return(base::`[[<-`(list(), ..., value = value))
   }
   fill_places(x, lapply(single(places_of(...)), place_number), value)
@@ -309,7 +309,7 @@ without_replaced <- function(x, of_cells) {
   }
   size <- length(x)
   cells <- base::array(seq_len(size), dim(x) %||% size)
-  replaced <- tryCatch(as.integer(of_cells(cells)), error = function(e) NULL) # which the assignment says in its words
+  replaced <- attempt(as.integer(of_cells(cells)), function(e) NULL) # which the assignment says in its words
   kept <- !(seq_len(size) %in% replaced)
   if (all(kept)) {
     return(x)

@@ -217,15 +217,18 @@ has_methods <- function(generic, classes, envs) {
   FALSE
 }
 
-# TRUE if a package or the user has a method of one of the generics for one of the classes.
-has_users_methods <- function(generics, classes, envs) {
+# The first method that a package or the user has of one of the generics for one of the classes; NULL if none.
+users_method <- function(generics, classes, envs) {
   for (method in paste0(rep(generics, each = length(classes)), ".", classes)) {
     for (env in envs) {
       found <- get0(method, envir = env, mode = "function")
-      if (!is.null(found) && !package_of(found) %in% own_packages) return(TRUE)
+      if (!is.null(found) && !package_of(found) %in% own_packages) return(found)
     }
   }
-  FALSE
+}
+
+has_users_methods <- function(generics, classes, envs) {
+  !is.null(users_method(generics, classes, envs))
 }
 
 # Classes that values have without being told.

@@ -26,7 +26,7 @@ force_mentioned <- function(names, env) {
   while (length(names) > 0 && !identical(env, topenv(env))) {
     here <- names[rlang::env_has(env, names)]
     for (name in here[rlang::env_binding_are_lazy(env, here)]) {
-      tryCatch(get(name, env), error = \(error) NULL) # it comes again where it is used
+      attempt(get(name, env)) # it comes again where it is used
     }
     names <- setdiff(names, here)
     env <- parent.env(env)

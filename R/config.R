@@ -206,12 +206,12 @@ gradops_available <- function(backend = NULL) {
   if (nzchar(Sys.getenv("_R_CHECK_PACKAGE_NAME_")) && !reticulate::py_available()) {
     withr::local_envvar(RETICULATE_USE_MANAGED_VENV = "no") # a check is not to install Python
   }
-  tryCatch(
+  attempt(
     {
       bridge()
       is.null(backend) || py_to_r(call_core("backends.installed", backend))
     },
-    error = function(error) FALSE
+    function(error) FALSE
   )
 }
 

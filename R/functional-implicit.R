@@ -68,7 +68,7 @@ write_closed_over <- function(f) {
   home <- environment(f)
   while (!is.null(home) && !isNamespace(home) && !identical(home, globalenv()) && !identical(home, emptyenv())) {
     for (name in names(home)) {
-      value <- if (!bindingIsActive(name, home)) tryCatch(get(name, home), error = identity)
+      value <- if (!bindingIsActive(name, home)) attempt(get(name, home))
       if (is.environment(value) && inherits(value, "gradops_tensor")) lazy_whole(value)
     }
     home <- parent.env(home)

@@ -46,7 +46,7 @@ repeated <- function(f, of = "gradient", users = f) { # nolint: cyclocomp_linter
     }
     before <- traces
     warned <- state$warned
-    found <- if (!left) tryCatch(run(list(as_doubles(arguments[[1L]]))), error = identity, warning = identity)
+    found <- if (!left) attempt(run(list(as_doubles(arguments[[1L]]))), warning = identity)
     is_said <- inherits(found, "condition")
     if (!is_said && (!is_gradient || length(found$value) == 1L)) {
       return(if (is_gradient || left) found else list(value = found, rows = here$rows))
@@ -179,7 +179,7 @@ does_nothing_else <- function(f) {
       if (name %in% names$all && !is_constant(name, environment(f))) return(FALSE)
     }
     for (call in called$spaces) {
-      found <- tryCatch(eval(call, baseenv()), error = identity)
+      found <- attempt(eval(call, baseenv()))
       if (is.function(found) && !is_known(found, as.character(call[[3L]])) || inherits(found, "error")) return(FALSE)
     }
     TRUE

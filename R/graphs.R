@@ -53,7 +53,7 @@ named_tensors <- function(params, call = parent.frame()) {
 # The tensors that have a name in a frame.
 tensors_in <- function(frame) {
   values <- lapply(stats::setNames(nm = ls(frame)), function(name) {
-    if (!bindingIsActive(name, frame)) tryCatch(get(name, frame), error = function(error) NULL)
+    if (!bindingIsActive(name, frame)) attempt(get(name, frame), function(error) NULL)
   })
   found <- Filter(is_any_tensor, values)
   if (length(found)) found

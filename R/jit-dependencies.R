@@ -49,7 +49,7 @@ visit_function <- function(f, notes) {
     mode <- if (name %in% names$called) "function" else "any"
     env <- holder(name, home, notes$attached, mode)
     if (!is.null(env)) {
-      value <- tryCatch(get(name, env), error = identity) # an active binding: `F` in R CMD check is an error
+      value <- attempt(get(name, env)) # an active binding: `F` in R CMD check is an error
       if (!inherits(value, "error")) note_variable(name, home, env, notes, value, mode)
     } else if (name %in% names$assigned && !is_there(name, home)) {
       add_note(notes, list(name = name, env = home))

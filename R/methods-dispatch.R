@@ -53,7 +53,43 @@ finds_method <- function(frame, generics, x, package = "base", is_internal = TRU
 
 # The names under which R looks for methods of a generic: its own and its group's.
 generic_names <- function(name) {
-  base::c(if (name == "seq.int") "seq" else name, if (name %in% summary_group) "Summary")
+  group <- if (name %in% summary_group) "Summary" else if (name %in% names(operators)) "Ops"
+  base::c(if (name == "seq.int") "seq" else name, group)
+}
+
+# The operator for code that has operators of its own, such as `Ops.k`. R calls a method only if both operands have the
+# same one, which a tensor and an object of class `k` do not. Here the object's method is the tensor's, too.
+dispatching_operator <- function(name) {
+  original <- get(name, baseenv())
+  generics <- generic_names(name)
+  function(e1, e2) {
+    is_unary <- missing(e2)
+    has_class <- base::c(is.object(e1), !is_unary && is.object(e2))
+    tensors <- base::c(is_any_tensor(e1), !is_unary && is_any_tensor(e2))
+    if (!any(has_class & !tensors)) {
+      return(if (is_unary) original(e1) else original(e1, e2))
+    }
+    frame <- parent.frame()
+    if (any(tensors)) {
+      object <- if (tensors[1L]) e2 else e1
+      registry <- baseenv()[[".__S3MethodsTable__."]]
+      method <- users_method(generics, .class2(object), list(frame, registry))
+      if (!is.null(method)) {
+        frame <- new.env(parent = frame)
+        tensor <- if (tensors[1L]) e1 else e2
+        for (class in base::c(class(object)[1L], class(tensor)[1L])) {
+          assign(paste0(name, ".", class), tensor_aware(method), envir = frame)
+        }
+      }
+    }
+    operate_there <- called_from(frame, name, "base")
+    if (is_unary) operate_there(e1) else operate_there(e1, e2)
+  }
+}
+
+# TRUE if one of these names is that of a method for an operator.
+has_operators <- function(names) {
+  any(grepl("^(Ops|[-+*/^<>&|]|%%|%/%|[=!<>]=)[.].", names))
 }
 
 summary_group <- base::c("all", "any", "max", "min", "prod", "range", "sum")

@@ -58,13 +58,10 @@ shown_values <- function(x) {
   }
   shown <- base::pmin(dim, if (length(dim) == 1) 50 else c(10, 6, rep(2, length(dim)))[seq_along(dim)])
   if (prod(dim) <= getOption("gradops.print_max", 1000) || all(shown == dim)) {
-    values <- tryCatch(values_of(x), error = function(error) NULL)
+    values <- attempt(values_of(x), function(error) NULL)
     return(if (!is.null(values)) list(values = values))
   }
-  values <- tryCatch(
-    py_to_r(call_core("interop.r.corner", x, as.list(as.integer(shown)))),
-    error = function(error) NULL
-  )
+  values <- attempt(py_to_r(call_core("interop.r.corner", x, as.list(as.integer(shown)))), function(error) NULL)
   note <- sprintf(
     "... the first %s of %s; `as.array()` gives all", paste(shown, collapse = " x "), paste(dim, collapse = " x ")
   )

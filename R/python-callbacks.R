@@ -64,6 +64,7 @@ called_back <- function(f, finish, take) {
     result <- tryCatch(
       withCallingHandlers(
         interruptible({
+          if (!is.null(state$out_of_time)) stop(state$out_of_time)
           f <- aware()
           value <- do.call("f", lapply(list(...), take))
           if (knows_f) finish(value, f) else finish(value)
@@ -72,6 +73,7 @@ called_back <- function(f, finish, take) {
       ),
       error = function(condition) {
         condition <- r_condition(condition)
+        if (is_out_of_time(condition)) state$out_of_time <- condition
         list(
           `<R error>` = keep_condition(condition), message = conditionMessage(condition),
           python = condition[["python"]], status = http_status(condition),

@@ -23,6 +23,7 @@ py_call_list <- function(f, arguments, keywords = list()) {
     if (is.null(state$clock)) reticulate_call(f, arguments, keywords) else clocked_call(f, arguments, keywords)
   )
   if (is.null(result)) rlang::interrupt()
+  if (!is.null(state$out_of_time)) stop_out_of_time()
   result
 }
 
@@ -81,4 +82,29 @@ within_scope <- function(local, code) {
     interruptible(code)
   }
   suspendInterrupts(scoped())
+}
+
+# Time limits ----------------------------------------------------------------------------------------------------------
+
+# R signals the error of a time limit (`setTimeLimit()`) once, as an error like any other, and drops the limit. So
+# gradops passes it on wherever it takes errors as answers, and raises R's own condition, by whose message others know
+# it, also where Python code has gone on after the callback that it ended.
+
+# The value of `code`, or `otherwise(error)`; `...` are further handlers. The error of a time limit is raised again.
+attempt <- function(code, otherwise = identity, ...) {
+  tryCatch(code, error = function(error) if (is_out_of_time(error)) stop(error) else otherwise(error), ...)
+}
+
+is_out_of_time <- function(condition) {
+  inherits(condition, "simpleError") && conditionMessage(condition) %in% gettext(
+    "reached elapsed time limit", "reached CPU time limit", "reached session elapsed time limit",
+    "reached session CPU time limit", domain = "R"
+  )
+}
+
+stop_out_of_time <- function() {
+  error <- state$out_of_time
+  state$out_of_time <- NULL
+  forget_conditions()
+  stop(error)
 }

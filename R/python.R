@@ -54,9 +54,9 @@ state <- new.env(parent = emptyenv())
 
 start_python <- function() {
   path <- system.file("python", package = "gradops")
-  bridge <- tryCatch(
+  bridge <- attempt(
     reticulate::import_from_path("gradops.interop.r", path = path, convert = FALSE),
-    error = function(error) {
+    function(error) {
       abort(
         c(
           "gradops needs Python (>= 3.10) with NumPy and SciPy, and could not start it.",

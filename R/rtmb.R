@@ -310,7 +310,7 @@ sd_report <- function(
   theta <- stats::setNames(as.double(par.fixed %||% whole_theta(full, layout)), names(obj$par))
   hessian <- if (is.null(hessian.fixed)) model$he(theta) else as.matrix(hessian.fixed)
   dimnames(hessian) <- list(names(theta), names(theta))
-  covariance <- tryCatch(solve(hessian), error = function(error) hessian * NaN)
+  covariance <- attempt(solve(hessian), function(error) hessian * NaN)
   reports <- adreports_of(model, full)
   shape <- length(reports$values)
   cov <- matrix(model$ask("propagate", theta, c(covariance, t(reports$jacobian))), shape, shape)

@@ -78,7 +78,7 @@ in_process <- function(f, shards, jit) {
     for (shard in names(held)) {
       found <- rlang::try_fetch(
         of_one_value(held[[shard]][[which]](arguments), which),
-        error = function(condition) shard_failed(shard, condition)
+        error = function(condition) if (is_out_of_time(condition)) rlang::zap() else shard_failed(shard, condition)
       )
       total <- if (is.null(total)) found else added(total, found)
       if (progress) cli::cli_progress_update()
@@ -118,7 +118,7 @@ on_cluster <- function(f, shards, jit, cluster, call) {
   key <- basename(tempfile("shards-"))
   on_each <- function(jobs, work, ..., call = users_call()) {
     lost <- function(condition) worker_lost(cluster, lapply(pieces, function(i) names(shards)[i]), condition, call)
-    tryCatch(parallel::clusterApply(cluster, jobs, work, ...), error = lost)
+    attempt(parallel::clusterApply(cluster, jobs, work, ...), lost)
   }
   on_each(lapply(pieces, function(i) shards[i]), hold_on_worker, key, f, jit)
   function(which, arguments) {
@@ -164,7 +164,7 @@ sum_on_worker <- function(piece, key, which, arguments, backend, floatx) {
 # A worker that does not answer any more; others may still be at work on what they were asked before.
 worker_lost <- function(cluster, names, condition, call) {
   gone <- vapply(seq_along(cluster), function(i) {
-    tryCatch(is.null(parallel::clusterCall(cluster[i], Sys.getpid)), error = function(error) TRUE)
+    attempt(is.null(parallel::clusterCall(cluster[i], Sys.getpid)), function(error) TRUE)
   }, NA)
   if (!any(gone)) rlang::cnd_signal(condition)
   abort(

@@ -54,6 +54,42 @@ test_contract("nothing is left of it: after values, errors, jumps and interrupts
   left()
 })
 
+test_once("time limits stop what is differentiated, by R's own error, and leave all as it was", {
+  skip_without("numpy")
+  slow <- function(p) {
+    s <- 0
+    for (i in 1:20000) s <- s + p * i / (1 + i)
+    s
+  }
+  fresh <- function() `environment<-`(slow, new.env()) # of which nothing is known from earlier calls
+  calls <- list(
+    gradient = function() gradient(fresh(), 1), value_and_grad = function() value_and_grad(fresh())(1),
+    jacobian = function() jacobian(fresh(), 1), hessian = function() hessian(fresh(), 1),
+    objective = function() objective(fresh())$gr(1), jit = function() jit(fresh())(1),
+    within = function() gradient(function(p) sum(p * gradient(fresh(), 1)), 1),
+    reticulate = function() gradient(function(p) sum(op_vectorize(fresh())(p)), c(1, 2))
+  )
+  said <- gettext("reached elapsed time limit", domain = "R")
+  limited <- function(f) {
+    on.exit(setTimeLimit())
+    tryCatch({
+      setTimeLimit(elapsed = 0.1, transient = TRUE)
+      f()
+    }, error = identity)
+  }
+  for (name in names(calls)) {
+    error <- limited(calls[[name]])
+    expect_s3_class(error, "simpleError")
+    expect_identical(if (is.list(error)) error$message, said, info = name) # which R.utils::withTimeout() looks at
+    expect_equal(gradient(function(p) sum(p^3), c(1, 2)), c(3, 12))
+  }
+  handled <- gradient(function(p) {
+    tryCatch(limited(function() slow(p)), error = function(error) NULL)
+    p^2
+  }, 3)
+  expect_equal(handled, 6)
+})
+
 test_each("nested derivatives, and callbacks, fill too", {
   expect_equal(hessian(filling, c(2, 2)), rbind(c(2 * (2 + 12), 17), c(17, 0)))
   slope <- function(p) sum(gradient(filling, p)^2)

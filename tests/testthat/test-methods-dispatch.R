@@ -1,29 +1,36 @@
 # Methods that the user defines for generics of R's that gradops masks: R looks for them from the frame that calls the
 # generic on, so they may stand in the function itself.
 
-# All of R's S3 generics that adapted code has another function for, by name, with R's function.
-masked_generics <- function() {
-  names <- c(ls(gradops:::overloads(), all.names = TRUE), "[", "[[", "[<-", "[[<-", "log", "Summary")
+# Groups of generics, with a function of each.
+groups <- list(Summary = "max", Math = "exp", Ops = "*", Complex = "Mod")
+
+# All of R's S3 generics that adapted code has another function for, by name, with R's function; the groups; and those
+# that R dispatches on in compiled code. A length cannot be a tensor.
+walked_generics <- function() {
+  internal <- c(setdiff(.S3PrimitiveGenerics, "length"), "unlist", "as.vector", "+", "%%", "==")
+  names <- c(ls(gradops:::overloads(), all.names = TRUE), "[", "[[", "[<-", "[[<-", "log", internal)
   packages <- lapply(c("base", "stats", "utils"), asNamespace)
-  Filter(function(name) {
+  masked <- Filter(function(name) {
     home <- Find(function(package) exists(name, package, inherits = FALSE), packages)
-    name == "Summary" || !is.null(home) && gradops:::is_s3_generic(get(name, home), name)
+    !is.null(home) && gradops:::is_s3_generic(get(name, home), name)
   }, sort(unique(names)))
+  unique(c(names(groups), internal, masked))
 }
 
 # R code that calls a generic on an object of class `k`, which holds `p`.
 call_of <- function(generic) {
-  name <- as.name(if (generic == "Summary") "max" else generic)
-  if (generic %in% c("[<-", "[[<-", "levels<-", "split<-")) {
+  name <- as.name(if (generic %in% names(groups)) groups[[generic]] else generic)
+  if (endsWith(generic, "<-")) {
     target <- switch(generic,
-      `[<-` = quote(x[1]), `[[<-` = quote(x[[1]]), `levels<-` = quote(levels(x)), quote(split(x, 1))
+      `[<-` = quote(x[1]), `[[<-` = quote(x[[1]]), `$<-` = quote(x$a), `split<-` = quote(split(x, 1)),
+      call(sub("<-", "", generic, fixed = TRUE), quote(x))
     )
     bquote({
       .(target) <- 1
       x
     })
   } else {
-    as.call(c(list(name, quote(x)), if (generic %in% c("[", "[[", "log", "with")) 2))
+    as.call(c(list(name, quote(x)), if (generic %in% c("[", "[[", "$", "log", "with", "Ops", "+", "%%", "==")) 2))
   }
 }
 
@@ -67,11 +74,10 @@ square <- quote(function(...) {
   sum(h)^2
 })
 
-test_each("methods that stand anywhere in the user's code are found as by R, for every generic that is masked", {
+test_each("methods that stand anywhere in the user's code are found as by R, for generics, groups and internal generics", {
   exports <- lapply(c("stats", "utils"), function(name) as.list(asNamespace(name), all.names = TRUE))
   plain <- list2env(do.call(base::c, exports), parent = baseenv()) # no gradops
-  generics <- masked_generics()
-  expect_gt(length(generics), 30)
+  generics <- walked_generics()
   found <- 0
   for (place in names(with_method)) {
     for (generic in generics) {
@@ -84,7 +90,24 @@ test_each("methods that stand anywhere in the user's code are found as by R, for
       expect_equal(as.numeric(jit(f)(3)), 9, info = paste(generic, "compiled, in", place))
     }
   }
-  expect_gt(found, 3 * 30)
+  expect_gt(found, 3 * 60)
+})
+
+test_each("an operator of the user's takes a tensor on its other side", {
+  f <- function(p) {
+    k <- structure(list(2), class = "k")
+    j <- structure(list(3), class = "j")
+    number <- function(x) if (inherits(x, c("k", "j"))) unclass(x)[[1]] else x
+    Ops.k <- function(e1, e2) { # nolint: object_name_linter. R's name.
+      if (missing(e2)) number(e1) * p else get(.Generic, baseenv())(number(e1), number(e2))
+    }
+    `+.j` <- function(e1, e2) number(e1) * number(e2)^2
+    (p * k)^2 + k / p + p^k - (-k) + (j + p) + (p + j) + (p + 1) * (2 + j) + (k > p) * p
+  }
+  for (x in c(1.4, 2.6)) {
+    expect_equal(gradient(f, x), numeric_gradient(f, x), tolerance = 1e-6)
+    expect_equal(as.numeric(jit(f)(x)), f(x))
+  }
 })
 
 test_each("a method decides where the first argument has a class, also if another one is a tensor", {

@@ -487,3 +487,20 @@ at("values of their own where a test holds", c(0.5, 0.9), decides = NA, function
   low[low < 0.2] <- -low[low < 0.2]^2
   sum(low * 1:6)
 })
+
+# Parts of lists that are not there yet are lists, as in R.
+at("a part of an empty part of a list", c(0.7, 1.3), function(p) {
+  r <- list()
+  for (g in c("u", "v")) {
+    r[[g]][["mu"]] <- p[[1]]
+    r[[g]][["sigma"]] <- p[[2]]^2
+  }
+  r[["w"]][["a"]][["b"]] <- p[1]
+  sum(vapply(r[1:2], function(part) part$mu * part$sigma, 0)) + r$w$a$b^2
+})
+at("functions of a list that starts as NULL", c(0.7, 1.3), function(p) {
+  x <- NULL
+  x[["a"]] <- p[1]
+  x[["b"]] <- p[2]
+  do.call(sum, x) * with(x, a + b^2) * sum(unlist(x)) + do.call("max", x)
+})
