@@ -50,7 +50,7 @@ own_packages <- c(
 )
 left_packages <- c(
   "gradops", "reticulate", "tensorflow", "keras", "keras3", "tfprobability", "torch", "rlang", "withr", "cli",
-  "lifecycle", "vctrs", "testthat", "knitr", "rmarkdown", "R6", "Matrix", "Rcpp", "TMB", "numDeriv"
+  "lifecycle", "vctrs", "memoise", "cachem", "testthat", "knitr", "rmarkdown", "R6", "Matrix", "Rcpp", "TMB", "numDeriv"
 )
 
 # `name`: the one that it was found under, if that is known.
@@ -183,12 +183,15 @@ translated <- function(found, name) {
   if (is_users_generic(found)) {
     return(generic_aware(found))
   }
+  if (is_memoised(found)) {
+    return(memoised_aware(found))
+  }
   overload_of(found, name) %||% tensor_aware(found)
 }
 
 # Those of base R that are only adapted are not yet: they may name themselves.
 is_translated <- function(found, name) {
-  if (is_users_generic(found) || overload_name(found, name) %in% only_adapted) {
+  if (is_users_generic(found) || is_memoised(found) || overload_name(found, name) %in% only_adapted) {
     return(TRUE)
   }
   overload <- overload_of(found, name)
@@ -219,6 +222,17 @@ generic_aware <- function(f) {
   with_code(f, as.list(formals(f)), with_dispatch(body(f), standard_generic(f)), front)
 }
 
+# A function of memoise's, which looks for results by a hash of the arguments. Tensors have none by their values: of them
+# the function is called that stands behind it.
+is_memoised <- function(f) inherits(f, "memoised") && is.function(environment(f)$`_f`)
+
+memoised_aware <- function(f) {
+  call_of_tensors <- function(f, ...) {
+    if (holds_tensors_within(list(...))) translated(environment(f)$`_f`, "")(...) else f(...)
+  }
+  with_code(f, formals(function(...) NULL), bquote(.(call_of_tensors)(.(f), ...)), environment(f))
+}
+
 with_dispatch <- function(code, dispatch) {
   if (is_call_of(code, "standardGeneric")) {
     as.call(list(dispatch))
@@ -241,7 +255,7 @@ overload_of <- function(found, name) {
 
 # The name of a function that may have an overload; "" of others.
 overload_name <- function(found, name) {
-  known <- c("base", "stats", "utils", "methods", "grDevices", "gradops", "Matrix", "rlang")
+  known <- c("base", "stats", "utils", "methods", "grDevices", "gradops", "Matrix", "rlang", "purrr", "mvtnorm")
   if (is.primitive(found) || package_of(found) %in% known) own_name(found, name) else ""
 }
 

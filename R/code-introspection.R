@@ -305,14 +305,16 @@ of_values <- function(original, name) {
 }
 
 needs_seeing <- function(...) {
+  kind <- function(x) { # `x` stays a promise, as it may be the empty name
+    if (is.environment(x)) {
+      if (is_any_tensor(x)) if (is_text(x)) "text" else "tensor"
+    } else if (is.list(x) && holds_tensors_within(x)) {
+      "tensor"
+    }
+  }
   found <- FALSE
   for (i in seq_len(...length())) {
-    x <- ...elt(i)
-    if (is.environment(x)) {
-      if (is_any_tensor(x)) if (is_text(x)) return(FALSE) else found <- TRUE
-    } else if (is.list(x) && holds_tensors_within(x)) {
-      found <- TRUE
-    }
+    switch(kind(...elt(i)) %||% "other", text = return(FALSE), tensor = found <- TRUE)
   }
   found
 }

@@ -62,7 +62,7 @@ make_overloads <- function() {
       ts = ts_overload, acf = acf_overload, pacf = pacf_overload, ccf = ccf_overload,
       do.call = do_call_overload, match.fun = match_fun_overload, eval = eval_overload,
       quantile = quantile_overload, eval.parent = eval_parent_overload, evalq = evalq_overload, with = with_overload,
-      environment = environment_overload, rbind = rbind_overload, as.matrix = as_matrix_overload,
+      environment = environment_overload, parent.env = parent_env_overload, relist = relist_overload, rbind = rbind_overload, as.matrix = as_matrix_overload,
       det = det_overload, diag = diag_overload, Diagonal = diagonal_overload, bandSparse = band_overload,
       complete.cases = complete_cases_overload, rle = rle_overload, `split<-` = assign_split_overload,
       qr.qy = by_factor_overload(base::qr.qy), qr.qty = by_factor_overload(base::qr.qty, TRUE),
@@ -71,7 +71,9 @@ make_overloads <- function() {
     ),
     lapply(stats::setNames(nm = summary_group), summary_overload),
     asking_overloads(),
-    counted_overloads()
+    counted_overloads(),
+    tidyverse_overloads(),
+    refusing_overloads()
   )
   state$overloads <- list2env(Map(from_callers, known, names(known)), parent = emptyenv())
   for (name in only_adapted) { # with overloads of their own
@@ -344,6 +346,12 @@ environment_overload <- function(fun = NULL) {
   if (is_front) parent.env(env) else env
 }
 
+# A function's own environment, of which its copy's frames know the one in front.
+parent_env_overload <- function(env) {
+  parent <- base::parent.env(env)
+  if (exists(".gradops_front", envir = parent, inherits = FALSE)) base::parent.env(parent) else parent
+}
+
 # Code that is made while it runs, as by `parse()`, has names in it that adapted code has not.
 eval_overload <- function(expr, envir = parent.frame(), enclos = parent.frame()) {
   force(enclos)
@@ -401,6 +409,25 @@ with_overload <- function(data, expr, ...) {
   eval.parent(call)
 }
 
+# The parts of a tensor in the form of `skeleton`.
+relist_overload <- function(flesh, skeleton = attr(flesh, "skeleton")) {
+  if (!is.environment(flesh) || !is_tensor(flesh)) {
+    return(utils::relist(flesh, skeleton))
+  }
+  used <- 0L
+  part_like <- function(form) {
+    if (is.list(form)) {
+      form[] <- lapply(form, part_like)
+      return(form)
+    }
+    if (!is.numeric(form)) unsupported("skeleton", sprintf("must hold numbers alone; got %s.", friendly(form)))
+    part <- flesh[used + seq_along(form)]
+    used <<- used + length(form)
+    if (is.null(dim(form))) with_names(part, names(form)) else with_dimnames(fill(part, dim(form)), dimnames(form))
+  }
+  part_like(skeleton)
+}
+
 # Data frames ----------------------------------------------------------------------------------------------------------
 
 # Overloads for data frames, in which columns may be tensors.
@@ -430,6 +457,50 @@ as_matrix_overload <- function(x, ...) {
 
 tensor_columns <- function(x) {
   if (is.data.frame(x)) names(x)[vapply(x, is_tensor, NA)]
+}
+
+# Other packages -------------------------------------------------------------------------------------------------------
+
+# purrr's functions that give R's vectors, which its compiled code makes; `map_vec()` and its kin join tensors as vctrs
+# does (methods-vctrs.R).
+tidyverse_overloads <- function() {
+  find <- function(name) get(name, envir = asNamespace("purrr"))
+  decide <- list(lgl = truth, int = whole_numbers)
+  of_type <- function(mapper, type) {
+    force(mapper)
+    force(type)
+    function(...) {
+      values <- translated(find(mapper), mapper)(...)
+      if (holds_tensors(values)) {
+        if (type == "dbl") {
+          return(find("list_simplify")(values))
+        }
+        values[] <- lapply(values, decide[[type]], paste0(mapper, "_", type))
+      }
+      find(paste0("map_", type))(values, identity)
+    }
+  }
+  mappers <- base::c("map", "map2", "imap", "pmap")
+  of_all <- function(type) lapply(stats::setNames(mappers, paste0(mappers, "_", type)), of_type, type)
+  base::c(of_all("dbl"), of_all("lgl"), of_all("int"))
+}
+
+# Functions of mvtnorm whose compiled code integrates by random points.
+refusing_overloads <- function() {
+  refusing <- function(name) {
+    force(name)
+    function(...) {
+      if (holds_tensors_within(list(...))) {
+        unsupported(
+          names(Filter(holds_tensors_within, lapply(list(...), list)))[1L] %||% "x",
+          sprintf("is a tensor: `%s()` integrates by random points, which have no derivative.", name),
+          "`?r_function` gives it a gradient of yours; for two variables, `integrate()` a `dnorm()` times a `pnorm()`."
+        )
+      }
+      get(name, envir = asNamespace("mvtnorm"))(...)
+    }
+  }
+  lapply(stats::setNames(nm = base::c("pmvnorm", "qmvnorm", "pmvt", "qmvt")), refusing)
 }
 
 # Questions -----------------------------------------------------------------------------------------------------------
@@ -500,13 +571,15 @@ counted_overloads <- function() {
 
 # A single number stands for all up to it, as in R.
 combn_overload <- function(x, m, FUN = NULL, simplify = TRUE, ...) {
-  if (!is.null(FUN)) FUN <- found_function(match.fun(FUN))
   m <- whole_numbers(m, "combn")
-  if (!is.environment(x) || length(x) == 1L) {
-    return(utils::combn(whole_numbers(x, "combn"), m, FUN, simplify, ...))
+  is_of_tensor <- is.environment(x) && length(x) > 1L
+  if (!is_of_tensor) x <- whole_numbers(x, "combn")
+  if (is.null(FUN) && !is_of_tensor) {
+    return(utils::combn(x, m, simplify = simplify))
   }
-  parts <- lapply(utils::combn(length(x), m, simplify = FALSE), function(i) x[i])
-  if (!is.null(FUN)) parts <- lapply(parts, FUN, ...)
+  parts <- utils::combn(if (is_of_tensor) length(x) else x, m, simplify = FALSE)
+  if (is_of_tensor) parts <- lapply(parts, function(i) x[i])
+  if (!is.null(FUN)) parts <- lapply(parts, found_function(match.fun(FUN)), ...)
   if (simplify) overloads()$simplify2array(parts) else parts
 }
 

@@ -22,6 +22,8 @@ np_array <- tuple <- `%as%` <- reticulate_call <- reticulate_to_r <- function(..
   register_namesakes()
   if (isNamespaceLoaded("Matrix")) register_matrix_methods()
   setHook(packageEvent("Matrix", "onLoad"), register_matrix_methods)
+  if (isNamespaceLoaded("vctrs")) register_vctrs_methods()
+  setHook(packageEvent("vctrs", "onLoad"), register_vctrs_methods)
   await_marginaleffects()
   if (isNamespaceLoaded("reticulate")) {
     reticulate_loaded()

@@ -126,6 +126,9 @@ outer_tensor <- function(X, Y, FUN = "*", ...) {
 }
 
 kronecker_tensor <- function(X, Y, FUN = "*", make.dimnames = FALSE, ...) {
+  if (is_s4_matrix(X) || is_s4_matrix(Y)) {
+    return(kronecker_sparse(X, Y, FUN, make.dimnames, ...))
+  }
   x <- shape_of(X)
   y <- shape_of(Y)
   rank <- max(length(x), length(y))

@@ -11,7 +11,16 @@ is_sparse_tensor <- function(x) inherits(x, "gradops_sparse")
 is_sparse <- function(x) is_sparse_tensor(x) || is_s4_matrix(x)
 
 as_sparse_tensor <- function(m) {
-  if (is_sparse_tensor(m)) m else with(triplets(m), placed_in(value, row, column, dim))
+  if (is_sparse_tensor(m)) {
+    m
+  } else if (is_any_tensor(m)) { # of which any element may not be 0
+    dim <- if (is_vector(m)) c(length(m), 1L) else dim(m)
+    sparse_tensor(flat(m), rep(seq_len(dim[1L]), dim[2L]), rep(seq_len(dim[2L]), each = dim[1L]), dim)
+  } else {
+    with(triplets(if (is_s4_matrix(m)) m else Matrix::Matrix(as.matrix(m), sparse = TRUE)), {
+      placed_in(value, row, column, dim)
+    })
+  }
 }
 
 # Values at places of which several may be one, where they add up.
@@ -161,8 +170,11 @@ product_of_sparse <- function(x, y) {
 }
 
 kronecker_sparse <- function(X, Y, FUN = "*", make.dimnames = FALSE, ...) {
-  X <- if (is_sparse(X)) as_sparse_tensor(X) else as_sparse_tensor(Matrix::Matrix(as.matrix(X), sparse = TRUE))
-  Y <- if (is_sparse(Y)) as_sparse_tensor(Y) else as_sparse_tensor(Matrix::Matrix(as.matrix(Y), sparse = TRUE))
+  if (!identical(match.fun(FUN), base::`*`)) {
+    return(kronecker(dense_of_sparse(X), dense_of_sparse(Y), FUN, make.dimnames, ...))
+  }
+  X <- as_sparse_tensor(X)
+  Y <- as_sparse_tensor(Y)
   first <- rep(seq_along(X$row), each = length(Y$row))
   second <- rep(seq_along(Y$row), times = length(X$row))
   placed_in(
@@ -296,14 +308,7 @@ bdiag_overload <- function(...) {
   if (!any(vapply(parts, function(part) is_sparse_tensor(part) || is_any_tensor(part), NA))) {
     return(Matrix::bdiag(...))
   }
-  parts <- lapply(parts, function(part) {
-    if (is_any_tensor(part)) {
-      sizes <- dim(part)
-      sparse_tensor(flat(part), rep(seq_len(sizes[1L]), sizes[2L]), rep(seq_len(sizes[2L]), each = sizes[1L]), sizes)
-    } else {
-      as_sparse_tensor(if (is_sparse(part)) part else Matrix::Matrix(part, sparse = TRUE))
-    }
-  })
+  parts <- lapply(parts, as_sparse_tensor)
   sizes <- vapply(parts, function(part) part$dim, integer(2))
   before <- sizes
   before[] <- t(apply(sizes, 1L, function(row) cumsum(row) - row))
