@@ -1,9 +1,9 @@
 #' Random numbers by parameters that are tensors
 #'
 #' `rnorm()` and its kin, of stats, with its names of arguments: where a parameter is a tensor or a variable the numbers
-#' are a function of it, which can be differentiated (reparametrisation). They are drawn by the generator of the
-#' tensor's library, from a seed that R's generator gives: [set.seed()] makes them repeatable. For ordinary R values the
-#' function of stats is called, with its numbers.
+#' are a function of it, which can be differentiated (reparametrisation). They are the numbers that stats' function draws
+#' for the values of the parameters, so after [set.seed()] a function has the same value when it is differentiated. For
+#' ordinary R values the function of stats is called.
 #'
 #' Counts are whole numbers, which have no derivative by their parameters: of tensors `rbinom()`, `rpois()`, `rgeom()`,
 #' `rnbinom()` and `rhyper()` are an error, and so are `ptukey()`, `qtukey()`, `psignrank()` and `pwilcox()`, whose
@@ -15,9 +15,10 @@
 #' @param size,prob,mu,lambda,m,k,q,p,nmeans,nranges,lower.tail,log.p As in stats, for R's values alone.
 #' @returns A tensor of `n` numbers.
 #' @section Gradient:
-#' By each parameter, to all orders: of the explicit formula where there is one (`rnorm()`, `rlnorm()`, `rexp()`,
-#' `runif()`, `rweibull()`, `rlogis()`, `rcauchy()`), else of the quantile of a uniform number, which is the implicit
-#' function of the distribution function (Figurnov, Mohamed and Mnih 2018, Implicit reparameterization gradients).
+#' By each parameter: of the explicit formula where there is one (`rnorm()`, `rlnorm()`, `rexp()`, `runif()`,
+#' `rweibull()`, `rlogis()`, `rcauchy()`), to all orders, else of the implicit function of the distribution function
+#' (Figurnov, Mohamed and Mnih 2018, Implicit reparameterization gradients), to the third
+#' order.
 #' @section Errors:
 #' - `gradops_error_argument`: a tensor as `n`, an `n` that is not a whole number, an empty parameter.
 #' - `gradops_error_jit`: in a compiled function, where the numbers would be the same at each call: draw them outside.
@@ -42,10 +43,14 @@ random_methods <- function() {
 }
 
 random_method <- function(generic, name) {
-  of_family(generic, name, function(family, given) bquote(random_numbers(.(family), n, ..(given)), splice = TRUE))
+  of_family(generic, name, function(family, given) {
+    names(given) <- vapply(given, as.character, "")
+    as.call(base::c(quote(random_numbers), family, name, quote(n), given))
+  })
 }
 
-random_numbers <- function(family, n, ..., call = parent.frame()) {
+# R's own numbers, drawn by the function `name` of stats with the values of the parameters, as a function of these.
+random_numbers <- function(family, name, n, ..., call = parent.frame()) {
   count <- if (length(n) > 1L) length(n) else as.vector(n)
   if (!is.numeric(count) || length(count) != 1L || is.na(count) || count < 0) {
     unsupported("n", sprintf("must be a number from 0 on, or several; got %s.", friendly(n)), call = call)
@@ -58,8 +63,11 @@ random_numbers <- function(family, n, ..., call = parent.frame()) {
   if (count == 0L) {
     return(numeric())
   }
-  path <- "interop.r.distributions.random"
-  do.call(call_core, base::c(path, family, count, seed_number(NULL), parameters, .call = call), quote = TRUE)
+  if (compiling() > 0) refuse_random_numbers()
+  values <- lapply(parameters, function(x) as.vector(if (is_any_tensor(x)) values_of(x) else x))
+  drawn <- do.call(get(name, envir = asNamespace("stats")), base::c(list(count), values))
+  path <- "interop.r.distributions.drawn"
+  do.call(call_core, base::c(path, family, list(array_of(drawn)), unname(parameters), .call = call), quote = TRUE)
 }
 
 # Refusals -------------------------------------------------------------------------------------------------------------
@@ -81,6 +89,6 @@ refused_methods <- function() {
 refuse_tensor <- function(frame, why, call = parent.frame()) {
   is_given <- function(name) !eval(base::call("missing", as.name(name)), frame) && is_any_tensor(frame[[name]])
   name <- Find(is_given, names(formals(sys.function(-1L))))
-  instead <- sprintf("Its numbers are `as.vector(%s)`.", name)
+  instead <- sprintf("Its numbers are `as.numeric(op_stop_gradient(%s))`.", name)
   unsupported(name, sprintf("must be ordinary R numbers: %s.", why), instead, call = call)
 }

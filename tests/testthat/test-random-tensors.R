@@ -64,25 +64,41 @@ test_contract("gradients go through, and compiled functions need a seed", {
   expect_error(jit(function(p) sum(p * random_normal(2L, seed = generator)))(c(1, 2)), class = "gradops_error_jit")
 })
 
-test_each("rnorm() and its kin of tensors have R's distributions, derivatives, and follow set.seed()", {
+test_each("rnorm() and its kin of tensors draw R's numbers, with the derivatives of quantiles", {
   families <- list(
     norm = c(1, 2), lnorm = c(0.3, 0.5), exp = 2, gamma = c(2.5, 1.3), beta = c(2, 0.7), t = 4, unif = c(-1, 3),
-    logis = c(1, 2), weibull = c(2, 3), cauchy = c(0, 1), chisq = 3, f = c(3, 5)
+    logis = c(1, 2), weibull = c(2, 3), cauchy = c(0, 1), chisq = 3, f = c(3, 5), chisq = c(3, 1.5), beta = c(2, 3, 0.8),
+    t = c(5, 0.4)
   )
-  for (name in names(families)) {
-    parameters <- families[[name]]
-    of <- function(p, n = 4, seed = 3) {
-      set.seed(seed)
-      do.call(paste0("r", name), c(n, lapply(seq_along(p), function(i) p[i])))
+  weights <- c(1, 0.3, 2, 0.7)
+  for (i in seq_along(families)) {
+    name <- names(families)[i]
+    parameters <- families[[i]]
+    of <- function(kind, p, first) do.call(paste0(kind, name), c(list(first), lapply(seq_along(p), function(i) p[i])))
+    total <- function(p) {
+      set.seed(3)
+      sum(of("r", p, 4) * weights)
     }
-    x <- as.vector(of(variable(parameters), 1000, 1))
-    expect_gt(do.call(ks.test, c(list(x, paste0("p", name)), parameters))$p.value, 1e-4)
-    total <- function(p) sum(of(p) * c(1, 0.3, 2, 0.7))
-    expect_equal(
-      gradient(total, parameters), numeric_gradient(\(p) as.vector(total(variable(p))), parameters, 1e-6),
-      tolerance = 1e-6, info = name
-    )
+    after <- function(code) {
+      force(code)
+      runif(1)
+    }
+    drawn <- value_and_grad(total)(parameters)
+    expect_equal(drawn$value, total(parameters), tolerance = 1e-15, info = name)
+    expect_identical(after(gradient(total, parameters)), after(total(parameters)))
+    set.seed(3)
+    u <- of("p", parameters, of("r", parameters, 4)) # the noise, as a uniform number
+    of_quantiles <- function(p) sum(of("q", p, u) * weights)
+    expect_equal(drawn$gradient, numeric_gradient(of_quantiles, parameters, 1e-5), tolerance = 1e-6, info = name)
+    if (i < 13) {
+      expect_equal(hessian(total, parameters), hessian(of_quantiles, parameters), tolerance = 1e-6, info = name)
+    }
   }
+  degenerate <- function(p) {
+    set.seed(1)
+    sum(rnorm(2, p[1], 0) + rgamma(2, 0, p[1]) + rweibull(2, p[2], 0) + runif(2, p[2], p[2]))
+  }
+  expect_equal(gradient(degenerate, c(2, 3)), c(2, 2))
   expect_identical(rexp(0, variable(1)), numeric())
   expect_identical(dim(rexp(c("a", "b", "c"), variable(matrix(1:4, 2)))), 3L)
   expect_error(rnorm(-1, variable(1)), "`n`", class = "gradops_error_argument")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import ops
+from ...functional.implicit import stepped
 from ...jit.scalar_logs import function_number
 from ...jit.scalar_rules import is_of_single_numbers
 from ...scipy import stats
@@ -50,13 +51,11 @@ class Family(NamedTuple):
         density: ``density(x, log, *parameters)``.
         probability: ``probability(q, lower, log, *parameters)``.
         quantile: ``quantile(p, lower, log, *parameters)``.
-        random: ``random(n, seed, *parameters)``; None of counts.
     """
 
     density: Callable
     probability: Callable
     quantile: Callable
-    random: Any = None
 
 
 def density(name: str, log: bool, x, *parameters):
@@ -88,9 +87,53 @@ def of_one_form(kind: str, settings: list, name: str, *arguments):
     return _KINDS[kind](name, *settings, *arguments)
 
 
-def random(name: str, n: int, seed: int, *parameters):
-    """``n`` numbers of a seed."""
-    return FAMILIES[name].random(int(n), int(seed), *_plain(tuple(_together(*parameters))))
+def drawn(name: str, x, *parameters):
+    """``x``, numbers that R drew of the family ``name``, as a function of the parameters that R drew them with.
+
+    Gradient:
+        With the noise behind the numbers constant: of the family's formula if it has one, else of the implicit function
+        ``F(x, *parameters) = constant`` of the distribution function, ``-(dF/dp) / f`` (Figurnov, Mohamed and Mnih 2018,
+        Implicit reparameterization gradients).
+    """
+    x, *parameters = _together(x, *parameters)
+    formula = _OF_NOISE.get(name)
+    if formula is None:
+        return _implicit(FAMILIES[name], x, parameters)
+    noise_of, value_of = formula
+    noise = ops.stop_gradient(noise_of(x, *parameters))
+    value = value_of(ops.where(ops.isfinite(noise), noise, 0.0), *parameters)
+    return x + (value - ops.stop_gradient(value))
+
+
+def _implicit(family: Family, x, parameters: list):
+    constant = [ops.stop_gradient(v) for v in parameters]
+    is_low = family.probability(x, True, False, *constant) < 0.5
+
+    def probability(x, *parameters):
+        """The probability below, less 1 where that above is the smaller one, which has more digits."""
+        lower, upper = (family.probability(x, side, False, *parameters) for side in (True, False))
+        return ops.where(is_low, lower, -upper)
+
+    density = family.density(x, False, *constant)
+    before = probability(x, *constant)
+    return stepped(lambda x: probability(x, *parameters) - before, lambda rest: rest / density, x)
+
+
+_LOCATION_AND_SCALE = (
+    lambda x, location, scale: (x - location) / scale,
+    lambda z, location, scale: location + scale * z,
+)
+
+_OF_NOISE: dict[str, tuple[Callable, Callable]] = {
+    "norm": _LOCATION_AND_SCALE,
+    "logis": _LOCATION_AND_SCALE,
+    "cauchy": _LOCATION_AND_SCALE,
+    "lnorm": (lambda x, mean, sd: (log(x) - mean) / sd, lambda z, mean, sd: exp(mean + sd * z)),
+    "exp": (lambda x, rate: x * rate, lambda z, rate: z / rate),
+    "unif": (lambda x, least, most: (x - least) / (most - least), lambda z, least, most: least + (most - least) * z),
+    "weibull": (lambda x, shape, scale: log(x / scale) * shape, lambda z, shape, scale: scale * exp(z / shape)),
+}
+"""By family the noise behind a number, and the number by its noise."""
 
 
 def multinomial(x, prob, log: bool):
@@ -173,7 +216,6 @@ def _of(family: Any, place: Callable = lambda *parameters: parameters) -> Family
         lambda x, log, *given: (family.logpdf if log else family.pdf)(x, *place(*given)),
         by_methods(_PROBABILITIES),
         by_methods(_QUANTILES),
-        lambda n, seed, *given: family.rvs(*place(*given), size=n, random_state=seed),
     )
 
 
@@ -199,9 +241,7 @@ def _log_normal() -> Family:
         below = _ends(lower, as_log)[0]
         return _inside(q > 0, q, 1.0, lambda q: _NORMAL.probability(log(q), lower, as_log, *given), below)
 
-    return Family(
-        density, probability, *[lambda *given, of=of: exp(of(*given)) for of in (_NORMAL.quantile, _NORMAL.random)]
-    )
+    return Family(density, probability, lambda *given: exp(_NORMAL.quantile(*given)))
 
 
 def _inside(test, x, instead: float, function: Callable, beyond: float):
