@@ -20,6 +20,8 @@ np_array <- tuple <- `%as%` <- reticulate_call <- reticulate_to_r <- function(..
   delayedAssign("reticulate_call", reticulate_caller(), assign.env = namespace)
   start_logs(namespace)
   register_namesakes()
+  register_tensor_methods()
+  register_object_methods()
   if (isNamespaceLoaded("Matrix")) register_matrix_methods()
   setHook(packageEvent("Matrix", "onLoad"), register_matrix_methods)
   if (isNamespaceLoaded("vctrs")) register_vctrs_methods()
@@ -32,11 +34,8 @@ np_array <- tuple <- `%as%` <- reticulate_call <- reticulate_to_r <- function(..
   }
 }
 
-# There are no tensors before.
 reticulate_loaded <- function(...) {
   reticulate::py_require(c(backend_requirements[["numpy"]], scipy_requirement, native_requirement))
-  register_tensor_methods()
-  register_object_methods()
   await_neighbours()
 }
 

@@ -44,6 +44,23 @@ test_once("what is saved works in the same session and in another", {
   expect_equal(readRDS(result), expected)
 })
 
+test_once("a tensor of another session says that it is gone, before Python starts, too", {
+  skip_on_cran()
+  skip_without("numpy")
+  skip_if(is_loaded_from_source(), "a new process would see another package")
+  file <- withr::local_tempfile(fileext = ".rds")
+  saveRDS(list(op_convert_to_tensor(c(1, 2)), variable(1)), file)
+  output <- in_new_process(c(
+    sprintf("l <- readRDS(%s)", deparse(file)),
+    "uses <- list(function(x) x + 1, function(x) x[1], sum, exp, length, function(x) 1 - x, dnorm, op_exp)",
+    "for (x in l) for (use in uses) cat(tryCatch(use(x), error = function(error) class(error)[1]), '\\n')",
+    "for (x in l) print(x)"
+  ))
+  expect_identical(trimws(output), c(rep("gradops_error_stale", 16), rep(
+    "<a tensor of another R session, gone: see ?serialize_tensor>", 2
+  )))
+})
+
 test_once("workers of a cluster use what they are sent", {
   skip_on_cran()
   skip_without("numpy")

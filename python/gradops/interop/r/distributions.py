@@ -92,16 +92,16 @@ def drawn(name: str, x, *parameters):
 
     Gradient:
         With the noise behind the numbers constant: of the family's formula if it has one, else of the implicit function
-        ``F(x, *parameters) = constant`` of the distribution function, ``-(dF/dp) / f`` (Figurnov, Mohamed and Mnih 2018,
-        Implicit reparameterization gradients).
+        ``F(x, *parameters) = constant`` of the distribution function, ``-(dF/dp) / f`` (Figurnov, Mohamed and Mnih
+        2018, Implicit reparameterization gradients).
     """
-    x, *parameters = _together(x, *parameters)
+    x, *given = _together(x, *parameters)
     formula = _OF_NOISE.get(name)
     if formula is None:
-        return _implicit(FAMILIES[name], x, parameters)
+        return _implicit(FAMILIES[name], x, given)
     noise_of, value_of = formula
-    noise = ops.stop_gradient(noise_of(x, *parameters))
-    value = value_of(ops.where(ops.isfinite(noise), noise, 0.0), *parameters)
+    noise = ops.stop_gradient(noise_of(x, *given))
+    value = value_of(ops.where(ops.isfinite(noise), noise, 0.0), *given)
     return x + (value - ops.stop_gradient(value))
 
 
@@ -119,10 +119,7 @@ def _implicit(family: Family, x, parameters: list):
     return stepped(lambda x: probability(x, *parameters) - before, lambda rest: rest / density, x)
 
 
-_LOCATION_AND_SCALE = (
-    lambda x, location, scale: (x - location) / scale,
-    lambda z, location, scale: location + scale * z,
-)
+_LOCATION_AND_SCALE = (lambda x, place, scale: (x - place) / scale, lambda z, place, scale: place + scale * z)
 
 _OF_NOISE: dict[str, tuple[Callable, Callable]] = {
     "norm": _LOCATION_AND_SCALE,
