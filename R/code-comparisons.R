@@ -14,11 +14,15 @@ plain <- function(x) {
   if (is.null(value)) NULL else like_tensor(value, x)
 }
 
-# A tensor's values as R has them: with its names, a vector where it has one dimension and is not marked
+# A tensor's values as R has them: with all of its names, a vector where it has one dimension and is not marked
 # (methods-names.R).
 like_tensor <- function(value, x) {
   if (length(dim(value)) == 1L && !is_one_dimensional(x)) dim(value) <- NULL
-  if (length(dim(value)) < 2L) names(value) <- names_tensor(x)
+  if (length(dim(value)) < 2L) {
+    names(value) <- names_tensor(x)
+  } else if (!is.null(dimnames_tensor(x))) {
+    dimnames(value) <- dimnames_tensor(x)
+  }
   value
 }
 

@@ -159,11 +159,11 @@ matmul_tensor <- function(x, y, call = parent.frame()) {
   named_product(product, x, y, 1L, 2L)
 }
 
-# With the names of rows and columns that the factors have, of which one is a tensor with some.
+# With the names of rows and columns that the factors have.
 named_product <- function(product, x, y, rows, columns) {
-  of <- function(x, axis) if (length(dim(x)) == 2L) dimnames(x)[[axis]]
-  has_names <- function(x) is.environment(x) && !is.null(dimnames_tensor(x))
-  if (has_names(x) || has_names(y)) with_dimnames(product, list(of(x, rows), of(y, columns))) else product
+  x <- dimnames_of(x)
+  y <- dimnames_of(y)
+  if (is.null(x) && is.null(y)) product else with_dimnames(product, list(x[[rows]], y[[columns]]))
 }
 
 # One number is a vector of length 1 in R.
@@ -339,7 +339,9 @@ t_tensor <- function(x) {
     )
   }
   if (rank < 2) {
-    return(call_op("reshape", x, c(1L, -1L)))
+    names <- names_tensor(x)
+    row <- call_op("reshape", x, c(1L, -1L))
+    return(if (is.null(names)) row else with_dimnames(row, list(NULL, names)))
   }
   with_dimnames(call_op("transpose", x, NULL), rev(dimnames_tensor(x)))
 }

@@ -113,7 +113,7 @@ ave_tensor <- function(x, ..., FUN = mean) {
     groups <- interaction(..., drop = TRUE)
     unsplit_tensor(lapply(split(flat(x), groups), FUN), groups)
   }
-  with_time(if (length(dim(x)) > 1L) fill(value, dim(x)) else value, time_of(x))
+  keep_names(if (length(dim(x)) > 1L) fill(value, dim(x)) else value, x)
 }
 
 #' @rdname tensor_groups

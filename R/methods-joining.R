@@ -124,13 +124,27 @@ holds_tensors <- function(x) {
 }
 
 cbind_tensor <- function(..., deparse.level = 1) {
-  parts <- list(...)
+  parts <- named_by_code(list(...), substitute(list(...)), deparse.level)
   timed <- Filter(has_time, parts)
   if (length(timed) > 0L) bind_in_time(parts, time_of(timed[[1L]])) else bind(parts, 2L)
 }
 
 rbind_tensor <- function(..., deparse.level = 1) {
-  bind(list(...), 1L)
+  bind(named_by_code(list(...), substitute(list(...)), deparse.level), 1L)
+}
+
+# The arguments of `cbind()`, of which vectors that the call gives by a name have that name.
+named_by_code <- function(parts, call, deparse.level) {
+  code <- as.list(call)[-1L]
+  if (!isTRUE(deparse.level >= 1) || length(code) != length(parts)) {
+    return(parts)
+  }
+  names <- rlang::names2(parts)
+  for (i in which(!nzchar(names))) {
+    is_named <- is.symbol(code[[i]]) && length(dim(parts[[i]])) < 2L && !identical(code[[i]], quote(...))
+    if (is_named) names[i] <- as.character(code[[i]])
+  }
+  if (any(nzchar(names))) stats::setNames(parts, names) else parts
 }
 
 bind <- function(parts, axis, call = parent.frame()) {
@@ -169,7 +183,9 @@ names_of_bound <- function(parts, axis) {
       if (length(part) > 0L) name
     }
   }, unname(parts), given %||% character(length(parts)))
-  across <- Find(Negate(is.null), lapply(unname(parts), function(part) {
+  extents <- lapply(parts, function(part) if (length(dim(part)) > 1L) dim(part)[3L - axis])
+  extent <- unlist(extents)[1L] %||% max(lengths(parts), 0L)
+  across <- Find(function(names) length(names) == extent && extent > 0L, lapply(unname(parts), function(part) {
     if (length(dim(part)) > 1L) dimnames(part)[[3L - axis]] else names(part)
   }))
   along <- unlist(along, use.names = FALSE)

@@ -84,7 +84,7 @@ tcrossprod_tensor <- function(x, y = NULL, ...) {
   crossed("tcrossprod", 1L, x, y)
 }
 
-# Of R's values with a function that gives tensors: base R looks after all else, but cannot give them dimnames.
+# Of R's values with a function that gives tensors: base R looks after all else.
 outer_default <- function(X, Y, FUN = "*", ...) {
   if (identical(FUN, "*")) {
     return(base::outer(X, Y, FUN, ...))
@@ -99,7 +99,7 @@ outer_default <- function(X, Y, FUN = "*", ...) {
     tensor <<- value
     numeric(length(value))
   }, ...)
-  if (is.null(tensor)) value else fill(tensor, dim(value))
+  if (is.null(tensor)) value else with_dimnames(fill(tensor, dim(value)), dimnames(value))
 }
 
 outer_tensor <- function(X, Y, FUN = "*", ...) {
@@ -114,8 +114,11 @@ outer_tensor <- function(X, Y, FUN = "*", ...) {
   if (length(value) != prod(dims)) {
     unsupported("FUN", sprintf("must give %d values, one for each pair; got %d.", prod(dims), length(value)))
   }
-  names <- if (length(dim(X)) < 2L && length(dim(Y)) < 2L) list(own_names(X), own_names(Y))
-  with_dimnames(fill(value, dims), names)
+  names_of <- function(x) {
+    rank <- length(dim(x))
+    if (rank > 1L) dimnames_of(x) %||% vector("list", rank) else list(own_names(x))
+  }
+  with_dimnames(fill(value, dims), base::c(names_of(X), names_of(Y)))
 }
 
 #' @rdname tensor_matrices

@@ -57,11 +57,13 @@ apply_tensor <- function(X, MARGIN, FUN, ..., simplify) {
   if (!is.numeric(MARGIN) || !all(MARGIN %in% seq_along(dims))) {
     unsupported("MARGIN", sprintf("must be of the %d dimensions of `X`, by number.", length(dims)))
   }
+  own <- dimnames_tensor(X)
   rest <- setdiff(seq_along(dims), MARGIN)
+  named <- if (is.null(own) || length(rest) == 0L) identity else function(slice) with_names(slice, own[[rest]])
   slices <- fill(op_transpose(X, c(rest, MARGIN)), c(prod(dims[rest]), prod(dims[MARGIN])))
   values <- lapply(seq_len(ncol(slices)), function(i) {
     slice <- slices[, i]
-    FUN(if (length(rest) > 1L) fill(slice, dims[rest]) else slice, ...)
+    FUN(if (length(rest) > 1L) with_dimnames(fill(slice, dims[rest]), own[rest]) else named(slice), ...)
   })
   if (!simplify) {
     return(values)
@@ -69,8 +71,16 @@ apply_tensor <- function(X, MARGIN, FUN, ..., simplify) {
   if (!any(vapply(values, is_tensor, NA))) { # R's values, put together by base R
     return(base::apply(base::array(seq_along(values), dims[MARGIN]), seq_along(MARGIN), function(i) values[[i]]))
   }
-  if (length(MARGIN) == 1L && !is.null(dimnames_tensor(X))) names(values) <- dimnames_tensor(X)[[MARGIN]]
-  put_together(values, dims[MARGIN])
+  names <- lapply(values, names)
+  if (all(lengths(values) == 1L) || length(unique(names)) > 1L) values <- lapply(values, unname) # as R
+  if (length(MARGIN) == 1L && !is.null(own)) names(values) <- own[[MARGIN]]
+  whole <- put_together(values, dims[MARGIN])
+  margins <- length(MARGIN)
+  if (margins == 1L || is.null(own) || !is_tensor(whole)) {
+    return(whole)
+  }
+  inner <- length(dim(whole)) - margins
+  with_dimnames(whole, base::c(if (inner > 0L) list(own_names(values[[1L]])), own[MARGIN]))
 }
 
 # Equally long parts as the columns of a matrix (of an array, with several `dims`), single ones as a vector.
@@ -86,7 +96,7 @@ put_together <- function(parts, dims, higher = FALSE) {
   whole <- joined(parts)
   inner <- if (higher && sizes > 1L) shape_of(parts[[1]]) else if (sizes > 1L) sizes
   if (is.null(inner) && length(dims) == 1L) {
-    return(with_names(whole, names(parts)))
+    return(with_names(whole, names_of_parts(parts)))
   }
   whole <- fill(whole, c(inner, dims))
   if (length(inner) == 1L && length(dims) == 1L) {
@@ -138,6 +148,7 @@ vapply <- function(X, FUN, FUN.VALUE, ..., USE.NAMES = TRUE) {
   length(tensors) <- count
   flat_value <- base::matrix(value, ncol = count)
   for (i in which(base::vapply(tensors, is.null, NA))) tensors[[i]] <- flat_value[, i]
+  if (length(FUN.VALUE) == 1L) tensors <- lapply(tensors, unname) # R has the names of `X` alone
   names(tensors) <- if (is.matrix(value)) colnames(value) else if (is.null(dim(value))) names(value)
   put_together(tensors, length(tensors), higher = TRUE)
 }

@@ -8,6 +8,8 @@ with_names <- function(x, names) {
     if (is.list(names)) x[] <- Map(with_names, x, names)
   } else if (inherits(names, "gradops_time")) {
     x <- with_time(x, unclass(names))
+  } else if (inherits(names, "gradops_dimnames")) {
+    x <- with_dimnames(x, unclass(names))
   } else if (is_tensor(x)) {
     attr(x, "gradops_names") <- names
   }
@@ -20,18 +22,74 @@ names_within <- function(x) {
   } else if (has_time(x)) {
     structure(time_of(x), class = "gradops_time")
   } else if (is.environment(x)) {
-    own_names(x)
-  } else if (is_number(x) && length(dim(x)) < 2) {
-    if (is.null(dim(x))) names(x) else names_of_array(length(x), names(x))
+    own_names(x) %||% dimnames_within(dimnames_tensor(x))
+  } else if (is_number(x)) {
+    if (length(dim(x)) > 1L) dimnames_within(dimnames(x)) else own_names(x)
   }
 }
 
-# Names of the dimensions of a matrix or an array, on R's handle too.
+dimnames_within <- function(dimnames) {
+  if (!is.null(dimnames)) structure(dimnames, class = "gradops_dimnames")
+}
+
+# Names of the dimensions of a matrix or an array, on R's handle too; none of other sizes.
 with_dimnames <- function(x, dimnames) {
-  if (is_tensor(x) && length(unlist(dimnames)) > 0L) {
+  sizes <- lengths(dimnames)
+  if (any(sizes > 0L) && is_tensor(x) && all(sizes == 0L | sizes == dim(x))) {
     attr(x, "gradops_dimnames") <- lapply(dimnames, function(names) if (!is.null(names)) as.character(names))
   }
   x
+}
+
+# `method`, whose result has the names that R's function `original` gives its own: of numbers in place of tensors, which
+# have their names. No method need know them.
+named_as_r <- function(method, original) {
+  force(original)
+  in_place_of(method, function(arguments, value) {
+    force(value)
+    if (!is.environment(value) || !is_tensor(value) || !any(vapply(arguments, has_labels, NA))) {
+      return(value)
+    }
+    like <- attempt(suppressWarnings(do.call(original, lapply(arguments, labelled_numbers))), function(error) NULL)
+    size <- dim_tensor(value)
+    if (length(dim(like)) > 1L && identical(dim(like), size)) {
+      with_dimnames(value, dimnames(like))
+    } else if (length(size) < 2L && length(dim(like)) < 2L && length(like) == length_tensor(value)) {
+      if (is.null(own_names(value)) && !has_time(value)) with_names(value, names(like)) else value
+    } else {
+      value
+    }
+  })
+}
+
+# The functions whose methods are: what they compute has names by R's own code alone.
+by_names_of_r <- base::c(
+  "rep", "diff", "aperm", "solve", "chol", "scale", "rowsum", "as.matrix", "qr.solve", "qr.coef", "diag", "drop",
+  "rowSums", "colSums", "rowMeans", "colMeans", "pmax", "pmin", "cov2cor", "var", "cov", "cor", "mahalanobis", "fft",
+  "mvfft", "convolve", "zapsmall", "atan2", "is.na", "kronecker"
+)
+
+has_labels <- function(x) {
+  if (is.environment(x)) {
+    is_tensor(x) && !(is.null(attr(x, "gradops_names", TRUE)) && is.null(dimnames_tensor(x)))
+  } else {
+    is.atomic(x) && !(is.null(names(x)) && is.null(dimnames(x)))
+  }
+}
+
+# Numbers for a tensor of which R's functions are defined: of a square matrix the identity.
+labelled_numbers <- function(x) {
+  if (!is.environment(x) || !is_tensor(x)) {
+    return(x)
+  }
+  size <- dim_tensor(x)
+  if (length(size) == 2L && size[1L] == size[2L]) {
+    base::`dimnames<-`(base::diag(size[1L]), dimnames_tensor(x))
+  } else if (length(size) > 1L) {
+    base::array(as.double(seq_len(prod(size))), size, dimnames_tensor(x))
+  } else {
+    stats::setNames(as.double(seq_len(prod(size))), names_tensor(x))
+  }
 }
 
 # A part with the names that R's own would have, at places that are R's.
@@ -50,8 +108,7 @@ with_part_names <- function(part, x, places, drop) {
 # stats-series.R).
 keep_names <- function(result, x, y = NULL) {
   if (is.object(x)) result <- with_time(result, time_of(x))
-  dimnames <- if (is.environment(x)) dimnames_tensor(x)
-  if (is.null(dimnames) && is.environment(y)) dimnames <- dimnames_tensor(y)
+  dimnames <- dimnames_of(x) %||% dimnames_of(y)
   if (!is.null(dimnames)) {
     return(if (length(dim(result)) == length(dimnames)) with_dimnames(result, dimnames) else result)
   }
@@ -67,6 +124,21 @@ keep_names <- function(result, x, y = NULL) {
   } else {
     result
   }
+}
+
+# Names of the dimensions of a tensor, or of R's matrix or array.
+dimnames_of <- function(x) {
+  if (is.environment(x)) dimnames_tensor(x) else if (is.atomic(x) && length(dim(x)) > 1L) dimnames(x)
+}
+
+# A result with the names of the first argument of its length, as R's functions of several vectors have them.
+named_as_first <- function(result, arguments) {
+  if (!any(vapply(arguments, has_labels, NA))) {
+    return(keep_names(result, arguments[[1L]])) # which may be a series
+  }
+  size <- length(result)
+  first <- Find(function(x) length(x) == size, arguments)
+  if (is.null(first)) result else keep_names(result, first)
 }
 
 own_names <- function(x) {

@@ -95,7 +95,9 @@ register_tensor_methods <- function() {
   }
   for (package in names(methods)) {
     for (generic in names(methods[[package]])) {
-      register(generic, tensor_classes, methods[[package]][[generic]], asNamespace(package))
+      method <- methods[[package]][[generic]]
+      if (generic %in% by_names_of_r) method <- named_as_r(method, get(generic, envir = asNamespace(package)))
+      register(generic, tensor_classes, method, asNamespace(package))
     }
   }
   register("solve", "gradops_qr", solve_tensor, baseenv())
@@ -109,6 +111,7 @@ register_namesakes <- function() {
     for (name in names(methods[[package]])) {
       original <- get(name, envir = asNamespace(package), mode = "function")
       method <- methods[[package]][[name]]
+      if (name %in% by_names_of_r) method <- named_as_r(method, original)
       if (name %in% by_element) method <- elementwise_past_missing(method)
       if (is_s3_generic(original, name)) method <- dispatching(method, name, package)
       if (!name %in% names(own_defaults)) keep_quick(name, quick(get(name, here), name, original))
@@ -200,8 +203,8 @@ in_place_of <- function(f, use) {
     part <- as.call(base::c(as.name("list"), symbols[i]))
     if (names[i] == "...") part else bquote(if (!missing(.(symbols[[i]]))) .(part))
   })
-  body <- call("use", as.call(base::c(quote(base::c), given)), as.call(base::c(as.name("f"), symbols)))
-  as.function(base::c(formals(f), body), environment())
+  body <- call(".use", as.call(base::c(quote(base::c), given)), as.call(base::c(as.name(".f"), symbols)))
+  as.function(base::c(formals(f), body), list2env(list(.f = f, .use = use), parent = topenv())) # no argument's names
 }
 
 # Common helpers -------------------------------------------------------------------------------------------------------

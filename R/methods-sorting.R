@@ -85,8 +85,11 @@ sort_tensor <- function(x, decreasing = FALSE, na.last = NA, index.return = FALS
     places <- order(x, na.last = na.last, decreasing = decreasing)
     return(list(x = x[places], ix = places))
   }
-  if (is_one_dimensional(x)) {
-    return(x[order(x, na.last = na.last, decreasing = decreasing)])
+  if (!is.null(own_names(x))) {
+    values <- known_values(x) %||% looked_at(x, "order")
+    if (is_one_dimensional(x) || !is.null(values)) {
+      return(x[order(values %||% x, na.last = na.last, decreasing = decreasing)])
+    }
   }
   x <- flat(x)
   values <- known_values(x)

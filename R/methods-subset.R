@@ -198,11 +198,22 @@ indices <- function(..., .of = NULL) {
       return(NULL)
     }
     index <- ...elt(i) %||% integer()
+    if (!is.null(.of) && is.character(index) && length(dim(index)) == 2L) index <- numbered_cells(index, .of)
     if (!is.null(.of) && is.logical(index) && anyNA(index)) {
       index <- numbered_place(index, if (length(written) == 1L) length(.of) else dim(.of)[i])
     }
     as_index(index)
   })
+}
+
+# Cells by the names of their rows, columns, ..., as a matrix of their numbers.
+numbered_cells <- function(names, x) {
+  known <- dimnames_tensor(x)
+  if (length(known) != ncol(names)) {
+    return(names)
+  }
+  base::vapply(seq_along(known), function(i) position_of(names[, i], known[[i]]), integer(nrow(names))) |>
+    base::matrix(ncol = ncol(names))
 }
 
 as_index <- function(index) {

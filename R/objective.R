@@ -301,6 +301,7 @@ arranged <- function(v, layout, u = NULL) {
     if (is_tensor(v)) {
       if (!is.null(attributes$dim)) part <- op_transpose(op_reshape(part, rev(attributes$dim)))
       if (!is.null(attributes$names)) part <- with_names(part, attributes$names)
+      if (!is.null(attributes$dimnames)) part <- with_dimnames(part, attributes$dimnames)
     } else if (!is.null(attributes)) {
       attributes(part) <- attributes
     }

@@ -69,7 +69,7 @@ distribution <- function(kind, family, settings, ..., call = parent.frame()) {
       value <- elementwise(in_form, arguments)
     }
   }
-  keep_names(value, arguments[[1]], if (length(arguments) > 1L) arguments[[2]])
+  named_as_first(value, arguments)
 }
 
 # Of the first letters, generics of families in the core.

@@ -127,15 +127,10 @@ over <- function(x, op, nan_op, rows, na.rm = FALSE, dims = 1L) {
   if (na.rm) nan_op(x, axes) else op(x, axes)
 }
 
-row_sums_tensor <- function(x, ...) named_sums(over(x, op_sum, op_nansum, TRUE, ...), x, 1L)
-col_sums_tensor <- function(x, ...) named_sums(over(x, op_sum, op_nansum, FALSE, ...), x, 2L)
+row_sums_tensor <- function(x, ...) over(x, op_sum, op_nansum, TRUE, ...)
+col_sums_tensor <- function(x, ...) over(x, op_sum, op_nansum, FALSE, ...)
 row_means_tensor <- function(x, ...) over(x, op_mean, op_nanmean, TRUE, ...)
 col_means_tensor <- function(x, ...) over(x, op_mean, op_nanmean, FALSE, ...)
-
-named_sums <- function(sums, x, axis) {
-  names <- if (is.environment(x)) dimnames_tensor(x)
-  if (length(names) == 2L && !is.null(names[[axis]])) with_names(sums, names[[axis]]) else sums
-}
 
 pmax_tensor <- function(..., na.rm = FALSE) {
   extremes(list(...), if (na.rm) "fmax" else "maximum", na.rm)
