@@ -452,7 +452,7 @@ hear_failure <- function(result, arguments, message, call) {
   if (!"stop" %in% state$heard) {
     return(result)
   }
-  finite <- function(x) op_all(op_isfinite(operand(x)))
+  finite <- function(x) if (is_any_tensor(x)) op_all(op_isfinite(x)) else all(is.finite(x))
   failed <- Reduce(op_logical_and, lapply(arguments, finite), op_logical_not(finite(result)))
   if (isTRUE(seen(failed, "tryCatch"))) stop(simpleError(message, call))
   result

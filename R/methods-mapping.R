@@ -71,16 +71,19 @@ apply_tensor <- function(X, MARGIN, FUN, ..., simplify) {
   if (!any(vapply(values, is_tensor, NA))) { # R's values, put together by base R
     return(base::apply(base::array(seq_along(values), dims[MARGIN]), seq_along(MARGIN), function(i) values[[i]]))
   }
-  names <- lapply(values, names)
-  if (all(lengths(values) == 1L) || length(unique(names)) > 1L) values <- lapply(values, unname) # as R
-  if (length(MARGIN) == 1L && !is.null(own)) names(values) <- own[[MARGIN]]
-  whole <- put_together(values, dims[MARGIN])
-  margins <- length(MARGIN)
-  if (margins == 1L || is.null(own) || !is_tensor(whole)) {
+  put_together_by_margins(values, dims[MARGIN], own[MARGIN])
+}
+
+# Values of parts with the names of the margins, and with their own where all have the same.
+put_together_by_margins <- function(values, dims, names) {
+  if (all(lengths(values) == 1L) || length(unique(lapply(values, base::names))) > 1L) values <- lapply(values, unname)
+  if (length(dims) == 1L && length(names) > 0L) names(values) <- names[[1L]]
+  whole <- put_together(values, dims)
+  if (length(dims) == 1L || length(names) == 0L || !is_tensor(whole)) {
     return(whole)
   }
-  inner <- length(dim(whole)) - margins
-  with_dimnames(whole, base::c(if (inner > 0L) list(own_names(values[[1L]])), own[MARGIN]))
+  is_single <- length(dim(whole)) == length(dims)
+  with_dimnames(whole, base::c(if (!is_single) list(own_names(values[[1L]])), names))
 }
 
 # Equally long parts as the columns of a matrix (of an array, with several `dims`), single ones as a vector.

@@ -47,7 +47,11 @@ named_as_r <- function(method, original) {
   force(original)
   in_place_of(method, function(arguments, value) {
     force(value)
-    if (!is.environment(value) || !is_tensor(value) || !any(vapply(arguments, has_labels, NA))) {
+    if (!is.environment(value) || !is_tensor(value)) {
+      return(value)
+    }
+    arguments <- attempt(arguments, function(error) NULL) # one of `...` may be left out
+    if (!any_labels(arguments)) {
       return(value)
     }
     like <- attempt(suppressWarnings(do.call(original, lapply(arguments, labelled_numbers))), function(error) NULL)
@@ -68,6 +72,10 @@ by_names_of_r <- base::c(
   "rowSums", "colSums", "rowMeans", "colMeans", "pmax", "pmin", "cov2cor", "var", "cov", "cor", "mahalanobis", "fft",
   "mvfft", "convolve", "zapsmall", "atan2", "is.na", "kronecker"
 )
+
+any_labels <- function(arguments) {
+  any(vapply(arguments, has_labels, NA))
+}
 
 has_labels <- function(x) {
   if (is.environment(x)) {
@@ -133,7 +141,7 @@ dimnames_of <- function(x) {
 
 # A result with the names of the first argument of its length, as R's functions of several vectors have them.
 named_as_first <- function(result, arguments) {
-  if (!any(vapply(arguments, has_labels, NA))) {
+  if (!any_labels(arguments)) {
     return(keep_names(result, arguments[[1L]])) # which may be a series
   }
   size <- length(result)

@@ -1,5 +1,5 @@
-# Tensors as vectors of vctrs, which tibble, purrr and dplyr ask what a vector is: its elements, or the rows of a matrix,
-# stand in a list, of which a tensor is made again.
+# Tensors as vectors of vctrs, which tibble, purrr and dplyr ask what a vector is. The elements of a tensor, or the rows
+# of a matrix, stand in a list, of which a tensor is made again.
 
 register_vctrs_methods <- function(...) {
   methods <- list(vec_proxy = elements_as_list, vec_restore = tensor_of_elements)

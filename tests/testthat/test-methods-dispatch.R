@@ -74,7 +74,7 @@ square <- quote(function(...) {
   sum(h)^2
 })
 
-test_each("methods that stand anywhere in the user's code are found as by R, for generics, groups and internal generics", {
+test_each("methods that stand anywhere in the user's code are found as by R, those of groups too", {
   exports <- lapply(c("stats", "utils"), function(name) as.list(asNamespace(name), all.names = TRUE))
   plain <- list2env(do.call(base::c, exports), parent = baseenv()) # no gradops
   generics <- walked_generics()
