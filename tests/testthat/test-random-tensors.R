@@ -68,7 +68,7 @@ test_each("rnorm() and its kin of tensors draw R's numbers, with the derivatives
   families <- list(
     norm = c(1, 2), lnorm = c(0.3, 0.5), exp = 2, gamma = c(2.5, 1.3), beta = c(2, 0.7), t = 4, unif = c(-1, 3),
     logis = c(1, 2), weibull = c(2, 3), cauchy = c(0, 1), chisq = 3, f = c(3, 5),
-    chisq = c(3, 1.5), beta = c(2, 3, 0.8), t = c(5, 0.4)
+    chisq = c(3, 1.5), beta = c(2, 3, 0.8), t = c(5, 0.4), f = c(3, 4, 1.5)
   )
   weights <- c(1, 0.3, 2, 0.7)
   for (i in seq_along(families)) {
