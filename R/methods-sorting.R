@@ -5,7 +5,7 @@
 #'
 #' Positions are R's integers, ready for `[`. In a function that [jit()] compiles on NumPy the program holds for values
 #' in the same order; elsewhere values are not known while a function is traced: `which.max()` and `which.min()` then
-#' give a tensor, `sort()` works as ever, and the others are errors.
+#' give a tensor, `sort()` works but leaves out names, and the others are errors.
 #' @param x A tensor, or what base R takes.
 #' @param arr.ind,useNames As in base R.
 #' @returns `sort()` and `unique()`: a tensor. The others R's integers.

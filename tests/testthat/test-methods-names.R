@@ -178,7 +178,7 @@ test_each("names of rows and columns of parameters, in lists and in objectives",
   parameters <- named_values[c("M", "S", "v")]
   expected <- numeric_gradient(function(x) f(utils::relist(x, parameters)), unlist(parameters))
   of_objective <- objective(f)
-  compiled <- objective(f, jit = TRUE)
+  compiled <- objective(f, jit = backend == "numpy") # elsewhere the order of `sort()` is not known in a trace
   for (gradients in list(gradient(f, parameters), of_objective$gr(parameters), compiled$gr(parameters))) {
     expect_equal(as.vector(unlist(gradients)), expected, tolerance = 1e-6)
   }
