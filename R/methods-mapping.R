@@ -15,8 +15,8 @@
 #' @param FUN A function, or its name.
 #' @param ... Arguments of `FUN`; for `mapply()` the vectors and tensors whose elements it takes.
 #' @param vectorize.args The arguments to go along, by name; without it all.
-#' @param simplify,SIMPLIFY,USE.NAMES,MoreArgs,check.margin As in base R. Vectors of tensors get the names
-#'   that base R gives, matrices none.
+#' @param simplify,SIMPLIFY,USE.NAMES,MoreArgs,check.margin As in base R. Tensors get the names that
+#'   base R gives.
 #' @param FUN.VALUE An example of the value: R's values are checked against it, of tensors the length is.
 #' @param STATS The values to sweep out.
 #' @param test Booleans: a tensor or R's logicals.
