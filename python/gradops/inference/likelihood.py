@@ -19,7 +19,7 @@ from .parameters import Layout, listed, shown
 
 LONG = 20_000
 """Steps of a gradient, of which the second derivatives are several times as many."""
-DIGITS = 2e-6
+DIGITS = 4e-6
 """The error of a Hessian over its least eigenvalue, both scaled, that changes standard errors by half as much."""
 
 
@@ -33,6 +33,7 @@ class Likelihood:
     """
 
     by_differences = False  # of the gradient :meth:`hessian` is found
+    _longest_step = 1e-3  # in standard deviations, of differences
     log_jacobian: Callable  # of what makes parameters of a vector of all, where something does
     with_effects: type[Likelihood]  # :class:`Laplace`, which its module says
 
@@ -114,27 +115,28 @@ class Likelihood:
     def _differences(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the derivatives of the exact gradient by central differences, and their steps."""
         # The gradient has some 12 digits, also with random effects, as the last of Newton's steps doubles those of the
-        # mode. A step of more than a hundredth of what the parameter moves by, its standard deviation were the others
-        # known, leaves out more than 1e-5, by the fourth derivatives, and one of far less has too few digits: then it
-        # is a thousandth.
+        # mode. Truncation grows with the square of a step over what the parameter moves by, its standard deviation were
+        # the others known; rounding grows as that falls. A step that is off is taken anew, at 3e-4 of that.
         sizes = np.maximum(np.abs(theta), 1.0)
         steps = 3e-5 * sizes
         found = differences(lambda x: self.value_and_grad(x)[1], theta, steps)
         with np.errstate(all="ignore"):
             self._moves = 1 / np.sqrt(np.maximum(np.diag(found), 0))
             ratio = steps / self._moves
-        if (off := np.flatnonzero((ratio > 1e-2) | (ratio < 1e-5))).size:
-            steps[off] = np.minimum(1e-3 * self._moves, 1e-2 * sizes)[off]
+        if (off := np.flatnonzero((ratio > self._longest_step) | (ratio < 1e-5))).size:
+            steps[off] = np.minimum(3e-4 * self._moves, 1e-2 * sizes)[off]
             found[off] = differences(lambda x: self.value_and_grad(x)[1], theta, steps, off)
         return found, steps
 
     def _error(self, columns: np.ndarray, theta: np.ndarray, steps: np.ndarray) -> float:
         """Return the largest error of :meth:`_differences`, in units of the Hessian's diagonal."""
-        # All parameters moved at once, twice as far, show the error of truncation; the asymmetry that of rounding.
-        above, below = (self.value_and_grad(theta + by)[1] for by in (2 * steps, -2 * steps))
+        # A step twice as long, of all parameters at once, has four times the error of truncation and more; asymmetry
+        # shows the error of rounding.
+        along = steps / np.sqrt(max(1, steps.size))
+        above, below = (self.value_and_grad(theta + by)[1] for by in (2 * along, -2 * along))
         scale = diagonal_scale(columns)
         with np.errstate(all="ignore"):
-            errors = np.abs((above - below) / 4 - columns.T @ steps) / scale / np.linalg.norm(steps * scale)
+            errors = np.abs((above - below) / 4 - columns.T @ along) / scale / np.linalg.norm(along * scale) / 3
             asymmetry = np.abs(columns - columns.T) / np.outer(scale, scale)
         return float(np.maximum(errors.max(initial=0), asymmetry.max(initial=0)))
 

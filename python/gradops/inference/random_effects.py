@@ -120,6 +120,7 @@ class Laplace(Likelihood):
     """
 
     by_differences = True
+    _longest_step = 1e-2  # a second pass would take as long as the first
 
     def __init__(self, f: Callable, layout: Layout, tensor: Callable, tree: Callable, integrate: Domain | None = None):
         super().__init__(f, layout, tensor, tree)
