@@ -181,7 +181,9 @@ simulate.gradops_fit <- function(object, nsim = 1, seed = NULL, use.u = FALSE, .
   }
   found <- lapply(seq_len(nsim), function(i) {
     drawn <- draw()
-    drawn[setdiff(names(drawn), random_tops(object))]
+    drawn <- drawn[setdiff(names(drawn), random_tops(object))]
+    check_marked(names(drawn))
+    drawn
   })
   if (all(lengths(found) == 1L)) {
     found <- as.data.frame(lapply(found, function(drawn) as.vector(drawn[[1L]])))

@@ -82,7 +82,11 @@ last_name <- function(code) {
 # numbers that they are. Differences of them stand at the places of the later ones; `before` has, a column for each, the
 # places of those that they are differences to, the next before first.
 as_observed <- function(x, places, scope, before = NULL) {
-  structure(x, places = places, scope = scope, before = before, class = "gradops_observed")
+  attr(x, "places") <- places
+  attr(x, "scope") <- scope
+  attr(x, "before") <- before
+  class(x) <- "gradops_observed" # structure() takes as long as all the rest
+  x
 }
 
 plain_observed <- function(x) {
@@ -90,13 +94,20 @@ plain_observed <- function(x) {
   unclass(x)
 }
 
-# The part of observations that `take` takes of their numbers.
+# The part of observations that `take` takes of their numbers. In a simulation these are the numbers that are drawn by
+# now, so that a loop over time draws each one given the last in one run.
 part_of_observed <- function(x, take) {
-  at <- seq_along(x)
+  scope <- attr(x, "scope")
+  places <- attr(x, "places")
+  before <- attr(x, "before")
+  at <- if (is.null(before)) places else seq_along(x)
   dim(at) <- dim(x)
-  at <- as.vector(take(at))
-  part <- take(plain_observed(x))
-  as_observed(part, attr(x, "places")[at], attr(x, "scope"), attr(x, "before")[at, , drop = FALSE])
+  at <- take(at)
+  if (!is.null(before)) {
+    return(as_observed(take(plain_observed(x)), places[at], scope, before[at, , drop = FALSE]))
+  }
+  drawn <- scope$drawn_by_now
+  as_observed(if (is.null(drawn)) take(plain_observed(x)) else drawn(at), as.vector(at), scope)
 }
 
 #' @export
@@ -188,6 +199,19 @@ scope_of_marks <- function(density) {
   scope
 }
 
+# Stop where a likelihood marks nothing, which `names` would name.
+check_marked <- function(names) {
+  if (length(names) == 0L) {
+    abort(
+      c(
+        "`object`: its likelihood marks no observations.",
+        i = "Mark them where a density takes them: `dnorm(observed(data$y), mean, sd, log = TRUE)`."
+      ),
+      class = c("gradops_error_unmarked", "gradops_error_argument", "gradops_error"), argument = "object", call = NULL
+    )
+  }
+}
+
 # Stop where observations that are not missing were in no density.
 check_seen <- function(scope, seen) {
   missed <- which(!seen & !is.na(unlist(scope$known, use.names = FALSE)))
@@ -201,8 +225,9 @@ log_density <- function(family, x, given) {
 
 # Simulation -----------------------------------------------------------------------------------------------------------
 
-# Observations and random effects that `run(observe)`, the likelihood of R's numbers, draws. Each density draws with a
-# seed of its own, so that another run gives the same numbers but where they depend on others that were not drawn yet.
+# Observations and random effects that `run(observe)`, the likelihood of R's numbers, draws, `drawn`, and what it reports
+# with them, `reported`. Each density draws with a seed of its own, so that another run gives the same numbers but where
+# they depend on others that were not drawn yet.
 simulated <- function(run) {
   seed <- sample.int(2e9L, 1L)
   drawn <- list()
@@ -212,7 +237,7 @@ simulated <- function(run) {
     scope$draws <- scope$draws + 1L
     set.seed(seed + scope$draws)
     new <- replace(draw_of(family, x, given), is.na(x), NA)
-    at <- function(places) match(places, which(scope$names == name))
+    at <- function(places) places - match(name, scope$names) + 1L
     if (is.null(before)) {
       drawn[[name]][at(places)] <<- new
     } else {
@@ -225,12 +250,18 @@ simulated <- function(run) {
     if (is.null(drawn[[name]])) drawn[[name]] <<- scope$known[[name]]
     drawn[[name]]
   }
+  scope$drawn_by_now <- function(places) { # in the form of `places`
+    name <- scope$names[places[1L]]
+    places[] <- if (length(places) > 0L) drawn[[name]][places - match(name, scope$names) + 1L] else numeric()
+    places
+  }
   withr::with_preserve_seed({
     runs <- 0
     repeat {
       before <- drawn
       scope$draws <- 0L
       scope$seen <- rep(FALSE, length(scope$names))
+      scope$reports <- list2env(list(kind = "report", found = list()))
       with_marks(scope, run(scope$observe))
       scope$seen <- !is.na(scope$seen) & scope$seen
       check_seen(scope, scope$seen)
@@ -239,7 +270,7 @@ simulated <- function(run) {
       if (runs > length(scope$names) + 1L) refuse_observed(scope$names[1L], "is drawn given what is drawn given it")
     }
   })
-  drawn
+  list(drawn = drawn, reported = lapply(scope$reports$found, as_plain))
 }
 
 draw_of <- function(family, x, given) {
@@ -271,12 +302,7 @@ one_step_residuals <- function(
   scope <- if (method == "gaussian") scope_of_marks(plain_density) else weighing_scope(method)
   with_marks(scope, tensor_aware(of_parameters(f, parameters$layout, parameters$is_list, data))(values))
   n <- length(scope$names)
-  if (n == 0L) {
-    abort(
-      "`object`: its likelihood marks no observations by `observed()`.",
-      class = c("gradops_error_unmarked", "gradops_error_argument", "gradops_error"), argument = "object", call = NULL
-    )
-  }
+  check_marked(scope$names)
   turns <- turns(scope$names)
   if (method == "gaussian") {
     found <- gaussian_residuals(f, parameters, data, values, scope, turns)
@@ -345,7 +371,8 @@ positive_families <- c("lnorm", "exp", "gamma", "weibull", "chisq", "f", "tweedi
 weighing_scope <- function(method) {
   tails <- method == "cdf"
   scope <- scope_of_marks(function(x, name, places, family, given, before) {
-    if (family %in% c("multinom", "mvnorm", "gmrf", "autoreg")) {
+    is_normal <- family %in% c("mvnorm", "gmrf") && !tails
+    if (family %in% c("multinom", "mvnorm", "gmrf", "autoreg") && !is_normal) {
       refuse_observed(name, sprintf("has no residuals of `d%s()` one by one; normal ones are `gaussian`", family))
     }
     if (tails && (family == "hyper" || !exists(paste0("p", family), mode = "function"))) {
@@ -364,6 +391,9 @@ weighing_scope <- function(method) {
       do.call(paste0("p", family), c(list(x), given, lower.tail = lower, log.p = TRUE), quote = TRUE)
     }
     places <- as.vector(places)
+    if (is_normal) {
+      return(marginal_normal(as.vector(x) + weights$shift[places], weights$keep[places], given))
+    }
     flat_one <- function(x) if (length(x) == length(places)) flat(x) else x
     if (!tails) {
       return(weights$keep[places] * flat_one(log_density(family, as.vector(x) + weights$shift[places], given)))
@@ -372,6 +402,25 @@ weighing_scope <- function(method) {
       weights$above[places] * flat_one(tail(FALSE))
   })
   scope
+}
+
+# The sum of the log densities of normal vectors, the rows of `x`, of their elements with the weight 1 in `keep`: those
+# with 0 are integrated out. `given` are the other arguments of `dmvnorm()` or `dgmrf()`.
+marginal_normal <- function(x, keep, given) {
+  covariance <- given$Sigma %||% solve(as.matrix(given$Q))
+  size <- nrow(covariance)
+  count <- length(x) / size
+  found <- 0
+  for (i in seq_len(count)) {
+    at <- i + count * (seq_len(size) - 1)
+    row_of <- function(v) if (length(v) == length(x)) as.vector(v)[at] else v
+    k <- keep[at]
+    scale <- row_of(given$scale %||% 1)
+    z <- k * (x[at] - row_of(given$mu %||% 0)) / scale
+    of_all <- dmvnorm_rtmb(z, 0, covariance * outer(k, k) + base::diag(size) * (1 - k), TRUE)
+    found <- found + of_all + sum(1 - k) * base::log(2 * pi) / 2 - sum(k * log(scale))
+  }
+  found
 }
 
 # The likelihood of weights and random effects.

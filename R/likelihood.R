@@ -233,6 +233,10 @@ likelihood_of <- function(
   everything <- function(x) as.vector(ask("effects", x))
   given <- data
   evaluate <- function(p, data = given) if (is.null(data)) tensor_aware(f)(p) else tensor_aware(f)(p, data)
+  draw <- function(x, use.u = FALSE) { # nolint: object_name_linter.
+    p <- form(everything(x))
+    simulated(function(observe) evaluate(if (use.u) p else marked_effects(p, parameters, observe)))
+  }
   structure(
     list(
       par = par,
@@ -248,9 +252,11 @@ likelihood_of <- function(
       parameters = function(x) form(everything(x)),
       report = function(x = par) reports_of(function() evaluate(form(everything(x)))),
       simulate = function(x = par, use.u = FALSE) { # nolint: object_name_linter. lme4's name.
-        p <- form(everything(x))
-        simulated(function(observe) evaluate(if (use.u) p else marked_effects(p, parameters, observe)))
+        found <- draw(x, use.u)$drawn
+        check_marked(names(found))
+        found
       },
+      draw = draw,
       residuals = function(x = par, method = "cdf", turns = function(names) rep(1, length(names)), ...) {
         one_step_residuals(f, parameters, data, everything(x), method, turns, ...)
       },

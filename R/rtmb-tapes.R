@@ -325,9 +325,18 @@ data_eval <- function(f, x) {
   if (is.null(known)) r_function(function(x) f(as.vector(x)))(op_stop_gradient(x)) else f(as.vector(known))
 }
 
+# `f` gets plain numbers, as RTMB's does, so that it may call what takes no tensors. `y` of `df()` has derivatives.
 ad_joint <- function(f, df, name = NULL, complex = FALSE) {
-  op_custom_gradient(
-    function(x) f(x),
-    function(x, upstream) df(x, f(x), upstream)
+  if (flag(complex)) unsupported("complex", "must be `FALSE` here.", "Give real and imaginary parts as one vector.")
+  f <- match.fun(f)
+  df <- match.fun(df)
+  last <- list()
+  value <- r_function(function(x) { # once for a value and its gradient, which has the value, too
+    if (!identical(last$x, x)) last <<- list(x = x, y = f(x))
+    last$y
+  })
+  differentiated <- op_custom_gradient(
+    function(x) value(op_stop_gradient(x)), function(x, upstream) df(x, differentiated(x), upstream)
   )
+  function(x) if (is_any_tensor(x)) differentiated(x) else f(x)
 }

@@ -8,8 +8,10 @@
 #' be installed. `detach("gradops:rtmb")` undoes it.
 #'
 #' - `MakeADFun(func, parameters, random, map, profile, integrate)`: a list of `par`, `fn`, `gr`, `he`, `report`,
-#'   `simulate` and `env`, whose `parList()`, `last.par` and `last.par.best` are those of TMB; as [objective()] with
-#'   `start`.
+#'   `simulate` and `env`; as [objective()] with `start`. `parameters` is a named list, or a vector for a function of one
+#'   argument. `env` has what `TMB::tmbprofile()`, tmbstan and adnuts read and set: `f(par, order)`, the likelihood of
+#'   random effects, too; `last.par`, `last.par.best`, `value.best`, `random`, `lfixed()`, `parList()`, `spHess()` and so
+#'   on. `random.start` and `inner.control` may be set, and change nothing: the search for the mode starts at the last.
 #' - `sdreport(obj)`, with `summary()`, `print()` and `as.list(x, "Est")`: estimates, reports and their standard errors.
 #' - In the objective: `getAll()`, `REPORT()`, `ADREPORT()`, `OBS()`, `y %~% dnorm(mu, sd)`, `AD()`, `ADoverload()`.
 #' - `oneStepPredict()` and `checkConsistency()`: residuals, and a check of the gradient on simulated data.
@@ -28,6 +30,9 @@
 #' numbers and Tweedie's probability of 0 by their densities: `discrete`, `range` and `discreteSupport` may be left out,
 #' and `"oneStepGeneric"` integrates without TMB's splines, whose settings it ignores. Models and tapes have the
 #' data of the time when they were made; the function runs at the first evaluation, where its errors are seen.
+#' Elements that a map makes one parameter come in `obj$par` in the order in which the map has them, and with a warning
+#' where that of the factor's levels, which is TMB's, is another. The function of `ADjoint()` gets plain numbers, as
+#' RTMB's, and `complex = TRUE` is an error.
 #' Tapes are functions that are differentiated as they run:
 #' `simplify()`, `reorder()` and `atomic()` give them as they are, `print()` and `graph()` have nothing to show.
 #' @returns The name of what is attached, invisibly.
@@ -124,11 +129,17 @@ tilde_rtmb <- function(x, distr) {
 
 # MakeADFun() ----------------------------------------------------------------------------------------------------------
 
+# The frame is the `env` of the object, as TMB's is: packages read and set what has TMB's names in it.
 make_ad_fun <- function(
   func, parameters, random = NULL, profile = NULL, integrate = NULL, intern = FALSE, map = list(), silent = FALSE,
   ...
 ) {
+  if (is.list(func)) func <- attr(func, "func") # `obj$env$data`, for which TMB's copies of an object have it
   func <- match.fun(func)
+  if (is.numeric(parameters)) {
+    parameters <- stats::setNames(list(parameters), one_argument(func))
+    func <- of_only_argument(func)
+  }
   if (!is.null(random)) random <- grep_names(random, names(parameters))
   if (!is.null(profile)) profile <- grep_names(profile, names(parameters))
   random <- setdiff(random, profile)
@@ -140,49 +151,129 @@ make_ad_fun <- function(
   )
   layout <- model$layout
   model$par <- stats::setNames(model$par, model$tops)
-  last <- best <- model$par
-  best_value <- Inf
-  full <- function(theta) {
-    theta <- as.double(theta)
-    found <- layout$values
-    found <- if (any(layout$random)) unlist(model$parameters(theta)) else replaced(found, layout, theta)
-    stats::setNames(as.double(found), layout$tops)
+  env <- environment()
+  env$data <- structure(list(), func = func)
+  env$DLL <- "gradops"
+  env$ADFun <- list(ptr = methods::new("externalptr"), DLL = "gradops") # tmbstan then calls `fn` and `gr`
+  is_active <- are_active(layout)
+  is_random <- layout$random[is_active]
+  profile <- if (!is.null(profile)) as.integer(layout$tops[is_active][is_random] %in% profile)
+  random <- if (any(is_random)) which(is_random)
+  par <- stats::setNames(layout$values, layout$tops)[is_active]
+  lrandom <- function() is_random
+  lfixed <- function() !is_random
+  # Everything where the model is not: random effects at their mode.
+  full <- function(x) {
+    if (length(x) == length(par)) {
+      return(x)
+    }
+    stats::setNames(as.double(unlist(model$parameters(x)))[is_active], names(par))
   }
-  evaluated <- function(x) {
-    last <<- x
+  estimated <- function(x) if (length(x) == length(par)) x[!is_random] else x
+  values_of <- function(x = last.par) expanded(full(x), layout)
+  value.best <- Inf
+  # Vectors of all parameters, whose random effects are looked for when they are read.
+  for (name in c("last.par", "last.par1", "last.par2", "last.par.best")) makeActiveBinding(name, whole_vector(par, full), env)
+  random.start <- expression(last.par.best[random])
+  inner.control <- list(maxit = 1000)
+  tracepar <- tracemgc <- FALSE
+  validpar <- function(x) TRUE
+  beSilent <- function() {
+    tracemgc <<- FALSE
+    silent <<- TRUE
+    invisible(NULL)
+  }
+  parList <- function(x = last.par[lfixed()], par = last.par) {
+    par[lfixed()] <- x
+    model$form(expanded(par, layout))
+  }
+  # The negative log-likelihood of random effects, too.
+  delayedAssign("joint", if (any(is_random)) {
+    likelihood_of(func, parameters, NULL, map, fixed = TRUE, single = TRUE)
+  } else {
+    model
+  })
+  f <- function(theta = par, order = 0, type = "ADdouble", ...) {
+    last.par <<- theta
+    if (!type %in% c("ADdouble", "double")) unsupported("type", "must be \"ADdouble\" or \"double\" here.")
+    if (!order %in% 0:2) unsupported("order", "must be 0, 1 or 2.")
+    switch(order + 1, joint$fn(theta), matrix(joint$gr(theta), 1L), unname(joint$he(theta)))
+  }
+  spHess <- function(par = last.par, random = FALSE, ...) {
+    found <- methods::as(Matrix::Matrix(unname(joint$he(par)), sparse = TRUE), "CsparseMatrix")
+    Matrix::forceSymmetric(if (random) found[is_random, is_random, drop = FALSE] else found, "L")
+  }
+  fn <- function(x = last.par[lfixed()], ...) {
+    if (tracepar) {
+      cat("par:\n")
+      print(x)
+    }
+    if (!validpar(x)) {
+      return(NaN)
+    }
+    last.par <<- x
     value <- model$fn(x)
-    if (isTRUE(value < best_value)) {
-      best_value <<- value
-      best <<- x
+    if (is.finite(value) && value < value.best) {
+      value.best <<- value
+      last.par.best <<- x
     }
     value
   }
-  env <- list2env(list(
-    parameters = parameters, map = map, profile = profile, data = list(), func = func, model = model, f = NULL,
-    random = if (any(layout$random)) random_places(layout), beSilent = function() invisible(NULL),
-    parList = function(x = last, par = full(x)) model$form(as.double(par)),
-    spHess = function(par = full(last), random = TRUE) {
-      among <- seq_along(model$random)
-      model$precision(whole_theta(par, layout))[among, among]
-    }
-  ), parent = emptyenv())
-  makeActiveBinding("last.par", function() full(last), env)
-  makeActiveBinding("last.par.best", function() full(best), env)
-  makeActiveBinding("value.best", function() best_value, env)
+  gr <- function(x = last.par[lfixed()], ...) {
+    last.par <<- last.par1 <<- x
+    slope <- matrix(model$gr(x), 1L)
+    if (tracemgc) cat("outer mgc: ", max(abs(slope)), "\n")
+    slope
+  }
+  he <- function(x = last.par[lfixed()], ...) {
+    last.par <<- last.par2 <<- x
+    unname(model$he(x))
+  }
+  report <- function(par = last.par, ...) reports_of(function() model$evaluate(model$form(values_of(par))))
+  simulate <- function(par = last.par, complete = FALSE, ...) {
+    all <- if (complete) lapply(data, identity) else list()
+    for (part in model$draw(estimated(par))) all[names(part)] <- part
+    all
+  }
   list(
-    par = model$par, fn = function(x = last, ...) evaluated(x),
-    gr = function(x = last, ...) {
-      last <<- x
-      matrix(model$gr(x), 1L)
-    },
-    he = function(x = last, ...) unname(model$he(x)), hessian = FALSE, method = "BFGS", retape = function(...) NULL,
-    env = env,
-    report = function(par = full(last), ...) {
-      all <- as.double(if (length(par) == length(layout$values)) par else full(par))
-      reports_of(function() model$evaluate(model$form(all)))
-    },
-    simulate = function(par = last, ...) model$simulate(whole_theta(par, layout))
+    par = model$par, fn = fn, gr = gr, he = he, hessian = FALSE, method = "BFGS", retape = function(...) NULL,
+    env = env, report = report, simulate = simulate
   )
+}
+
+# The name of the argument of a function of a vector of parameters.
+one_argument <- function(func) {
+  found <- names(formals(args(func)))
+  if (length(found) != 1L) {
+    refuse_parameters(
+      "func", "must have one argument where `parameters` is a vector; give a named list otherwise", parent.frame(2L)
+    )
+  }
+  found
+}
+
+# `func` of a list of its only argument. It stands where `func` does, and is the user's own code as `func` is.
+of_only_argument <- function(func) {
+  rlang::new_function(
+    formals(function(p) NULL), quote(.func(p[[1L]])),
+    list2env(list(.func = func), parent = environment(func) %||% globalenv())
+  )
+}
+
+# A binding to a vector of all parameters. One of the estimated ones alone is made whole when it is read.
+whole_vector <- function(value, full) {
+  force(value)
+  force(full)
+  function(new) value <<- if (missing(new)) full(value) else new
+}
+
+# The elements that are parameters of their own: neither fixed by a map nor equal to an earlier one.
+are_active <- function(layout) !duplicated(layout$labels) & layout$labels >= 0
+
+# All elements of `parameters`, by those that are parameters of their own.
+expanded <- function(par, layout) {
+  free <- layout$labels >= 0
+  as.double(replace(layout$values, free, par[match(layout$labels[free], layout$labels[are_active(layout)])]))
 }
 
 # TMB starts elements that a map makes one parameter at the mean of their values.
@@ -191,6 +282,11 @@ with_shared_starts <- function(parameters, map) {
     level <- as.integer(factor(map[[name]]))
     start <- parameters[[name]]
     if (length(level) != length(start)) next # an error of likelihood_of(), or NA for all
+    if (is.unsorted(unique(level[!is.na(level)]))) {
+      rlang::warn(sprintf(
+        "`map`: `obj$par` has the elements of `%s` in the order in which the map has them; TMB's order is by level.", name
+      ), call = NULL)
+    }
     for (i in unique(level[!is.na(level)])) start[which(level == i)] <- mean(start[which(level == i)])
     parameters[[name]] <- start
   }
@@ -253,24 +349,8 @@ grep_names <- function(random, names) {
 
 # The places among the estimated parameters, or the random effects, of each parameter; NA of the others.
 estimated_places <- function(layout, random = FALSE) {
-  free <- !duplicated(layout$labels) & layout$labels >= 0
+  free <- are_active(layout)
   match(layout$labels, (seq_along(layout$labels) - 1)[free & layout$random == random])
-}
-
-random_places <- function(layout) {
-  at <- estimated_places(layout, random = TRUE)
-  which(!is.na(at) & !duplicated(at))
-}
-
-replaced <- function(values, layout, theta) {
-  at <- estimated_places(layout)
-  ifelse(is.na(at), values, theta[at])
-}
-
-# The estimated parameters among all.
-whole_theta <- function(par, layout) {
-  at <- estimated_places(layout)
-  if (length(par) == length(layout$values)) par[!is.na(at) & !duplicated(at)] else par
 }
 
 # Standard errors ------------------------------------------------------------------------------------------------------
@@ -307,14 +387,14 @@ sd_report <- function(
   model <- obj$env$model
   layout <- model$layout
   full <- if (is.null(par.fixed)) obj$env$last.par.best else c(obj$fn(par.fixed), obj$env$last.par)[-1L]
-  theta <- stats::setNames(as.double(par.fixed %||% whole_theta(full, layout)), names(obj$par))
+  theta <- stats::setNames(as.double(par.fixed %||% full[obj$env$lfixed()]), names(obj$par))
   hessian <- if (is.null(hessian.fixed)) model$he(theta) else as.matrix(hessian.fixed)
   dimnames(hessian) <- list(names(theta), names(theta))
   covariance <- attempt(solve(hessian), function(error) hessian * NaN)
-  reports <- adreports_of(model, full)
+  reports <- adreports_of(model, obj$env$values_of(full))
   shape <- length(reports$values)
   cov <- matrix(model$ask("propagate", theta, c(covariance, t(reports$jacobian))), shape, shape)
-  effects <- full[random_places(layout)]
+  effects <- full[obj$env$random]
   spread <- if (length(effects) > 0L) as.vector(model$ask("spread", theta, covariance))^2
   structure(
     list(
@@ -388,7 +468,7 @@ as.list.gradops_sdreport <- function(x, what = "Estimate", report = FALSE, ...) 
     return(stats::setNames(parts, names(x$reports$sizes)))
   }
   layout <- x$env$model$layout
-  values <- if (column == 1L) x$env$last.par.best else rep(NA_real_, length(layout$values))
+  values <- if (column == 1L) layout$values else rep(NA_real_, length(layout$values))
   values <- ifelse(is.na(estimated_places(layout)), values, summary(x, "fixed")[estimated_places(layout), column])
   at <- estimated_places(layout, random = TRUE)
   values <- ifelse(is.na(at), values, summary(x, "random")[at, column])
@@ -410,7 +490,7 @@ one_step_predict <- function(
     oneStepGaussian = "mode",
     cdf = "cdf"
   )
-  theta <- whole_theta(obj$env$last.par.best, obj$env$model$layout)
+  theta <- obj$env$last.par.best[obj$env$lfixed()]
   turns <- function(names) { # other observations are known
     at <- which(names == (observation.name %||% names[1L]))
     subset <<- subset %||% setdiff(seq_along(at), conditional)
@@ -434,10 +514,9 @@ check_consistency <- function(
 ) {
   optimizer <- if (is.function(estimate)) estimate else function(obj) stats::nlminb(obj$par, obj$fn, obj$gr)
   model <- obj$env$model
-  layout <- model$layout
-  theta <- stats::setNames(whole_theta(par %||% obj$env$last.par.best, layout), names(obj$par))
+  theta <- stats::setNames(obj$env$estimated(par %||% obj$env$last.par.best), names(obj$par))
   parameters <- obj$env$parList(theta)
-  random <- unique(layout$tops[random_places(layout)])
+  random <- model$random_tops
   of <- of_any_data(obj, random)
   is_fixed <- !of$joint$tops %in% c(random, of$names)
   estimated <- seq_along(theta)
@@ -449,7 +528,7 @@ check_consistency <- function(
     )
     all <- c(as.double(unlist(replace(parameters, random, drawn[random]))), y)
     found <- list(
-      gradientJoint = of$joint$gr(whole_theta(all, of$joint$layout))[is_fixed], gradient = here$gr(theta)
+      gradientJoint = of$joint$gr(all[are_active(of$joint$layout)])[is_fixed], gradient = here$gr(theta)
     )
     if (flag(hessian)) found$hessian <- unname(of$marginal$he(c(theta, y))[estimated, estimated, drop = FALSE])
     if (!isFALSE(estimate)) found <- c(found, list(objective.true = here$fn(theta), estimate = optimizer(here)))

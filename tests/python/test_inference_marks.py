@@ -10,7 +10,7 @@ from parity import BACKENDS, tensors
 import gradops
 from gradops import ops
 from gradops.errors import ArgumentError
-from gradops.inference import fit, laplace, observed, report, transforms
+from gradops.inference import fit, laplace, observed, report, transforms, validation
 from gradops.inference.tails import sums
 from gradops.scipy import stats
 
@@ -164,6 +164,28 @@ def test_simulations_have_the_moments_of_the_model():
     assert scipy.stats.kstest(chi, "chi2", (3,)).pvalue > 0.01
     kept = model.simulate(model.start, 1, effects=False)
     assert kept.keys() == {"y"} and abs(kept["y"]).max() < 2.5  # about the mode, 0
+
+
+@pytest.mark.short_cases(0, "jax", "tensorflow")
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_loop_over_time_is_drawn_in_two_runs(backend, monkeypatch):
+    def walk(p):
+        x, y = p["x"], observed(zeros)
+        total = stats.norm.logpdf(x[0], 0.0, 1.0) + stats.norm.logpdf(y[0], x[0], 1e-4)
+        for i in range(1, 12):
+            total = total + stats.norm.logpdf(x[i], 0.9 * x[i - 1], ops.exp(p["log_step"]))
+            total = total + stats.norm.logpdf(y[i], x[i], 1e-4)
+        return -total
+
+    zeros = tensors(np.zeros(12), backend)
+    model = laplace(walk, {"log_step": tensors(np.array(-11.0), backend), "x": zeros}, random="x")
+    runs, restart = [], validation._Drawing.restart
+    monkeypatch.setattr(validation._Drawing, "restart", lambda self: runs.append(restart(self)))
+    drawn = model.simulate(model.start, 1)
+    assert len(runs) <= 4  # one before the first run, one for what it sees for the first time
+    np.testing.assert_allclose(drawn["x"], drawn["x"][0] * 0.9 ** np.arange(12), atol=1e-3)
+    np.testing.assert_allclose(drawn["y"], drawn["x"], atol=1e-3)
+    assert abs(drawn["x"][0]) > 0.1
 
 
 def test_what_is_read_after_it_was_drawn_is_drawn_first():

@@ -578,7 +578,143 @@ test_each("MakeADFun() refuses a value of several numbers, and starts shared ele
   expect_equal(shared$fn(shared$par), sums(list(x = c(3, 3, 3))))
   expect_equal(as.vector(shared$gr(shared$par)), c(2 * (3 - 1) + 2 * 3, 2 * (3 - 4)))
   fixed <- MakeADFun(sums, list(x = c(0, 3, 6)), map = list(x = factor(c(1, NA, 1))), silent = TRUE)
-  expect_equal(unname(fixed$env$last.par), c(3, 3, 3))
+  expect_equal(unname(fixed$env$last.par), 3)
+  expect_equal(fixed$env$parList()$x, c(3, 3, 3))
+  expect_warning(
+    MakeADFun(sums, list(x = c(0, 3, 6)), map = list(x = factor(c("b", "a", "b"))), silent = TRUE), "TMB's order is by"
+  )
   as_matrix <- MakeADFun(function(p) matrix(sum(squares(p))), list(x = numeric(3)), silent = TRUE)
   expect_equal(as_matrix$fn(as_matrix$par), 17)
+})
+
+test_each("the environment of an object has what tmbprofile(), tmbstan() and adnuts read and set", {
+  local_rtmb()
+  y <- c(1.2, 0.4, 2.1, 0.9)
+  f <- function(p) {
+    getAll(p)
+    u %~% dnorm(0, exp(s))
+    OBS(y) %~% dnorm(a + u, k[3])
+  }
+  start <- list(a = 0.5, k = c(1, 2, 3), u = numeric(4), s = 0.2)
+  obj <- MakeADFun(f, start, random = "u", map = list(k = factor(c(1, NA, NA))), silent = TRUE)
+  env <- obj$env
+  expect_identical(names(env$par), c("a", "k", rep("u", 4), "s"))
+  expect_identical(env$random, 3:6)
+  expect_identical(env$lrandom(), names(env$par) == "u")
+  joint <- function(v) -sum(dnorm(v[3:6], 0, exp(v[7]), TRUE)) - sum(dnorm(y, v[1] + v[3:6], 3, TRUE))
+  v <- c(0.3, 1, 0.1, -0.2, 0.5, 0.4, -0.1)
+  expect_equal(env$f(v), joint(v))
+  expect_equal(as.vector(env$f(v, order = 1)), numeric_gradient(joint, v), tolerance = 1e-7)
+  expect_equal(dim(env$f(v, order = 1)), c(1L, 7L))
+  curvature <- hessian(joint, v)
+  expect_equal(env$f(v, order = 2), curvature, tolerance = 1e-8)
+  expect_equal(as.matrix(env$spHess(v, random = TRUE)), curvature[3:6, 3:6], tolerance = 1e-8)
+  expect_identical(as.vector(env$last.par), v)
+  expect_error(env$f(v, order = 3), class = "gradops_error_argument")
+
+  at <- obj$par + c(0.2, 0, -0.1)
+  value <- obj$fn(at)
+  mode <- (y - at[["a"]]) / 9 / (1 / 9 + exp(-2 * at[["s"]]))
+  expect_equal(unname(env$last.par[env$random]), mode, tolerance = 1e-8)
+  expect_identical(env$last.par.best, env$last.par)
+  expect_equal(env$value.best, value)
+  expect_equal(env$parList(), list(a = at[["a"]], k = start$k, u = mode, s = at[["s"]]), tolerance = 1e-8)
+  names <- c("last.par.best", "random.start", "value.best", "last.par", "inner.control", "tracemgc")
+  before <- sapply(names, get, envir = env, simplify = FALSE)
+  env$value.best <- Inf
+  env$inner.control$trace <- FALSE
+  obj$fn(obj$par + 1) # a worse one, and now the best since
+  expect_equal(env$last.par.best[["a"]], 1.5)
+  for (name in names) assign(name, before[[name]], envir = env)
+  expect_identical(env$last.par.best, before$last.par.best)
+  expect_equal(obj$fn(env$last.par[env$lfixed()]), value)
+  env$tracepar <- env$tracemgc <- TRUE
+  expect_output(obj$fn(at), "par:")
+  expect_output(obj$gr(at), "outer mgc")
+  expect_identical(env$last.par1, env$last.par)
+  env$tracepar <- FALSE
+  env$validpar <- function(x) x[["a"]] < 0
+  expect_identical(obj$fn(at), NaN)
+})
+
+test_each("a vector of parameters is the only argument of the function, as RTMB's", {
+  local_rtmb()
+  banana <- function(x) 100 * (x[2] - x[1]^2)^2 + (1 - x[1])^2
+  obj <- MakeADFun(banana, numeric(2), silent = TRUE)
+  expect_identical(obj$par, c(x = 0, x = 0))
+  expect_equal(nlminb(c(-1.2, 1), obj$fn, obj$gr, obj$he)$par, c(1, 1), tolerance = 1e-8)
+  expect_equal(obj$env$parList()$x, c(1, 1), tolerance = 1e-8)
+  expect_error(MakeADFun(function(x, y) x, numeric(2)), "must have one argument", class = "gradops_error_argument")
+})
+
+test_each("the function of ADjoint() gets plain numbers, so that it may search for a minimum", {
+  local_rtmb()
+  seen <- character()
+  least <- ADjoint(
+    function(a) {
+      seen <<- union(seen, class(a))
+      nlminb(0, function(u) (u - a[1])^2 + a[2] * u^4, control = list(rel.tol = 1e-14))$par
+    },
+    function(a, u, du) c(2, -4 * u^3) / (2 + 12 * a[2] * u^2) * du
+  )
+  expect_identical(seen, character())
+  exact <- function(a) uniroot(function(u) 2 * (u - a[1]) + 4 * a[2] * u^3, c(-9, 9), tol = 1e-14)$root^2 + a[1]
+  obj <- MakeADFun(function(a) least(a)^2 + a[1], c(1, 0.5), silent = TRUE)
+  for (at in list(c(1, 0.5), c(2, 0.3))) {
+    expect_equal(obj$fn(at), exact(at), tolerance = 1e-6)
+    expect_equal(as.vector(obj$gr(at)), numeric_gradient(exact, at), tolerance = 1e-5)
+    slopes <- vapply(1:2, function(i) numeric_gradient(function(a) gradient(exact, a)[i], at, 1e-4), numeric(2))
+    expect_equal(obj$he(at), slopes, tolerance = 1e-4)
+  }
+  expect_identical(seen, "numeric")
+  expect_error(ADjoint(identity, identity, complex = TRUE), class = "gradops_error_argument")
+})
+
+test_each("a simulation has what is reported, and runs through a loop over time twice", {
+  local_rtmb()
+  y <- numeric(30)
+  runs <- 0
+  f <- function(p) {
+    getAll(p)
+    runs <<- runs + 1
+    y <- OBS(y)
+    u[1] %~% dnorm(0, 1)
+    for (i in 2:30) u[i] %~% dnorm(0.9 * u[i - 1], exp(s))
+    for (i in 1:30) y[i] %~% dnorm(u[i], 1e-3)
+    last <- u[30]
+    REPORT(last)
+  }
+  obj <- MakeADFun(f, list(s = -9, u = numeric(30)), random = "u", silent = TRUE)
+  obj$fn(obj$par)
+  runs <- 0
+  drawn <- withr::with_seed(2, obj$simulate())
+  expect_lte(runs, 3)
+  expect_named(drawn, c("u", "y", "last"), ignore.order = TRUE)
+  expect_equal(drawn$u, drawn$u[1] * 0.9^(0:29), tolerance = 0.01)
+  expect_gt(max(abs(drawn$u)), 0.1)
+  expect_equal(drawn$y, drawn$u, tolerance = 0.02)
+  expect_identical(drawn$last, drawn$u[30])
+})
+
+test_each("elements of normal vectors have one-step-ahead residuals one by one", {
+  local_rtmb()
+  set.seed(2)
+  y <- matrix(rnorm(6), 3)
+  cov <- matrix(c(1, 0.6, 0.6, 2), 2)
+  by_row <- function(p) -sum(dnorm(p$u, 0, 1.5, log = TRUE)) - sum(dmvnorm(OBS(y), p$m + cbind(p$u, p$u), cov, TRUE, 1.3))
+  loop <- function(p) {
+    y <- OBS(y)
+    found <- -sum(dnorm(p$u, 0, 1.5, log = TRUE))
+    for (i in 1:3) found <- found - dgmrf(y[i, ], p$m + p$u[i], solve(cov * 1.3^2), log = TRUE)
+    found
+  }
+  of_all <- kronecker(cov * 1.3^2 + 1.5^2, diag(3)) # by columns
+  want <- as.vector(solve(t(chol(of_all)), as.vector(y) - 0.3))
+  for (f in list(by_row, loop)) {
+    obj <- MakeADFun(f, list(m = 0.3, u = numeric(3)), random = "u", silent = TRUE)
+    obj$fn(obj$par)
+    for (method in c("oneStepGeneric", "oneStepGaussianOffMode", "oneStepGaussian", "fullGaussian")) {
+      expect_equal(oneStepPredict(obj, method = method)$residual, want, tolerance = 1e-5, info = method)
+    }
+  }
 })

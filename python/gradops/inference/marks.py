@@ -189,6 +189,10 @@ class Places(Scope):
         """The numbers that the likelihood sees."""
         return x
 
+    def part(self, value, places: np.ndarray, at) -> Observed:
+        """The observations at places, which are ``value[at]``."""
+        return Observed(value[at], places, self)
+
     def density(self, family, x: Observed, args: tuple):
         """The value of a log density at observations."""
         raise NotImplementedError
@@ -231,7 +235,7 @@ class Observed:
         return self.scope.density(family, self, args)
 
     def __getitem__(self, at) -> Observed:
-        return Observed(self.value[at], self.places[at], self.scope)
+        return self.scope.part(self.value, self.places[at], at)
 
     def __array__(self, dtype=None, copy=None) -> np.ndarray:
         return np.asarray(ops.convert_to_numpy(self.value), dtype)

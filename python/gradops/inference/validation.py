@@ -43,6 +43,13 @@ class _Drawing(Places):
             self.drawn[name] = np.array(ops.convert_to_numpy(x), float)
         return beside(self.drawn[name], x)
 
+    def part(self, value, places, at):
+        # What is drawn by now: a loop over time then draws each number given the last in one run.
+        if not places.size:
+            return super().part(value, places, at)
+        name = self.names[places.flat[0]]
+        return Observed(beside(self.drawn[name].reshape(-1)[places - self.names.index(name)], value), places, self)
+
     def density(self, family, x: Observed, args):
         places = x.places.reshape(-1)
         name = self.names[places[0]]
