@@ -1,5 +1,16 @@
 # R's functions for fits, of maximize_likelihood()'s.
 
+# The places of estimated parameters by name or number.
+parameter_places <- function(chosen, fit, argument, call = parent.frame()) {
+  names <- names(fit$coefficients)
+  if (is.character(chosen)) named_among(chosen, names, argument, call)
+  found <- match(if (is.character(chosen)) chosen else names[chosen], names)
+  if (anyNA(found)) {
+    refuse_parameters(argument, paste("must be names or positions of", quoted_names(names)), call)
+  }
+  found
+}
+
 #' @export
 print.gradops_fit <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
   effects <- length(x$objective$random)
@@ -86,10 +97,34 @@ nobs.gradops_fit <- function(object, ...) {
 #' @export
 deviance.gradops_fit <- function(object, ...) 2 * object$value
 
+#' @method df.residual gradops_fit
+#' @export
+df.residual.gradops_fit <- function(object, ...) stats::nobs(object) - length(object$coefficients)
+
+#' @rdname maximize_likelihood
+#' @param type The name of what the likelihood reports for each row of the data, where it reports several such vectors.
+#' @export
+fitted.gradops_fit <- function(object, type = NULL, ...) {
+  reported <- reports_of(function() object$objective$evaluate(object$parameters))
+  reported_by_row(reported, stats::nobs(object), type)
+}
+
+# The vector of one number for each row among what a likelihood reports, the only one or the one that `type` names.
+reported_by_row <- function(reported, rows, type, call = parent.frame()) {
+  found <- Filter(function(value) is.null(dim(value)) && length(value) == rows, reported)
+  name <- if (length(found) == 1L) names(found) else intersect(type, names(found))
+  if (length(name) != 1L) {
+    vectors <- if (length(found) > 0L) toString(sprintf("\"%s\"", names(found))) else "none, see `report()`"
+    refuse_parameters("type", paste("must name a vector that the likelihood reports for the rows:", vectors), call)
+  }
+  as.vector(found[[name]])
+}
+
 #' @rdname maximize_likelihood
 #' @export
 confint.gradops_fit <- function(object, parm, level = 0.95, method = c("wald", "profile"), ...) {
   method <- chosen(method)
+  if (!missing(parm)) parm <- parameter_places(parm, object, "parm")
   tails <- c((1 - level) / 2, (1 + level) / 2)
   estimates <- object$coefficients
   if (method == "wald") {

@@ -132,7 +132,16 @@ as_draws_df.gradops_fit <- function(x, ...) posterior::as_draws_df(as_draws.grad
 #' @rdname fit_neighbours
 #' @exportS3Method emmeans::recover_data
 recover_data.gradops_fit <- function(object, formula, data = NULL, ...) {
+  if (missing(formula)) { # emmeans raises an error with these words, and hides one of ours
+    return(paste(
+      "a likelihood does not tell its linear predictor. Give its formula and the parameter that has its coefficients:",
+      "`emmeans(fit, \"g\", formula = ~ g + x, coefficients = \"beta\")`."
+    ))
+  }
   data <- data %||% object$data
+  if (is.null(data)) {
+    return("the fit has no data: give a data frame as `data`.")
+  }
   terms <- stats::delete.response(stats::terms(formula, data = data))
   emmeans::recover_data(call("maximize_likelihood", formula = formula), terms, NULL, data = data, ...)
 }
@@ -141,7 +150,13 @@ recover_data.gradops_fit <- function(object, formula, data = NULL, ...) {
 #' @exportS3Method emmeans::emm_basis
 emm_basis.gradops_fit <- function(object, trms, xlev, grid, coefficients, ...) {
   design <- stats::model.matrix(trms, stats::model.frame(trms, grid, na.action = stats::na.pass, xlev = xlev))
-  is_one <- object$objective$tops == coefficients
+  tops <- object$objective$tops
+  if (missing(coefficients)) {
+    refuse_parameters("coefficients", sprintf(
+      "must name the parameter that has the %d of the formula, one of %s", ncol(design), quoted_names(unique(tops))
+    ), NULL)
+  }
+  is_one <- tops == named_among(coefficients, unique(tops), "coefficients", NULL)
   if (sum(is_one) != ncol(design)) {
     refuse_parameters(
       "coefficients", sprintf("the formula needs %d; `%s` has %d", ncol(design), coefficients, sum(is_one)), NULL
@@ -156,14 +171,9 @@ emm_basis.gradops_fit <- function(object, trms, xlev, grid, coefficients, ...) {
 #' @rdname fit_neighbours
 #' @exportS3Method marginaleffects::get_predict
 get_predict.gradops_fit <- function(model, newdata, type = NULL, ...) {
-  found <- reports_of(function() model$objective$evaluate(model$parameters, newdata))
-  found <- Filter(function(value) is.null(dim(value)) && length(value) == nrow(newdata), found)
-  name <- if (length(found) == 1L) names(found) else intersect(type, names(found))
-  if (length(name) != 1L) {
-    vectors <- if (length(found) > 0L) toString(sprintf("\"%s\"", names(found))) else "none, see `report()`"
-    refuse_parameters("type", paste("must name a vector that the likelihood reports for the rows:", vectors), NULL)
-  }
-  data.frame(rowid = newdata$rowid %||% seq_len(nrow(newdata)), estimate = as.vector(found[[name]]))
+  reported <- reports_of(function() model$objective$evaluate(model$parameters, newdata))
+  estimate <- reported_by_row(reported, nrow(newdata), type, NULL)
+  data.frame(rowid = newdata$rowid %||% seq_len(nrow(newdata)), estimate = estimate)
 }
 
 #' @rdname fit_neighbours
@@ -218,9 +228,7 @@ await_marginaleffects <- function() {
 #' @export
 profile.gradops_fit <- function(fitted, which = names(fitted$coefficients), level = 0.99, points = 6, ...) {
   names <- names(fitted$coefficients)
-  if (is.character(which)) named_among(which, names, "which", parent.frame())
-  which <- match(if (is.character(which)) which else names[which], names)
-  if (anyNA(which)) refuse_parameters("which", "must be names or positions of parameters", parent.frame())
+  which <- parameter_places(which, fitted, "which")
   of_one <- function(k) {
     more <- c(k - 1, 1 - level, points, fitted$bounds$lower, fitted$bounds$upper, fitted$hessian)
     found <- as.vector(fitted$objective$ask("path", fitted$coefficients, more))

@@ -9,9 +9,10 @@
 #'
 #' @section Methods:
 #' `coef()`, `vcov()`, `logLik()` (and so `AIC()` and `BIC()`), `nobs()`, `deviance()`, `confint()`, `summary()`,
-#' `update()`, `anova()` for likelihood ratio tests of nested fits, and `predict(fit, g)`, which is any function `g`
+#' `df.residual()`, `update()`, `anova()` for likelihood ratio tests of nested fits, and `predict(fit, g)`, which is any function `g`
 #' of the parameters with its standard errors by the delta method; those of random effects are accounted for. Without
-#' `g` it is what the likelihood reports (see [report()]). `nlme::ranef()` gives the random effects.
+#' `g` it is what the likelihood reports (see [report()]), and `fitted()` what it reports for each row of the data.
+#' `nlme::ranef()` gives the random effects.
 #'
 #' Where observations are marked (see [observed()]), `simulate()` draws new ones, and with `use.u = FALSE` new random
 #' effects for them; `residuals()` are one-step-ahead residuals: the normal quantile of each observation's probability
@@ -25,7 +26,8 @@
 #' `"cdf"`, `"fullGaussian"`, `"oneStepGaussianOffMode"`, `"oneStepGaussian"` and `"oneStepGeneric"`.
 #' @param nll The negative log-likelihood: a function of the parameters, in the form of `start`, and of `data` where
 #'   that is given; ordinary R code as for [gradient()].
-#' @param start A named list of numbers, vectors and matrices, or a named vector: where the search starts.
+#' @param start A named list of numbers, vectors and matrices, or a vector: where the search starts. The elements of a
+#'   vector without names are the parameters `p1`, `p2`, ...
 #' @param data The second argument of `nll`, as it is.
 #' @param random Names of parameters that are random effects.
 #' @param map A named list: for a parameter `NA`, which fixes it where it starts, or a factor of its length, of which
@@ -63,8 +65,9 @@
 #'   `gradops_warning_inference`, which names it.
 #' @section Errors:
 #' - `gradops_error_inference`: the likelihood is not a number at the start; a random effect has no curvature.
-#' - `gradops_error_argument`: an unknown name in `random`, `map`, `transforms`, `lower` or `upper`; a map of another
-#'   length than its parameter; parameters without names; a start that is not within its transform, or bounds of what
+#' - `gradops_error_argument`: `simulate()`, `residuals()` or `fitted()` of a likelihood that marks no observations, or
+#'   reports no vector for them; an unknown name in `random`, `map`, `transforms`, `lower`, `upper` or `parm`; a map of another
+#'   length than its parameter; a list without names, or a vector in which some have none; a start that is not within its transform, or bounds of what
 #'   has one; a transform of a random effect.
 #' - `gradops_error_type`: parameters that are no numbers; transforms that are none.
 #' - `gradops_error_callback`: an error in `nll`.
@@ -285,6 +288,7 @@ parameters_of <- function(start, random, map, transforms, call) {
       class = c("gradops_error_type", "gradops_error"), argument = "start", call = call
     )
   }
+  if (!is_list && is.null(names(start))) parts[[1L]] <- start <- numbered(start)
   names <- names(unlist(start))
   tops <- if (is_list) rep(names(start), lengths(start)) else names
   if (is.null(tops) || any(!nzchar(tops)) || is_list && anyDuplicated(names(start))) {
@@ -328,6 +332,12 @@ parameters_of <- function(start, random, map, transforms, call) {
       attributes = lapply(unname(parts), attributes), form = NULL, random = of_layout
     )
   )
+}
+
+# A vector without names, as optim() takes it, by the names p1, p2, ...
+numbered <- function(start) {
+  names(start) <- paste0("p", seq_along(start))
+  start
 }
 
 named_among <- function(given, known, argument, call) {

@@ -36,6 +36,14 @@ test_once("emmeans of the linear predictor are those of glm()", {
     emmeans::emmeans(fit, ~g, formula = ~g, coefficients = "beta"), "needs 3; `beta` has 4",
     class = "gradops_error_argument"
   )
+  refused <- function(message, ...) {
+    expect_error(emmeans::emmeans(fit, "g", ...), message, class = "gradops_error_argument")
+  }
+  expect_error(emmeans::emmeans(fit, "g"), "does not tell its linear predictor.*`emmeans\\(fit, \"g\", formula = ~ g")
+  refused("`coefficients`: must name the parameter that has the 4 of the formula, one of `beta`", formula = ~ g + x)
+  refused("no parameter `b` among `beta`", formula = ~ g + x, coefficients = "b")
+  fit$data <- NULL
+  expect_error(emmeans::emmeans(fit, "g", formula = ~g, coefficients = "beta"), "give a data frame as `data`")
 })
 
 test_once("marginaleffects' predictions and slopes are those of glm()", {

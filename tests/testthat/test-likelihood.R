@@ -121,3 +121,37 @@ test_each("what is wrong is named", {
   expect_error(objective(f, random = "u"), "`start`", class = "gradops_error_argument")
   expect_error(anova(fit), class = "gradops_error_argument")
 })
+
+test_each("fits have fitted values and residual degrees of freedom, and say what they lack", {
+  rows <- data.frame(x = 0:4, y = c(1, 1, 4, 5, 11))
+  nll <- function(p, data) {
+    mean <- exp(p$a + p$b * data$x)
+    report(mean, total = sum(mean))
+    -sum(dpois(observed(data$y), mean, log = TRUE))
+  }
+  fit <- maximize_likelihood(nll, list(a = 0, b = 0), rows)
+  model <- glm(y ~ x, poisson, rows)
+  expect_equal(fitted(fit), unname(fitted(model)), tolerance = 1e-6)
+  expect_identical(df.residual(fit), df.residual(model))
+  both <- function(p, data) {
+    report(twice = 2 * data$x)
+    nll(p, data)
+  }
+  both <- maximize_likelihood(both, list(a = 0, b = 0), rows)
+  expect_error(fitted(both), "`type`: must name.*\"twice\", \"mean\"", class = "gradops_error_argument")
+  expect_identical(fitted(both, "twice"), 2 * rows$x)
+  refused <- function(message, ...) expect_error(confint(fit, ...), message, class = "gradops_error_argument")
+  refused("no parameter `zz` among `a`, `b`", "zz")
+  refused("`parm`: must be names or positions of `a`, `b`", 3)
+  expect_identical(confint(fit, 2), confint(fit, "b"))
+
+  silent <- maximize_likelihood(function(p, data) sum((data$y - p[["p1"]] - p[["p2"]] * data$x)^2), c(0, 0), rows)
+  expect_equal(coef(silent), setNames(coef(lm(y ~ x, rows)), c("p1", "p2")))
+  expect_error(simulate(silent), "marks no observations", class = "gradops_error_unmarked")
+  expect_error(silent$objective$simulate(), "marks no observations", class = "gradops_error_unmarked")
+  expect_error(fitted(silent), "none, see `report\\(\\)`", class = "gradops_error_argument")
+  effects <- maximize_likelihood(function(p) -sum(dnorm(p$u, p$m, log = TRUE)) + sum((p$u - 1)^2), list(m = 0, u = 0), random = "u")
+  expect_error(simulate(effects), "marks no observations", class = "gradops_error_unmarked")
+  by_position <- objective(function(p) sum((p - 1:2)^2), start = numeric(2), map = list(p2 = NA))
+  expect_identical(by_position$par, c(p1 = 0))
+})
