@@ -13,6 +13,7 @@ from ...ops._compose import beside
 from ...scipy import _compiled, fft, signal
 from ...scipy._solving import Problem
 from ...scipy._tensors import floating, is_complex
+from ...scipy.integrate.equations import solve_ivp
 from ...scipy.integrate.quadratures import recorded
 from ...scipy.interpolate import CubicHermiteSpline
 from ...scipy.interpolate._shared import interval, real_with
@@ -471,3 +472,15 @@ def integral(f, value, lower, upper, like):
     if value is None:
         return _compiled.integral(problem, lower, upper, like)
     return recorded(problem, np.asarray(value), lower, upper)
+
+
+def solution(f, y, times, args, method: str, options: dict):
+    """The solution of an initial value problem at times, of which the first is that of ``y``: a row for each.
+
+    Args:
+        f: of a time, the values there and ``args``.
+    """
+    found = solve_ivp(f, (times[0], times[-1]), y, method, times, args=tuple(args), **options)
+    if not found.success:
+        raise ArgumentError(f"`ode`: the solution ends before the last of `times`: {found.message}", argument="times")
+    return ops.transpose(found.y)

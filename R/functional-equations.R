@@ -1,0 +1,171 @@
+# Differential equations in deSolve's form, with derivatives.
+
+#' Solve a differential equation, with derivatives
+#'
+#' `ode()` has the arguments and the result of deSolve's, which takes ordinary R numbers alone. Here `y`, `times`,
+#' `parms` and what `func` closes over may be tensors, as they are in a function that is differentiated: the solution
+#' then has derivatives by them. deSolve need not be installed; `gradops::ode()` is this one where both are attached.
+#'
+#' - `"lsoda"` switches between Adams' and backward differentiation formulas, `"bdf"` has the latter alone (`"lsode"` and
+#'   `"vode"` are other names of it), `"radau"` is Radau's implicit method: all for stiff equations, with the exact
+#'   Jacobian of `func`. `"ode45"` and `"ode23"` are Dormand and Prince's and Bogacki and Shampine's explicit methods,
+#'   with steps that `rtol` and `atol` bound. SciPy runs them (Hindmarsh 1983 for `"lsoda"`).
+#' - `"rk4"`, the classical method of Runge and Kutta, and `"euler"` take one step from each of `times` to the next. In
+#'   compiled code ([maximize_likelihood()], [jit()]), where values are not known, these are the methods to take.
+#' @param y Where the solution starts: a vector, with the names of its elements.
+#' @param times Where the solution is wanted; `y` is that at the first.
+#' @param func A function of a time, the values there, `parms` and `...`, to a list: first the slopes of all values, then
+#'   further numbers, which have columns of their own.
+#' @param parms Passed to `func`: a vector or a list with names, or `NULL`.
+#' @param method One of `"lsoda"`, `"bdf"`, `"lsode"`, `"vode"`, `"radau"`, `"ode45"`, `"ode23"`, `"rk4"`, `"euler"`.
+#' @param rtol,atol Bounds of a step's relative and absolute error: numbers, or `atol` one for each value.
+#' @param hini,hmax The first step, and the longest; by default the method finds them.
+#' @param ... Further arguments of `func`.
+#' @returns A matrix with a row for each of `times` and the columns `time`, those of `y` and those of the further numbers
+#'   of `func`; a tensor where one of these is.
+#' @section Gradient:
+#' Of the solution by `y`, `parms` and `times`, as exact as the solution is: set `rtol` and `atol`. `"ode45"` and
+#' `"ode23"` record their steps, `"rk4"` and `"euler"` are ordinary code: derivatives to all orders, and by what `func`
+#' closes over. The implicit methods solve the adjoint equation backwards (Pontryagin 1962; Chen et al. 2018), whose
+#' derivatives are by `y`, `times`, and what stands in `parms`.
+#' @section Errors:
+#' - `gradops_error_argument`: a method, or an argument of deSolve's, that is not known here; slopes that are not as many
+#'   as `y`; a solution that ends before the last of `times`.
+#' - `gradops_error_gradient`: with an implicit method a tensor that `func` closes over has a gradient.
+#' - `gradops_error_jit`: a method other than `"rk4"` and `"euler"` in compiled code.
+#' @seealso [uniroot()] and its neighbours, [fixed_point()].
+#' @examplesIf gradops_available()
+#' infected <- function(t, y, parms) {
+#'   with(as.list(c(y, parms)), {
+#'     new <- beta * S * I
+#'     list(c(-new, new - gamma * I), total = S + I)
+#'   })
+#' }
+#' at <- c(beta = 1.5, gamma = 0.5)
+#' ode(c(S = 0.99, I = 0.01), 0:3, infected, at)
+#' gradient(function(p) ode(c(S = 0.99, I = 0.01), 0:3, infected, p)[4, "I"], at)
+#' @export
+ode <- function(y, times, func, parms = NULL, method = "lsoda", rtol = 1e-6, atol = 1e-6, ..., hini = NULL,
+                hmax = NULL) {
+  check_function(func)
+  check_ode(y, times, method, ...names())
+  n <- length(y)
+  names <- names(y) %||% as.character(seq_len(n))
+  rates <- function(t, y, parms) {
+    found <- func(t, y, parms, ...)
+    if (!is.list(found)) unsupported("func", "must return a list, whose first element has the slopes: `list(dy)`.")
+    slope <- found[[1L]]
+    if (is.list(slope)) slope <- do.call(c, unname(slope))
+    if (length(slope) != n) {
+      unsupported("func", sprintf("must give %d slopes, as `y` has elements; got %d.", n, length(slope)))
+    }
+    list(slope = slope, more = found[-1L])
+  }
+  first <- rates(times[1L], y, parms)
+  fixed <- c("euler", "rk4")
+  if (method %in% fixed) {
+    if (!is.null(hini) || !is.null(hmax)) unsupported("hini", "and `hmax` are not used: steps are those of `times`.")
+    rows <- fixed_steps(y, times, function(t, y) rates(t, y, parms)$slope, method)
+  } else {
+    options <- list(rtol = rtol, atol = atol)
+    options$first_step <- hini
+    options$max_step <- hmax
+    rows <- adaptive_steps(y, times, rates, parms, first$slope, ode_methods[[method]], options)
+  }
+  further <- first$more
+  if (length(further) > 0L) {
+    by_row <- lapply(seq_along(times), function(i) {
+      do.call(c, unname(lapply(rates(times[i], labelled(rows[i, ], names(y)), parms)$more, as.vector)))
+    })
+    rows <- do.call(cbind, list(rows, do.call(rbind, by_row)))
+    sizes <- lengths(further)
+    given <- rep(rlang::names2(further), sizes)
+    within <- as.character(unlist(lapply(further, function(x) names(x) %||% character(length(x)))))
+    labels <- paste0(given, ifelse(nzchar(given) & nzchar(within), ".", ""), within)
+    names <- c(names, if (any(nzchar(labels))) labels else n + seq_along(labels))
+  }
+  found <- do.call(cbind, list(times, rows))
+  labels <- list(NULL, c("time", names))
+  if (is_any_tensor(found)) with_dimnames(found, labels) else array(found, dim(found), labels)
+}
+
+# SciPy's methods by deSolve's names.
+ode_methods <- c(
+  lsoda = "LSODA", bdf = "BDF", lsode = "BDF", vode = "BDF", radau = "Radau", ode45 = "RK45", ode23 = "RK23"
+)
+
+# What to take in place of a method of deSolve's.
+ode_others <- c(
+  adams = "lsoda", impAdams = "lsoda", impAdams_d = "lsoda", bdf_d = "bdf", lsodes = "bdf", lsodar = "lsoda",
+  daspk = "radau", iteration = "euler"
+)
+
+# Arguments of deSolve's that would change the result.
+ode_refused <- c(
+  "jacfunc", "jactype", "rootfunc", "events", "forcings", "lags", "dllname", "initfunc", "initforc", "initpar", "rpar",
+  "ipar", "nout", "outnames", "fcontrol", "tcrit", "mf", "mass", "res", "hmin", "maxsteps", "maxord", "maxordn", "maxords",
+  "verbose", "ynames"
+)
+
+check_ode <- function(y, times, method, names, call = parent.frame()) {
+  known <- c(names(ode_methods), "rk4", "euler")
+  if (!rlang::is_string(method, known)) {
+    instead <- if (rlang::is_string(method, names(ode_others))) sprintf("Take \"%s\".", ode_others[[method]])
+    unsupported("method", paste("must be one of", toString(sprintf("\"%s\"", known))), instead, call)
+  }
+  refused <- intersect(names, ode_refused)
+  if (length(refused) > 0L) {
+    unsupported("...", sprintf("has `%s`, deSolve's argument, which `ode()` does not know here.", refused[1L]), call = call)
+  }
+  if (length(y) == 0L) unsupported("y", "must have elements.", call = call)
+  if (length(times) < 2L) unsupported("times", "must be two numbers or more.", call = call)
+}
+
+# Rows of values, one step of a method from each time to the next.
+fixed_steps <- function(y, times, slope, method) {
+  rows <- list(y)
+  named <- function(at) labelled(at, names(y))
+  for (i in seq_along(times)[-1L]) {
+    t <- times[i - 1L]
+    h <- times[i] - t
+    k <- slope(t, y)
+    if (method == "rk4") {
+      k2 <- slope(t + h / 2, named(y + h / 2 * k))
+      k3 <- slope(t + h / 2, named(y + h / 2 * k2))
+      k4 <- slope(t + h, named(y + h * k3))
+      k <- (k + 2 * k2 + 2 * k3 + k4) / 6
+    }
+    y <- named(y + h * k)
+    rows[[i]] <- y
+  }
+  do.call(rbind, rows)
+}
+
+labelled <- function(x, names) if (is_any_tensor(x)) with_names(x, names) else stats::setNames(x, names)
+
+# Rows of values by SciPy's methods, which find their steps on numbers. Tensors of `parms` are arguments of the equation,
+# as the adjoint equation has derivatives by these alone.
+adaptive_steps <- function(y, times, rates, parms, slope, method, options) {
+  labels <- names(y)
+  parts <- if (is.list(parms)) parms else list(parms)
+  moving <- which(vapply(parts, is_any_tensor, TRUE))
+  if (!any_tensor(y, times, slope) && length(moving) == 0L) {
+    right <- function(t, y) as.double(rates(as.vector(t), stats::setNames(as.vector(y), labels), parms)$slope)
+    if (method %in% c("LSODA", "BDF", "Radau")) options["jac"] <- list(NULL) # by differences: `right` is of numbers
+    return(in_numbers(call_core(
+      "interop.r.stats.solution", callback(right, take = r_numbers), as.double(y), as.double(times), list(), method,
+      options
+    )))
+  }
+  if (is_any_tensor(slope) && is.null(known_values(slope))) {
+    needs_values("`ode()`", "In compiled code take the method \"rk4\", with `times` as close as it needs.", NULL)
+  }
+  right <- function(t, y, ...) {
+    parts[moving] <- Map(function(part, like) with_names(part, names(like)), list(...), parts[moving])
+    rates(t, with_names(y, labels), if (is.list(parms)) parts else parts[[1L]])$slope
+  }
+  call_core(
+    "interop.r.stats.solution", callback(differentiated(right, new.env())), operand(y), operand(times),
+    lapply(unname(parts[moving]), operand), method, options
+  )
+}
