@@ -206,7 +206,7 @@ are_smooth <- c("+", "-", "*", "sin", "cos", "tanh", "atan", "abs")
 
 # `result`, made by an elementwise `f` of `arguments`, or with the same elements in R's order; `smooth` as above.
 made_by <- function(result, f, arguments, smooth = TRUE) {
-  if (is.null(state$replaces) || !is.environment(result) || inside() == 0 || is_logged_number(result)) {
+  if (is.null(state$replaces) || !is.environment(result) || inside() == 0) {
     return(result)
   }
   depth <- if (smooth) 0L else 1L
@@ -224,10 +224,6 @@ made_by <- function(result, f, arguments, smooth = TRUE) {
   result
 }
 
-is_logged_number <- function(x) {
-  is_lazy(x) && is.null(.subset2(x, "gradops_dim"))
-}
-
 # `x` where some of its elements alone are chosen by logicals of its length.
 of_chosen <- function(x, kept) {
   if (length(x) == length(kept) && any(doubtful(x) & !kept)) without_replaced(x, function(cells) cells[!kept]) else x
@@ -239,6 +235,9 @@ of_chosen_by <- function(x, kept) {
   size <- length(x)
   if (!is.environment(x) || is.null(attr(x, "gradops_made", TRUE)) || size != length(kept)) {
     return(x)
+  }
+  if (size == 1L) {
+    return(made_again_of(x, function(x) if (is_any_tensor(x)) op_where(kept, x, 1) else x))
   }
   truths <- flat(kept)
   first <- op_argmax(op_cast(truths, "int32"))

@@ -14,7 +14,7 @@ Ops_tensor <- function(e1, e2) {
     # Loops have thousands of these, whose results are nearly all numbers of a log.
     logged <- .Call(C_operation_in_log, state, .Generic, e1, e2, TRUE)
     if (is.environment(logged) && is.null(.subset2(logged, "gradops_dim"))) {
-      return(logged)
+      return(if (is.null(state$replaces)) logged else made_by_operator(logged, .Generic, e1, e2))
     }
   }
   if (!is.null(state$marks) && (is_observed(e1) || !missing(e2) && is_observed(e2))) {
@@ -211,9 +211,6 @@ Math_tensor <- function(x, ...) { # nolint: cyclocomp_linter. The quick way stan
   if (!is.null(op) && !is.null(state$scalars) && is.null(state$heard)) {
     logged <- .Call(C_operation_in_log, state, op, x, 0, TRUE)
     if (is.environment(logged)) {
-      if (is.null(.subset2(logged, "gradops_dim"))) {
-        return(logged)
-      }
       return(made_by(logged, get(.Generic, baseenv()), list(x), .Generic %in% are_smooth))
     }
   }

@@ -132,3 +132,39 @@ test_each("many compiled functions see what changes", {
   withr::local_seed(seed)
   expect_worlds(ceiling(as.numeric(Sys.getenv("GRADOPS_LONG")) * if (backend == "numpy") 400 else 60))
 })
+
+test_each("a number of elements that `ifelse()` leaves out in a loop has the gradient 0, also where its slope is infinite", {
+  x <- c(-1, 0, 2, 3)
+  d <- c(1, 1, 0, 1)
+  cases <- list(
+    root = function(p) {
+      z <- x - p
+      s <- 0
+      for (i in 1:4) s <- s + ifelse(z[i] > 0, sqrt(z[i]), 0)
+      s
+    },
+    differences = function(p) {
+      z <- x * p
+      s <- 0
+      for (i in 2:4) {
+        w <- z[i] - z[i - 1] - 1
+        s <- s + ifelse(w > 0, 2 * w^0.5 + 1, 0)
+      }
+      s
+    },
+    nested = function(p) {
+      z <- x * p
+      s <- 0
+      for (i in 1:4) s <- s + ifelse(d[i] == 1, ifelse(z[i] > 0, log(z[i]), z[i]), 1 / (1 + z[i]))
+      s
+    },
+    vectors = function(p) sum(ifelse(x * p > 0, ifelse(d == 1, log(x * p), sqrt(x * p)), 0))
+  )
+  for (name in names(cases)) {
+    want <- suppressWarnings(numeric_gradient(cases[[name]], 0.8))
+    expect_equal(gradient(cases[[name]], 0.8), want, tolerance = 1e-6, info = name)
+    model <- objective(cases[[name]], jit = TRUE)
+    model$fn(0.9)
+    expect_equal(model$gr(0.8), want, tolerance = 1e-6, info = name)
+  }
+})
