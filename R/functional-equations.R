@@ -6,31 +6,31 @@
 #' `parms` and what `func` closes over may be tensors, as they are in a function that is differentiated: the solution
 #' then has derivatives by them. deSolve need not be installed; `gradops::ode()` is this one where both are attached.
 #'
-#' - `"lsoda"` switches between Adams' and backward differentiation formulas, `"bdf"` has the latter alone (`"lsode"` and
-#'   `"vode"` are other names of it), `"radau"` is Radau's implicit method: all for stiff equations, with the exact
+#' - `"lsoda"` switches between Adams' and backward differentiation formulas, `"bdf"` has the latter alone (`"lsode"`
+#'   and `"vode"` are other names of it), `"radau"` is Radau's implicit method: all for stiff equations, with the exact
 #'   Jacobian of `func`. `"ode45"` and `"ode23"` are Dormand and Prince's and Bogacki and Shampine's explicit methods,
 #'   with steps that `rtol` and `atol` bound. SciPy runs them (Hindmarsh 1983 for `"lsoda"`).
 #' - `"rk4"`, the classical method of Runge and Kutta, and `"euler"` take one step from each of `times` to the next. In
 #'   compiled code ([maximize_likelihood()], [jit()]), where values are not known, these are the methods to take.
 #' @param y Where the solution starts: a vector, with the names of its elements.
 #' @param times Where the solution is wanted; `y` is that at the first.
-#' @param func A function of a time, the values there, `parms` and `...`, to a list: first the slopes of all values, then
-#'   further numbers, which have columns of their own.
+#' @param func A function of a time, the values there, `parms` and `...`, to a list: first the slopes of all values,
+#'   then further numbers, which have columns of their own.
 #' @param parms Passed to `func`: a vector or a list with names, or `NULL`.
 #' @param method One of `"lsoda"`, `"bdf"`, `"lsode"`, `"vode"`, `"radau"`, `"ode45"`, `"ode23"`, `"rk4"`, `"euler"`.
 #' @param rtol,atol Bounds of a step's relative and absolute error: numbers, or `atol` one for each value.
 #' @param hini,hmax The first step, and the longest; by default the method finds them.
 #' @param ... Further arguments of `func`.
-#' @returns A matrix with a row for each of `times` and the columns `time`, those of `y` and those of the further numbers
-#'   of `func`; a tensor where one of these is.
+#' @returns A matrix with a row for each of `times` and the columns `time`, those of `y` and those of the further
+#'   numbers of `func`; a tensor where one of these is.
 #' @section Gradient:
 #' Of the solution by `y`, `parms` and `times`, as exact as the solution is: set `rtol` and `atol`. `"ode45"` and
 #' `"ode23"` record their steps, `"rk4"` and `"euler"` are ordinary code: derivatives to all orders, and by what `func`
 #' closes over. The implicit methods solve the adjoint equation backwards (Pontryagin 1962; Chen et al. 2018), whose
 #' derivatives are by `y`, `times`, and what stands in `parms`.
 #' @section Errors:
-#' - `gradops_error_argument`: a method, or an argument of deSolve's, that is not known here; slopes that are not as many
-#'   as `y`; a solution that ends before the last of `times`.
+#' - `gradops_error_argument`: a method, or an argument of deSolve's, that is not known here; slopes that are not as
+#'   many as `y`; a solution that ends before the last of `times`.
 #' - `gradops_error_gradient`: with an implicit method a tensor that `func` closes over has a gradient.
 #' - `gradops_error_jit`: a method other than `"rk4"` and `"euler"` in compiled code.
 #' @seealso [uniroot()] and its neighbours, [fixed_point()].
@@ -103,8 +103,8 @@ ode_others <- c(
 # Arguments of deSolve's that would change the result.
 ode_refused <- c(
   "jacfunc", "jactype", "rootfunc", "events", "forcings", "lags", "dllname", "initfunc", "initforc", "initpar", "rpar",
-  "ipar", "nout", "outnames", "fcontrol", "tcrit", "mf", "mass", "res", "hmin", "maxsteps", "maxord", "maxordn", "maxords",
-  "verbose", "ynames"
+  "ipar", "nout", "outnames", "fcontrol", "tcrit", "mf", "mass", "res", "hmin", "maxsteps", "maxord", "maxordn",
+  "maxords", "verbose", "ynames"
 )
 
 check_ode <- function(y, times, method, names, call = parent.frame()) {
@@ -115,7 +115,7 @@ check_ode <- function(y, times, method, names, call = parent.frame()) {
   }
   refused <- intersect(names, ode_refused)
   if (length(refused) > 0L) {
-    unsupported("...", sprintf("has `%s`, deSolve's argument, which `ode()` does not know here.", refused[1L]), call = call)
+    unsupported("...", sprintf("has `%s`, an argument of deSolve's that is not known here.", refused[1L]), call = call)
   }
   if (length(y) == 0L) unsupported("y", "must have elements.", call = call)
   if (length(times) < 2L) unsupported("times", "must be two numbers or more.", call = call)
@@ -143,8 +143,8 @@ fixed_steps <- function(y, times, slope, method) {
 
 labelled <- function(x, names) if (is_any_tensor(x)) with_names(x, names) else stats::setNames(x, names)
 
-# Rows of values by SciPy's methods, which find their steps on numbers. Tensors of `parms` are arguments of the equation,
-# as the adjoint equation has derivatives by these alone.
+# Rows of values by SciPy's methods, which find their steps on numbers. Tensors of `parms` are arguments of the
+# equation, as the adjoint equation has derivatives by these alone.
 adaptive_steps <- function(y, times, rates, parms, slope, method, options) {
   labels <- names(y)
   parts <- if (is.list(parms)) parms else list(parms)

@@ -225,9 +225,9 @@ log_density <- function(family, x, given) {
 
 # Simulation -----------------------------------------------------------------------------------------------------------
 
-# Observations and random effects that `run(observe)`, the likelihood of R's numbers, draws, `drawn`, and what it reports
-# with them, `reported`. Each density draws with a seed of its own, so that another run gives the same numbers but where
-# they depend on others that were not drawn yet.
+# Observations and random effects that `run(observe)`, the likelihood of R's numbers, draws, `drawn`, and what it
+# reports with them, `reported`. Each density draws with a seed of its own, so that another run gives the same numbers
+# but where they depend on others that were not drawn yet.
 simulated <- function(run) {
   seed <- sample.int(2e9L, 1L)
   drawn <- list()

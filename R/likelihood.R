@@ -9,10 +9,10 @@
 #'
 #' @section Methods:
 #' `coef()`, `vcov()`, `logLik()` (and so `AIC()` and `BIC()`), `nobs()`, `deviance()`, `confint()`, `summary()`,
-#' `df.residual()`, `update()`, `anova()` for likelihood ratio tests of nested fits, and `predict(fit, g)`, which is any function `g`
-#' of the parameters with its standard errors by the delta method; those of random effects are accounted for. Without
-#' `g` it is what the likelihood reports (see [report()]), and `fitted()` what it reports for each row of the data.
-#' `nlme::ranef()` gives the random effects.
+#' `df.residual()`, `update()`, `anova()` for likelihood ratio tests of nested fits, and `predict(fit, g)`, which is any
+#' function `g` of the parameters with its standard errors by the delta method; those of random effects are accounted
+#' for. Without `g` it is what the likelihood reports (see [report()]), and `fitted()` what it reports for each row of
+#' the data. `nlme::ranef()` gives the random effects.
 #'
 #' Where observations are marked (see [observed()]), `simulate()` draws new ones, and with `use.u = FALSE` new random
 #' effects for them; `residuals()` are one-step-ahead residuals: the normal quantile of each observation's probability
@@ -66,9 +66,9 @@
 #' @section Errors:
 #' - `gradops_error_inference`: the likelihood is not a number at the start; a random effect has no curvature.
 #' - `gradops_error_argument`: `simulate()`, `residuals()` or `fitted()` of a likelihood that marks no observations, or
-#'   reports no vector for them; an unknown name in `random`, `map`, `transforms`, `lower`, `upper` or `parm`; a map of another
-#'   length than its parameter; a list without names, or a vector in which some have none; a start that is not within its transform, or bounds of what
-#'   has one; a transform of a random effect.
+#'   reports no vector for them; an unknown name in `random`, `map`, `transforms`, `lower`, `upper` or `parm`; a map of
+#'   another length than its parameter; a list without names, or a vector in which some have none; a start that is not
+#'   within its transform, or bounds of what has one; a transform of a random effect.
 #' - `gradops_error_type`: parameters that are no numbers; transforms that are none.
 #' - `gradops_error_callback`: an error in `nll`.
 #' @references Thygesen, Albertsen, Berg, Kristensen and Nielsen (2017), Validation of ecological state space models

@@ -8,10 +8,11 @@
 #' be installed. `detach("gradops:rtmb")` undoes it.
 #'
 #' - `MakeADFun(func, parameters, random, map, profile, integrate)`: a list of `par`, `fn`, `gr`, `he`, `report`,
-#'   `simulate` and `env`; as [objective()] with `start`. `parameters` is a named list, or a vector for a function of one
-#'   argument. `env` has what `TMB::tmbprofile()`, tmbstan and adnuts read and set: `f(par, order)`, the likelihood of
-#'   random effects, too; `last.par`, `last.par.best`, `value.best`, `random`, `lfixed()`, `parList()`, `spHess()` and so
-#'   on. `random.start` and `inner.control` may be set, and change nothing: the search for the mode starts at the last.
+#'   `simulate` and `env`; as [objective()] with `start`. `parameters` is a named list, or a vector for a function of
+#'   one argument. `env` has what `TMB::tmbprofile()`, tmbstan and adnuts read and set: `f(par, order)`, the likelihood
+#'   of random effects, too; `last.par`, `last.par.best`, `value.best`, `random`, `lfixed()`, `parList()`, `spHess()`
+#'   and so on. `random.start` and `inner.control` may be set, and change nothing: the search for the mode starts at the
+#'   last.
 #' - `sdreport(obj)`, with `summary()`, `print()` and `as.list(x, "Est")`: estimates, reports and their standard errors.
 #' - In the objective: `getAll()`, `REPORT()`, `ADREPORT()`, `OBS()`, `y %~% dnorm(mu, sd)`, `AD()`, `ADoverload()`.
 #' - `oneStepPredict()` and `checkConsistency()`: residuals, and a check of the gradient on simulated data.
@@ -130,7 +131,7 @@ tilde_rtmb <- function(x, distr) {
 # MakeADFun() ----------------------------------------------------------------------------------------------------------
 
 # The frame is the `env` of the object, as TMB's is: packages read and set what has TMB's names in it.
-make_ad_fun <- function(
+make_ad_fun <- function( # nolint: cyclocomp_linter. Its frame has what it makes.
   func, parameters, random = NULL, profile = NULL, integrate = NULL, intern = FALSE, map = list(), silent = FALSE,
   ...
 ) {
@@ -173,7 +174,9 @@ make_ad_fun <- function(
   values_of <- function(x = last.par) expanded(full(x), layout)
   value.best <- Inf
   # Vectors of all parameters, whose random effects are looked for when they are read.
-  for (name in c("last.par", "last.par1", "last.par2", "last.par.best")) makeActiveBinding(name, whole_vector(par, full), env)
+  for (name in c("last.par", "last.par1", "last.par2", "last.par.best")) {
+    makeActiveBinding(name, whole_vector(par, full), env)
+  }
   random.start <- expression(last.par.best[random])
   inner.control <- list(maxit = 1000)
   tracepar <- tracemgc <- FALSE
@@ -284,7 +287,8 @@ with_shared_starts <- function(parameters, map) {
     if (length(level) != length(start)) next # an error of likelihood_of(), or NA for all
     if (is.unsorted(unique(level[!is.na(level)]))) {
       rlang::warn(sprintf(
-        "`map`: `obj$par` has the elements of `%s` in the order in which the map has them; TMB's order is by level.", name
+        "`map`: `obj$par` has the elements of `%s` in the order in which the map has them; TMB's order is by level.",
+        name
       ), call = NULL)
     }
     for (i in unique(level[!is.na(level)])) start[which(level == i)] <- mean(start[which(level == i)])

@@ -133,7 +133,7 @@ test_each("many compiled functions see what changes", {
   expect_worlds(ceiling(as.numeric(Sys.getenv("GRADOPS_LONG")) * if (backend == "numpy") 400 else 60))
 })
 
-test_each("a number of elements that `ifelse()` leaves out in a loop has the gradient 0, also where its slope is infinite", {
+test_each("what `ifelse()` leaves out in a loop over elements has the gradient 0, also where its slope is infinite", {
   x <- c(-1, 0, 2, 3)
   d <- c(1, 1, 0, 1)
   cases <- list(

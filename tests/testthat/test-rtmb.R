@@ -701,7 +701,9 @@ test_each("elements of normal vectors have one-step-ahead residuals one by one",
   set.seed(2)
   y <- matrix(rnorm(6), 3)
   cov <- matrix(c(1, 0.6, 0.6, 2), 2)
-  by_row <- function(p) -sum(dnorm(p$u, 0, 1.5, log = TRUE)) - sum(dmvnorm(OBS(y), p$m + cbind(p$u, p$u), cov, TRUE, 1.3))
+  by_row <- function(p) {
+    -sum(dnorm(p$u, 0, 1.5, log = TRUE)) - sum(dmvnorm(OBS(y), p$m + cbind(p$u, p$u), cov, TRUE, 1.3))
+  }
   loop <- function(p) {
     y <- OBS(y)
     found <- -sum(dnorm(p$u, 0, 1.5, log = TRUE))
