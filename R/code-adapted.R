@@ -19,7 +19,7 @@ tensor_aware <- function(f) {
 copy_of <- function(f) {
   home <- environment(f)
   front <- overlay_of(home)
-  recently(
+  found <- recently(
     front$.gradops_copies,
     function(copy) same_code(copy$f, f),
     function() {
@@ -27,9 +27,11 @@ copy_of <- function(f) {
       bind_named(front, home, code$names)
       formals <- as.list(formals(f))
       formals[names(code$defaults)] <- code$defaults
-      list(f = f, copy = with_code(f, formals, code$body, front))
+      list(f = f, copy = with_code(f, formals, code$body, front), leaves_out = code$leaves_out)
     }
-  )$copy
+  )
+  if (found$leaves_out) state$replaces <- TRUE # see made_by()
+  found$copy
 }
 
 # A closure's own attributes (its class, if it is a method; its source) stay with the copy.

@@ -196,7 +196,7 @@ named_place <- function(place, names, call) {
 # of it are replaced, or left out by `ifelse()` and `x[keep]`, it is made again, of the first kept number in their
 # places. TMB leaves out what nothing reads.
 
-# It costs a few microseconds for each tensor, from the first function on whose code does so: see leaves_out().
+# It costs a few microseconds for each tensor, where a function that is called leaves elements out: see leaves_out().
 
 # So many functions of each other: each keeps its arguments.
 deepest <- 32L

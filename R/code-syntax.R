@@ -24,10 +24,9 @@ code_of <- function(f) {
       code <- with_parts(body(f), whole_names(body(f), names(formals(f))))
       variables <- base::c(names(formals(f)), variables_of(body(f)), unknown_functions(body(f), environment(f)))
       names <- unique(c(words_of(body(f)), unlist(lapply(unname(defaults), words_of))))
-      if (leaves_out(f, names)) state$replaces <- TRUE # see made_by()
       list(
         original = body(f), formals = formals(f), body = call("{", rewritten(code, variables)),
-        defaults = lapply(defaults, rewritten, variables), names = names
+        defaults = lapply(defaults, rewritten, variables), names = names, leaves_out = leaves_out(f, names)
       )
     }
   )

@@ -12,6 +12,7 @@ differentiated <- function(f, here, joined = FALSE) {
     if (inside() == 0) {
       state$lazy <- NULL
       state$missing <- NULL
+      state$replaces <- NULL # of the functions called now, see copy_of()
       state$in_time <- NULL
       state$heard <- NULL
       state$sinks <- sink.number()
