@@ -40,7 +40,7 @@
 #'   deviations; with two numbers they are between these.
 #' @param lower,upper Bounds: a number, or a named list or vector of numbers for some parameters.
 #' @param nobs The number of observations; by default the rows or the length of `data`, where that has some.
-#' @param control As of [stats::nlminb()].
+#' @param control As of [stats::nlminb()]; with random effects `rel.tol` is 1e-12 by default.
 #' @param object A fit.
 #' @param parm Names or positions of parameters.
 #' @param level A confidence level.
@@ -110,6 +110,9 @@ maximize_likelihood <- function(
     if (!is.null(bar)) cli::cli_progress_update(id = bar, .envir = here)
     model$value(x)
   }
+  # nlminb()'s own limit leaves 1e-3 standard errors, at which the Hessian at the end has to be taken twice; that of a
+  # likelihood with random effects takes longer than the search's last steps.
+  if (length(model$random) > 0L) control <- utils::modifyList(list(rel.tol = 1e-12), as.list(control))
   search <- suppressWarnings(
     stats::nlminb(theta, fn, model$gr, lower = bounds$lower, upper = bounds$upper, control = control)
   )

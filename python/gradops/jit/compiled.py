@@ -591,6 +591,8 @@ class _Takes(list):
 
 SHORT = 2_000
 """The steps of a program of which a part is not compiled at once."""
+HALVING = 200
+"""The mean number of elements of a program's values that halves the calls before it is compiled."""
 
 
 class _Parts:
@@ -607,13 +609,17 @@ class _Parts:
             start += part.leaves
 
     def part(self, k: int, turns: int) -> Callable:
-        """The function of an item; its first ``turns`` calls take the steps in turn, as there may be no more of them.
+        """Return the function of an item. Its first calls take the steps in turn, as there may be no more of them.
 
-        It is compiled for the next; the program is held until all are.
+        Then it is compiled; the program is held until all items are.
+
+        Args:
+            turns: the number of these calls for single numbers; arrays gain more from compiled code and get fewer.
         """
         found = self._made.get(k)
         if found is not None:
             return found
+        turns = int(turns * self._share_of_turns)
         form, outputs = self._parts[k]
         self._calls[k] += 1
         if self._calls[k] == 1 and turns and count(self._program.steps) <= SHORT:  # type: ignore[union-attr]
@@ -628,6 +634,12 @@ class _Parts:
             self._program.forget()  # type: ignore[union-attr]
             self._program = None
         return found
+
+    @functools.cached_property
+    def _share_of_turns(self) -> float:
+        values = self._program.values  # type: ignore[union-attr]
+        elements = sum(map(np.size, values.others.values()))
+        return HALVING / (HALVING + elements / max(1, len(values.numbers)))
 
     def __del__(self):
         if self._program is not None:
