@@ -139,7 +139,7 @@ make_ad_fun <- function( # nolint: cyclocomp_linter. Its frame has what it makes
   func <- match.fun(func)
   if (is.numeric(parameters)) {
     parameters <- stats::setNames(list(parameters), one_argument(func))
-    func <- of_only_argument(func)
+    func <- list_form(func)
   }
   if (!is.null(random)) random <- grep_names(random, names(parameters))
   if (!is.null(profile)) profile <- grep_names(profile, names(parameters))
@@ -255,8 +255,8 @@ one_argument <- function(func) {
   found
 }
 
-# `func` of a list of its only argument. It stands where `func` does, and is the user's own code as `func` is.
-of_only_argument <- function(func) {
+# Returns a function of a list that calls `func` with its only element. Adaptation finds names through its environment.
+list_form <- function(func) {
   rlang::new_function(
     formals(function(p) NULL), quote(.func(p[[1L]])),
     list2env(list(.func = func), parent = environment(func) %||% globalenv())

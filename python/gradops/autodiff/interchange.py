@@ -7,7 +7,7 @@ import numpy as np
 from .. import backends, config
 from ..backends import tracing
 from ..errors import ArgumentTypeError, BackendError, GradientError, GradopsError, JitError, TypeOf
-from .modes import of_variable
+from .modes import foreign_variable_error
 from .variable import Variable, method
 
 __all__ = ["to_backend"]
@@ -151,7 +151,7 @@ def _recorded(x) -> GradientError:
 def _tf_tensor(self: Variable, dtype=None, name=None):
     """The variable as TensorFlow's own functions take it: by way of NumPy TensorFlow's tapes would lose its tensor."""
     if self.requires_grad:
-        raise of_variable("tensorflow")
+        raise foreign_variable_error("tensorflow")
     return backends.asking_by("__tf_tensor__").convert(self.data, dtype and dtype.name)
 
 

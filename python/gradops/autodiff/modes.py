@@ -54,7 +54,7 @@ def differentiated(xs, f: Callable, /, *args, **kwargs):
             if hidden is not None:
                 raise hidden from None
             if isinstance(error, TypeError) and (library := _library_of(str(error))) is not None:
-                raise of_variable(library) from error
+                raise foreign_variable_error(library) from error
             raise
 
 
@@ -66,7 +66,7 @@ def _library_of(said: str) -> str | None:
     return "torch" if takes_tensors and re.search(r"\b(Variable|Parameter)\b", said) else None
 
 
-def of_variable(library: str) -> ArgumentTypeError:
+def foreign_variable_error(library: str) -> ArgumentTypeError:
     """The error of a library's function that got a variable, as the library's tensors have gradients of their own."""
     name, example = _LIBRARIES[library]
     return ArgumentTypeError(

@@ -343,7 +343,7 @@ def associative_scan(f: Function, elems: Structure, reverse: bool = False, axis:
         return [take(concatenate([a, b], i), order, i) for a, b, i in zip(even, odd, axes)]
 
     def run_unknown(xs):
-        """The same where a graph does not know the size: each element with the result twice as far back as before."""
+        """Return the results for a size that the graph does not know, by doubling the distance between operands."""
         count = shape(xs[0])[axes[0]]
 
         def double(far, xs):

@@ -160,7 +160,7 @@ def _upstream(u, value):
 
 
 @contextlib.contextmanager
-def _in_reverse():
+def _reverse_mode_errors():
     """Raise gradops' error where JAX has no reverse-mode derivative: of a loop whose number of steps is not known."""
     try:
         yield
@@ -175,7 +175,7 @@ def _in_reverse():
         ) from error
 
 
-@_in_reverse()
+@_reverse_mode_errors()
 def value_and_grad(run, leaves: list) -> tuple:
     """The value of a scalar function and its gradients."""
 
@@ -218,7 +218,7 @@ class _Beside:
             self.box["aux"] = _tree.unflatten(self.form, [next(found) if x is None else x for x in self.leaves])
 
 
-@_in_reverse()
+@_reverse_mode_errors()
 def pulling(at):
     beside = _Beside(at.box)
     outputs, pull, arrays = jax.vjp(lambda *xs: (at.run(*xs), beside.arrays()), *at.leaves, has_aux=True)
@@ -227,7 +227,7 @@ def pulling(at):
 
 
 def _of_gradients(pull):
-    return _in_reverse()(lambda weights: [jnp.conj(g) for g in pull([jnp.conj(w) for w in weights])])
+    return _reverse_mode_errors()(lambda weights: [jnp.conj(g) for g in pull([jnp.conj(w) for w in weights])])
 
 
 def pushing(at):
@@ -246,7 +246,7 @@ def vjp(at, v, create_graph: bool, strict: bool):
     return at.outputs(outputs), at.inputs(products)
 
 
-@_in_reverse()
+@_reverse_mode_errors()
 def _pulling(run, leaves: list) -> tuple:
     """The outputs and a function from their gradients to the inputs'."""
     outputs, pull = jax.vjp(lambda *xs: run(*xs), *leaves)
@@ -272,7 +272,7 @@ def _check_dependence(at, strict: bool) -> None:
     at.check_dependence([[i in reached for i in range(len(at.leaves))] for reached in found])
 
 
-@_in_reverse()
+@_reverse_mode_errors()
 def jacobian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: str | None):
     def rows(transform):
         return transform(lambda *xs: at.run(*xs), argnums=tuple(range(len(at.leaves))))(*at.leaves)

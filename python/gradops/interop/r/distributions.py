@@ -130,7 +130,7 @@ _OF_NOISE: dict[str, tuple[Callable, Callable]] = {
     "unif": (lambda x, least, most: (x - least) / (most - least), lambda z, least, most: least + (most - least) * z),
     "weibull": (lambda x, shape, scale: log(x / scale) * shape, lambda z, shape, scale: scale * exp(z / shape)),
 }
-"""By family the noise behind a number, and the number by its noise."""
+"""For each family a draw's standard noise, and the draw as a function of that noise and the parameters."""
 
 
 def multinomial(x, prob, log: bool):
