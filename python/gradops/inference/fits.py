@@ -114,8 +114,8 @@ def estimated(model: Likelihood, lower: np.ndarray, upper: np.ndarray, nobs: int
     if not model.start.size:
         raise ArgumentError("`fit`: there is no parameter to estimate: all are fixed or random.", argument="start")
     start = np.clip(model.start, lower, upper)
-    model.check(start)
     with track(None, "fit") as advance:
+        model.check(start)
         theta, hessian = minimum(model, start, lower, upper, advance)
     return Fit(model, theta, hessian, (lower, upper), nobs)
 

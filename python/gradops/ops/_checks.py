@@ -123,7 +123,7 @@ def unknown_size(op, bound: dict[str, Any]) -> ShapeError | None:
     for name, kind in op.annotations.items():
         if kind == "Shape" and (isinstance(bound[name], (list, tuple)) or hasattr(bound[name], "rank")):
             known = None if getattr(bound[name], "rank", 0) is None else tuple(bound[name])
-            if known is not None and None not in known:
+            if known is not None and all(size is not None for size in known):  # `in` would compare arrays
                 continue
             return ShapeError(
                 f"`{op.name}`: `{name}` has a size that the graph does not know; got {known}.",
