@@ -53,13 +53,17 @@ def differentiated(xs, f: Callable, /, *args, **kwargs):
             hidden = _hidden(error)
             if hidden is not None:
                 raise hidden from None
-            if isinstance(error, TypeError) and (library := _library_of(str(error))) is not None:
+            library = _library_of(error)
+            if library is not None:
                 raise foreign_variable_error(library) from error
             raise
 
 
-def _library_of(said: str) -> str | None:
-    """The library whose function said that it does not take a variable; None for another error."""
+def _library_of(error: Exception) -> str | None:
+    """Return the library whose function raised an error as it does not take a variable; None for another error."""
+    if not isinstance(error, TypeError):
+        return None
+    said = str(error)
     if "gradops.autodiff.variable." in said:
         return "jax"
     takes_tensors = "Tensor" in said or "invalid combination of arguments" in said

@@ -115,6 +115,7 @@ def estimated(model: Likelihood, lower: np.ndarray, upper: np.ndarray, nobs: int
         raise ArgumentError("`fit`: there is no parameter to estimate: all are fixed or random.", argument="start")
     start = np.clip(model.start, lower, upper)
     with track(None, "fit") as advance:
+        advance(1)
         model.check(start)
         theta, hessian = minimum(model, start, lower, upper, advance)
     return Fit(model, theta, hessian, (lower, upper), nobs)
