@@ -7,8 +7,9 @@
 #' in front of gradops: a script runs with `library(gradops); attach_rtmb()` in place of `library(RTMB)`, which need not
 #' be installed. `detach("gradops:rtmb")` undoes it.
 #'
-#' - `MakeADFun(func, parameters, random, map, profile, integrate)`: a list of `par`, `fn`, `gr`, `he`, `report`,
-#'   `simulate` and `env`; as [objective()] with `start`. `parameters` is a named list, or a vector for a function of
+#' - `MakeADFun(func, parameters, random, map, profile, integrate, ADreport)`: a list of `par`, `fn`, `gr`, `he`,
+#'   `report`, `simulate` and `env`; as [objective()] with `start`. With `ADreport = TRUE`, `fn` gives what `ADREPORT()`
+#'   reports at all parameters, `gr` its Jacobian. `parameters` is a named list, or a vector for a function of
 #'   one argument. `env` has what `TMB::tmbprofile()`, tmbstan and adnuts read and set: `f(par, order)`, the likelihood
 #'   of random effects, too; `last.par`, `last.par.best`, `value.best`, `random`, `lfixed()`, `parList()`, `spHess()`
 #'   and so on. `random.start` and `inner.control` may be set, and change nothing: the search for the mode starts at the
@@ -21,7 +22,8 @@
 #'   `dnbinom_robust()`, `dtweedie()`, `dcompois()`, `dcompois2()`, `dlgamma()`, `dSHASHo()`, `dsn()`, `logspace_add()`,
 #'   `logspace_sub()`, `interpol1Dfun()`, `interpol2Dfun()`, `expAv()`.
 #'
-#' Everything else that RTMB overloads, the densities of stats, `[<-`, matrices, takes tensors anyhow.
+#' Everything else that RTMB overloads, the densities of stats, `[<-`, matrices, takes tensors anyhow. Where RTMB is not
+#' installed, `RTMB::name` is the function of this name.
 #'
 #' @section Differences:
 #' Hessians with random effects are by differences of the exact gradient. `integrate =` takes `GK()`, `SR(x)`
@@ -72,10 +74,22 @@ has_rtmb_names <- function() rtmb_place %in% search()
 # By RTMB's names. Their environments are below gradops' own, so that adapted code takes them for what they are.
 rtmb_faces <- function() {
   below <- new.env(parent = topenv())
-  lapply(c(rtmb_models(), rtmb_functions(), rtmb_observed()), function(f) {
+  prefixes <- if (!rlang::is_installed("RTMB")) list(`::` = prefix_rtmb("::"), `:::` = prefix_rtmb(":::"))
+  lapply(c(rtmb_models(), rtmb_functions(), rtmb_observed(), prefixes), function(f) {
     if (identical(environment(f), topenv())) environment(f) <- below
     f
   })
+}
+
+# `RTMB::name`, and `pkg::name` of other packages as ever.
+prefix_rtmb <- function(operator) {
+  original <- get(operator, baseenv())
+  function(pkg, name) {
+    if (as.character(substitute(pkg)) == "RTMB") {
+      return(get(as.character(substitute(name)), as.environment(rtmb_place)))
+    }
+    eval.parent(as.call(list(original, substitute(pkg), substitute(name))))
+  }
 }
 
 rtmb_models <- function() {
@@ -132,9 +146,10 @@ tilde_rtmb <- function(x, distr) {
 
 # The frame is the `env` of the object, as TMB's is: packages read and set what has TMB's names in it.
 make_ad_fun <- function( # nolint: cyclocomp_linter. Its frame has what it makes.
-  func, parameters, random = NULL, profile = NULL, integrate = NULL, intern = FALSE, map = list(), silent = FALSE,
-  ...
+  func, parameters, random = NULL, profile = NULL, integrate = NULL, intern = FALSE, map = list(), ADreport = FALSE,
+  silent = FALSE, ...
 ) {
+  refuse_unknown("MakeADFun", ...names(), parent.frame())
   if (is.list(func)) func <- attr(func, "func") # `obj$env$data`, for which TMB's copies of an object have it
   func <- match.fun(func)
   if (is.numeric(parameters)) {
@@ -144,6 +159,7 @@ make_ad_fun <- function( # nolint: cyclocomp_linter. Its frame has what it makes
   if (!is.null(random)) random <- grep_names(random, names(parameters))
   if (!is.null(profile)) profile <- grep_names(profile, names(parameters))
   random <- setdiff(random, profile)
+  if (flag(ADreport)) random <- profile <- integrate <- NULL # the reports are of all parameters
   integrate <- integral_of(integrate, random, parent.frame())
   parameters <- with_shared_starts(parameters, map)
   model <- likelihood_of(
@@ -232,6 +248,19 @@ make_ad_fun <- function( # nolint: cyclocomp_linter. Its frame has what it makes
     last.par <<- last.par2 <<- x
     unname(model$he(x))
   }
+  if (flag(ADreport)) {
+    fn <- function(x = last.par, ...) {
+      last.par <<- x
+      adreports_of(model, values_of(x))$values
+    }
+    gr <- function(x = last.par, ...) {
+      last.par <<- x
+      by_all <- adreports_of(model, values_of(x))$jacobian
+      free <- layout$labels >= 0 # an element that a map makes one with others has the sum of their slopes
+      t(rowsum(t(by_all[, free, drop = FALSE]), match(layout$labels[free], layout$labels[is_active])))
+    }
+    he <- function(...) unsupported("ADreport", "is TRUE: reports have `fn()` and `gr()`, no Hessian.")
+  }
   report <- function(par = last.par, ...) reports_of(function() model$evaluate(model$form(values_of(par))))
   simulate <- function(par = last.par, complete = FALSE, ...) {
     all <- if (complete) lapply(data, identity) else list()
@@ -242,6 +271,23 @@ make_ad_fun <- function( # nolint: cyclocomp_linter. Its frame has what it makes
     par = model$par, fn = fn, gr = gr, he = he, hessian = FALSE, method = "BFGS", retape = function(...) NULL,
     env = env, report = report, simulate = simulate
   )
+}
+
+# TMB's settings that change nothing here, of each function.
+without_effect <- list(
+  MakeADFun = c(
+    "data", "type", "random.start", "hessian", "method", "inner.method", "inner.control", "MCcontrol", "atomic",
+    "LaplaceNonZeroGradient", "DLL", "checkParameterOrder"
+  ),
+  sdreport = c("bias.correct.control", "skip.delta.method")
+)
+
+# A misspelt argument, or one that would change the result, is an error.
+refuse_unknown <- function(of, names, call) {
+  unknown <- setdiff(names, without_effect[[of]])
+  if (length(unknown) > 0L) {
+    refuse_parameters(unknown[1L], sprintf("is no argument of `%s()` here; `?attach_rtmb` has those that are", of), call)
+  }
 }
 
 # The name of the argument of a function of a vector of parameters.
@@ -384,6 +430,7 @@ sd_report <- function(
   obj, par.fixed = NULL, hessian.fixed = NULL, getJointPrecision = FALSE, bias.correct = FALSE, ...,
   getReportCovariance = TRUE
 ) {
+  refuse_unknown("sdreport", ...names(), parent.frame())
   if (flag(bias.correct) && is.null(obj$env$random)) {
     rlang::warn("`bias.correct` does nothing without random effects.", call = NULL)
     bias.correct <- FALSE

@@ -522,6 +522,52 @@ test_once("settings of tapes are kept, and RTMB's prefix finds its names where i
   }, list(m = 3))
   o$env$beSilent()
   expect_equal(o$report()$p$m, 3)
+  # Outside of a likelihood; other packages' names are as ever.
+  script <- new.env(parent = globalenv())
+  at <- local(
+    {
+      o <- RTMB::MakeADFun(function(p) stats::var(p$x) + base:::sum(p$x^2), list(x = c(1, 4)), silent = TRUE)
+      tape <- RTMB::MakeTape(function(x) RTMB::dnorm(x, log = TRUE), 1)
+      list(o$gr(), tape$jacobian(2), stats::sd(1:3), RTMB::dnorm(0))
+    },
+    envir = script
+  )
+  expect_equal(at, list(matrix(c(-3 + 2, 3 + 8), 1), matrix(-2), 1, stats::dnorm(0)))
+})
+
+test_each("MakeADFun(ADreport = TRUE) has the values and the Jacobian of the reports, and unknown arguments are errors", {
+  local_rtmb()
+  roots <- function(p) { # an autoregression's, as somebody constrains them
+    n <- length(p$phi)
+    companion <- matrix(0, n, n)
+    companion[1, ] <- c(-rev(p$phi[-n]) / p$phi[n], 1 / p$phi[n])
+    companion[cbind(2:n, 1:(n - 1))] <- 1
+    inside <- 1 - Mod(eigen(companion, symmetric = FALSE)$values)
+    ADREPORT(inside)
+    double <- 2 * p$u
+    ADREPORT(double)
+    sum(p$u^2)
+  }
+  start <- list(phi = c(0.5, 0.2), u = c(1, 3))
+  o <- MakeADFun(roots, start, random = "u", ADreport = TRUE, silent = TRUE)
+  expect_identical(names(o$par), c("phi", "phi", "u", "u"))
+  moduli <- function(phi) 1 - sort(abs((-phi[1] + c(-1, 1) * sqrt(phi[1]^2 + 4 * phi[2])) / (2 * phi[2])), TRUE)
+  expect_equal(o$fn(), c(inside = moduli(start$phi)[1], inside = moduli(start$phi)[2], double = 2, double = 6))
+  slopes <- vapply(1:2, function(i) {
+    step <- replace(numeric(2), i, 1e-6)
+    (moduli(start$phi + step) - moduli(start$phi - step)) / 2e-6
+  }, numeric(2))
+  expect_equal(unname(o$gr()), rbind(cbind(slopes, 0, 0), cbind(0, 0, diag(2, 2))), tolerance = 1e-7)
+  expect_error(o$he(), "no Hessian", class = "gradops_error")
+  shared <- MakeADFun(roots, start, map = list(u = factor(c(1, 1)), phi = factor(c(NA, NA))), ADreport = TRUE)
+  expect_equal(unname(shared$gr()), matrix(c(0, 0, 2, 2)))
+  expect_error(MakeADFun(roots, start, randon = "u"), "`randon`: is no argument", class = "gradops_error_argument")
+  expect_error(MakeADFun(roots, start, ridge.correct = TRUE), "ridge.correct", class = "gradops_error_argument")
+  expect_identical(MakeADFun(roots, start, DLL = "x", inner.control = list())$fn(), 10)
+  expect_error(
+    sdreport(MakeADFun(roots, start, random = "u"), ignore.parm.uncertainty = TRUE), "ignore.parm.uncertainty",
+    class = "gradops_error_argument"
+  )
 })
 
 test_once("a matrix of one number is diagonal, as in RTMB", {
