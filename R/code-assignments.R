@@ -21,7 +21,7 @@ fill_part <- function(x, ..., value) { # nolint: cyclocomp_linter. The quick way
     x <- as_sparse_tensor(x)
     return(base::`[<-`(x, ..., value = value))
   }
-  if (is.data.frame(x) && is_tensor(value)) { # base R's own method, with elements that are tensors
+  if (is.data.frame(x) && (is_tensor(value) || length(tensor_columns(x)) > 0L)) { # R's own method, for tensors
     return(copy_of(base::`[<-.data.frame`)(x, ..., value = value))
   }
   if (...length() == 1L && !missing(..1) && is.environment(..1)) {

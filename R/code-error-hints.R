@@ -103,8 +103,14 @@ hints <- list(
       sep = "|", "^non-numeric argument to binary operator", "^comparison .* is possible only for atomic",
       "^operations are possible only for numeric"
     ),
-    says = "`%s`: if one side is a tensor, the other has its own operators, as time series and keras3's tensors have.",
-    instead = "Take the values of a series by `as.numeric()`; convert another tensor by `op_convert_to_tensor()`."
+    says = paste(
+      "`%s`: if one side is a tensor, the other has its own operators, as data frames, time series and keras3's",
+      "tensors have."
+    ),
+    instead = paste(
+      "Write `as.matrix(d)` or the columns of a data frame; take the values of a series by `as.numeric()`; convert",
+      "another tensor by `op_convert_to_tensor()`."
+    )
   )
 )
 

@@ -63,7 +63,7 @@ make_overloads <- function() {
       do.call = do_call_overload, match.fun = match_fun_overload, eval = eval_overload,
       quantile = quantile_overload, eval.parent = eval_parent_overload, evalq = evalq_overload, with = with_overload,
       environment = environment_overload, parent.env = parent_env_overload, relist = relist_overload,
-      rbind = rbind_overload, as.matrix = as_matrix_overload,
+      rbind = rbind_overload, as.matrix = as_matrix_overload, xpdrows.data.frame = expanded_rows,
       det = det_overload, diag = diag_overload, Diagonal = diagonal_overload, bandSparse = band_overload,
       complete.cases = complete_cases_overload, rle = rle_overload, `split<-` = assign_split_overload,
       qr.qy = by_factor_overload(base::qr.qy), qr.qty = by_factor_overload(base::qr.qty, TRUE),
@@ -454,6 +454,16 @@ rbind_overload <- function(..., deparse.level = 1) {
 
 as_matrix_overload <- function(x, ...) {
   if (length(tensor_columns(x)) > 0L) do.call(cbind, as.list(x)) else base::as.matrix(x, ...)
+}
+
+# R's own function by which `d[n + 1, ] <- value` grows takes away the class of a column, which a tensor cannot lose.
+expanded_rows <- function(x, old.rows, new.rows) { # nolint: object_name_linter. R's names.
+  held <- which(vapply(x, is_tensor, NA)) # of a list, as which R looks at the data frame
+  columns <- x[held]
+  x[held] <- list(0)
+  x <- base::xpdrows.data.frame(x, old.rows, new.rows)
+  x[held] <- lapply(columns, function(column) c(column, rep(NA, length(new.rows))))
+  x
 }
 
 tensor_columns <- function(x) {

@@ -149,7 +149,7 @@ make_ad_fun <- function( # nolint: cyclocomp_linter. Its frame has what it makes
   func, parameters, random = NULL, profile = NULL, integrate = NULL, intern = FALSE, map = list(), ADreport = FALSE,
   silent = FALSE, ...
 ) {
-  refuse_unknown("MakeADFun", ...names(), parent.frame())
+  refuse_unknown("MakeADFun", list(...), parent.frame())
   if (is.list(func)) func <- attr(func, "func") # `obj$env$data`, for which TMB's copies of an object have it
   func <- match.fun(func)
   if (is.numeric(parameters)) {
@@ -257,7 +257,7 @@ make_ad_fun <- function( # nolint: cyclocomp_linter. Its frame has what it makes
       last.par <<- x
       by_all <- adreports_of(model, values_of(x))$jacobian
       free <- layout$labels >= 0 # an element that a map makes one with others has the sum of their slopes
-      t(rowsum(t(by_all[, free, drop = FALSE]), match(layout$labels[free], layout$labels[is_active])))
+      unname(t(rowsum(t(by_all[, free, drop = FALSE]), match(layout$labels[free], layout$labels[is_active]))))
     }
     he <- function(...) unsupported("ADreport", "is TRUE: reports have `fn()` and `gr()`, no Hessian.")
   }
@@ -282,11 +282,11 @@ without_effect <- list(
   sdreport = c("bias.correct.control", "skip.delta.method")
 )
 
-# A misspelt argument, or one that would change the result, is an error.
-refuse_unknown <- function(of, names, call) {
-  unknown <- setdiff(names, without_effect[[of]])
+# A misspelt argument, or one that would change the result, is an error; `ridge.correct = FALSE` is not.
+refuse_unknown <- function(of, given, call) {
+  unknown <- setdiff(rlang::names2(given)[!vapply(given, isFALSE, NA)], without_effect[[of]])
   if (length(unknown) > 0L) {
-    refuse_parameters(unknown[1L], sprintf("is no argument of `%s()` here; `?attach_rtmb` has those that are", of), call)
+    refuse_parameters(unknown[1L], sprintf("is no argument of `%s()`; `?attach_rtmb` has those that are", of), call)
   }
 }
 
@@ -430,7 +430,7 @@ sd_report <- function(
   obj, par.fixed = NULL, hessian.fixed = NULL, getJointPrecision = FALSE, bias.correct = FALSE, ...,
   getReportCovariance = TRUE
 ) {
-  refuse_unknown("sdreport", ...names(), parent.frame())
+  refuse_unknown("sdreport", list(...), parent.frame())
   if (flag(bias.correct) && is.null(obj$env$random)) {
     rlang::warn("`bias.correct` does nothing without random effects.", call = NULL)
     bias.correct <- FALSE

@@ -276,6 +276,13 @@ at("an element of a data frame", c(0.4, 0.5), function(p) {
   d[["sd"]] <- p[2] + d$x
   sum(d$mu^2 / d$sd)
 })
+at("rows that a data frame does not have yet", c(0.4, 0.5), function(p) {
+  d <- data.frame(x = p, mu = c(0, 1), of = "a")
+  d[3, 1:2] <- p * d$x[2]
+  d[5, 1] <- 2
+  d$of[5] <- "b"
+  sum(d$x[-4] * d$mu[c(1:3, 2)]) + p[2] * d$x[5] + sum(is.na(d$x))
+})
 at("length<-", c(0.4, 0.5), function(p) {
   v <- p
   length(v) <- 3
