@@ -217,8 +217,13 @@ def _wanted(inputs) -> list:
     found = [x.node.variable if _is_leaf_edge(x) else x for x in _sequence(inputs)]
     if not found:
         raise GradientError("`inputs` must not be empty.", argument="inputs")
-    if not all(isinstance(x, Variable) for x in found):
-        raise GradientError("`inputs` must be variables.", argument="inputs")
+    other = next((x for x in found if not isinstance(x, Variable)), None)
+    if other is not None:
+        raise GradientError(
+            f"`inputs` must be variables or edges of leaves, which have `grad`; got {type(other).__name__}.",
+            argument="inputs",
+            hint="`grad()` returns the gradients of other edges",
+        )
     return found
 
 
