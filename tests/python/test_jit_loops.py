@@ -646,3 +646,26 @@ def test_nothing_of_the_trace_stays():
         assert not body._results and not body.program.values and not body.edges
     del compiled, body
     assert not bodies()
+
+
+@pytest.mark.parametrize("branching", [False, True])
+def test_a_function_too_long_for_pytorch_runs_uncompiled(monkeypatch, branching):
+    torch = pytest.importorskip("torch")
+    from gradops.backends.torch import derivatives
+
+    def loss(p):
+        total = ops.scan(lambda h, x: (ops.tanh(p[0] * h + p[1] * x),) * 2, p[2] * 0.0, torch.arange(8.0) / 8)[1]
+        return ops.sum(total) if not branching or p[2] > 0 else -ops.sum(total)
+
+    p = torch.tensor([0.5, 0.3, 0.1])
+    want = gradops.hessian(loss)(p)
+    long, short = gradops.jit(gradops.hessian(loss)), gradops.jit(gradops.hessian(loss))
+    monkeypatch.setattr(derivatives, "MOST_OPERATIONS", 300)
+    with pytest.warns(RuntimeWarning, match="runs uncompiled: it has more than 300 operations") as seen:
+        results = [long(p), long(p)]
+    assert len(seen) == 1 and "not compiled: more than 300 operations" in long.explain()
+    monkeypatch.undo()
+    results += [short(p), short(p), long(p)]
+    assert "not compiled" not in short.explain()
+    for result in results:
+        torch.testing.assert_close(result, want)

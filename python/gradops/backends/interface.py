@@ -119,6 +119,13 @@ def looked_at_a_value(hint: str = "use `ops.where()` or `ops.cond()`, or make th
     return JitError("a compiled function looked at a value: a branch or a Python number made of a tensor.", hint=hint)
 
 
+class GraphTooLongError(Exception):
+    """A function being compiled has more operations than its library traces in reasonable time; it runs uncompiled."""
+
+    def __init__(self, operations: int):
+        super().__init__(f"more than {operations:,} operations")
+
+
 def divided_by_0(op: str) -> ArgumentError:
     """The error for a whole number that is divided by 0, of which there is no infinity."""
     return ArgumentError(

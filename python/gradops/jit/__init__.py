@@ -55,6 +55,10 @@ def jit(f: Callable[P, R], static_argnums: int | tuple[int, ...] = (), native: b
     one program; on PyTorch they are branches as ``if`` is (``torch.cond`` has no second derivative), and
     ``torch.cond``, ``torch.while_loop`` under ``torch.compile``.
 
+    On PyTorch each step of a loop is traced, about a thousand operations in a second. A function of more than 10,000
+    (``MOST_OPERATIONS`` of ``gradops.backends.torch.derivatives``), as the Hessian of a long ``scan`` has, is left
+    uncompiled, with one RuntimeWarning.
+
     Raises:
         JitError: (a RuntimeError) the function converts values to Python numbers (but for ``int()`` and
             ``item()``) or arrays, gives those that it branches on to a library's own function, or draws from a random

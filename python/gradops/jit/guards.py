@@ -18,7 +18,7 @@ import numpy as np
 from .. import _tree, backends, ops
 from .._scopes import changed
 from ..autodiff.variable import data_of, wrap
-from ..backends.interface import asked, looked_at_a_value, looks
+from ..backends.interface import GraphTooLongError, asked, looked_at_a_value, looks
 from ..errors import JitError, MismatchError
 from ..ops.conversion import dtype
 from .array import Place, Traced
@@ -259,8 +259,29 @@ class OfLibrary:
         self._backend, self._function, self._traced = backend, function, traced
         self._whole = backend.derivatives.compile(lambda *tensors: traced(functools.partial(function, tensors)))
         self._ways: Branching | None = None
+        self._too_long = ""
 
     def __call__(self, tensors):
+        """The function's result.
+
+        Warns:
+            RuntimeWarning: the function has too many operations and runs uncompiled; once.
+        """
+        if not self._too_long:
+            try:
+                return self._compiled(tensors)
+            except GraphTooLongError as error:
+                self._too_long = str(error)
+            warnings.warn(
+                f"a function given to `jit` runs uncompiled: it has {self._too_long}, which {self._backend.name} takes "
+                "long to trace. Each step of `ops.scan()` and of other loops counts there. On NumPy and JAX a scan "
+                "is compiled as one step; here, compute on more elements in fewer steps.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        return self._function(tensors)
+
+    def _compiled(self, tensors):
         if self._ways is None:
             questions: list = []
             try:
@@ -273,6 +294,8 @@ class OfLibrary:
         return self._ways(tensors)
 
     def explained(self) -> str:
+        if self._too_long:
+            return f"not compiled: {self._too_long}, each step of its loops counted"
         return f"compiled by {self._backend.name}" if self._ways is None else self._ways.explained()
 
     def _way(self, tensors) -> Any:

@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from ... import _tree
 from ...errors import GradientError
-from ..interface import looked, looked_at_a_value
+from ..interface import GraphTooLongError, looked, looked_at_a_value
 from . import _private, transforms
 from .transforms import Others, reaches_others
 
@@ -710,6 +710,9 @@ def compile(f):
 
 knows_values = True
 
+MOST_OPERATIONS = 10_000
+"""The number of operations of a graph, which PyTorch traces in about ten seconds; longer functions run uncompiled."""
+
 
 class _Watched(TorchFunctionMode):
     """A scope in which the values of traced tensors go into no array, list or text: ``make_fx`` would let them.
@@ -741,13 +744,19 @@ _READS, _DECIDES = (
 )
 
 
-class _Sized(_private.DispatchMode):
-    """A scope in which a result has as many elements as a mask has true ones only where these are counted.
+class _Limits(_private.DispatchMode):
+    """A scope in which a graph has at most ``MOST_OPERATIONS``, and sizes that depend on values are decisions.
 
-    ``make_fx`` would take its size for one that all arguments give.
+    A result has as many elements as a mask has true ones only where these are counted: ``make_fx`` would take its size
+    for one that all arguments give.
     """
 
+    operations = 0
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.operations += 1
+        if self.operations > MOST_OPERATIONS:
+            raise GraphTooLongError(MOST_OPERATIONS)
         if torch.Tag.dynamic_output_shape in func.tags:
             for mask in _masks(func, args):
                 if _private.depends_on_inputs(mask):
@@ -775,17 +784,20 @@ def _graph(f, tensors):
     from torch.fx.experimental.proxy_tensor import make_fx
 
     traced: dict = {}
+    limits = _Limits()
 
     def tensors_of(*xs):
-        with _Sized():
+        with limits:
             traced["leaves"], traced["form"] = _tree.flatten(f(*xs))
         return [x for x in traced["leaves"] if isinstance(x, torch.Tensor)]
 
     try:
-        with _Watched():
+        with _Watched(), _private.described_by_one_mode():
             graph = make_fx(tensors_of)(*tensors)
-    except RuntimeError as error:
-        if "tracing tensor" not in str(error):
+    except Exception as error:
+        if limits.operations > MOST_OPERATIONS:  # an error that goes through R's code comes back as another
+            raise GraphTooLongError(MOST_OPERATIONS) from error
+        if not isinstance(error, RuntimeError) or "tracing tensor" not in str(error):
             raise
         raise looked_at_a_value() from error
     others = [None if isinstance(x, torch.Tensor) else x for x in traced.pop("leaves")]
