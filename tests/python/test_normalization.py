@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from parity import BACKENDS, numpy, tensors
 
+import gradops
 from gradops import Variable, autodiff, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, ShapeError
 
@@ -47,3 +48,33 @@ def test_bad_input(backend):
         ops.moments(x, 0, synchronized=True)
     with pytest.raises(ArgumentError, match="`normalize`: `order`"):
         ops.normalize(x, order=0)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_higher_derivatives_of_layer_normalization(backend):
+    """The sum is ``-t / sqrt(1 + t**2)``; PyTorch's own kernel takes the mean and the deviation for constants."""
+
+    def f(t):
+        gamma, beta = (tensors(np.array(row), backend) for row in ([1.0, 2.0], [0.0, 0.0]))
+        row = ops.stack([t, 0.0 * t])
+        return ops.sum(ops.layer_normalization(row, gamma=gamma, beta=beta, epsilon=0.25))
+
+    def tangent(f):
+        return lambda t: gradops.jvp(f, (t,), (ops.ones_like(t),))[1]
+
+    t = 0.7
+    at, grad = tensors(np.array(t), backend), gradops.grad
+    for first in (grad, tangent):
+        np.testing.assert_allclose(numpy(first(f)(at)), -((1 + t * t) ** -1.5), rtol=1e-12)
+        for second in (grad, tangent):
+            np.testing.assert_allclose(numpy(second(first(f))(at)), 3 * t * (1 + t * t) ** -2.5, rtol=1e-11)
+    third = 3 * (1 - 4 * t * t) * (1 + t * t) ** -3.5
+    np.testing.assert_allclose(numpy(grad(grad(grad(f)))(at)), third, rtol=1e-10)
+    np.testing.assert_allclose(numpy(tangent(tangent(tangent(f)))(at)), third, rtol=1e-10)
+
+
+def test_a_scale_computed_from_the_argument_of_layer_normalization():
+    torch = pytest.importorskip("torch")
+    x = torch.tensor([[0.3, -0.5, 1.2], [1.0, 0.2, 0.1]], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: ops.layer_normalization(x, gamma=x[0], beta=x[1] ** 2), x)
+    assert torch.autograd.gradgradcheck(lambda x: ops.layer_normalization(x, gamma=x[0], beta=x[1] ** 2), x)

@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 from exact import lower_beta, lower_gamma, upper_gamma
+from parity import BACKENDS, numpy, tensors
 from scipy import special as scipys
 from scipy_checks import agree, each_program, in_programs, same
 
@@ -331,6 +332,22 @@ def test_students_probability_at_0_has_second_derivatives():
     found = gradops.hessian(lambda p: special.stdtr(p[0], p[1]))(np.array([2.5, 0.0]))
     middle = mpmath.diff(lambda v: mpmath.gamma((v + 1) / 2) / mpmath.gamma(v / 2) / mpmath.sqrt(v * mpmath.pi), 2.5)
     np.testing.assert_allclose(found, float(middle) * np.array([[0, 1], [1, 0]]), rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("at_0", [0.3, 900.0, np.inf, np.nan])
+def test_a_sum_of_exponentials_has_a_derivative_by_a_factor_0(backend, at_0):
+    a, b = tensors(np.array([0.5, -1.0, at_0]), backend), tensors(np.array([1.0, 2.0, 0.0]), backend)
+    y, (by_a, by_b) = gradops.value_and_grad(lambda a, b: special.logsumexp(a, b=b), argnums=(0, 1))(a, b)
+    want = np.log(np.exp(0.5) + 2 * np.exp(-1.0))
+    np.testing.assert_allclose(numpy(y), want)
+    np.testing.assert_allclose(numpy(by_a), [np.exp(0.5 - want), 2 * np.exp(-1.0 - want), 0])
+    np.testing.assert_allclose(numpy(by_b)[:2], np.exp(np.array([0.5, -1.0]) - want))
+    slope = numpy(by_b)[2]
+    assert np.isclose(slope, np.exp(at_0 - want)) if at_0 < 1 else slope > 1e300 / 10
+    if at_0 < 1:
+        second = gradops.hessian(lambda b: special.logsumexp(a, b=b))(b)
+        np.testing.assert_allclose(numpy(second), -np.outer(numpy(by_b), numpy(by_b)))
 
 
 def test_sums_of_exponentials():

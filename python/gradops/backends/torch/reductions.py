@@ -173,13 +173,54 @@ def sliding_product(x, window):
 
 
 def standardized(x, gamma, beta, rank, epsilon):
-    if _private.forward_level() < 0:
-        return torch.layer_norm(x, x.shape[x.ndim - rank :], gamma, beta, epsilon)
-    axes = tuple(range(x.ndim - rank, x.ndim))  # the tangent of PyTorch's own tangent is wrong
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():  # first derivatives alone
+        differentiated = _private.forward_level() >= 0
+    elif transforms.active():
+        differentiated = True
+    else:
+        if [t for t in (x, gamma, beta) if t is not None and transforms.records(t)]:
+            return _Standardized.apply(x, gamma, beta, rank, epsilon)
+        differentiated = False
+    return (_standardized if differentiated else _layer_norm)(x, gamma, beta, rank, epsilon)
+
+
+def _layer_norm(x, gamma, beta, rank, epsilon):
+    return torch.layer_norm(x, x.shape[x.ndim - rank :], gamma, beta, epsilon)
+
+
+def _standardized(x, gamma, beta, rank, epsilon):
+    axes = tuple(range(x.ndim - rank, x.ndim))
     centered = x - x.mean(axes, True)
     y = centered / torch.sqrt((centered * centered).mean(axes, True) + epsilon)
     y = y if gamma is None else y * gamma
     return y if beta is None else y + beta
+
+
+class _Standardized(torch.autograd.Function):
+    """``torch.layer_norm``, whose own second derivative takes the mean and the deviation for constants.
+
+    A gradient that is differentiated again is that of the formula.
+    """
+
+    @staticmethod
+    def forward(ctx, x, gamma, beta, rank, epsilon):
+        ctx.save_for_backward(x, gamma, beta)
+        ctx.settings = rank, epsilon
+        return _layer_norm(x, gamma, beta, rank, epsilon)
+
+    @staticmethod
+    def backward(ctx, upstream):
+        again = torch.is_grad_enabled()
+        with torch.enable_grad():
+            # Aliases, as `gamma` may itself be computed from `x`: these derivatives are partial ones.
+            given = [
+                t if t is None else t.view_as(t) if again else t.detach().requires_grad_(needed)
+                for t, needed in zip(ctx.saved_tensors, ctx.needs_input_grad)
+            ]
+            y = (_standardized if again else _layer_norm)(*given, *ctx.settings).to(upstream.dtype)
+        wanted = [t for t, needed in zip(given, ctx.needs_input_grad) if needed]
+        gradients = iter(torch.autograd.grad(y, wanted, upstream, create_graph=again))
+        return *(next(gradients) if needed else None for needed in ctx.needs_input_grad[:3]), None, None
 
 
 # Activations, attention, CTC ------------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from ... import ops
 from ...annotations import Axes, Operand, Tensor
 from .._define import composed, ufunc
@@ -176,10 +178,13 @@ def logsumexp(a: Tensor, axis: Axes = None, b: Tensor | None = None, keepdims: b
         y = ops.logsumexp(a, axis=axis, keepdims=keepdims)
         return (y, ops.ones_like(y)) if return_sign else y
     a, b = floating(a, b)
-    a = ops.where(b == 0, -math.inf, a)
-    top = ops.stop_gradient(ops.max(a, axis=axis, keepdims=True))
+    top = ops.stop_gradient(ops.max(ops.where(b == 0, -math.inf, a), axis=axis, keepdims=True))
     top = ops.where(ops.abs(top) < math.inf, top, 0.0)
-    total = ops.sum(b * exp(a - top), axis=axis, keepdims=keepdims)
+    exponent = a - top
+    # A factor 0 has the slope `exp(exponent)`, which must be finite for the product to be 0, also if `a` is infinite.
+    largest = math.log(float(np.finfo(ops.dtype(a)).max)) - 1.0  # less what rounding may add
+    exponent = ops.where((b == 0) & ~(exponent <= largest), largest, exponent)
+    total = ops.sum(b * exp(exponent), axis=axis, keepdims=keepdims)
     sign = ops.stop_gradient(ops.sign(total))
     top = ops.reshape(top, ops.shape(total)) if not keepdims else top
     y = log(ops.abs(total) if return_sign else total) + top
