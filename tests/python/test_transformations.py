@@ -680,3 +680,35 @@ def test_derivatives_follow_to_another_thread(backend, compiled):
         if compiled:
             jacobian = gradops.jit(jacobian)
         np.testing.assert_allclose(np.asarray(ops.convert_to_numpy(jacobian(x))), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("function", ["solve", "det", "slogdet", "logdet"])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_derivatives_of_pytorchs_tangents_of_linear_algebra(function, dtype):
+    """PyTorch's own take a factor for a constant (its issues 196695, 196696, 196697); right are its gradients' own."""
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(1)
+    a, da, ddb = (torch.tensor(rng.normal(size=(2, 3, 3)), dtype=getattr(torch, dtype)) for _ in range(3))
+    a = a * (1 + 0.5j) if a.is_complex() else a
+    calls = {
+        "solve": lambda t: ops.real(ops.solve(a + t * da, t * t * ddb)),
+        "det": lambda t: ops.real(ops.det(a + t * da)),
+        "slogdet": lambda t: ops.real(ops.slogdet(a + t * da)[0] + 2 * ops.slogdet(a + t * da)[1]),
+        "logdet": lambda t: ops.logdet(a + t * da),
+    }
+
+    def f(t):
+        return ops.sum(ops.sin(calls[function](t)))
+
+    def tangent(f):
+        return lambda t: torch.func.jvp(f, (t,), (torch.ones_like(t),))[1]
+
+    t, grad = torch.tensor(0.3, dtype=torch.float64), torch.func.grad
+    want, third = grad(grad(f))(t), tangent(grad(grad(f)))(t)
+    for found in (tangent(tangent(f)), grad(tangent(f)), torch.func.jacfwd(torch.func.jacfwd(f))):
+        torch.testing.assert_close(found(t), want, rtol=1e-9, atol=1e-9)
+    if dtype == "float64":
+        torch.testing.assert_close(tangent(tangent(tangent(f)))(t), third, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(
+        torch.func.vmap(tangent(tangent(f)))(torch.stack([t, t + 0.1]))[0], want, rtol=1e-9, atol=1e-9
+    )

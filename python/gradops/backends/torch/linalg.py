@@ -51,8 +51,26 @@ def cholesky(x, upper=False):
         raise ValueError(_shared.NOT_POSITIVE_DEFINITE) from None
 
 
+def _of_a_tangent(*xs) -> bool:
+    """True if a tangent is differentiated: PyTorch's rules of systems and determinants take factors for constants."""
+    if _private.forward_level() < 0:
+        return False
+    levels = [level for level in _private.interpreters() or () if level.key() != _private.vmap_type]
+    return len(levels) > 1 or torch.is_grad_enabled() and any(x.requires_grad for x in xs)
+
+
+def _pivots(x):
+    """The diagonal of the upper factor, whose product is the determinant, and the sign of its exchanges of rows."""
+    y, order, _ = torch.linalg.lu_factor_ex(x)
+    exchanged = order != torch.arange(1, x.shape[-1] + 1, dtype=order.dtype, device=x.device)
+    return y.diagonal(dim1=-2, dim2=-1), 1 - 2 * (exchanged.sum(-1) % 2)
+
+
 @_matrix
 def det(x):
+    if _of_a_tangent(x):
+        pivots, sign = _pivots(x)
+        return pivots.prod(-1) * sign
     y = torch.linalg.det(x)
     if not (x.requires_grad and torch.is_grad_enabled() and x.numel()):
         return y
@@ -85,6 +103,15 @@ def _expanded_det(x):
 
 
 @_matrix
+def slogdet(x):
+    if not _of_a_tangent(x):
+        return tuple(torch.linalg.slogdet(x))
+    pivots, sign = _pivots(x)
+    sizes = pivots.abs()
+    return (pivots / sizes).prod(-1) * sign, sizes.log().sum(-1)
+
+
+@_matrix
 def inv(x):
     try:
         return torch.linalg.inv(x)
@@ -107,7 +134,9 @@ def solve(a, b):
     rank = max(a.ndim, b.ndim)  # torch.func.vmap pairs rows with other dimensions where the ranks differ
     a, b = (x if x.ndim == rank else x[(None,) * (rank - x.ndim)] for x in (a, b))
     try:
-        return torch.linalg.solve(a, b)
+        y = torch.linalg.solve(a, b)
+        # `y + inv(a) @ (b - a @ y)` is the solution for each `y`, so that errors of derivatives of `y` cancel.
+        return y + torch.linalg.inv(a) @ (b - a @ y) if _of_a_tangent(a, b) else y
     except torch.linalg.LinAlgError:
         raise ValueError(_shared.SINGULAR) from None
 
