@@ -14,6 +14,7 @@ import threading
 import numpy as np
 import pytest
 import versions
+from parity import BACKENDS, numpy, tensors
 from versions import ONE_GRAPH
 
 import gradops
@@ -712,3 +713,21 @@ def test_derivatives_of_pytorchs_tangents_of_linear_algebra(function, dtype):
     np.testing.assert_allclose(
         torch.func.vmap(tangent(tangent(f)))(torch.stack([t, t + 0.1]))[0], want, rtol=1e-9, atol=1e-9
     )
+
+
+squared = gradops.custom_gradient(lambda x: (x * x, lambda upstream: upstream * 2.0 * x))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("order", ["JJJ", "JJG", "GJJ", "JGJ"])
+def test_third_derivatives_of_nested_tangents(backend, order):
+    """TensorFlow's accumulators lose terms where one is around another."""
+
+    def tangent(f):
+        return lambda x: gradops.jvp(f, (x,), (ops.ones_like(x),))[1]
+
+    at = tensors(np.array(3.0), backend)
+    for f in (lambda x: (x * x) * x * x, lambda x: squared(x) * x * x):
+        for transform in reversed(order):
+            f = {"J": tangent, "G": gradops.grad}[transform](f)
+        np.testing.assert_allclose(numpy(f(at)), 72.0, rtol=1e-12)

@@ -175,16 +175,24 @@ def _dense(gradients) -> list:
 
 
 def pulling(at):
-    inputs = [tf.identity(x) for x in at.leaves]
+    return _pulling(at.run, at.leaves)
+
+
+def _pulling(run, leaves: list):
+    inputs = [tf.identity(x) for x in leaves]
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(inputs)
-        outputs = at.run(*inputs)
+        outputs = run(*inputs)
     return outputs, lambda weights: _gradients(tape, outputs, inputs, weights)
 
 
 def pushing(at):
     """The transpose of ``pulling``, which is linear in its weights: ``ForwardAccumulator`` runs a function again."""
-    outputs, pull = pulling(at)
+    return _pushing(at.run, at.leaves)
+
+
+def _pushing(run, leaves: list):
+    outputs, pull = _pulling(run, leaves)
     points = [tf.zeros_like(y) for y in outputs]
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(points)
@@ -207,6 +215,11 @@ def jvp(at, v, create_graph: bool, strict: bool):
 
 def _push(run, leaves: list, tangents: list) -> tuple:
     """The outputs and their tangents."""
+    if tapes.forward_mode():
+        # Two accumulators, one around the other, lose terms of third derivatives (TensorFlow 2.21): that of `x**4` at 3
+        # is 61, where it is 72.
+        outputs, push = _pushing(run, leaves)
+        return outputs, push(tangents)
     inputs = [tf.identity(x) for x in leaves]
     with tf.autodiff.ForwardAccumulator(inputs, tangents) as accumulator:
         outputs = run(*inputs)
