@@ -158,8 +158,9 @@ def run(backend: str, *flows: str) -> list[str]:
     return program(PROGRAM, backend, *flows)
 
 
-@pytest.mark.short_cases(1)
-@pytest.mark.parametrize("backend", ["torch", "tensorflow", "jax"])
+@pytest.mark.parametrize(
+    "backend", ["torch", *(pytest.param(b, marks=pytest.mark.long) for b in ("tensorflow", "jax"))]
+)
 def test_models_with_registered_functions_are_saved_and_cloned(backend, tmp_path):
     program(SAVED, backend, str(tmp_path / "model.keras"))
     program(LOADED, backend, str(tmp_path / "ops.keras"))

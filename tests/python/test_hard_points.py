@@ -269,6 +269,9 @@ PLACES = [0.3, 1.5, 3, 10, 20, 25, 40, 100, 300, 700, 1023, 1024, 6e4, 1e10, 1e2
 
 
 @pytest.mark.short_cases(2, "jax")
+@pytest.mark.short_cases(2, "tensorflow")
+@pytest.mark.short_cases(2, "torch")
+@pytest.mark.short_cases(18, "numpy")
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", EXACT)

@@ -125,6 +125,8 @@ def hessian(f, x, how: str):
     return functional.hessian(f, x, outer_jacobian_strategy=how)
 
 
+@pytest.mark.short_cases(4, "jax")
+@pytest.mark.short_cases(4, "tensorflow")
 @pytest.mark.parametrize("how", ["reverse-mode", "forward-mode", "compiled"])
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", LENGTHS)

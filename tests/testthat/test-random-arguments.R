@@ -79,7 +79,7 @@ test_each("random arguments give a value or a condition of gradops", {
 # The count that docs/differences.md and docs/trust.md have.
 test_once("how many functions there are", {
   skip_if(getRversion() >= "4.4", "base R has more names")
-  expect_length(public(), 448)
+  expect_length(public(), 449)
 })
 
 test_each("mistakes are named in R's words", {
