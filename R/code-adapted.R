@@ -224,8 +224,8 @@ generic_aware <- function(f) {
   with_code(f, as.list(formals(f)), with_dispatch(body(f), standard_generic(f)), front)
 }
 
-# A function of memoise's, which looks for results by a hash of the arguments. Tensors have none by their values: of them
-# the function is called that stands behind it.
+# TRUE for a function made by memoise, which caches results by a hash of the arguments. The hash of a tensor does not
+# depend on its values, so calls with tensors go to the original function.
 is_memoised <- function(f) inherits(f, "memoised") && is.function(environment(f)$`_f`)
 
 memoised_aware <- function(f) {

@@ -38,7 +38,7 @@ fill_element <- function(x, ..., value) {
   if (is.list(x) || !is_held(x, value) || is_field(x, ...)) {
     return(base::`[[<-`(x, ..., value = value))
   }
-  if (is.null(x)) { # of which R makes a list
+  if (is.null(x)) { # R makes a list
     return(base::`[[<-`(list(), ..., value = value))
   }
   fill_places(x, lapply(single(places_of(...)), place_number), value)

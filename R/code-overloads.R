@@ -347,7 +347,7 @@ environment_overload <- function(fun = NULL) {
   if (is_front) parent.env(env) else env
 }
 
-# A function's own environment, of which its copy's frames know the one in front.
+# Return a function's own environment, where the frames of its adapted copy have the overlay as parent.
 parent_env_overload <- function(env) {
   parent <- base::parent.env(env)
   if (exists(".gradops_front", envir = parent, inherits = FALSE)) base::parent.env(parent) else parent
@@ -456,7 +456,7 @@ as_matrix_overload <- function(x, ...) {
   if (length(tensor_columns(x)) > 0L) do.call(cbind, as.list(x)) else base::as.matrix(x, ...)
 }
 
-# R's own function by which `d[n + 1, ] <- value` grows takes away the class of a column, which a tensor cannot lose.
+# `d[n + 1, ] <- value` calls R's function, which removes each column's class. A tensor cannot lose its class.
 expanded_rows <- function(x, old.rows, new.rows) { # nolint: object_name_linter. R's names.
   held <- which(vapply(x, is_tensor, NA)) # of a list, as which R looks at the data frame
   columns <- x[held]

@@ -21,13 +21,13 @@
 #' @param rtol,atol Bounds of a step's relative and absolute error: numbers, or `atol` one for each value.
 #' @param hini,hmax The first step, and the longest; by default the method finds them.
 #' @param ... Further arguments of `func`.
-#' @returns A matrix with a row for each of `times` and the columns `time`, those of `y` and those of the further
-#'   numbers of `func`; a tensor where one of these is.
+#' @returns A matrix with a row for each of `times`. Its columns are `time`, the elements of `y`, and the further
+#'   numbers that `func` gives. It is a tensor if any argument or result of `func` is one.
 #' @section Gradient:
-#' Of the solution by `y`, `parms` and `times`, as exact as the solution is: set `rtol` and `atol`. `"ode45"` and
-#' `"ode23"` record their steps, `"rk4"` and `"euler"` are ordinary code: derivatives to all orders, and by what `func`
-#' closes over. The implicit methods solve the adjoint equation backwards (Pontryagin 1962; Chen et al. 2018), whose
-#' derivatives are by `y`, `times`, and what stands in `parms`.
+#' The solution has derivatives by `y`, `parms` and `times`, which are as exact as the solution: set `rtol` and `atol`.
+#' `"ode45"` and `"ode23"` record their steps; `"rk4"` and `"euler"` are ordinary code. These four have derivatives of
+#' all orders, also by what `func` closes over. The implicit methods solve the adjoint equation backwards (Pontryagin
+#' 1962; Chen et al. 2018), which gives derivatives by `y`, `times` and the elements of `parms`.
 #' @section Errors:
 #' - `gradops_error_argument`: a method, or an argument of deSolve's, that is not known here; slopes that are not as
 #'   many as `y`; a solution that ends before the last of `times`.
@@ -94,7 +94,7 @@ ode_methods <- c(
   lsoda = "LSODA", bdf = "BDF", lsode = "BDF", vode = "BDF", radau = "Radau", ode45 = "RK45", ode23 = "RK23"
 )
 
-# What to take in place of a method of deSolve's.
+# Replacements for the methods of deSolve that are not available here.
 ode_others <- c(
   adams = "lsoda", impAdams = "lsoda", impAdams_d = "lsoda", bdf_d = "bdf", lsodes = "bdf", lsodar = "lsoda",
   daspk = "radau", iteration = "euler"

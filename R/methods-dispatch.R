@@ -58,7 +58,7 @@ generic_names <- function(name) {
 }
 
 # The operator for code that has operators of its own, such as `Ops.k`. R calls a method only if both operands have the
-# same one, which a tensor and an object of class `k` do not. Here the object's method is the tensor's, too.
+# same one; a tensor and an object of class `k` do not. This operator uses the object's method for the tensor, too.
 dispatching_operator <- function(name) {
   original <- get(name, baseenv())
   generics <- generic_names(name)

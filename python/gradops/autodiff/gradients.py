@@ -66,8 +66,8 @@ def backward(
     See Also:
         :func:`grad`, which returns gradients instead; ``Variable.backward``.
     """
-    variables = _of_two("variables", variables, "tensors", tensors)
-    grad_variables = _of_two("grad_variables", grad_variables, "grad_tensors", grad_tensors)
+    variables = _argument_value("variables", variables, "tensors", tensors)
+    grad_variables = _argument_value("grad_variables", grad_variables, "grad_tensors", grad_tensors)
     if variables is None:
         raise ArgumentError("`backward` needs `variables` to begin from.", argument="variables")
     roots = _sequence(variables)
@@ -89,8 +89,8 @@ def backward(
         undelivered.append((gradients, create_graph))
 
 
-def _of_two(name: str, value, other: str, of_other):
-    """The value of an argument that has two names."""
+def _argument_value(name: str, value, other: str, of_other):
+    """Return the value of an argument that has two names; raise where both are given."""
     if value is not None and of_other is not None:
         raise ArgumentError(f"`backward`: give `{name}` or `{other}`, which are one argument.", argument=name)
     return of_other if value is None else value

@@ -96,8 +96,7 @@ class Likelihood:
         self.value_and_grad(theta)
         programs = self._first.programs.all() if isinstance(self._first, Compiled) else []
         if any(getattr(program, "steps", 0) > LONG for program in programs):
-            columns, _ = self._differences(theta)
-            return (columns + columns.T) / 2
+            return symmetrised(self._differences(theta)[0])
         return np.array(ops.convert_to_numpy(self._second(self.tensor(theta))))
 
     def information(self, theta) -> np.ndarray:
@@ -108,7 +107,7 @@ class Likelihood:
         """
         theta = self._vector(theta)
         columns, steps = self._differences(theta)
-        found = (columns + columns.T) / 2
+        found = symmetrised(columns)
         error = self._error(columns, theta, steps)
         return found if error < DIGITS * smallest_eigenvalue(found) else self.hessian(theta)
 
@@ -291,6 +290,10 @@ def differences(gradient: Callable, theta: np.ndarray, steps: np.ndarray, of=Non
         above, below = map(gradient, ends)
         found.append((above - below) / (ends[0, k] - ends[1, k]))
     return np.array(found) if found else np.zeros((0, 0))
+
+
+def symmetrised(matrix: np.ndarray) -> np.ndarray:
+    return (matrix + matrix.T) / 2
 
 
 def diagonal_scale(hessian: np.ndarray) -> np.ndarray:

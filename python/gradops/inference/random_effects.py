@@ -28,7 +28,7 @@ from ..scipy._tensors import beside
 from ..scipy.sparse import _ops as sparse_ops
 from ..scipy.sparse import _pattern
 from ..scipy.sparse._factor import Factor
-from .likelihood import Likelihood, differences
+from .likelihood import Likelihood, differences, symmetrised
 from .parameters import Layout, Parameters, check_likelihood, function_of, listed, made_by, shown
 from .programs import Programs, Shared
 from .quadrature import NEGLIGIBLE, Domain, domain
@@ -361,8 +361,7 @@ class Laplace(Likelihood):
 
     def hessian(self, theta) -> np.ndarray:
         """The second derivatives, by central differences of the exact gradient."""
-        columns, _ = self._differences(self._vector(theta))
-        return (columns + columns.T) / 2
+        return symmetrised(self._differences(self._vector(theta))[0])
 
     def information(self, theta) -> np.ndarray:
         """Return the second derivatives for standard errors, which are :meth:`hessian`."""

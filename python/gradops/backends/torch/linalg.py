@@ -51,7 +51,7 @@ def cholesky(x, upper=False):
         raise ValueError(_shared.NOT_POSITIVE_DEFINITE) from None
 
 
-def _of_a_tangent(*xs) -> bool:
+def _is_tangent_differentiated(*xs) -> bool:
     """True if a tangent is differentiated: PyTorch's rules of systems and determinants take factors for constants."""
     if _private.forward_level() < 0:
         return False
@@ -68,7 +68,7 @@ def _pivots(x):
 
 @_matrix
 def det(x):
-    if _of_a_tangent(x):
+    if _is_tangent_differentiated(x):
         pivots, sign = _pivots(x)
         return pivots.prod(-1) * sign
     y = torch.linalg.det(x)
@@ -104,7 +104,7 @@ def _expanded_det(x):
 
 @_matrix
 def slogdet(x):
-    if not _of_a_tangent(x):
+    if not _is_tangent_differentiated(x):
         return tuple(torch.linalg.slogdet(x))
     pivots, sign = _pivots(x)
     sizes = pivots.abs()
@@ -136,7 +136,7 @@ def solve(a, b):
     try:
         y = torch.linalg.solve(a, b)
         # `y + inv(a) @ (b - a @ y)` is the solution for each `y`, so that errors of derivatives of `y` cancel.
-        return y + torch.linalg.inv(a) @ (b - a @ y) if _of_a_tangent(a, b) else y
+        return y + torch.linalg.inv(a) @ (b - a @ y) if _is_tangent_differentiated(a, b) else y
     except torch.linalg.LinAlgError:
         raise ValueError(_shared.SINGULAR) from None
 

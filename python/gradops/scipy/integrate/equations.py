@@ -163,7 +163,7 @@ def _between(kind, equation: Equation, t, step, y, new, stages: list) -> Callabl
     return nested
 
 
-def _by_adjoint(equation: Equation, method: str, options: dict, values: np.ndarray, at: list, times: list):
+def _adjoint_solution(equation: Equation, method: str, options: dict, values: np.ndarray, at: list, times: list):
     """The solution with derivatives by the adjoint equation.
 
     Args:
@@ -296,16 +296,16 @@ def solve_ivp(
     if gradient == "adjoint" or method not in EXPLICIT:
         if wanted is None:
             times = _times(equation, found.t, t_span)
-            found.y = _by_adjoint(equation, method, options, found.y, list(found.t), times)
+            found.y = _adjoint_solution(equation, method, options, found.y, list(found.t), times)
         else:  # from `y0` at its time
             values = np.concatenate([equation.start()[:, None], found.y], 1)
             times = [t_span[0], *_asked(equation, t_eval, wanted)]
-            found.y = _by_adjoint(equation, method, options, values, [ends[0], *wanted], times)[:, 1:]
+            found.y = _adjoint_solution(equation, method, options, values, [ends[0], *wanted], times)[:, 1:]
         return found
     steps = found if wanted is None else _scipy.integrate.solve_ivp(
         equation.value, ends, equation.start(), method, **options
     )  # fmt: skip
-    found.y = _by_steps(equation, method, steps.t, t_span, t_eval, wanted)
+    found.y = _recorded_solution(equation, method, steps.t, t_span, t_eval, wanted)
     return found
 
 
@@ -363,7 +363,7 @@ def _asked(equation: Equation, t_eval, wanted: np.ndarray) -> list:
     return [equation.time(t) for t in wanted] if equation.problem.like is not None else list(wanted)
 
 
-def _by_steps(equation: Equation, method: str, ends: np.ndarray, t_span, t_eval, wanted):
+def _recorded_solution(equation: Equation, method: str, ends: np.ndarray, t_span, t_eval, wanted):
     where = None if wanted is None else (wanted, _asked(equation, t_eval, wanted))
     return _replayed(equation, method, ends, _times(equation, ends, t_span), where)
 
@@ -417,14 +417,14 @@ def odeint(
     else:
         options = {"rtol": 1.49e-8 if rtol is None else rtol, "atol": 1.49e-8 if atol is None else atol}
         if gradient == "adjoint":
-            y = _by_adjoint(equation, "LSODA", options, values.T, list(times), _asked(equation, t, times))
+            y = _adjoint_solution(equation, "LSODA", options, values.T, list(times), _asked(equation, t, times))
         elif times[0] == times[-1]:
             y = ops.stack([equation.y0] * len(times), axis=1)
         else:
             ends = (times[0], times[-1])
             options["rtol"] = np.minimum(options["rtol"], 1e-6)  # of these steps are the derivatives alone
             steps = _scipy.integrate.solve_ivp(equation.value, ends, equation.start(), "DOP853", **options)
-            y = _by_steps(equation, "DOP853", steps.t, limits, t, times)
+            y = _recorded_solution(equation, "DOP853", steps.t, limits, t, times)
             y = beside(values.T, y) + (y - ops.stop_gradient(y))
         y = ops.transpose(y)
     return (y, *more) if full_output else y
