@@ -56,6 +56,7 @@ lint: setup
 	$(python) -m ruff check .
 	$(python) -m ruff format --check .
 	$(python) -m mypy
+	tools/prose
 	Rscript -e 'lints <- lintr::lint_package(); print(lints); quit(status = length(lints) > 0)'
 
 bench: export RETICULATE_PYTHON = $(CURDIR)/$(python)
