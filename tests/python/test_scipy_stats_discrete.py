@@ -12,9 +12,10 @@ from parity import BACKENDS, tensors
 from scipy_checks import agree, each_library
 
 import gradops
-from gradops import backends, ops
+from gradops import backends, jit, ops
 from gradops.errors import GradientError
-from gradops.scipy import stats
+from gradops.jit.array import Traced
+from gradops.scipy import _formulas, stats
 from gradops.scipy.stats._discrete import Discrete
 
 SHAPES = {
@@ -262,3 +263,13 @@ def test_sure_outcomes_have_no_slope_outside_of_the_support(family, shapes, meth
         for p in (0.0, 1.0) if bounded else (1.0,):
             slope = gradops.grad(lambda p, k=k: function(k, *shapes, p))
             assert (slope(p), gradops.grad(slope)(p)) == (0, 0), (k, p)
+
+
+def test_terms_of_constant_counts_are_constants_of_a_program(monkeypatch):
+    k, eta = np.array([0.0, 1.0, 30.0]), np.array([-0.3, 0.2, 1.5])
+    traced = []
+    monkeypatch.setattr(_formulas, "lgamma", lambda x: traced.append(isinstance(x, Traced)) or ops.special.lgamma(x))
+    loss = jit(lambda eta: ops.sum(stats.binom.logpmf(k, 40, ops.sigmoid(eta))))
+    expected = scipy.stats.binom.logpmf(k, 40, scipy.special.expit(eta)).sum()
+    np.testing.assert_allclose(loss(eta), expected, rtol=1e-13)
+    assert traced and not any(traced)

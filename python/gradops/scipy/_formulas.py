@@ -317,4 +317,4 @@ def log_binomial(k, m, p, q=None):
         k_, m_, p_ = of(k, 1.0), of(m, 1.0), of(p, 0.5)
         return log_choose(k_, m_) + times_log(k_, p_) + times_log1m(m_, p_)
 
-    return refined(binomial_size(k, m) + 0 * (p + q) >= 20, large, small)
+    return refined(binomial_size(k, m) >= 20, large, small)

@@ -10,6 +10,7 @@ import numpy as np
 from .. import _tree, backends, ops
 from ..backends import tracing
 from ..errors import ArgumentTypeError, ShapeError
+from ..jit.array import Traced
 from ..ops._checks import check_axis
 from ..ops.convolution import conv_to_output
 from ._tensors import as_complex, beside, constant, floating, inexact, is_complex, numbers, wrong
@@ -43,7 +44,8 @@ def _constant(x, like):
     if _no_numbers(values):
         return ops.convert_to_tensor(x)  # says what is wrong
     data = like.data if hasattr(like, "_node") else like
-    made = backends.of(data).convert(values, like=data)
+    # A traced array takes NumPy's arrays, and what is computed of constants alone is then no step of the program.
+    made = values if type(data) is Traced else backends.of(data).convert(values, like=data)
     if is_complex(made):
         return ops.cast(made, "complex128" if ops.dtype(like) == "float64" else "complex64")
     return ops.cast(made, ops.dtype(like))

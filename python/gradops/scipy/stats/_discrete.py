@@ -13,7 +13,7 @@ from ...ops._compose import NUMBERS
 from .._define import refused
 from .._formulas import all_so, exp
 from .._hosted import TERMS, hosted, with_derivatives
-from ._arguments import REQUIRED, as_tensor, marked
+from ._arguments import REQUIRED, as_tensor, both, checked, marked, safe
 from ._family import POSITIVE, Distribution, standard
 
 COUNTS = POSITIVE
@@ -30,11 +30,17 @@ def is_whole(x):
     return x % 1 == 0 if type(x) in NUMBERS else (ops.floor(x) == x) & (ops.abs(x) < math.inf)
 
 
+def is_count(x):
+    """True where a number is an integer of at least 0."""
+    return both(x >= 0, is_whole(x))
+
+
 class Discrete(Distribution):
     """A family of whole numbers, with a probability of each.
 
     Attributes:
         whole: the names of the shapes that are whole numbers, by which derivatives are 0.
+        counts: those of them that are valid where :func:`is_count` says so, whatever the other shapes are.
     """
 
     defaults = {"loc": 0}
@@ -49,6 +55,7 @@ class Discrete(Distribution):
     support. 0 by ``k``, by ``loc``, and by shapes that are whole numbers. Quantiles are whole numbers, too: 0. Random
     numbers have none by a shape."""
     whole: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
     support_ = COUNTS
 
     def __init__(self, name: str, shapes: str = ""):
@@ -102,6 +109,12 @@ class Discrete(Distribution):
         if like is not None:  # a choice between two numbers would have a dtype of its own
             at, shapes = [[as_tensor(v, like) for v in values] for values in (at, shapes)]
         return at, [floor(v) if n in self.whole else v for n, v in zip(self.shapes, shapes)], rest, valid
+
+    def _replaced(self, valid, shapes, like):
+        # A count is replaced by its own test, as one by `valid` would make a constant count depend on the other shapes,
+        # and with it all that a program computes of counts alone: log_choose() is most of a binomial density.
+        tests = [checked(is_count(v)) if name in self.counts else valid for name, v in zip(self.shapes, shapes)]
+        return [safe(test, [v], [other], like)[0] for test, v, other in zip(tests, shapes, self.instead)]
 
     def _standard(self, x, rest):
         return ops.floor(standard(x, *rest))

@@ -213,10 +213,14 @@ Gradient:
         valid = checked(valid)
         if valid is not True:
             like = next((v for v in given if type(v) not in NUMBERS), None)
-            shapes = safe(valid, shapes, self.instead, like)
+            shapes = self._replaced(valid, shapes, like)
             if len(rest) == 2:
                 rest = [rest[0], *safe(valid, rest[1:], (1.0,), like)]
         return at, shapes, rest, valid
+
+    def _replaced(self, valid, shapes, like):
+        """Return the shapes, replaced by ``instead`` where the parameters are not valid."""
+        return safe(valid, shapes, self.instead, like)
 
     # The density ------------------------------------------------------------------------------------------------------
 

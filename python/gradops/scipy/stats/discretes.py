@@ -36,7 +36,7 @@ from .._hosted import hosted, in_chunks, rule, with_derivatives
 from ..special._tails import log_poisson, psi_rise
 from ..special.incomplete import BETA, GAMMA
 from ._arguments import both
-from ._discrete import Discrete, floor, is_whole
+from ._discrete import Discrete, floor, is_count, is_whole
 from ._family import INFINITE
 from ._sums import log_skellam
 from ._tails import by_hazard
@@ -54,13 +54,13 @@ def is_part(p):
 class _Binom(Discrete):
     """Binomial distribution: successes of probability ``p`` in ``n`` trials."""
 
-    whole = ("n",)
+    whole = counts = ("n",)
 
     def _support(self, n, p):
         return 0.0, n
 
     def _valid(self, n, p):
-        return both(n >= 0, is_whole(n), is_part(p))
+        return both(is_count(n), is_part(p))
 
     def _logpmf(self, k, n, p):
         return log_binomial(k, n - k, p)
@@ -320,13 +320,13 @@ class _Betabinom(Discrete):
     """Beta-binomial distribution: successes in ``n`` trials, whose probability has the beta distribution of ``a`` and
     ``b``."""
 
-    whole = ("n",)
+    whole = counts = ("n",)
 
     def _support(self, n, a, b):
         return 0.0, n
 
     def _valid(self, n, a, b):
-        return both(n >= 0, is_whole(n), a > 0, b > 0)
+        return both(is_count(n), a > 0, b > 0)
 
     def _logpmf(self, k, n, a, b):
         return _log_betabinom(k, n, a, b)
