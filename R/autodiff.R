@@ -247,7 +247,6 @@ with_detect_anomaly <- function(code, check_nan = TRUE) {
 #' @export
 local_detect_anomaly <- function(check_nan = TRUE, .local_envir = parent.frame()) {
   flag(check_nan)
-  call_core("autodiff.diagnostics.anomaly.set_call_site", callback(function() described_calls()))
   local_scope("autodiff.detect_anomaly", check_nan, .local_envir = .local_envir)
 }
 
@@ -282,6 +281,7 @@ inner_packages <- c("gradops", "reticulate", "rlang", "withr", "base")
 described_call <- function(call, frame) {
   generic <- get0(".Generic", frame, inherits = FALSE)
   shown <- if (is.character(generic)) replace(call, 1, list(as.name(generic))) else call
+  if (identical(shown[[1]], quote(.gradops_condition))) shown <- call(shown[[3]], shown[[2]], quote(...))
   text <- deparse(shown, nlines = 2)
   text <- if (length(text) > 1) paste(trimws(text[1]), "...") else text
   file <- utils::getSrcFilename(call)

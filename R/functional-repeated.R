@@ -24,7 +24,7 @@ repeated <- function(f, of = "gradient", users = f) { # nolint: cyclocomp_linter
     here <<- found_here
     program_of(of, callback(differentiated(traced, here, joined = TRUE), owner = here))
   }
-  function(arguments) {
+  evaluate <- function(arguments) {
     if (left || !is_vector_of_doubles(arguments[[1L]])) {
       return(NULL)
     }
@@ -56,6 +56,7 @@ repeated <- function(f, of = "gradient", users = f) { # nolint: cyclocomp_linter
     if (!is_said || refused || traces > before) left <<- TRUE
     NULL
   }
+  structure(evaluate, watched = function() attr(run, "watched")())
 }
 
 program_of <- function(of, in_python) {
@@ -116,7 +117,13 @@ block <- function(found, rows, columns) {
 # `evaluate`, an evaluator of `f`, with a program from the second call on.
 or_again <- function(evaluate, f) {
   again <- repeated_of_lists(f)
-  function(arguments) again(arguments) %||% evaluate(arguments)
+  by_program <- FALSE
+  run <- function(arguments) {
+    found <- again(arguments)
+    by_program <<- !is.null(found)
+    found %||% evaluate(arguments)
+  }
+  structure(run, watched = function() if (by_program) attr(again, "watched")() else captured(f))
 }
 
 is_vector_of_doubles <- function(x) gives_numbers(x) && !is.object(x) && !is.list(x) && !is.complex(x) && length(x) > 0L

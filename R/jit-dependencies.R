@@ -116,6 +116,18 @@ is_as_it_was <- function(item) {
   }
 }
 
+# What is not what it was: a list of lists of a name, the value before and the value now.
+differences <- function(watched) {
+  now <- function(item) if (is.null(item$env)) item$now() else get0(item$name, item$env, item$mode %||% "any")
+  lapply(Filter(Negate(is_as_it_was), watched), function(item) {
+    if (is.null(item$name) && !is.null(item$env)) {
+      return(list(toString(setdiff(variables_in(item$env), item$all)), NULL, NULL))
+    }
+    values <- lapply(list(item$value, now(item)), function(x) if (is.atomic(x) && length(x) == 1L) as.vector(x))
+    c(item$name %||% item$label, values)
+  })
+}
+
 # Tracing --------------------------------------------------------------------------------------------------------------
 
 # A trace of `f`, until `frame` ends or end_trace(): what there was before it, and what is asked for meanwhile, also by

@@ -28,14 +28,14 @@
 #'   their values.
 #' @param native `FALSE` on NumPy: a program of NumPy calls alone, without native code.
 #' @returns A function of the same arguments; of R numbers alone it returns R numbers. Printing it says what was
-#'   compiled: on NumPy how many steps of the program run as native code, and why the others do not.
+#'   compiled: on NumPy how many steps of the program run as native code, and why the others do not; see [explain()].
 #' @section Errors:
 #' - `gradops_error_jit`: `f` looks at values where it must not, draws R's random numbers, or asks for the time, while
 #'   it is traced.
 #' - `gradops_error_callback`: an error in `f`, whose condition is the parent.
 #'
 #' The warning `gradops_warning_jit`: `f` changes a variable that it closes over, and runs uncompiled.
-#' @seealso [config_check()] for the checks of compiled programs; [objective()], which compiles by `jit = TRUE`;
+#' @seealso [explain()]; [config_check()] for the checks of compiled programs; [objective()], which compiles by `jit = TRUE`;
 #'   [op_scan()] for loops.
 #' @examplesIf gradops_available()
 #' # a log-likelihood with its gradient, compiled together
@@ -65,6 +65,61 @@ jit <- function(f, static_argnums = integer(), native = TRUE) {
     }
   }
   structure(compiled, class = c("gradops_compiled", "function"), explain = attr(run, "explain"))
+}
+
+#' Explain what was compiled
+#'
+#' `explain()` tells what [jit()] compiled of a function, and why it was traced more than once.
+#' @param x A function of [jit()], an [objective()] or a [likelihood()], compiled.
+#' @param ... Not used.
+#' @returns A character vector of class `gradops_explanation`, which prints one element on a line. For each signature on
+#'   NumPy: dtypes and shapes, the steps of its program, how many run as native code, and why the others do not. Then
+#'   the reason for each further trace: a new shape, dtype or number, a variable that `f` reads and that has changed
+#'   (with both values, if they are single ones), or another branch, with the call that decided it.
+#' @section Errors:
+#' - `gradops_error_type`: `x` is not compiled.
+#' @seealso [jit()].
+#' @examplesIf gradops_available()
+#' rate <- 0.1
+#' f <- jit(function(x) if (sum(x) > 0) sum(rate * x) else 0)
+#' f(c(1, 2))
+#' f(c(-1, -2))
+#' rate <- 0.2
+#' f(c(1, 2))
+#' explain(f)
+#' @export
+explain <- function(x, ...) {
+  UseMethod("explain")
+}
+
+#' @export
+explain.default <- function(x, ...) {
+  said <- if (inherits(x, c("gradops_compiled", "gradops_objective"))) attr(x, "explain")
+  if (!is.function(said)) {
+    abort(
+      c(
+        sprintf("`x` must be a compiled function or objective; got %s.", friendly(x)),
+        i = "`jit(f)` compiles a function, `objective(f, jit = TRUE)` an objective."
+      ),
+      class = c("gradops_error_type", "gradops_error"), call = users_call()
+    )
+  }
+  structure(said(), class = "gradops_explanation")
+}
+
+#' @rawNamespace
+#' S3method(generics::explain,gradops_compiled)
+#' S3method(generics::explain,gradops_objective)
+#' @export
+explain.gradops_compiled <- function(x, ...) explain.default(x)
+
+#' @export
+explain.gradops_objective <- function(x, ...) explain.default(x)
+
+#' @export
+print.gradops_explanation <- function(x, ...) {
+  writeLines(unclass(x))
+  invisible(x)
 }
 
 #' @export
@@ -131,6 +186,7 @@ compiled_calls <- function(f, make, caller = direct_caller, fixed = FALSE) { # n
       hold(then, environment())
       return(as_it_stands(arguments, in_r))
     }
+    previous <- compiled
     known <- !is.null(compiled) && identical(session, state$session) && (fixed || !changed(watched))
     found <- if (known && in_r && !is.null(alone)) alone(arguments, here$attributes)
     if (!is.null(found)) {
@@ -148,6 +204,10 @@ compiled_calls <- function(f, make, caller = direct_caller, fixed = FALSE) { # n
     if (fresh) {
       here$names <- lapply(arguments, names_within)
       compiled <<- make(noticed, here, TRUE)
+      if (!is.null(previous) && identical(session, state$session)) {
+        changes <- if (!fixed && !known) differences(watched) else list(list("the names or attributes of arguments"))
+        call_core("interop.r.follow", compiled, previous, changes)
+      }
       direct <<- caller(compiled)
       alone <<- attr(direct, "alone")
       session <<- state$session
@@ -184,9 +244,13 @@ compiled_calls <- function(f, make, caller = direct_caller, fixed = FALSE) { # n
     if (is.null(compiled) || !identical(session, state$session)) {
       return("not compiled yet: it is at the first call")
     }
-    strsplit(py_to_r(call_core("interop.r.explain", compiled)), "\n", fixed = TRUE)[[1]]
+    lines <- strsplit(py_to_r(call_core("interop.r.explain", compiled)), "\n", fixed = TRUE)[[1]]
+    for (name in names(formals(args(f)))) { # Python sees positions
+      lines <- gsub(sprintf("`argument %d", match(name, names(formals(args(f))))), paste0("`", name), lines, fixed = TRUE)
+    }
+    lines
   }
-  structure(run, explain = explain)
+  structure(run, explain = explain, watched = function() watched)
 }
 
 # `f` of traced arguments.

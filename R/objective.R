@@ -89,7 +89,8 @@ objective <- function(
   both <- evaluators$both
   second <- evaluators$second
   evaluations <- 0
-  value <- derivative <- at <- NULL # of the last evaluation, until they are handed out
+  watched <- attr(both, "watched") %||% function() captured(f)
+  value <- derivative <- at <- read <- NULL # of the last evaluation, until they are handed out
   evaluate <- function(arguments) {
     evaluations <<- evaluations + 1
     result <- both(arguments)
@@ -106,17 +107,19 @@ objective <- function(
     value <<- found
     derivative <<- by_x
     at <<- arguments
+    read <<- watched()
   }
+  is_last <- function(arguments) identical(arguments, at) && !changed(read)
   fn <- function(x, ...) {
     arguments <- list(x, ...)
-    if (is.null(value) || !identical(arguments, at)) evaluate(arguments)
+    if (is.null(value) || !is_last(arguments)) evaluate(arguments)
     found <- value
     value <<- NULL
     found
   }
   gr <- function(x, ...) {
     arguments <- list(x, ...)
-    if (is.null(derivative) || !identical(arguments, at)) evaluate(arguments)
+    if (is.null(derivative) || !is_last(arguments)) evaluate(arguments)
     found <- derivative
     derivative <<- NULL
     found
@@ -198,7 +201,7 @@ evaluator <- function(.name, f, compiled, caller = direct_caller) {
     if (!is.double(arguments[[1]])) arguments[[1]] <- as_doubles(arguments[[1]])
     run(arguments)
   }
-  structure(evaluate, explain = attr(run, "explain"))
+  structure(evaluate, explain = attr(run, "explain"), watched = attr(run, "watched"))
 }
 
 # The evaluator of a compiled `f`: parameters that are lists of vectors and arrays go as one vector, as only vectors
@@ -245,8 +248,8 @@ of_lists <- function(f, general, make = function(f) evaluator("interop.r.objecti
     }
     found
   }
-  explain <- function() attr(if (is.null(layout)) general else joined, "explain")()
-  structure(evaluate, explain = explain)
+  last <- function(what) attr(if (is.null(layout)) general else joined, what)()
+  structure(evaluate, explain = function() last("explain"), watched = function() last("watched"))
 }
 
 gradient_in_layout <- function(result, layout) {

@@ -71,6 +71,7 @@ start_python <- function() {
   state$session <- new.env() # Python's objects of another session are gone
   py_call(bridge$set_adopt, function(capsule) callback(py_to_r(capsule)))
   py_call(bridge$set_warn, callback(python_warning))
+  py_call(bridge$set_host, callback(described_calls))
   py_call(bridge$set_progress, callback(show_progress), getOption("cli.progress_show_after", 2))
   hold_interrupts(bridge)
   name_cache()

@@ -15,7 +15,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 
 FLOORS = [  # from the ground up; a module imports from lower floors, and from its own only inside one package
     ("_names",),
-    ("errors", "annotations", "_display", "_scipy", "_scopes"),
+    ("errors", "annotations", "_call_sites", "_display", "_scipy", "_scopes"),
     ("dtypes", "_tree", "_functions"),
     ("backends",),
     ("config",),
@@ -41,6 +41,7 @@ MEANING = {
     "annotations": "what an argument of an op is",
     "dtypes": "names and promotion of dtypes, and the default float type",
     "_tree": "nested structures of tensors",
+    "_call_sites": "the line of the user's code, in Python or a host such as R, that called gradops",
     "_display": "what notebooks show, and progress bars",
     "_scipy": "SciPy's modules, imported when they are first used",
     "_scopes": "settings that hold for a block, in threads and tasks",

@@ -15,6 +15,32 @@ test_once("printing says what was compiled, and what runs natively", {
   expect_output(print(o), "compiled, evaluated 1 time.*native")
 })
 
+test_once("explain() says why a function was traced again", {
+  users <- list2env(list(rate = 0.1), parent = globalenv()) # the code of this file is not adapted
+  f <- jit(rlang::new_function(alist(x = ), quote(if (sum(x) > 0) sum(rate * x) else 0), users))
+  reasons <- function(x) sub("^  - ", "", grep("^  - ", explain(x), value = TRUE))
+  f(c(1, 2))
+  expect_equal(reasons(f), character())
+  f(c(-1, -2))
+  users$rate <- 0.2
+  f(c(1, 2))
+  f(c(1, 2, 3))
+  f(c(a = 1, b = 2))
+  expect_equal(reasons(f), c(
+    "another branch at `if (sum(x) > 0) ...` (TRUE before, FALSE now)",
+    "`rate` changed from 0.1 to 0.2",
+    "new shape: `x` was float64[2] and is float64[3]",
+    "the names or attributes of arguments have changed"
+  ))
+  o <- objective(rlang::new_function(alist(p = ), quote(sum(rate * p^2)), users), jit = TRUE)
+  o$gr(c(1, 2))
+  users$rate <- 1
+  o$gr(c(1, 2))
+  expect_equal(reasons(o), "`rate` changed from 0.2 to 1.0")
+  expect_output(print(explain(o)), "traced 2 times")
+  expect_error(explain(sum), "compiled function or objective", class = "gradops_error_type")
+})
+
 test_contract("R is entered to trace, once for each signature", {
   noted <- counting(\(x) sum(exp(x)^2))
   f <- jit(noted$f)

@@ -415,3 +415,19 @@ test_once("native programs without Python hear of what changes around them", {
   py$collect()
   expect_equal(settled(squares, x)$fn(x), squares(x))
 })
+
+test_once("a value computed before the data changed is not returned after the change", {
+  for (jit in c(TRUE, FALSE)) {
+    for (x in list(c(1, 2), list(a = 1, b = 2))) {
+      users <- list2env(list(rate = 0.3), parent = globalenv())
+      o <- objective(rlang::new_function(alist(p = ), quote(rate * p[[1]]^2 + p[[2]]), users), jit = jit)
+      for (i in 1:3) { # from the second evaluation on by a program
+        o$gr(x)
+        users$rate <- users$rate + 1
+        expect_equal(o$fn(x), users$rate + 2)
+        users$rate <- users$rate + 1
+        expect_equal(unlist(o$gr(x), use.names = FALSE), c(2 * users$rate, 1))
+      }
+    }
+  }
+})

@@ -49,7 +49,7 @@ class Tracing(Protocol):
 
     def number(self, what, arguments) -> Any: ...
 
-    def look(self, x: Traced): ...
+    def look(self, x: Traced, text: str | None = None): ...
 
     def call(self, name: str, kernel, arguments, values): ...
 
@@ -118,7 +118,7 @@ class Traced:
         if self.place not in self.program.constants:
             text = _TEXTS[form](_as_number(self.value), spec)  # raises where there is none
             arguments = self, form, spec, text
-            self.program.look(self.program.call("says", says, arguments, (self.value, form, spec, text)))
+            self.program.look(self.program.call("says", says, arguments, (self.value, form, spec, text)), text)
 
     def _read(self):
         """The value, to which the program is specialised."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import itertools
+import re
 import time
 import weakref
 from collections import Counter
@@ -30,6 +32,7 @@ from .effects import only_computes
 from .guards import Branching, Guarded, Guards, OfLibrary, taken_proof
 from .program import Program
 from .reference import Reference
+from .retraces import Held, Retraces, described
 from .scalar_blocks import count
 from .verification import NEVER, SHARE
 
@@ -89,6 +92,7 @@ class Compiled(_functions.Made, Generic[P, R]):
     Attributes:
         programs: the compiled programs by signature, each a function of a list of tensors.
         derived: compiled functions made from this one, by name, for those who make them.
+        retraces: why the function was traced again.
     """
 
     def __init__(
@@ -108,6 +112,7 @@ class Compiled(_functions.Made, Generic[P, R]):
         self.derived: dict[str, Compiled] = {}
         self.programs = Programs()
         self.captured: Captured | None = None
+        self.retraces = Retraces()
         self._function_check = FunctionCheck(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -139,6 +144,7 @@ class Compiled(_functions.Made, Generic[P, R]):
 
     def _forget_changed(self) -> None:
         if self.captured is not None and self.captured.changed():
+            self.retraces.forget(self.captured.changes())
             self.programs.clear()
 
     @property
@@ -158,12 +164,17 @@ class Compiled(_functions.Made, Generic[P, R]):
         return Compiled, (self.f, self.static, self.analyse, self.split, self.native)
 
     def explain(self) -> str:
-        """For each signature compiled: the steps of its program, how many run natively, and why the others do not."""
+        """Return what was compiled, as text.
+
+        For each signature: the steps of its program, how many run natively, and why the others do not. Then, if the
+        function was traced more than once, what made each further trace necessary: a new shape, dtype or number, a
+        variable that ``f`` reads and that has changed, or another branch.
+        """
         if self._function_check.failed:
             return f"not compiled any more: {self._function_check.failed}"
         if not self.programs:
             return "not compiled yet: it is at the first call"
-        return "\n".join(p.explained() for p in self.programs.all())
+        return "\n".join([*(p.explained() for p in self.programs.all()), *self.retraces.lines()])
 
     def __repr__(self) -> str:
         count = len(self.programs.all())
@@ -230,7 +241,8 @@ class Compiled(_functions.Made, Generic[P, R]):
         changing = tuple([x for x in map(signature.args.__getitem__, signature.static) if type(x) not in _FIXED])
         traced = functools.partial(self._traced, signature.backend, changing, signature.key)
         if not signature.recordable:
-            program: Any = OfLibrary(signature.backend, function, traced)
+            self.retraces.note(signature.described(self.f))
+            program: Any = OfLibrary(signature.backend, function, traced, self.retraces.branch)
             self.programs[signature.key] = program
             return program
 
@@ -239,9 +251,10 @@ class Compiled(_functions.Made, Generic[P, R]):
 
         start = time.perf_counter()
         program = trace(f, signature.tensors, self.analyse, self.split, self.native, is_called)
-        if not self.split and program.looks:
+        self.retraces.note(signature.described(self.f))
+        if not self.split and program.answers:
             way = functools.partial(trace, f, native=self.native, is_called=True)
-            program = Branching(program, way, function)
+            program = Branching(program, way, function, self.retraces.branch)
         self.programs[signature.key] = program
         if not self.split:
             self._function_check.begin(time.perf_counter() - start)
@@ -455,6 +468,23 @@ class Signature:
         orders = _tree.dict_orders(self.form)
         self.key = (self.backend.name, self.form, orders, *compared, config.floatx(), config.epsilon(), *shapes)
 
+    def described(self, f: Callable) -> dict[str, Held]:
+        """Return what the key holds of each argument and setting, by its name."""
+        names = _parameter_names(f, len(self.args))
+        dynamic = [name for i, name in enumerate(names) if i not in self.static]
+        tensors: Iterator = iter(self.tensors)
+        found = {names[i]: Held("value", _compared(self.args[i], i), described(self.args[i])) for i in self.static}
+        for path, leaf, is_number in zip(_tree.paths(self.form), self.leaves, self.is_number):
+            place, rest = re.fullmatch(r"\[\d\]\[(.*?)\](.*)", path).groups()  # type: ignore[union-attr]
+            name = (dynamic[int(place)] if path.startswith("[0]") else ast.literal_eval(place)) + rest
+            if is_number:
+                found[name] = Held("value", repr(leaf), described(leaf))
+            else:
+                tensor = next(tensors)
+                found[name] = Held("tensor", (tensor.dtype, tuple(tensor.shape)))
+        settings = {"backend": self.backend.name, "floatx": config.floatx(), "epsilon": config.epsilon()}
+        return found | {name: Held("setting", value, described(value)) for name, value in settings.items()}
+
     def arguments(self) -> Callable:
         """A function that puts tensors in the place of the call's, which it does not hold."""
         form, is_number, count = self.form, self.is_number, len(self.args)
@@ -469,6 +499,19 @@ class Signature:
             return [chosen[i] if i in chosen else next(queue) for i in range(count)], kwargs
 
         return arguments
+
+
+def _parameter_names(f: Callable, count: int) -> list[str]:
+    """Return the names of a function's first parameters; of those without a name, such as in ``*args``, a number."""
+    try:
+        named = [
+            x.name
+            for x in inspect.signature(f).parameters.values()
+            if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)
+        ]
+    except (TypeError, ValueError):
+        named = []
+    return [named[i] if i < len(named) else f"argument {i + 1}" for i in range(count)]
 
 
 def _places(static: tuple[int, ...], count: int) -> tuple[int, ...]:
@@ -522,23 +565,32 @@ def trace(
     split: bool = False,
     native: bool = True,
     is_called: bool = False,
+    earlier: Sequence[list] = (),
 ) -> Any:
     """The program of one call of ``f`` on NumPy's arrays.
 
     Args:
         analyse, split, native: as of :class:`Compiled`.
         is_called: True if the program is called next, with these arrays; its ``proof`` is the result, once.
+        earlier: the ``answers`` of the other programs of this signature.
     """
+    guards = Guards(earlier)
     with uncollected(), track(2, "compiling") as advance:
-        return _trace(f, tensors, analyse, split, native, is_called, advance)
+        return _trace(f, tensors, analyse, split, native, is_called, guards, advance)
 
 
 def _trace(
-    f: Callable, tensors: list, analyse: Callable | None, split: bool, native: bool, is_called: bool, advance: Callable
+    f: Callable,
+    tensors: list,
+    analyse: Callable | None,
+    split: bool,
+    native: bool,
+    is_called: bool,
+    guards: Guards,
+    advance: Callable,
 ) -> Any:
     register()
     program = Program(in_blocks=True, is_native=native)
-    guards = Guards()
     program.guards = guards if analyse is None and not split else None
     with changed(recorder, Recorder(program, unrolled=analyse is not None)):
         try:
@@ -571,7 +623,7 @@ def _trace(
     run.proof = None if proof is None else (form, proof)  # type: ignore[attr-defined]
     run.verification = function.verification  # type: ignore[attr-defined]
     run.sole = function.sole  # type: ignore[attr-defined]
-    run.flat, run.form, run.found, run.looks = function, form, found, guards.count  # type: ignore[attr-defined]
+    run.flat, run.form, run.found, run.answers = function, form, found, guards.answers  # type: ignore[attr-defined]
     run.source = function.source  # type: ignore[attr-defined]
     run.steps = function.steps  # type: ignore[attr-defined]
     run.native = function.native  # type: ignore[attr-defined]

@@ -160,14 +160,17 @@ class Captured:
         """True if there is nothing that could change but the functions that gradops' own functions are made of."""
         return not (self.lookups or self.functions or self.bindings or self.contents or self.caches)
 
-    def changes(self) -> list[str]:
-        """The names of the things that have changed, see :meth:`changed`."""
+    def changes(self) -> list[tuple[str, Any, Any]]:
+        """The things that have changed, see :meth:`changed`: their names, what they were and what they are.
+
+        What functions, containers and arrays were is None.
+        """
         return [
-            *[where for names, name, value, where in self.lookups if names.get(name, _MISSING) is not value],
-            *[where for cell, value, where in self.cells if _contents(cell) is not value],
-            *[f.__name__ for f, *then in self.functions if any(map(operator.is_not, _STATE(f), then))],
-            *[where for get, value, where in self.bindings if get() is not value],
-            *[where for differs, value, then, where in self.contents if differs(value, then)],
+            *[(x, v, m.get(name, _MISSING)) for m, name, v, x in self.lookups if m.get(name, _MISSING) is not v],
+            *[(where, v, _contents(cell)) for cell, v, where in self.cells if _contents(cell) is not v],
+            *[(f.__name__, None, f) for f, *then in self.functions if any(map(operator.is_not, _STATE(f), then))],
+            *[(where, value, get()) for get, value, where in self.bindings if get() is not value],
+            *[(where, None, value) for differs, value, then, where in self.contents if differs(value, then)],
         ]
 
     def refuse_changes(self) -> None:
@@ -177,7 +180,7 @@ class Captured:
         """
         self.caches = [(cached, _entries(cached)) for cached, _ in self.caches]
         if changes := self.changes():
-            names = ", ".join(f"`{name}`" for name in dict.fromkeys(changes))
+            names = ", ".join(f"`{name}`" for name in dict.fromkeys(name for name, *_ in changes))
             raise JitError(
                 f"a compiled function changed what it reads, or others may read: {names}. Compiled it would not do so "
                 "at each call.",

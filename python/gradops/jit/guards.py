@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from .. import _tree, backends, ops
+from .._call_sites import users_line
 from .._scopes import changed
 from ..autodiff.variable import data_of, wrap
 from ..backends.interface import GraphTooLongError, asked, looked_at_a_value, looks
@@ -26,29 +27,65 @@ from .scalar_blocks import Operation
 from .steps import Step
 
 
+class Answers(list):
+    """The values that a traced function has seen, in order.
+
+    Attributes:
+        divergence: where this list first differs from all earlier ones of the function: the line of the user's code,
+            the value seen there before, and now; None as long as it is the beginning of one.
+    """
+
+    def __init__(self, earlier: Iterable[list] = ()) -> None:
+        super().__init__()
+        self._alike = list(earlier)
+        self.divergence: tuple[str, Any, Any] | None = None
+
+    def note(self, answer: Any) -> None:
+        """Append a value; the line is looked up only where it differs, as a walk up R's calls takes a millisecond."""
+        if self._alike:
+            i = len(self)
+            alike = [then for then in self._alike if i < len(then) and then[i] == answer]
+            if not alike:
+                then = self._alike[0][i] if i < len(self._alike[0]) else None
+                self.divergence = users_line(), then, answer
+            self._alike = alike
+        self.append(answer)
+
+
 class Guards:
     """The values that a function has looked at while it was traced.
+
+    Args:
+        earlier: what the function saw in earlier traces.
 
     Attributes:
         hold: a traced truth value, True if all these values are the same again; None if the function has not looked.
         count: the number of these values.
+        answers: the values, those of arrays as hashes of their bytes.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, earlier: Iterable[list] = ()) -> None:
         self.hold: Any = None
+        self.answers = Answers(earlier)
         self._known: set[int] = set()
 
     @property
     def count(self) -> int:
         return len(self._known)
 
-    def look(self, x: Traced):
-        """The value of truth values or whole numbers, to which the program is specialised from here on."""
+    def look(self, x: Traced, text: str | None = None):
+        """Return the value of truth values or integers, to which the program is specialised from here on.
+
+        Args:
+            text: what the function is told, if ``x`` says whether it would be told the same again.
+        """
         if x.stale:
             x.refuse_stale()
         if x.place in x.program.constants or x.place in self._known:
             return x.value
         self._known.add(x.place)
+        value: Any = np.asarray(x.value)
+        self.answers.note(text or (value.item() if not value.ndim else (hash(value.tobytes()),)))
         # The array as it is now. The function has `x` itself, and may write to it, or to what it is a view of: the
         # program would then ask for the new value, and be taken for arguments for which the branch goes another way.
         x = Traced(x.value, x.program, x.place)
@@ -65,14 +102,15 @@ class Looks:
 
     Args:
         known: the values that the same function saw at these places before; None where tensors have values.
+        earlier: what the function saw in earlier traces.
 
     Attributes:
         found: the values that it was told.
         hold: a truth value of the library's, True if a program of this call holds; None if nothing was looked at.
     """
 
-    def __init__(self, known: list | None = None) -> None:
-        self.known, self.found = known, []  # type: ignore[var-annotated]
+    def __init__(self, known: list | None = None, earlier: Iterable[list] = ()) -> None:
+        self.known, self.found = known, Answers(earlier)
         self.hold: Any = None
         self._seen: dict[tuple, tuple] = {}
 
@@ -83,7 +121,7 @@ class Looks:
             return self._seen[id(x), kind][1]
         value = self._value(x, kind)
         self._seen[id(x), kind] = x, value  # holds the tensor, whose number another would have
-        self.found.append(value)
+        self.found.note(value)
         if isinstance(value, bool):
             truth = x if dtype(x) == "bool" else ops.not_equal(x, 0)
             same = truth if value else ops.logical_not(truth)
@@ -177,11 +215,13 @@ class Branching:
 
     Args:
         program: the first, as :func:`.compiled.trace` gives it.
-        trace: gives that of other tensors.
+        trace: gives that of other tensors, and of what the function saw in earlier traces.
         function: the function being compiled, of the tensors.
+        retraced: is told where a new program first differs from the others.
     """
 
-    def __init__(self, program: Any, trace: Callable, function: Callable):
+    def __init__(self, program: Any, trace: Callable, function: Callable, retraced: Callable):
+        self._retraced = retraced
         self._ways: tuple[Any, ...] = (program,)
         self._trace, self._function = trace, function
         self._used = 0  # how many calls went a way that was there
@@ -213,7 +253,8 @@ class Branching:
         # Each program that does not hold costs a run in vain, beside the time to compile it. So a function gets new
         # ones as long as the old ones are used: at least as many calls found theirs as there are ways.
         if count < FEW or count < MOST and self._used >= count:
-            program = self._trace(tensors)
+            program = self._trace(tensors, earlier=[way.answers for way in self._ways])
+            self._retraced(program.answers.divergence)
             self._ways = (program, *self._ways)
             proof = taken_proof(program)
             if proof is not None:
@@ -253,10 +294,11 @@ class OfLibrary:
         backend: the library's.
         function: the function being compiled, of a list of tensors.
         traced: gives the result of a call that is traced, after a look at its effects.
+        retraced: as :class:`Branching` takes it.
     """
 
-    def __init__(self, backend: Any, function: Callable, traced: Callable):
-        self._backend, self._function, self._traced = backend, function, traced
+    def __init__(self, backend: Any, function: Callable, traced: Callable, retraced: Callable):
+        self._backend, self._function, self._traced, self._retraced = backend, function, traced, retraced
         self._whole = backend.derivatives.compile(lambda *tensors: traced(functools.partial(function, tensors)))
         self._ways: Branching | None = None
         self._too_long = ""
@@ -290,7 +332,7 @@ class OfLibrary:
             except Exception:
                 if not questions:
                     raise
-            self._ways = Branching(self._way(tensors), self._way, self._function)
+            self._ways = Branching(self._way(tensors), self._way, self._function, self._retraced)
         return self._ways(tensors)
 
     def explained(self) -> str:
@@ -298,26 +340,27 @@ class OfLibrary:
             return f"not compiled: {self._too_long}, each step of its loops counted"
         return f"compiled by {self._backend.name}" if self._ways is None else self._ways.explained()
 
-    def _way(self, tensors) -> Any:
+    def _way(self, tensors, earlier: Iterable[list] = ()) -> Any:
         """The program of the way that these tensors go, in the form of :func:`.compiled.trace`."""
         # JAX's and TensorFlow's tensors have no values while they are traced, and no hook for those who ask. So the
         # function runs once as it is, with variables for its arguments, which tell what they are asked for; in the
         # trace the answers are given again in their order. They need not be right: a program says itself whether each
         # tensor that it was asked for has the value with which it went on.
-        known = None if self._backend.derivatives.knows_values else self._answers(tensors)
+        answers = None if self._backend.derivatives.knows_values else self._answers(tensors, earlier)
+        known, earlier = answers, () if answers is not None else earlier
         way = _Way()
 
         def f(*tensors):
-            look = Looks(known)
+            look = Looks(known, earlier)
 
             def call():  # may be called twice
                 nonlocal look
-                look = Looks(known)
+                look = Looks(known, earlier)
                 with changed(looks, look):
                     return self._function(self._asked(tensors))
 
             leaves, way.form = _tree.flatten(self._traced(call))
-            way.count = len(look.found)
+            way.answers = look.found if answers is None else answers
             return [data_of(x) for x in leaves], True if look.hold is None else look.hold
 
         way.compiled = self._backend.derivatives.compile(f)
@@ -329,9 +372,9 @@ class OfLibrary:
         """Tensors that tell ``looks`` what they are asked for."""
         return list(tensors) if self._backend.derivatives.knows_values else [wrap(x) for x in tensors]
 
-    def _answers(self, tensors) -> list:
+    def _answers(self, tensors, earlier: Iterable[list]) -> Answers:
         """The values that the function looks at, in order."""
-        seen = Looks()
+        seen = Looks(earlier=earlier)
         try:
             with changed(looks, seen):
                 self._function(self._asked(tensors))
@@ -346,7 +389,7 @@ class OfLibrary:
 class _Way:
     """A library's program of one way that branches went."""
 
-    count: int
+    answers: Answers
     form: Any
     compiled: Callable
     name: str
@@ -360,4 +403,4 @@ class _Way:
         return leaves if bool(holds) else None
 
     def explained(self) -> str:
-        return f"one way of its branches, {self.count} values looked at: compiled by {self.name}"
+        return f"one way of its branches, {len(self.answers)} values looked at: compiled by {self.name}"

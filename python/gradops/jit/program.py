@@ -191,15 +191,18 @@ class Program:
                 program.current = before
             inner.current = None
 
-    def look(self, x):
+    def look(self, x, text: str | None = None):
         """The values of an array of truth values or whole numbers, to which the program is specialised from here on.
+
+        Args:
+            text: as of :meth:`.Guards.look`.
 
         Raises:
             JitError: in a function that a loop or branch calls, or one that is compiled to be analysed.
         """
         if not self.may_look:
             x.refuse()
-        return self.guards.look(x)  # type: ignore[union-attr]
+        return self.guards.look(x, text)  # type: ignore[union-attr]
 
     @property
     def may_look(self) -> bool:

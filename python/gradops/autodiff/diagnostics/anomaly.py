@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-import os
-import sys
+import itertools
 import traceback
 import warnings
 import weakref
@@ -18,23 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from ... import backends
+from ... import _call_sites, backends
 from ...errors import GradientError, Position
 from ...ops._checks import check_flags
 from .. import state, torch_tape
 from ..variable import data_of
 
-_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _calls: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 _settings = {"on": False, "check_nan": True}
-call_site: Callable[[], str | None] | None = None
-"""Set by R: a function that describes the R call being evaluated, shown instead of Python's stack."""
-
-
-def set_call_site(describe: Callable[[], str | None] | None) -> None:
-    """Set the function that describes where a call was, in this mode and torch's; None: Python's stack."""
-    global call_site
-    call_site = describe
 
 
 class set_detect_anomaly:
@@ -154,10 +144,6 @@ def _switch(on: bool, check_nan: bool) -> None:
             attached.append(function)
 
 
-def _described_call() -> str | None:
-    return None if call_site is None else call_site()
-
-
 def _torch_state() -> tuple | None:
     torch = torch_tape.loaded()
     if torch is None:
@@ -170,21 +156,15 @@ def _switch_torch(on: bool, check_nan: bool) -> None:
     if torch is None:
         return
     torch.set_anomaly_enabled(on, check_nan)
-    if call_site is not None:
+    if _call_sites.has_host():
         private = importlib.import_module(f"{backends.__name__}.torch._private")
-        private.set_stack(_described_call if on else None)
+        private.set_stack(_call_sites.host_calls if on else None)
 
 
 def _note_call(node) -> None:
-    described: Any = _described_call()
+    described: Any = _call_sites.host_calls()
     if described is None:
-        frames: list = []
-        frame: Any = sys._getframe(1)
-        while frame is not None and len(frames) < 20:
-            file = frame.f_code.co_filename
-            if not file.startswith(_HERE) and not file.startswith("<gradops"):
-                frames.append((frame, frame.f_lineno))
-            frame = frame.f_back
+        frames = [(frame, frame.f_lineno) for frame in itertools.islice(_call_sites.frames(), 20)]
         described = traceback.StackSummary.extract(reversed(frames), lookup_lines=False)
     _calls[node] = described
 

@@ -22,6 +22,7 @@ The R package calls the other names, by theme:
 
 from types import ModuleType as _Module
 
+from ..._call_sites import set_host
 from ..._names import namespace as _namespace
 from .arrays import as_double, crossprod, fill, filled, flat, matmul, operator_form, repeated, tcrossprod
 from .callbacks import callback, set_adopt
@@ -35,6 +36,7 @@ from .calls import (
     check_gradients,
     explain,
     find,
+    follow,
     function,
     get_item,
     guarded,

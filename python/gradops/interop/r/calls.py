@@ -254,6 +254,18 @@ def explain(function: Any) -> str:
     return function.explain()
 
 
+def follow(function: Any, previous: Any, changes: list) -> None:
+    """Have a compiled function go on with the retraces of the one that it replaces.
+
+    Args:
+        changes: lists of the name of what has changed, its value before and its value now, None where not single.
+    """
+    made, before = [getattr(x, "explain", None) for x in (function, previous)]
+    if made is not None and before is not None:
+        made.__self__.retraces = before.__self__.retraces
+        made.__self__.retraces.forget(from_r(tuple(changes)))
+
+
 def _computed(value):
     """``value`` once JAX has computed it."""
     return _tree.map_leaves(lambda x: x.block_until_ready() if hasattr(x, "block_until_ready") else x, value)

@@ -1,0 +1,135 @@
+"""Why a compiled function was traced again: what differs from the programs that it has."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from .._call_sites import has_host
+
+MAX_REASONS = 10
+"""The number of reasons that :meth:`Retraces.lines` shows, the latest ones."""
+MAX_TEXT = 40
+"""Characters of a value in a reason."""
+
+
+class Held(NamedTuple):
+    """What a cache key holds of one argument or setting.
+
+    Attributes:
+        kind: "tensor", "value" (of a number or static argument) or "setting".
+        key: its part of the cache key; of a tensor its dtype and shape.
+        text: what a reason calls a value.
+    """
+
+    kind: str
+    key: Any
+    text: str = ""
+
+    def __str__(self) -> str:
+        if self.kind != "tensor":
+            return self.text
+        dtype, shape = self.key
+        return f"{getattr(dtype, 'name', None) or str(dtype).rpartition('.')[2]}{list(shape)}"
+
+
+class Retraces:
+    """The traces of a compiled function, and the reason for each after the first.
+
+    Attributes:
+        count: the number of traces.
+        reasons: the reasons of the last ones.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.reasons: deque[str] = deque(maxlen=MAX_REASONS)
+        self._signatures: deque[Mapping[str, Held]] = deque(maxlen=MAX_REASONS)
+        self._changes: list[str] = []
+
+    def forget(self, changes: Iterable[tuple[str, Any, Any]]) -> None:
+        """Note that all programs were dropped as these things changed: a name, the value before and the value now."""
+        self._changes = [_changed(*change) for change in changes]
+        self._signatures.clear()
+
+    def note(self, signature: Mapping[str, Held]) -> None:
+        """Note a trace for a signature: what the cache key holds of each argument, see :meth:`.Signature.described`."""
+        self.count += 1
+        if self._changes:
+            self.reasons.append("; ".join(dict.fromkeys(self._changes)))
+        elif self._signatures:
+            nearest = min(reversed(self._signatures), key=lambda then: _distance(then, signature))
+            self.reasons.append(_differences(nearest, signature))
+        elif self.count > 1:
+            self.reasons.append("a static argument or a cached value has changed")
+        self._changes = []
+        self._signatures.append(signature)
+
+    def branch(self, divergence: tuple[str, Any, Any] | None) -> None:
+        """Note a trace as the function took another branch: where, what it saw before and what it sees now."""
+        self.count += 1
+        where, then, now = divergence or ("", None, None)
+        seen = f" ({_text(then)} before, {_text(now)} now)" if _text(then) and _text(now) else ""
+        self.reasons.append(f"another branch{' at ' * bool(where)}{where}{seen}")
+
+    def lines(self) -> list[str]:
+        """Return what :meth:`.Compiled.explain` says of the traces after the first; nothing if there was one."""
+        if self.count < 2:
+            return []
+        left = self.count - 1 - len(self.reasons)
+        more = [f"  (the reasons of {left} earlier traces are not held)"] if left else []
+        return [f"traced {self.count} times, again because:", *more, *(f"  - {reason}" for reason in self.reasons)]
+
+
+def _changed(name: str, then: Any = None, now: Any = None) -> str:
+    texts = _text(then), _text(now)
+    if " " in name:
+        return f"{name} have changed"
+    if not all(texts):
+        return f"`{name}` has changed"
+    if texts[0] == texts[1]:
+        return f"`{name}` is another object of the same value {texts[1]}"
+    return f"`{name}` changed from {texts[0]} to {texts[1]}"
+
+
+def described(value: Any) -> str:
+    """Return a short text of a plain value, and the type of another."""
+    return _text(value) or f"a value of type {type(value).__name__}"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool) and has_host():  # R's
+        return repr(value).upper()
+    text = repr(value) if isinstance(value, (bool, int, float, complex, str)) else ""
+    return text if len(text) <= MAX_TEXT else ""
+
+
+def _distance(then: Mapping[str, Held], now: Mapping[str, Held]) -> int:
+    """Return how many dtypes, shapes and values differ; more than any of these for other structures."""
+    if then.keys() != now.keys():
+        return 2 * len(now) + 1
+    pairs = [(then[name], now[name]) for name in now if then[name] != now[name]]
+    both = [x for x in pairs if x[0].kind == x[1].kind == "tensor"]
+    return len(pairs) + sum(x.key[0] != y.key[0] and x.key[1] != y.key[1] for x, y in both)
+
+
+def _differences(then: Mapping[str, Held], now: Mapping[str, Held]) -> str:
+    if then.keys() != now.keys():
+        return f"new structure of arguments: {_arguments(now)}; before {_arguments(then)}"
+    pairs = [(name, then[name], now[name]) for name in now if then[name] != now[name]]
+    changes = [_difference(*pair) for pair in pairs]
+    return "; ".join(changes) or "its program was dropped, as more signatures were used than are held"
+
+
+def _arguments(signature: Mapping[str, Held]) -> str:
+    return ", ".join(f"`{name}`" for name, held in signature.items() if held.kind != "setting")
+
+
+def _difference(name: str, then: Held, now: Held) -> str:
+    if then.kind == now.kind == "tensor":
+        kind = "shape" if then.key[0] == now.key[0] else "dtype"
+        return f"new {kind}: `{name}` was {then} and is {now}"
+    if str(then) == str(now):
+        return f"`{name}` has another value"
+    return f"`{name}` changed from {then} to {now}"
