@@ -343,10 +343,13 @@ def test_the_search_finds_names():
 # Quirks ---------------------------------------------------------------------------------------------------------------
 
 OF_ONE_PLACE = {
-    "PyTorch's compiler": ("backends/torch/", r"dynamo|torch\.compile|fullgraph|graph break|is_compiling"),
+    "PyTorch's compiler": (
+        ("backends/torch/", "backends/tracing.py"),
+        r"dynamo|torch\.compile|fullgraph|graph break|is_compiling",
+    ),
     "pandas": ("ops/_pandas.py", r"(?<!\b_)pandas"),
 }
-"""Of a library what stands in one folder or file, and the words by which it would be found elsewhere."""
+"""Of a library what stands in one folder or in certain files, and the words by which it would be found elsewhere."""
 
 
 def speaks_of(source: str, words: str) -> list[str]:

@@ -22,13 +22,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import BackendError, Code, MixedBackendsError, meant
+from . import tracing
 from .interface import Backend
-from .torch import tracing
 
 NAMES = ("numpy", "torch", "tensorflow", "jax")
 
 _ROOTS = {"numpy": "numpy", "torch": "torch", "tensorflow": "tensorflow", "jax": "jax", "jaxlib": "jax"}
-_GATHERED = {"torch": "torch.kernels"}  # as `torch.tracing` is imported before PyTorch is
 _INSTALL = {"torch": "torch", "tensorflow": "tensorflow", "jax": "jax"}
 _loaded: dict[str, Backend] = {}
 _PLAIN = dict.fromkeys((bool, int, float, complex, str, list, tuple, dict, type(None)))
@@ -133,7 +132,7 @@ def _load(name: str) -> None:
             hint="{install}",
             install=Code(f"pip install {_INSTALL[name]}", f'call `use_backend("{name}")` in a fresh R session'),
         )
-    register(name, importlib.import_module(f"{__name__}.{_GATHERED.get(name, name)}"))
+    register(name, importlib.import_module(f"{__name__}.{name}"))
     _warn_if_old(name)
 
 

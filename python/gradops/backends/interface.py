@@ -19,7 +19,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from ..errors import GRAD, VARIABLE, ArgumentError, BackendError, GradientError, JitError
-from .torch import tracing
+from . import tracing
 
 required_kernels: set[str] = set()
 """The ops that no body composes of others, so that each backend must have a kernel for them; noted as ops are made."""

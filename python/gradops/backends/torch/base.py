@@ -11,8 +11,8 @@ from ..array.base import NUMBERS as NUMBERS
 from ..array.base import holds
 from ..interface import looked_at_a_value
 from ..numpy import base as _numpy
+from ..tracing import compiling, constant, read_as, reading
 from . import _private
-from .tracing import compiling, constant, read_as, reading
 
 DTYPES = {name: getattr(torch, name) for name in dtypes.ALL if hasattr(torch, name)}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}

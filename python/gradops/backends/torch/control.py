@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import torch
 
+from ..tracing import compiling, reading
 from . import _private
 from .base import convert, dtype_name, to_numpy
-from .tracing import compiling, reading
 
 
 def concrete(x, kind):

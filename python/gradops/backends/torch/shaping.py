@@ -10,9 +10,9 @@ import torch
 from ... import dtypes
 from .._keys import cuts, dimensions, distinct, inserted, is_array, parts_of, separated, turns
 from ..array.shaping import extreme
+from ..tracing import constant
 from . import _private
 from .base import axes_of, dtype_name, has_values, native_dtype, promoted, to_numpy, together
-from .tracing import constant
 
 # Shape, creation, joining, sorting.
 

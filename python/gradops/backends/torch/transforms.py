@@ -23,8 +23,8 @@ from torch.autograd.graph import get_gradient_edge
 from torch.overrides import TorchFunctionMode
 
 from ...errors import GradientError
+from ..tracing import compiling
 from . import _private
-from .tracing import compiling
 
 wrapped, transforming, without_dead = _private.is_wrapped, _private.transforms_active, _private.without_dead
 active = _private.transforming

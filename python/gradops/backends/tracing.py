@@ -2,9 +2,9 @@
 
 ``torch.compile`` and ``torch.export(strict=True)`` read Python line by line (Dynamo) where other compilers call it. To
 them NumPy's arrays are tensors without values; they follow neither ``inspect.signature`` nor a ``ContextVar``; and they
-check at each call whatever they looked at: a cache that has grown since is another program. So code outside this folder
-declares at a function's definition the code to be read instead of it, and does not ask if it is being read (except the
-code of checkpoints for this backend, in ``flow/checkpointing/torch.py``):
+check at each call whatever they looked at: a cache that has grown since is another program. So code outside
+``backends/torch/`` declares at a function's definition the code to be read instead of it, and does not ask if it is
+being read (except ``autodiff/torch_tape.py``):
 
 - :func:`constant`: it is called, and its result, made of shapes and settings alone, is a constant of the graph;
 - :func:`read_as`: another function stands in its place;
