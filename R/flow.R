@@ -289,6 +289,6 @@ policy_in_python <- function(policy, call = parent.frame()) {
   if (inherits(policy, "gradops_checkpoint_policy")) {
     do.call(call_core, c(list(policy$save), policy$names, list(.call = call)), quote = TRUE)
   } else {
-    call_core("flow.checkpointing.policies.policy_of", policy, .call = call)
+    call_core("backends.checkpoint_policies.policy_of", policy, .call = call)
   }
 }

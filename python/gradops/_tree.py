@@ -223,3 +223,24 @@ def filled(leaves, places, xs) -> list:
     for i, x in zip(places, xs):
         found[i] = x
     return found
+
+
+class Call:
+    """A repeatable call, as records other than a graph hold it: a function, and its arguments.
+
+    Attributes:
+        function: such as a kernel.
+        arguments: constants, and nested lists and tuples, with a ``kind`` in the place of each array, which says where
+            the array is from.
+    """
+
+    __slots__ = ("function", "arguments")
+    kind: type
+
+    def __init__(self, function: Callable, arguments: tuple):
+        self.function = function
+        self.arguments = arguments
+
+    def given(self, of: Callable) -> tuple:
+        """The arguments with ``of(x)`` for each ``x`` that stands in the place of an array."""
+        return map_items(lambda x: of(x) if isinstance(x, self.kind) else x, self.arguments)

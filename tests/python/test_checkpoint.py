@@ -211,7 +211,7 @@ def test_the_tape_computes_again_once_a_pass():
         y, z = x * x, ops.sin(x)
     total = ops.sum(y * z * x)
 
-    from gradops.flow.checkpointing import plan
+    from gradops.backends import checkpoint_plan as plan
 
     original = plan.Step.run
 
@@ -242,7 +242,7 @@ def test_torch_computes_again_once_a_pass():
             calls.append(func.overloadpacket.__name__)
             return func(*args, **(kwargs or {}))
 
-    from gradops.flow.checkpointing import plan
+    from gradops.backends import checkpoint_plan as plan
 
     a, b, c = torch_leaves()
     with gradient_checkpoint_scope():
@@ -332,7 +332,7 @@ def test_policies_say_what_runs_again(kind, policy, monkeypatch):
 
         assert sorted(count(named_layer) + expected) == count(f)
         return
-    from gradops.flow.checkpointing import plan
+    from gradops.backends import checkpoint_plan as plan
 
     if kind == "torch":
         import torch
@@ -654,7 +654,7 @@ def nothing_left():
     from gradops.autodiff import state
     from gradops.backends.torch import _private
     from gradops.flow.checkpointing import tape
-    from gradops.flow.checkpointing import torch as native
+    from gradops.backends.torch import checkpointing as native
 
     gc.collect()
     assert tape.current.get() is None
@@ -959,7 +959,7 @@ def test_inference_mode():
 def test_what_the_next_scope_stores_is_not_computed_again(monkeypatch):
     import torch
 
-    from gradops.flow.checkpointing import plan
+    from gradops.backends import checkpoint_plan as plan
 
     weights = [torch.full((2, 2), 0.1 * i, requires_grad=True) for i in range(1, 7)]
 
@@ -1311,7 +1311,7 @@ def test_what_numpy_fills_in_is_stored():
 def test_parts_of_a_storage_are_written_one_by_one():
     import torch
 
-    from gradops.flow.checkpointing.torch_plan import layout_of, overlap
+    from gradops.backends.torch.checkpoint_plan import layout_of, overlap
 
     base = torch.zeros(4, 6)
     views = [*base.split(2, 1), *base.split(2, 0), base[::2], base[1::2], base[:, 1:3], base.T, base[0], base[:0]]

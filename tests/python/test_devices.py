@@ -148,7 +148,7 @@ def test_the_random_numbers_of_other_devices_go_on(monkeypatch):
 @pytest.mark.parametrize("kind", ["cpu", "cuda"])
 def test_what_a_checkpoint_recomputes_is_not_cast_again(kind):
     """A backward pass inside of ``autocast``: what the scope noted is what was computed."""
-    from gradops.flow.checkpointing.torch_plan import TorchPlan
+    from gradops.backends.torch.checkpoint_plan import TorchPlan
 
     before = torch.is_autocast_enabled(kind)
     torch.set_autocast_enabled(kind, True)

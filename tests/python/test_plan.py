@@ -9,7 +9,7 @@ import weakref
 import pytest
 
 from gradops.errors import GradientError
-from gradops.flow.checkpointing.plan import Drawn, Input, Origin, Plan, Result, Step
+from gradops.backends.checkpoint_plan import Drawn, Input, Origin, Plan, Result, Step
 
 
 class Array:

@@ -4,7 +4,7 @@
 scope_state <- function() {
   module <- function(name) reticulate::import(paste0("gradops.", name), convert = FALSE)
   if (backend == "torch") {
-    plan <- module("flow.checkpointing.torch")$`_local`$plan
+    plan <- module("backends.torch.checkpointing")$`_local`$plan
   } else {
     plan <- module("flow.checkpointing.tape")$current$get()
   }

@@ -11,10 +11,8 @@ written at a later time than a node's is stale for that node.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from .._tree import map_items
 from ..backends import Backend
 from .state import clock, packers, watchers
 
@@ -142,27 +140,6 @@ class AccumulateGrad:
 
     def __repr__(self) -> str:
         return "<accumulate_grad>"
-
-
-class Call:
-    """A repeatable call, as records other than a graph hold it: a function, and its arguments.
-
-    Attributes:
-        function: such as a kernel.
-        arguments: constants, and nested lists and tuples, with a ``kind`` in the place of each array, which says where
-            the array is from.
-    """
-
-    __slots__ = ("function", "arguments")
-    kind: type
-
-    def __init__(self, function: Callable, arguments: tuple):
-        self.function = function
-        self.arguments = arguments
-
-    def given(self, of: Callable) -> tuple:
-        """The arguments with ``of(x)`` for each ``x`` that stands in the place of an array."""
-        return map_items(lambda x: of(x) if isinstance(x, self.kind) else x, self.arguments)
 
 
 class Rule:

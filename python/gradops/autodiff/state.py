@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..backends.checkpoint_plan import Handle
 from ..errors import GradientError
 
 clock = count(1).__next__
@@ -64,14 +65,8 @@ packers: list[Callable] = []
 """At most one function: from the values a node saves to those it keeps, while arrays to be recomputed live."""
 
 
-class Recomputed:
-    """A value that is computed again when needed: ``get(done)``; ``done`` holds the values of the pass so far."""
-
-    __slots__ = ()
-
-
 class Packed(tuple):
-    """Saved values of which some are :class:`Recomputed`."""
+    """Saved values of which some are a checkpoint's handles."""
 
     __slots__ = ()
 
@@ -80,8 +75,8 @@ class Packed(tuple):
 
 
 def _unpack(value, done: dict):
-    if isinstance(value, Recomputed):
-        return value.get(done)  # type: ignore[attr-defined]
+    if isinstance(value, Handle):
+        return value.get(done)
     return [_unpack(v, done) for v in value] if type(value) is list else value
 
 

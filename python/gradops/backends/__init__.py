@@ -50,21 +50,9 @@ def register(name: str, module: Any, root: str | None = None, partial: bool = Fa
     _owners.clear()
     _owners.update(_PLAIN)
     _loaded[name] = backend
-    for path in _joining.get(name, ()):
-        backend.adopt(importlib.import_module(path))
     for op, make in _extending.get(name, {}).items():
         backend.add_kernel(op, make(backend))
     return backend
-
-
-_joining: dict[str, list[str]] = {}
-
-
-def joins(name: str, module: str) -> None:
-    """Register a module of a floor above that defines members of a backend's contracts, to be imported."""
-    _joining.setdefault(name, []).append(module)
-    if name in _loaded:
-        _loaded[name].adopt(importlib.import_module(module))
 
 
 _extending: dict[str, dict[str, Callable[[Backend], Any]]] = {}

@@ -163,11 +163,6 @@ class Backend(_Contract):
         own = getattr(given, "derivatives", None)
         self.derivatives = OnTape(name) if own is None else Derivatives(name, own)
 
-    def adopt(self, given: Any) -> None:
-        super().adopt(given)
-        if hasattr(self, "derivatives"):
-            self.derivatives.adopt(given)
-
     @required
     def is_tensor_type(self, kind: type) -> bool:
         """True if kernels take values of type ``kind`` as tensors."""
@@ -424,7 +419,7 @@ class Derivatives(_Contract):
 
         Args:
             run, inputs: the function, and its tensors.
-            policy: the results that are stored beside (``flow/checkpointing/policies.py``).
+            policy: the results that are stored beside (``backends/checkpoint_policies.py``).
             in_scope: ``(run, inputs)`` to the same by a checkpoint scope, for a library in which that is one.
         """
         raise BackendError(f"`checkpoint`: the backend {self.name!r} has no way to run a function again.", argument="f")

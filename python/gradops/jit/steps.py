@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._tree import items, map_items
-from ..autodiff.graph import Call
+from .._tree import Call, items, map_items
 from ..backends.numpy.base import WEAK_NUMBERS
 from .array import Place, Traced, frozen
 

@@ -16,6 +16,7 @@ from ..interface import looked_at_a_value
 from ..policy import NeedsPolicy, checkpoint_policy, derivative
 from . import control, rules, traces
 from ._private import CLOSED_OVER
+from .checkpointing import checkpoint, checkpointed, named  # noqa: F401
 from .traces import carried  # noqa: F401
 
 stop = jax.lax.stop_gradient

@@ -9,6 +9,7 @@ import tensorflow as tf
 from ...errors import BackendError, GradientError
 from ..interface import looked_at_a_value
 from . import _private, tapes
+from .checkpointing import checkpoint, checkpointed  # noqa: F401
 from .tapes import carried, gradient, stopped  # noqa: F401
 from .tapes import watch as require  # noqa: F401
 

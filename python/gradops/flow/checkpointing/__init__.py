@@ -19,15 +19,16 @@ from ...annotations import P, R, X
 from ...autodiff.derivatives import derivatives_of
 from ...autodiff.modes import enter_native
 from ...autodiff.variable import Variable, data_of
+from ...backends import checkpoint_policies as policies
 from ...backends import interface, tracing
+from ...backends.checkpoint_plan import Drawn
+from ...backends.checkpoint_policies import save_anything_except_these_names, save_only_these_names
 from ...backends.policy import checkpoint_policy
 from ...errors import ArgumentTypeError, TypeOf
 from ..custom import _read
 from ..elementary import _Scope
 from ..gradient_functions import is_tensor
-from . import policies, tape
-from .plan import Drawn
-from .policies import save_anything_except_these_names, save_only_these_names
+from . import tape
 
 
 class gradient_checkpoint_scope(_Scope):
@@ -102,10 +103,6 @@ class gradient_checkpoint_scope(_Scope):
                 if backend.derivatives.native:
                     enter_native(backend.name, backend.derivatives.checkpointed(), stack)
             return stack.pop_all()
-
-
-for _library in ("torch", "tensorflow", "jax"):
-    backends.joins(_library, f"{__name__}.{_library}")
 
 
 def checkpoint(f: Callable[P, R], policy: policies.Policy | str | None = None) -> Transformed[P, R]:

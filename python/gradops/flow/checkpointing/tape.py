@@ -17,8 +17,8 @@ from ..._scopes import changed
 from ..._tree import items, map_items
 from ...autodiff import state
 from ...backends import tracing
+from ...backends.checkpoint_plan import Input, Origin, Plan, Result, Step
 from ...ops import _dispatch
-from .plan import Input, Origin, Plan, Result, Step
 
 
 class TapePlan(Plan):

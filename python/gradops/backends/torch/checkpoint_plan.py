@@ -14,8 +14,8 @@ from collections.abc import Callable
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from ...backends.torch import _private
-from .plan import Handle, Input, Plan, Result, Source, Step
+from ..checkpoint_plan import Handle, Input, Plan, Result, Source, Step
+from . import _private
 
 storages: dict[int | None, Storage] = {}
 """The storages that open and past scopes made, and that may still live."""

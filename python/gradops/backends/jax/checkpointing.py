@@ -9,9 +9,9 @@ import jax
 from jax.ad_checkpoint import checkpoint_name
 
 from ... import _tree
-from ...backends.jax import rules, traces
-from ...backends.policy import BEGIN, END, NeedsPolicy, checkpoint_policy, derivative
-from .policies import Policy
+from ..checkpoint_policies import Policy
+from ..policy import BEGIN, END, NeedsPolicy, checkpoint_policy, derivative
+from . import rules, traces
 
 
 @contextlib.contextmanager

@@ -21,12 +21,12 @@ from torch.utils.checkpoint import checkpoint as torch_checkpoint
 
 from ... import _tree
 from ..._tree import items, map_items
-from ...backends import tracing
-from ...backends.torch import _private, derivatives, transforms
 from ...errors import BackendError, GradientError
-from . import policies
-from .plan import Drawn, Handle, Input, Origin, Result, Step
-from .torch_plan import Storage, TorchPlan, busy, key_of, layout_of, storages
+from .. import checkpoint_policies as policies
+from .. import tracing
+from ..checkpoint_plan import Drawn, Handle, Input, Origin, Result, Step
+from . import _private, transforms
+from .checkpoint_plan import Storage, TorchPlan, busy, key_of, layout_of, storages
 
 
 class Noting(_private.DispatchMode):
@@ -415,7 +415,7 @@ def named(t, name: str):
 def _in_transform(run, inputs: list) -> list:
     """A checkpointed function in torch.func's transforms, which take no hooks for saved tensors."""
     rule = functools.partial(_again, run)
-    return transforms.again(run, rule, inputs, derivatives.reaches_others)
+    return transforms.again(run, rule, inputs, transforms.reaches_others)
 
 
 def _again(run, xs, upstreams) -> list:

@@ -7,11 +7,11 @@ import contextlib
 import tensorflow as tf
 
 from ... import _tree
-from ...backends.tensorflow import tapes
-from ...backends.tensorflow._private import custom_gradient
-from ...backends.tensorflow.tapes import active, stopped
 from ...errors import BackendError
-from .policies import NOTHING, Policy
+from ..checkpoint_policies import NOTHING, Policy
+from . import tapes
+from ._private import custom_gradient
+from .tapes import active, stopped
 
 
 @contextlib.contextmanager
@@ -95,4 +95,4 @@ def _checkpoint(run, inputs: list) -> list:
     return list(call(*inputs, *others, *reads))
 
 
-_checkpoint.autograph_info__ = None  # type: ignore[attr-defined]  # AutoGraph could not convert it
+_checkpoint.autograph_info__ = None  # AutoGraph could not convert it

@@ -22,11 +22,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..._tree import items
-from ...autodiff import state
-from ...autodiff.graph import Call
-from ...errors import GradientError
-from . import policies
+from .._tree import Call, items
+from ..errors import GradientError
+from . import checkpoint_policies
 
 
 class Plan:
@@ -35,7 +33,7 @@ class Plan:
     def __init__(self):
         self.handles: weakref.WeakValueDictionary[tuple, Handle] = weakref.WeakValueDictionary()
         self.lock = threading.RLock()
-        self.policy = policies.current.get()
+        self.policy = checkpoint_policies.current.get()
         self.recent: collections.deque[tuple[Step, list]] = collections.deque(maxlen=4)  # with what they took
         self.clock = itertools.count(1).__next__
 
@@ -287,7 +285,7 @@ class Origin:
         return None if array is None or self.plan.changed(array, self.version) else array
 
 
-class Handle(state.Recomputed):
+class Handle:
     """A stand-in for an array that was not stored.
 
     ``stale`` says that the scope itself wrote to the array after it was to be stored: no step gives it. ``kept`` is

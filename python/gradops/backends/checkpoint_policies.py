@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from ...errors import ArgumentError, ArgumentTypeError, Given, TypeOf, meant
+from ..errors import ArgumentError, ArgumentTypeError, Given, TypeOf, meant
 
 
 @dataclass(frozen=True)
