@@ -8,7 +8,7 @@
 #' the feedback on them. `text_each()` goes through a batch.
 #'
 #' The prompts that these send to models are short, and all of them are in one file,
-#' `system.file("python/gradops/autodiff/text/prompts.py", package = "gradops")`; `prompts` replaces parts of it.
+#' `system.file("python/gradops/text/prompts.py", package = "gradops")`; `prompts` replaces parts of it.
 #' @param model,critic Models, as for [text_as_model()]; the critic, which is asked for feedback, is the model if
 #'   `NULL`.
 #' @param prompt A text, or messages: `list(list(role = "user", content = text), ...)`, whose content may be a list of
@@ -203,7 +203,7 @@ each_in_r <- function(f, columns, size, progress) {
 # Texts for Python: several as such, lists (messages) element by element.
 text_operand <- function(x, name = substitute(x), call = parent.frame()) {
   x <- operand(x, name, call)
-  if (is.character(x) && length(x) > 1) call_core("autodiff.text.convert", as.list(x)) else x
+  if (is.character(x) && length(x) > 1) call_core("text.values.convert", as.list(x)) else x
 }
 
 # Numbers and the like as R writes them.

@@ -41,7 +41,7 @@ on_strings <- function(name, arguments, finish = identity, call = parent.frame(2
     return(result)
   }
   check_words(result, sprintf("the result of %s()", name), call)
-  call_core("autodiff.text.made_by_host", name, texts, if (length(result) == 1) result else as.list(result))
+  call_core("text.operations.made_by_host", name, texts, if (length(result) == 1) result else as.list(result))
 }
 
 #' @rdname text_strings
@@ -266,7 +266,7 @@ c_texts <- function(parts, call = parent.frame()) {
     if (is_tensor(x)) return(call_op("reshape", x, -1L))
     x <- as.character(x)
     check_words(x, "...", call)
-    call_core("autodiff.text.convert", as.list(x))
+    call_core("text.values.convert", as.list(x))
   }
   call_core("ops.concatenate", lapply(unname(parts), as_texts), 0L)
 }

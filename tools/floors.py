@@ -53,7 +53,7 @@ MEANING = {
     "flow": "stop, scale, custom, checkpoint",
     "jit": "compiled programs",
     "functional": "derivatives of functions",
-    "text": "the names of `autodiff/text`: operations, calls of models, judges, descent",
+    "text": "text on the tape: operations, calls of models, judges, descent",
     "numpy": "NumPy by its names, with arrays that take variables",
     "extend": "ops and backends of other packages",
     "scipy": "SciPy's functions by its names, with derivatives",

@@ -1,6 +1,8 @@
 """gradops: one gradient vocabulary, with one meaning, on NumPy, PyTorch, TensorFlow and JAX."""
 
-from . import array_api, autodiff, config, errors, extend, functional, numpy, ops, scipy, text
+from typing import TYPE_CHECKING
+
+from . import array_api, autodiff, backends, config, errors, extend, functional, numpy, ops, scipy
 from ._names import namespace
 from .autodiff import Parameter, Variable, to_backend
 from .flow import (
@@ -22,6 +24,10 @@ from .functional.reverse import gradient
 from .functional.transformations import custom_jvp, hessian, hvp, jacobian, jvp, linear_transpose, linearize, vjp, vmap
 from .jit import jit
 
+if TYPE_CHECKING:
+    from . import inference, text
+
+backends.register_later("text", f"{__name__}.text")
 ops.custom_gradient = custom_gradient
 ops.stop_gradient = stop_gradient
 
@@ -68,4 +74,4 @@ __all__ = [
     "array_api",  # after the modules whose names are suggested first
 ]
 
-__dir__, __getattr__ = namespace(__name__, later=("inference",), renamed={"to": "gradops.to_backend"})
+__dir__, __getattr__ = namespace(__name__, later=("inference", "text"), renamed={"to": "gradops.to_backend"})

@@ -22,6 +22,7 @@ def namespace(
         later: its modules that are imported when they are first read, as they take long.
         renamed: old names, which warn, and where what they stand for is now.
     """
+    LATER[name] = later
     RENAMED.update({f"{name}.{old}": new for old, new in (renamed or {}).items()})
 
     def __dir__() -> list[str]:
@@ -57,6 +58,9 @@ def missing(module: str, name: str, message: str) -> AttributeError | ImportErro
 
 _IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
 
+LATER: dict[str, tuple[str, ...]] = {}
+"""The modules of a package that are imported when they are first read."""
+
 RENAMED: dict[str, str] = {}
 """Old public names, and the new ones."""
 OTHERS = dict(
@@ -86,7 +90,7 @@ def closest(wanted: str, known: Iterable[str], cutoff: float = 0.7) -> str | Non
 
 
 def public_modules() -> dict[str, ModuleType]:
-    """``gradops`` and the modules that it shows, by name."""
+    """``gradops`` and the modules that it shows, by name, imported if they were not yet."""
     found: dict[str, ModuleType] = {}
     waiting = ["gradops"]
     while waiting:
@@ -96,6 +100,8 @@ def public_modules() -> dict[str, ModuleType]:
             continue
         found[name] = module
         names = getattr(module, "__all__", ())
+        for later in LATER.get(name, ()):
+            importlib.import_module(f"{name}.{later}")
         waiting += [f"{name}.{part}" for part in names if isinstance(vars(module).get(part), ModuleType)]
     return found
 

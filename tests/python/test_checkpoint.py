@@ -653,8 +653,8 @@ def nothing_left():
 
     from gradops.autodiff import state
     from gradops.backends.torch import _private
-    from gradops.flow.checkpointing import tape
     from gradops.backends.torch import checkpointing as native
+    from gradops.flow.checkpointing import tape
 
     gc.collect()
     assert tape.current.get() is None

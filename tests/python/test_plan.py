@@ -8,8 +8,8 @@ import weakref
 
 import pytest
 
-from gradops.errors import GradientError
 from gradops.backends.checkpoint_plan import Drawn, Input, Origin, Plan, Result, Step
+from gradops.errors import GradientError
 
 
 class Array:

@@ -16,9 +16,8 @@ import pytest
 import gradops
 from gradops import Parameter, Variable, text
 from gradops.autodiff import is_grad_enabled, no_grad
-from gradops.autodiff.text import prompts
 from gradops.errors import ArgumentError, ArgumentTypeError, BudgetError, GradopsError, ModelError, ShapeError
-from gradops.text import join
+from gradops.text import join, prompts
 
 NAMES = ["Descent", "as_model", "call", "each", "judge", "remembered", "scripted"]  # those that call models
 

@@ -12,8 +12,8 @@ import types
 import pytest
 
 from gradops import Parameter, Variable, text
-from gradops.autodiff.text import recorded_models
 from gradops.errors import ArgumentError, ArgumentTypeError, BackendError, BudgetError, GradopsError, ModelError
+from gradops.text import recorded_models
 
 KEY = "sk-proj-0123456789abcdef"
 

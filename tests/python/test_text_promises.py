@@ -20,9 +20,9 @@ import pytest
 import gradops
 from gradops import Parameter, Variable, ops, text
 from gradops.autodiff import Function, backward, no_grad, to_dot
-from gradops.autodiff.text.prompts import PROMPTS
 from gradops.errors import ArgumentTypeError, BackendError, GradientError, ModelError, ShapeError
 from gradops.text import format, join, split, upper
+from gradops.text.prompts import PROMPTS
 
 PAGE = Path(__file__).parents[2] / "docs" / "text.md"
 ROWS: list = []

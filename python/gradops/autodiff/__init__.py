@@ -1,7 +1,7 @@
 """The tape: ``backward``, modes and the functions of torch.autograd, on variables and on torch tensors."""
 
 from .._names import namespace
-from . import operators, profiler, record, rules, text  # noqa: F401
+from . import operators, profiler, record, rules  # noqa: F401
 from .diagnostics.anomaly import detect_anomaly, set_detect_anomaly
 from .diagnostics.gradcheck import gradcheck, gradgradcheck
 from .diagnostics.inspection import draw, to_dot
@@ -34,4 +34,4 @@ __all__ = [
     "to_dot",
 ]
 
-__dir__, __getattr__ = namespace(__name__, renamed={"to": "gradops.to_backend"})
+__dir__, __getattr__ = namespace(__name__, renamed={"text": "gradops.text", "to": "gradops.to_backend"})

@@ -55,6 +55,14 @@ def register(name: str, module: Any, root: str | None = None, partial: bool = Fa
     return backend
 
 
+_later: dict[str, str] = {}
+
+
+def register_later(name: str, module: str) -> None:
+    """Name the module that registers a backend, from a floor above: imported when the backend is first asked for."""
+    _later[name] = module
+
+
 _extending: dict[str, dict[str, Callable[[Backend], Any]]] = {}
 
 
@@ -108,6 +116,9 @@ def _load_for_reading() -> None:
 def _load(name: str) -> None:
     known = isinstance(name, str)
     if known and name in _loaded:
+        return
+    if known and name in _later:
+        importlib.import_module(_later[name])
         return
     if not known or name not in NAMES:
         raise BackendError(

@@ -10,8 +10,7 @@ import numpy as np
 
 from .. import _tree, backends
 from ..autodiff.cotangents import given_for, given_in
-from ..autodiff.state import version
-from ..autodiff.text.values import feedback
+from ..autodiff.state import special, version
 from ..autodiff.variable import Variable, data_of
 from ..backends import tracing
 from ..errors import ArgumentTypeError, GradientError, TypeOf, meant
@@ -164,7 +163,7 @@ def fit(g, x):
         return g
     data = data_of(x)
     if data.dtype is str:
-        return feedback(g, x.role)
+        return special[str].convert(g, x.role)
     dtype = conversion.dtype(data)
     if isinstance(g, (bool, int, float, complex)) and not isinstance(g, np.generic):  # NumPy's have a shape
         return full(tuple(data.shape), _like(float(g) if not isinstance(g, complex) else g, data), dtype)

@@ -34,7 +34,7 @@ _DOING = frozenset(
     register_hook""".split()
 )
 """Names of methods and functions of libraries that do more than compute, or whose results differ from call to call."""
-_OF_OTHERS = "gradops.interop", "gradops.text", "gradops.autodiff.text"
+_OF_OTHERS = "gradops.interop", "gradops.text"
 """Modules whose functions call R, or models."""
 _CACHED = type(functools.lru_cache(abs))
 """The type of functions with a cache, whose own function is looked into by itself."""

@@ -7,9 +7,9 @@ import numpy as np
 from ... import autodiff, backends, config, ops, text
 from ...autodiff import Variable, no_grad
 from ...autodiff.diagnostics.inspection import arranged, boxes
-from ...autodiff.text.values import Feedback, Said, Text, Texts
 from ...autodiff.variable import data_of
 from ...errors import ArgumentError, ArgumentTypeError, BackendError, TypeOf
+from ...text import Feedback, Said, Text, Texts
 from .values import to_r
 
 _TEXTS: dict[str, type] = {"Text": Text, "Texts": Texts, "Feedback": Feedback}

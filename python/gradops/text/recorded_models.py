@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ...errors import ArgumentError, ArgumentTypeError, BudgetError, Code, Given, ModelError, TypeOf
+from ..errors import ArgumentError, ArgumentTypeError, BudgetError, Code, Given, ModelError, TypeOf
 from .models import Messages, Model, Reply, as_model, as_prompt, shortened
 
 

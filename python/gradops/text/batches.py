@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 from contextvars import copy_context
 from typing import Any
 
-from ..._display import track
-from ..._scopes import changed
-from ...errors import ArgumentError, ArgumentTypeError, Given, TypeOf
-from .. import gradients
-from ..variable import Variable
+from .._display import track
+from .._scopes import changed
+from ..autodiff import gradients
+from ..autodiff.variable import Variable
+from ..errors import ArgumentError, ArgumentTypeError, Given, TypeOf
 
 
 def each(f: Callable, *iterables: Iterable, threads: int = 8, progress: Any = None) -> list:

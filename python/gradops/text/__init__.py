@@ -14,15 +14,20 @@ On top of text variables (``Variable("Be brief.", role="instruction", requires_g
 - :class:`Text`, :class:`Texts`, :class:`Feedback`, :class:`Said`, :func:`feedback`: what variables and gradients hold.
 
 Nothing is imported or sent before a model is passed. The layer's own prompts to models are in
-``gradops.autodiff.text.prompts``.
+``gradops.text.prompts``.
+
+To ``gradops.ops`` text is one more backend, "text", which is loaded with the first text: ``Text`` and ``Texts`` are its
+arrays, ``Feedback`` is their gradient, and its kernels have the ops' own names, so that the derivative rules of ops
+serve text too. Text and numbers may stand in one graph. After afnio's autodiff, in this process.
 """
 
-from ._names import namespace
-from .autodiff.text.batches import each
-from .autodiff.text.descent import Descent
-from .autodiff.text.model_calls import call, judge
-from .autodiff.text.models import as_model, scripted
-from .autodiff.text.operations import (
+from .._names import namespace
+from . import backend  # noqa: F401
+from .batches import each
+from .descent import Descent
+from .model_calls import call, judge
+from .models import as_model, scripted
+from .operations import (
     capitalize,
     format,
     join,
@@ -38,8 +43,8 @@ from .autodiff.text.operations import (
     title,
     upper,
 )
-from .autodiff.text.recorded_models import remembered
-from .autodiff.text.values import Feedback, Said, Text, Texts, feedback
+from .recorded_models import remembered
+from .values import Feedback, Said, Text, Texts, feedback
 
 __all__ = [
     "Descent",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from ...errors import ArgumentError, ArgumentTypeError, Code, TypeOf
+from ..errors import ArgumentError, ArgumentTypeError, Code, TypeOf
 
 PROMPTS = {
     "feedback_system": "You help to improve the inputs of a language model. You say what to change; rewrite nothing.",

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
-from ... import _display, backends
-from ...errors import ArgumentTypeError, Code, ShapeError, TypeOf
-from ..state import clock, moment
-from ..variable import Variable
+from .. import _display, backends
+from ..autodiff.state import clock, moment
+from ..autodiff.variable import Variable
+from ..errors import ArgumentTypeError, Code, ShapeError, TypeOf
 
 
 class Text(str):

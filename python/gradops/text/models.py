@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...errors import ArgumentError, ArgumentTypeError, BackendError, Code, Given, ModelError, TypeOf
+from ..errors import ArgumentError, ArgumentTypeError, BackendError, Code, Given, ModelError, TypeOf
 
 Messages = list[dict[str, str]]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ... import _display
-from ...errors import ArgumentError, ArgumentTypeError, Code, Given, Item, ModelError, TypeOf
-from ..variable import Variable
+from .. import _display
+from ..autodiff.variable import Variable
+from ..errors import ArgumentError, ArgumentTypeError, Code, Given, Item, ModelError, TypeOf
 from .batches import each
 from .models import Messages, as_model, ask, shortened
 from .prompts import Quotes, between_tags, chosen, fill, listed, places

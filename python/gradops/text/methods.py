@@ -6,8 +6,8 @@ import sys
 from opcode import opname
 from typing import Any
 
-from ..modes import lose_gradient, recording
-from ..variable import Variable, data_of
+from ..autodiff.modes import lose_gradient, recording
+from ..autodiff.variable import Variable, data_of
 from . import operations
 
 _NAMES = """strip lstrip rstrip lower upper title capitalize replace removeprefix removesuffix splitlines

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ... import backends
-from ...errors import ArgumentTypeError, AxisError, BackendError, Code, GradientError, Position, ShapeError, TypeOf
-from .. import state
-from ..variable import Variable, wrap
-from . import values
+from .. import backends
+from ..autodiff import state
+from ..autodiff.variable import Variable, wrap
+from ..errors import ArgumentTypeError, AxisError, BackendError, Code, GradientError, Position, ShapeError, TypeOf
+from . import methods, values  # noqa: F401
 from .values import Feedback, Text, Texts, Verdict, add, aligned, both, convert, feedback
 
 
@@ -226,6 +226,7 @@ _module: Any = SimpleNamespace(
     copy=lambda x: x,
     array=lambda x, *_: x,
 )
+# With `methods` imported: another thread may make texts from here on, and call their methods.
 backends.register("text", _module, root=values.__name__, partial=True)
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentError, ArgumentTypeError, Code, Given, Item, ShapeError, TypeOf
-from ..graph import Rule, key
-from ..modes import no_grad, recording
-from ..record import record
-from ..state import wanted
-from ..variable import Variable, check_role, data_of, wrap
+from ..autodiff.graph import Rule, key
+from ..autodiff.modes import no_grad, recording
+from ..autodiff.record import record
+from ..autodiff.state import wanted
+from ..autodiff.variable import Variable, check_role, data_of, wrap
+from ..errors import ArgumentError, ArgumentTypeError, Code, Given, Item, ShapeError, TypeOf
 from .batches import each
 from .models import Messages, Model, as_model, ask
 from .operations import is_list_of_texts, is_text, several, value_of

@@ -7,13 +7,13 @@ import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ...errors import ArgumentError, ArgumentTypeError, Code, TypeOf
-from ...ops._checks import check_flags, integer
-from ...ops.joining import stack
-from ..graph import Rule
-from ..modes import recording
-from ..record import record
-from ..variable import Variable, data_of, wrap
+from ..autodiff.graph import Rule
+from ..autodiff.modes import recording
+from ..autodiff.record import record
+from ..autodiff.variable import Variable, data_of, wrap
+from ..errors import ArgumentError, ArgumentTypeError, Code, TypeOf
+from ..ops._checks import check_flags, integer
+from ..ops.joining import stack
 from .values import Feedback, Text, Texts, aligned, convert, feedback, roles_of
 
 
