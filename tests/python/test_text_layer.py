@@ -179,7 +179,7 @@ def test_what_stands_beside_several_texts_goes_along_element_by_element():
         np.testing.assert_array_equal(other(texts, beside).data[1], 1)
     np.testing.assert_array_equal(other(["1", "2"], [1, 3]), [0, 1])
     assert other("1", ["1", "3"]) == 0
-    with pytest.raises(ShapeError, match="2 texts are judged one by one; the argument beside them has 3"):
+    with pytest.raises(ShapeError, match="2 texts are judged one by one; another argument has 3"):
         other(texts, ["1", "2", "3"])
     a, b = Parameter("a", role="first"), Parameter("b", role="second")
     text.judge(lambda word: f"not {word}")([a, b]).sum().backward()

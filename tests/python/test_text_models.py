@@ -86,7 +86,7 @@ def test_compatible_clients():
     conversation = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
     text.call(model, conversation)
     assert client.asked[1]["messages"] == conversation
-    with pytest.raises(ArgumentTypeError, match="which of the models"):
+    with pytest.raises(ArgumentTypeError, match="`model` is missing: the .* has several models"):
         text.as_model(client)
     with pytest.raises(ModelError, match="returned nothing"):
         text.as_model(Client(None), "small")("p")
@@ -106,7 +106,7 @@ TOOL = types.SimpleNamespace(id="1", type="function", function=types.SimpleNames
 @pytest.mark.parametrize(
     ("response", "said"),
     [
-        (completed("a", "b", "c"), "gave 3 answers.*\\n?.*leave the option `n` out"),
+        (completed("a", "b", "c"), "gave 3 answers.*\\n?.*leave out the option `n`"),
         (completed(None, reason="tool_calls", tool_calls=[TOOL]), "asks to call `look_up`"),
         (completed("I look.", tool_calls=[TOOL, {"function": {"name": "other"}}]), "`look_up`, `other`"),
         (completed(None, function_call=types.SimpleNamespace(name="old")), "`old`"),

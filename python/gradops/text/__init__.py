@@ -1,24 +1,26 @@
-"""Text that learns: strings whose gradient is feedback, and pipelines of language models, optimised by it.
+"""Text with gradients: strings whose gradient is feedback, and language model pipelines that are optimised with it.
 
-On top of text variables (``Variable("Be brief.", role="instruction", requires_grad=True)``):
+Text variables (``Variable("Be brief.", role="instruction", requires_grad=True)``) work with:
 
-- :func:`join`, :func:`split`, :func:`format`, :func:`replace`, :func:`upper` and their like: operations that bring the
-  feedback on their result to what it was made from;
-- :func:`call`: a call of a model as an operation, which asks for feedback on its inputs in the backward pass;
-- :func:`judge`: a critic as an operation, whose value is a number and whose gradient is a remark;
-- :class:`Descent`: the optimiser, which has texts rewritten by the feedback on them;
-- :func:`each`: a batch at once, forwards and backwards, in order;
-- :func:`as_model`: anything that answers texts as a model, ``(prompt, system) -> str``;
+- :func:`join`, :func:`split`, :func:`format`, :func:`replace`, :func:`upper` and other string operations, which pass
+  the feedback on their result on to their inputs;
+- :func:`call`: a model call as an operation; the backward pass asks a model for feedback on the inputs;
+- :func:`judge`: a critic as an operation; its value is a number and its gradient is a remark;
+- :class:`Descent`: the optimiser, which has a model rewrite texts according to their feedback;
+- :func:`each`: a batch of calls or backward passes on threads, with results in order;
+- :func:`as_model`: a model, ``(prompt, system) -> str``, from a function, a client or a name;
 - :func:`remembered`: a model with cache, retries, budget, recording and replay;
-- :func:`scripted`: a model for tests and documents, which calls nothing;
-- :class:`Text`, :class:`Texts`, :class:`Feedback`, :class:`Said`, :func:`feedback`: what variables and gradients hold.
+- :func:`scripted`: a model with fixed answers, for tests and documentation;
+- :class:`Text`, :class:`Texts`, :class:`Feedback`, :class:`Said`, :func:`feedback`: the values of variables and
+  gradients.
 
-Nothing is imported or sent before a model is passed. The layer's own prompts to models are in
-``gradops.text.prompts``.
+No client library is imported and nothing is sent before you pass a model. The prompts that this package itself sends
+to models are in ``gradops.text.prompts``.
 
-To ``gradops.ops`` text is one more backend, "text", which is loaded with the first text: ``Text`` and ``Texts`` are its
-arrays, ``Feedback`` is their gradient, and its kernels have the ops' own names, so that the derivative rules of ops
-serve text too. Text and numbers may stand in one graph. After afnio's autodiff, in this process.
+To ``gradops.ops``, text is another backend, "text", which is loaded when the first text is made. ``Text`` and
+``Texts`` are its arrays and ``Feedback`` is their gradient. Its kernels have the names of ops, so the derivative rules
+of ops work on text. Text and numbers may be in one graph. The design follows afnio's autodiff, but runs in this
+process.
 """
 
 from .._names import namespace

@@ -1,4 +1,4 @@
-"""Text as a backend of ``gradops.ops``, kernels under the ops' own names, and feedback in the engine."""
+"""Text as a backend of ``gradops.ops``: its kernels, and the handling of feedback in backward passes."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _get_item(x, key):
 
 
 def _add_at(x, key, updates):
-    """The feedback with its remarks, on texts read at ``key``, at those places."""
+    """Return feedback ``x`` plus the remarks of ``updates``, moved to the positions that ``key`` selects."""
     said = feedback(updates)
     if isinstance(x, Feedback) and x.size is not None:
         if isinstance(key, tuple) and len(key) == 1:
@@ -193,7 +193,7 @@ def _compared(name: str, compare: Callable) -> Callable:
 
 
 def _zeros(shape=(), *_, **__):
-    """No feedback, on as many texts."""
+    """Return empty feedback on as many texts as ``shape`` says."""
     nothing = Feedback()
     nothing.size = shape[0] if len(shape) else None
     return nothing
@@ -226,18 +226,18 @@ _module: Any = SimpleNamespace(
     copy=lambda x: x,
     array=lambda x, *_: x,
 )
-# With `methods` imported: another thread may make texts from here on, and call their methods.
+# `methods` is imported first: once text is registered, another thread may make a text and call its methods.
 backends.register("text", _module, root=values.__name__, partial=True)
 
 
-# Feedback in the engine: the start of a pass, and the part that a leaf keeps ------------------------------------------
+# Feedback in the engine: the start of a pass, and accumulation in leaves ----------------------------------------------
 
 
 def first_feedback(root: Variable, value) -> Feedback:
-    """The feedback that a backward pass starts from.
+    """Return the feedback that a backward pass starts from.
 
     Raises:
-        GradientError: none given.
+        GradientError: no feedback was given, and ``root`` is not the verdict of an evaluator.
     """
     if value is None and isinstance(root.data, Verdict):
         value = str(root.data)
@@ -252,10 +252,9 @@ def first_feedback(root: Variable, value) -> Feedback:
 
 
 def merge(leaf: Variable, value) -> Variable | None:
-    """``leaf.grad`` with the feedback of a further pass: all of it, also remarks that an earlier pass made in
-    the same words.
+    """Return ``leaf.grad`` with the feedback of another pass added.
 
-    Without a remark it stays as it was.
+    Remarks that an earlier pass made in the same words are added again. Without remarks the gradient is unchanged.
     """
     said = feedback(value, leaf.role)
     if not leaf.shape:
@@ -270,7 +269,7 @@ def merge(leaf: Variable, value) -> Variable | None:
 
 
 def fit(g, data):
-    """Feedback on one text has no places."""
+    """Return feedback ``g`` for ``data``; on a single text the remarks lose their positions."""
     return g if data.shape else feedback(g).whole()
 
 

@@ -1,4 +1,4 @@
-"""``each``: a batch at once, in order."""
+"""``each``: calls or backward passes on threads, with results in order."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from ..errors import ArgumentError, ArgumentTypeError, Given, TypeOf
 
 
 def each(f: Callable, *iterables: Iterable, threads: int = 8, progress: Any = None) -> list:
-    """``[f(x, ...) for x, ... in zip(...)]``, at once on threads: for functions that wait for models.
+    """Return ``[f(x, ...) for x, ... in zip(...)]``, computed on threads, for functions that wait for models.
 
-    Modes (``no_grad`` and the like) hold in the threads as they do here. ``each(Variable.backward, losses)`` runs
-    backward passes; the feedback arrives in the order of the batch, whichever pass was the first to end.
+    Modes such as ``no_grad`` hold in the threads too. ``each(Variable.backward, losses)`` runs backward passes; the
+    feedback is added in the order of the batch, whichever pass ends first.
 
     Args:
-        f: a function of one item, or of as many as there are iterables.
+        f: a function with one argument for each iterable.
         iterables: of equal lengths.
-        threads: how many calls run at once.
-        progress: show how far it is, as in ``gradcheck``; or a function of ``(done, total)`` to call.
+        threads: the most calls that run at once.
+        progress: whether to show progress, as in ``gradcheck``; or a function of ``(done, total)`` to call.
 
     Returns:
         The results, in order.
 
     Raises:
         ArgumentError: iterables of different lengths.
-        Exception: the error of the first item that failed, after those that run have ended; items that did not run yet
-            are left out. Backward passes then have added to no ``grad``, and the same call takes up where they stopped.
-        ArgumentTypeError: an ``f`` that is no function; what cannot be gone through.
+        Exception: the error of the first item that failed, raised once the running calls have ended; waiting items are
+            cancelled. Backward passes have not added to any ``grad`` then; the same call resumes where they stopped.
+        ArgumentTypeError: ``f`` is not a function, or an argument is not iterable.
 
     Gradient:
-        That of the operations in ``f``.
+        The gradient of the operations in ``f``.
 
     Examples:
-        Two losses at once; their gradients arrive in order:
+        Two losses at once; their gradients are added in order:
 
         >>> from gradops import Variable, text
         >>> w = Variable(2.0, requires_grad=True)
@@ -51,7 +51,7 @@ def each(f: Callable, *iterables: Iterable, threads: int = 8, progress: Any = No
         -4.0
 
     See Also:
-        :func:`call`, which takes several prompts at once too.
+        :func:`call`, which also takes several prompts at once.
     """
     if not callable(f):
         raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
@@ -75,7 +75,7 @@ def each(f: Callable, *iterables: Iterable, threads: int = 8, progress: Any = No
 
 
 def _passes(f: Callable, rows: list[tuple], threads: int, progress) -> list:
-    """Backward passes: all run, then all add their gradients, in order; where one fails, those that ended wait."""
+    """Run all backward passes, then add all gradients in order; if a pass fails, keep the others' for the next call."""
     found = [[] if (node := _node(row)) is None else _ended.pop(node, []) for row in rows]
 
     def run(i: int) -> None:
@@ -101,7 +101,7 @@ def _node(row: tuple):
 
 
 _ended: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-"""The gradients of passes that ended beside one that failed, by the nodes that they started from."""
+"""The gradients of passes that succeeded in a batch in which one failed, by the node that each pass started from."""
 
 
 def _shown(f: Callable, rows: list[tuple], threads: int, progress) -> list:
@@ -122,7 +122,7 @@ def _run(f: Callable, rows: list[tuple], threads: int, shown: Callable) -> list:
 
 
 def _at_once(f: Callable, rows: list[tuple], threads: int, shown: Callable) -> list:
-    from concurrent.futures import ThreadPoolExecutor  # here, as it costs milliseconds
+    from concurrent.futures import ThreadPoolExecutor  # imported here, as the import takes milliseconds
 
     executor = ThreadPoolExecutor(min(threads, len(rows)), "gradops-each")
     try:
@@ -137,7 +137,7 @@ def _at_once(f: Callable, rows: list[tuple], threads: int, shown: Callable) -> l
 
 
 def _watch(futures: list, shown: Callable) -> None:
-    """Wait until all have ended; after a failure, for those that run."""
+    """Wait for all futures; after a failure cancel those that have not started."""
     waiting: set = set(futures)
     while waiting:
         done, waiting = _wait(waiting)
@@ -150,7 +150,7 @@ def _watch(futures: list, shown: Callable) -> None:
 
 def _wait(futures: set) -> tuple[set, set]:
     host = sys.modules.get("gradops.interop.r.threads")
-    if host is not None and host.is_current():  # R's thread serves the others' calls of R
+    if host is not None and host.is_current():  # this thread must serve the other threads' calls into R
         host.wait_until(lambda: any(future.done() for future in futures), 0.02)
         done = {future for future in futures if future.done()}
         return done, futures - done

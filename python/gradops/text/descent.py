@@ -1,4 +1,4 @@
-"""``Descent``: the optimiser of texts, which has a model rewrite them by the feedback on them."""
+"""``Descent``: the optimiser of texts, which has a model rewrite them according to their feedback."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from .values import Feedback, Text, Texts
 
 
 class Descent:
-    """Textual gradient descent: each text that got feedback is rewritten by a model.
+    """Textual gradient descent: a model rewrites each text that has feedback.
 
     Args:
         params: text variables that require feedback, one or several.
         model: a model, or a value that :func:`as_model` takes.
-        memory: how many of the earlier versions, each with the feedback it got, the model is shown.
-        constraints: rules that every new text must keep to, in words.
-        prompts: other words for the request: ``{"rewrite": ..., "rewrite_system": ...}``; see ``prompts.PROMPTS``. The
-            new text stands between <text> and </text> in the answer; all of it, if "rewrite" names no </text>.
+        memory: the number of earlier versions, each with its feedback, that the model is shown.
+        constraints: rules, in words, that every new text must follow.
+        prompts: replacements for the prompts of the request: ``{"rewrite": ..., "rewrite_system": ...}``; see
+            ``prompts.PROMPTS``. The new text is what the answer has between <text> and </text>, or the whole answer if
+            "rewrite" does not mention </text>.
 
     Raises:
-        ArgumentTypeError: parameters that are no text, or require no feedback; constraints that are no texts.
-        ArgumentError: no parameters, or one that is there twice.
+        ArgumentTypeError: a parameter is not a text or requires no feedback, or a constraint is not a text.
+        ArgumentError: there are no parameters, or one is given twice.
 
     Gradient:
         Reads ``grad`` and writes ``data``; records nothing. After textual gradient descent (Yuksekgonul et al. 2024).
@@ -102,12 +103,12 @@ class Descent:
             param.zero_grad()
 
     def step(self) -> None:
-        """Rewrite each parameter that has feedback, in order; one without is left alone.
+        """Rewrite each parameter that has feedback, in order.
 
         Raises:
-            ModelError: the model failed; or gave no text, none between tags, or one that has lost a ``{place}`` of the
-                old one, also when told so. No parameter has changed then; ``step()`` once more repeats only the
-                requests that were not answered.
+            ModelError: the model failed; or, on a second request too, its answer had no text, no text between tags, or
+                a text without a ``{place}`` of the old one. No parameter has changed then; the next ``step()`` repeats
+                only the requests that were not answered.
         """
         requests = []
         for i, param in enumerate(self.params):
@@ -132,7 +133,7 @@ class Descent:
         return self._answered[key]
 
     def _ask(self, i: int, place: int, text: str, said: Feedback, refused: list[str]) -> str:
-        """The new text. The next request names the fault of an answer, and so is another one."""
+        """Return the new text. A second request names what was wrong with the first answer."""
         what = f"the request to rewrite {self.params[i].role or 'text'!r}"
         for _ in range(2):
             messages = self._request(i, place, text, said, refused)
@@ -154,7 +155,7 @@ class Descent:
                 )
         raise ModelError(
             f"{{call}}: {failed}",
-            hint="`step()` once more asks again; the parameter is as it was",
+            hint="call `step()` again to repeat the request; the parameter has not changed",
             call=Given(what),
             place=Given(lost[0] if lost else ""),
         )
@@ -164,7 +165,7 @@ class Descent:
         versions = [
             fill(prompts["version"], {"text": quoted(_one(old, place)), "remarks": quoted(listed(remarks))})
             for old, remarks in self._past[i]
-            if isinstance(old, str) or place < len(old)  # there may be more texts by now
+            if isinstance(old, str) or place < len(old)  # the parameter may have more texts now
         ]
         constraints = [*self.constraints, *(f"Keep {{{name}}} as it is." for name in places(text)), *refused]
         values = {
@@ -180,14 +181,14 @@ class Descent:
         ]
 
     def state_dict(self) -> dict[str, Any]:
-        """The memory of its steps, as lists and strings: ``{"past": [[(text, remarks), ...] of each parameter]}``."""
+        """Return the earlier versions, lists and strings: ``{"past": [[(text, remarks), ...] for each parameter]}``."""
         return {"past": [[[text, list(remarks)] for text, remarks in rows] for rows in self._past]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a memory that :meth:`state_dict` gave.
+        """Restore the earlier versions that :meth:`state_dict` returned.
 
         Raises:
-            ArgumentError: the state of other parameters.
+            ArgumentError: the state does not fit the parameters.
         """
         past: Any = state.get("past") if isinstance(state, Mapping) else None
         try:
@@ -199,7 +200,7 @@ class Descent:
         self._past = found
 
     def _repr_html_(self) -> str:
-        """The texts as they are now, the feedback that waits, and how many versions are remembered."""
+        """The current texts, their feedback, and the number of versions remembered."""
         rows = [
             [param.role or "", str(param.data), "" if param.grad is None else str(param.grad.data), str(len(past))]
             for param, past in zip(self.params, self._past)
@@ -219,7 +220,7 @@ _EMPTY = "the model returned an empty text."
 
 
 def _listed(name: str, values, one: type) -> list:
-    """One value, or several, as a list."""
+    """Return a single value of type ``one``, or several, as a list."""
     if isinstance(values, one):
         return [values]
     if not isinstance(values, Iterable) or getattr(values, "shape", None) == ():
@@ -230,7 +231,7 @@ def _listed(name: str, values, one: type) -> list:
 
 
 def _version(text, remarks) -> tuple:
-    """A version of a state and its remarks, which R gives as a single one."""
+    """Return a version and its remarks; R gives a single remark as a string."""
     remarks = [remarks] if isinstance(remarks, str) else list(remarks)
     for words in (*([text] if isinstance(text, str) else text), *remarks):
         if not isinstance(words, str):
@@ -258,7 +259,7 @@ def _set(param: Variable, new: dict[int, str]) -> None:
 
 
 def _words(said: Feedback) -> list[str]:
-    """Remarks, those that matter most first, with their weights where these differ."""
+    """Return the remarks as strings, the highest weight first, with weights if these differ."""
     ordered = sorted(said, key=lambda s: -s.weight)
     if len({s.weight for s in ordered}) < 2:
         return list(dict.fromkeys(map(str, ordered)))

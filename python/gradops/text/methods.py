@@ -19,28 +19,28 @@ _split_numbers: Any = getattr(Variable, "split", None)
 
 
 def _split(self, *arguments, **keywords):
-    """The parts of a text, as ``str.split``; for numbers, :func:`gradops.ops.split`."""
+    """Split a text as ``str.split`` does, or numbers as :func:`gradops.ops.split` does."""
     method = operations.split if self.dtype is str else _split_numbers
     return method(self, *arguments, **keywords)
 
 
 def _join(self, texts):
-    """Texts with this one between them, as ``str.join``."""
+    """Join texts with this one as the separator, as ``str.join`` does."""
     return operations.join(texts, self)
 
 
 def _startswith(self, *arguments) -> bool:
-    """True if the text begins with a prefix, as ``str.startswith``: a plain bool."""
+    """True if the text begins with a prefix, as ``str.startswith``; a plain bool without feedback."""
     return str(self.data).startswith(*arguments)
 
 
 def _endswith(self, *arguments) -> bool:
-    """True if the text ends with a suffix, as ``str.endswith``: a plain bool."""
+    """True if the text ends with a suffix, as ``str.endswith``; a plain bool without feedback."""
     return str(self.data).endswith(*arguments)
 
 
 def _contains(self, part) -> bool:
-    """True if a text has that part, or several texts have that text among them; of numbers, if one is equal."""
+    """True if a text contains ``part``, or if one of several texts or numbers equals it."""
     if self.dtype is str:
         part = data_of(part)
         return part in str(self.data) if isinstance(self.data, str) else part in map(str, self.data)
@@ -75,13 +75,13 @@ _FORMATTING = ("BINARY_OP", "BINARY_MODULO", "FORMAT_VALUE", "CONVERT_VALUE")
 
 
 def _in_percent() -> bool:
-    """True if the caller's caller is at ``"..." % x``, not at ``str(x)`` or ``print(x)``, which show it on purpose."""
+    """True if the caller's caller evaluates ``"..." % x``; ``str(x)`` and ``print(x)`` show the text on purpose."""
     frame = sys._getframe(2)
     return opname[frame.f_code.co_code[frame.f_lasti]] in _FORMATTING
 
 
 def warn_of_string(variable: Variable, how: str, level: int) -> None:
-    """Say that feedback ends here, where it would be lost without a word."""
+    """Warn that the feedback on a text variable ends here, where it would be lost silently."""
     if variable._active and recording.get():
         lose_gradient(
             f"a text variable that requires feedback was {how}: no feedback goes through it.",

@@ -32,40 +32,41 @@ def call(
     prompts: Mapping[str, str] | None = None,
     **fields,
 ) -> Variable | Text | Texts:
-    """A model's answer to ``prompt``, as an operation: feedback on the answer becomes feedback on the inputs.
+    """Return a model's answer to ``prompt``, recorded: feedback on the answer becomes feedback on the inputs.
 
     Args:
         model: a model, or a value that :func:`as_model` takes.
         prompt: a text, or messages: ``[{"role": "user", "content": text}, ...]``, whose content may be a list of texts.
-        system: a text for the system prompt.
+        system: the system prompt, a text.
         role: the purpose of the answer; "answer" by default.
-        critic: the model that is asked for feedback; ``model`` by default.
-        prompts: other words for the request: ``{"feedback": ..., "feedback_system": ...}``; see ``prompts.PROMPTS``.
+        critic: the model that gives the feedback; ``model`` by default.
+        prompts: replacements for the prompts to the critic: ``{"feedback": ..., "feedback_system": ...}``; see
+            ``prompts.PROMPTS``.
         fields: the values for ``{name}`` in ``prompt`` and ``system``: texts and numbers, or a list of texts. Only
-            the names that are given are places, and a value filled in is not looked at again. Without fields texts go
-            as they are.
+            the given names are replaced, and braces inside a value stay. Without fields, texts are sent unchanged.
 
-    Texts may be variables, strings, or several texts: then there is a call for each, at once, and several answers.
+    Texts may be variables or strings. With several texts, each is a call of its own; these run at once and give
+    several answers.
 
     Returns:
         A text variable; a ``Text`` where no argument is a variable.
 
     Raises:
-        ArgumentTypeError: a prompt, a system prompt or a field that is no text, a message with more than a role and
+        ArgumentTypeError: a prompt, a system prompt or a field is not a text, or a message has more than a role and
             a content.
-        ArgumentError: a field without a place in the prompt.
-        ShapeError: several texts of different numbers.
-        ModelError: the model failed, gave no text or several, or asked for its tools, with the answer's role and the
-            inputs' roles.
+        ArgumentError: the prompt has no ``{name}`` for a field.
+        ShapeError: the numbers of texts differ.
+        ModelError: the model failed, gave no text or several, or asked to call tools; the error names the roles of the
+            answer and of the inputs.
 
     Gradient:
-        For each input that requires feedback one request to ``critic``, with the call, the answer, and the remarks
-        on it; none where nothing was said, and none for numbers. "nothing" as its answer is no feedback. After a
-        request that failed the pass can be taken up again, and does not repeat those that were answered.
+        One request to ``critic`` for each text input that requires feedback, with the call, the answer and the remarks
+        on the answer; no request if there are no remarks. The critic's answer "nothing" means no feedback. If a request
+        fails, ``backward()`` can be called again and repeats only the requests that were not answered.
 
     Examples:
-        Feedback on the answer becomes feedback on the instruction, when the critic is asked. The models here are
-        for documents; a function of a prompt will do as well:
+        The critic turns feedback on the answer into feedback on the instruction. The models here have fixed answers;
+        any function of a prompt works too:
 
         >>> from gradops import Variable, text
         >>> model = text.scripted({"ice": "Ice floats. It is less dense. It is cold."})
@@ -78,7 +79,7 @@ def call(
         Ask for one sentence.
 
     See Also:
-        :func:`judge` for a number of an answer, :class:`Descent` to rewrite, :func:`remembered` to ask once.
+        :func:`judge` to score an answer, :class:`Descent` to rewrite texts, :func:`remembered` to cache answers.
     """
     check_role(role)
     asked = as_model(model)
@@ -104,7 +105,7 @@ _MESSAGES = Code(
 
 
 def _turns(prompt, system) -> list[tuple[str, list]]:
-    """The messages as pairs of who speaks and a list of texts."""
+    """Return the messages as pairs: the speaker's role and a list of texts."""
     if system is not None and not is_text(system):
         raise ArgumentTypeError("`system` must be a text; got {system}.", argument="system", system=TypeOf(system))
     turns = [] if system is None else [("system", [system])]
@@ -136,7 +137,7 @@ def _turns(prompt, system) -> list[tuple[str, list]]:
 
 
 def _field(name: str, value):
-    """The value that is filled in for a name: a list of texts as several, as in a ``Variable``."""
+    """Return the value to fill in for a name; a list of texts becomes several texts, as in a ``Variable``."""
     if is_list_of_texts(value):
         return several(value)
     if not is_text(value) and not isinstance(value, Number) and not _is_scalar(value):
@@ -153,7 +154,7 @@ def _is_scalar(value) -> bool:
 
 
 class _Call:
-    """One operation: the request, and the data needed to ask for feedback."""
+    """One recorded call: its request, and what the backward pass needs to ask for feedback."""
 
     def __init__(self, turns: list, fields: dict[str, Any], role: str, critic: Model, prompts: Mapping[str, str]):
         self.turns, self.fields, self.role, self.critic, self.prompts = turns, fields, role, critic, prompts
@@ -161,7 +162,8 @@ class _Call:
         self.inputs = [(_name(who), part) for who, parts in turns for part in parts] + list(fields.items())
         self.answers: list[str] = []
         self.paid: dict[tuple, str] = {}
-        self.values = {id(part): _now(part) for _, part in self.inputs}  # as in the request, also if they change then
+        # The variables may change before the backward pass, which quotes the call as it was sent.
+        self.values = {id(part): _now(part) for _, part in self.inputs}
         lists = [value for value in self.values.values() if isinstance(value, Texts)]
         self.count = len(aligned("call", *lists)) if lists else None
         self._check_places()
@@ -172,7 +174,7 @@ class _Call:
         return f"the call for {self.role!r} (of {roles})"
 
     def variables(self) -> list[Variable]:
-        """The variables among the inputs, each once."""
+        """Return the variables among the inputs, each once."""
         return list({id(part): part for _, part in self.inputs if isinstance(part, Variable)}.values())
 
     def conversations(self) -> list[Messages]:
@@ -200,7 +202,7 @@ class _Call:
                 )
 
     def feedback(self, g, seq: int, edges: Sequence) -> list[Feedback | None]:
-        """The feedback on each variable, of that on the answer."""
+        """Return the feedback on each variable, given feedback ``g`` on the answer."""
         requests = []
         remarks = feedback(g, self.role)
         for j, (variable, edge) in enumerate(zip(self.variables(), edges)):
@@ -223,7 +225,7 @@ class _Call:
         return [Feedback(said) if said else None for said in found]
 
     def _ask(self, request: tuple) -> str:
-        """The answer to one request; paid for once, also where another of the same pass fails."""
+        """Return the answer to one request; it is not sent again if another request of the pass fails."""
         j, i, remarks = request
         asked = (j, i, tuple(map(str, remarks)))
         if asked not in self.paid:
@@ -251,7 +253,7 @@ class _Call:
         return getattr(self.values[id(part)], "role", None) or getattr(part, "role", None) or name
 
     def _at(self, part, i: int) -> str:
-        """The text of one of the calls; numbers as Python writes them."""
+        """Return the text of an input in call ``i``; a number is written as Python writes it."""
         value = self.values[id(part)]
         return str(value[i if len(value) > 1 else 0]) if isinstance(value, Texts) else str(value)
 
@@ -261,7 +263,7 @@ class _Call:
 
 
 def _is_wanted(edge) -> bool:
-    """True if feedback at an edge goes on to the variables that the pass is for."""
+    """True if the feedback at an edge reaches the variables that the pass differentiates."""
     ways = wanted.get()
     return ways is None or any(key(edge) in way for way in ways)
 
@@ -271,7 +273,7 @@ def _name(who: str) -> str:
 
 
 def _now(part):
-    """The value of an input as it is: a text, several, or a number."""
+    """Return the current value of an input: a text, several texts, or a number."""
     value = value_of(part)
     return value.item() if hasattr(value, "item") else value
 
@@ -287,29 +289,29 @@ _RULE = Rule("call", vjp=_back, slots=(None,))
 
 
 def judge(f: Callable) -> Callable:
-    """Make ``f`` an evaluator of texts: a number for how bad they are, with a remark that says why.
+    """Return an evaluator of texts made of ``f``: it gives a number for how bad they are, and a remark that says why.
 
     Args:
-        f: ``f(text, ...)``, a function of strings (of the values, for variables) that returns one of
+        f: ``f(text, ...)``, a function that is called with strings and the values of variables. It returns one of
 
-            - None: nothing to say; the number is 0;
+            - None: no remark; the number is 0;
             - a remark, or a list of remarks: the number is 1;
-            - ``(number, remark)``: the remark None where there is nothing to say; a number alone is without remark.
+            - ``(number, remark)``, where the remark may be None; or a number, without a remark.
 
     Returns:
-        A function of texts, variables or strings, that gives a number: a variable where an argument is one. Several
-        texts (a variable of several, a list of variables; a list of strings as the first argument) are judged one by
-        one, with lists and arrays of as many elements beside them, and give a vector. ``backward()`` starts by
-        itself, as from any number; weights and several critics are arithmetic: ``exact(y, target) + 0.1 * style(y)``.
+        A function of texts, variables or strings, that returns a number; a variable if an argument is one. Several
+        texts (a variable of several, a list of variables, or a list of strings as the first argument) are judged one by
+        one, together with the corresponding elements of other lists and arrays, and give a vector. ``backward()`` needs
+        no argument. Weights and sums of critics are plain arithmetic: ``exact(y, target) + 0.1 * style(y)``.
 
     Raises:
-        ArgumentTypeError: ``f`` is no function, or returned something else.
-        ShapeError: several texts of different numbers, or a list of another length beside them.
+        ArgumentTypeError: ``f`` is not a function, or it returned something else.
+        ShapeError: the numbers of texts differ, or a list has another length than the texts.
 
     Gradient:
-        The remark, to every text argument that requires it, with the size of the upstream number as its ``weight``;
-        none where that is 0, nor where ``f`` had nothing to say: the operations before are then not asked for feedback.
-        ``f`` runs without recording.
+        The remark, for every text argument that requires feedback; its ``weight`` is the magnitude of the upstream
+        gradient. There is no feedback where that is 0 or where ``f`` made no remark; earlier operations are then not
+        asked for feedback. ``f`` runs without recording.
 
     Examples:
         >>> from gradops import Variable, text
@@ -365,25 +367,25 @@ def judge(f: Callable) -> Callable:
 
 
 def _stacked(x):
-    """A list with text variables in it as several texts."""
+    """Return a list that holds text variables as several texts; anything else unchanged."""
     return several(x) if is_list_of_texts(x) and any(isinstance(item, Variable) for item in x) else x
 
 
 def _plain(x):
-    """The value that ``f`` sees: a string for a text; several texts stay together."""
+    """Return the value that ``f`` gets: a string for a text; several texts stay together."""
     value = x.data if isinstance(x, Variable) and x.dtype is str else x
     return str(value) if isinstance(value, str) else value
 
 
 def _column(name: str, x, count: int) -> list:
-    """The values that texts are judged with: of a list or an array one for each text, all else for every one."""
+    """Return the values of an argument for each of ``count`` texts; a list or array has one for each text."""
     if isinstance(x, Texts) and len(x) == 1:
         return list(map(str, x)) * count
     if not isinstance(x, (Texts, list, tuple)) and not getattr(x, "shape", ()):
         return [x] * count
     if len(x) != count:
         raise ShapeError(
-            f"`{name}`: {count} texts are judged one by one; the argument beside them has {len(x)} elements.",
+            f"`{name}`: {count} texts are judged one by one; another argument has {len(x)} elements.",
             argument="f",
         )
     return [_plain(item) for item in x]

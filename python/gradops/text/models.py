@@ -1,4 +1,4 @@
-"""Models: whatever answers a text, behind one call, ``model(prompt, system=None) -> str``."""
+"""Models: functions, clients and model names behind one interface, ``model(prompt, system=None) -> str``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Messages = list[dict[str, str]]
 
 
 class Reply(str):
-    """An answer; ``tokens`` is the number that the call took, where the model gives it."""
+    """An answer; ``tokens`` is the number of tokens of the call, if the model reports it."""
 
     tokens: int | None = None
 
@@ -29,9 +29,9 @@ class Reply(str):
 
 
 class Model:
-    """A model as the layer calls it.
+    """A model.
 
-    ``send(messages)`` answers messages (``{"role": "user", "content": "..."}``). ``secrets`` are never shown.
+    ``send(messages)`` answers messages (``{"role": "user", "content": "..."}``). Error messages never show ``secrets``.
     """
 
     def __init__(self, send: Callable[[Messages], Any], name: str, secrets: Sequence[Any] = ()):
@@ -40,7 +40,7 @@ class Model:
         self._secrets = tuple(s for s in secrets if isinstance(s, str) and s)
 
     def __call__(self, prompt: str | Messages, system: str | None = None) -> str:
-        """The answer to a prompt, or to messages."""
+        """Return the answer to a prompt or to messages."""
         return ask(self, as_messages(prompt, system), f"the model {self.name}")
 
     def __repr__(self) -> str:
@@ -60,15 +60,15 @@ _SECRET = re.compile(
 
 
 def _of_environment() -> list[str]:
-    """The keys in the environment, where clients and litellm look for them."""
+    """Return the API keys among the environment variables, where clients and litellm look for them."""
     return [v for name, v in os.environ.items() if len(v) > 7 and name.upper().endswith(("_KEY", "_TOKEN", "_SECRET"))]
 
 
 def as_messages(prompt: str | Messages, system: str | None = None) -> Messages:
-    """A prompt, or messages, as messages.
+    """Return a prompt, or messages, as messages.
 
     Raises:
-        ArgumentTypeError: a prompt that is neither.
+        ArgumentTypeError: ``prompt`` is neither a text nor messages.
     """
     if system is not None and not isinstance(system, str):
         raise _no_text("system", "a text", system)
@@ -99,7 +99,7 @@ def _is_message(value) -> bool:
 
 
 def as_prompt(messages: Messages) -> tuple[str, str | None]:
-    """Messages as one prompt and one system prompt: a conversation is written out, turn by turn."""
+    """Return messages as one prompt and one system prompt; a conversation is written out turn by turn."""
     system = "\n\n".join(m["content"] for m in messages if m["role"] == "system")
     turns = [m for m in messages if m["role"] != "system"]
     if len(turns) == 1:
@@ -108,11 +108,11 @@ def as_prompt(messages: Messages) -> tuple[str, str | None]:
 
 
 def ask(model: Model, messages: Messages, what: str, hint: str | None = None) -> Reply:
-    """The model's answer.
+    """Return the model's answer.
 
     Raises:
-        ModelError: the model raised, or gave nothing or no text; ``what`` names the call, ``hint`` how it is made
-            again. A failure that is the layer's own (a budget) keeps its class.
+        ModelError: the model raised an error, or returned no text. ``what`` names the call and ``hint`` says how to
+            repeat it. A subclass, such as a ``BudgetError``, stays that subclass.
     """
     failure: ModelError | None = None
     cause: BaseException | None = None
@@ -120,7 +120,7 @@ def ask(model: Model, messages: Messages, what: str, hint: str | None = None) ->
         answer = model.send(messages)
     except ModelError as error:
         cause = error.__cause__
-        call = f"call{len(error.fields)}"  # a model may call another one
+        call = f"call{len(error.fields)}"  # a model may call another model, whose error already names a call
         fields: dict[str, Any] = {**error.fields, call: Given(what)}
         failure = type(error)(f"{{{call}}}: {error.template}", hint=error.hint_template, **fields)
     except Exception as error:
@@ -129,7 +129,7 @@ def ask(model: Model, messages: Messages, what: str, hint: str | None = None) ->
         cause = error if shown == said else None
         failure = ModelError("{call}: the model failed. {said}", hint=hint, call=Given(what), said=Given(shown))
     if failure is not None:
-        raise failure from cause  # out here, so that the hidden error is not its context either
+        raise failure from cause  # outside of `except`, so that an error with secrets does not become its context
     if inspect.isawaitable(answer):
         if inspect.iscoroutine(answer):
             answer.close()
@@ -149,29 +149,29 @@ def _kind(answer) -> str:
 
 
 def as_model(x, model: str | None = None, **options) -> Model:
-    """Anything that answers texts, as a model: ``model(prompt, system=None) -> str``.
+    """Return a model, ``model(prompt, system=None) -> str``, made of a function, a client or a name.
 
     Args:
         x: one of
 
-            - a function of ``(prompt, system)``, in any order where one is named ``system`` or ``system_prompt``; or
-              of the prompt alone, before which the system prompt is then put;
-            - a client with ``chat.completions.create``, as that of ``openai`` and all that are compatible, of whose
-              completions a text is the one answer: several, or calls of tools, are a ModelError;
-            - the name of a model, which ``litellm`` calls: ``"anthropic/claude-..."``;
-            - a model already.
+            - a function of ``(prompt, system)``, in any order if one is named ``system`` or ``system_prompt``; or of
+              the prompt alone, which then starts with the system prompt;
+            - a client with ``chat.completions.create``, such as ``openai``'s and compatible ones; a completion with
+              several answers or with tool calls raises a ModelError;
+            - the name of a model, which is called through ``litellm``: ``"anthropic/claude-..."``;
+            - a model, which is returned.
         model: the name of the client's model.
         options: settings sent with each call: ``temperature=0``, ``max_tokens=200``.
 
-    The model's name, by which :func:`remembered` knows it, is the function's or the client's model's; a lambda's
-    says where it stands, so that two have recordings of their own, but not those that one place makes again.
+    The model has the name of the function or of the client's model; :func:`remembered` uses it as a key. A lambda is
+    named by its source position, so that two lambdas have separate recordings; lambdas made in a loop share one.
 
     Raises:
-        ArgumentTypeError: a value that is none of these, a client without ``model``, or options for a plain function.
-        BackendError: a name, without litellm.
+        ArgumentTypeError: ``x`` is none of these, a client comes without ``model``, or a plain function with options.
+        BackendError: ``x`` is a name and litellm is not installed.
 
     Gradient:
-        None by itself; :func:`call` makes a call an operation.
+        None; :func:`call` records a call as an operation.
 
     Examples:
         >>> from gradops import text
@@ -180,7 +180,7 @@ def as_model(x, model: str | None = None, **options) -> Model:
         'WHY?'
 
     See Also:
-        :func:`scripted`, :func:`remembered`, :func:`call`, by which its answers have a gradient.
+        :func:`scripted`, :func:`remembered`, :func:`call`, whose answers have a gradient.
     """
     if isinstance(x, Model):
         return _without(x, x, model, options)
@@ -194,14 +194,14 @@ def as_model(x, model: str | None = None, **options) -> Model:
     raise ArgumentTypeError(
         "a model must be a function, a client or a name; got {x}.",
         argument="model",
-        hint="a function of a prompt and a system prompt that returns text will do: {function}",
+        hint="a function of a prompt and a system prompt that returns text works: {function}",
         x=TypeOf(x),
         function=Code("`lambda prompt, system: ...`", "`function(prompt, system) ...`"),
     )
 
 
 def _name(function) -> str:
-    """A function's name, by which it is remembered; a lambda's is where it stands."""
+    """Return the name that identifies a function in recordings; a lambda's is its source position."""
     if isinstance(function, functools.partial):
         return f"partial of {_name(function.func)}"
     name = getattr(function, "__name__", type(function).__name__)
@@ -212,7 +212,7 @@ def _name(function) -> str:
     if hasattr(code, "co_positions"):  # from Python 3.11 on
         where += f":{next((column for _, _, column, _ in code.co_positions() if column), 0)}"
     constants = [x for x in code.co_consts if not isinstance(x, types.CodeType)]
-    where += f":{zlib.crc32(repr((code.co_names, constants)).encode()):x}"  # a returned constant has no place in 3.12
+    where += f":{zlib.crc32(repr((code.co_names, constants)).encode()):x}"  # in 3.12 returned constants lack a position
     return f"<lambda> at {where}"
 
 
@@ -234,7 +234,7 @@ def _sender(function: Callable) -> Callable[[Messages], Any]:
 
 
 def by_prompt_and_system(function: Callable) -> Callable[[str, str | None], Any]:
-    """``function`` of ``(prompt, system)``, however it takes the system prompt: by name, by position, or not at all."""
+    """Return a function of ``(prompt, system)`` that passes ``system`` on by name, by position or in the prompt."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -255,7 +255,7 @@ def by_prompt_and_system(function: Callable) -> Callable[[str, str | None], Any]
 def _of_client(client, create: Callable, model: str | None, options: dict) -> Model:
     if model is None:
         raise ArgumentTypeError(
-            "`model`: which of the models of the {client}?",
+            "`model` is missing: the {client} has several models.",
             argument="model",
             hint="{call}",
             client=TypeOf(client),
@@ -285,10 +285,10 @@ def _of_litellm(name: str, options: dict) -> Model:
 
 
 def _answer_of(response) -> Reply | Any:
-    """The text of a chat completion.
+    """Return the text of a chat completion.
 
     Raises:
-        ModelError: several answers, calls of tools, or no text, with the reason that the completion gives.
+        ModelError: the completion has several answers, tool calls, or no text; the error gives the reason it states.
     """
     if inspect.isawaitable(response):
         return response
@@ -297,15 +297,14 @@ def _answer_of(response) -> Reply | Any:
         return None
     if len(choices) > 1:
         raise ModelError(
-            f"the model gave {len(choices)} answers, of which a text would be the first alone.",
-            hint="leave the option `n` out; a list of equal prompts gets an answer each",
+            f"the model gave {len(choices)} answers; a call takes one.",
+            hint="leave out the option `n`; for several answers pass a list of equal prompts",
         )
     message = choices[0].message
     if tools := _tools(message):
         raise ModelError(
-            "the model asks to call {tools}, which a text alone cannot say.",
-            hint="leave the option `tools` out; or call the client and its tools in a function of your own, which is a "
-            "model",
+            "the model asks to call {tools}; the answer must be text.",
+            hint="leave out the option `tools`; or pass a function that calls the client and its tools",
             tools=Given(tools),
         )
     answer = message.content
@@ -318,7 +317,7 @@ def _answer_of(response) -> Reply | Any:
 
 
 def _tools(message) -> str:
-    """The names of the tools that a message asks for, as words; empty without any."""
+    """Return the names of the tools that a message asks to call, as words; empty if there are none."""
     calls = [*(getattr(message, "tool_calls", None) or ()), getattr(message, "function_call", None)]
     functions = [_part(call, "function") or call for call in calls if call is not None]
     names = [_part(function, "name") for function in functions]
@@ -326,7 +325,7 @@ def _tools(message) -> str:
 
 
 def _part(value, name: str) -> Any:
-    """A part of an object, or of a dict, as some clients give; None without it."""
+    """Return an attribute of an object, or an item of a dict (some clients return dicts); None if it has none."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
@@ -335,20 +334,20 @@ def shortened(text: str, size: int = 120) -> str:
 
 
 def scripted(answers: Mapping[str, Any]) -> Model:
-    """A model for tests and documents: it answers by pattern, and calls nothing.
+    """Return a model with fixed answers, for tests and documentation.
 
     Args:
-        answers: answers by regular expression, of which the first that matches in the prompt (with the system prompt
-            before it) counts. An answer is a text; a list of texts, one for each call, the last from then on; or a
-            function, as for :func:`as_model`. Patterns are searched for with ``.`` matching newlines too.
+        answers: a dict from regular expressions to answers. The first expression found in the prompt, which starts with
+            the system prompt, selects the answer; ``.`` also matches newlines. An answer is a text; a list of texts,
+            one for each call, the last of which is repeated; or a function, as for :func:`as_model`.
 
     Returns:
-        A model. ``model.calls`` are the ``(prompt, system)`` it was asked, in order.
+        A model. ``model.calls`` lists the ``(prompt, system)`` of its calls, in order.
 
     Raises:
-        ArgumentTypeError: answers of other types.
-        ArgumentError: a pattern that is no regular expression.
-        ModelError: when called, for a prompt that no pattern matches.
+        ArgumentTypeError: an answer of another type.
+        ArgumentError: a pattern that is not a regular expression.
+        ModelError: when called with a prompt that no pattern matches.
 
     Examples:
         >>> from gradops import text
@@ -360,7 +359,7 @@ def scripted(answers: Mapping[str, Any]) -> Model:
         :func:`as_model`, :func:`call`.
     """
     if isinstance(answers, list) and all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in answers):
-        pairs, answers = answers, {}  # from R, whose lists need no names
+        pairs, answers = answers, {}  # from R, where a list may have no names
         for pattern, answer in pairs:
             if pattern in answers:
                 raise ArgumentError(f"`answers` has {pattern!r} twice.", argument="answers")

@@ -1,4 +1,4 @@
-"""Operations on texts, recorded as operations on numbers are."""
+"""Operations on texts, recorded on the tape like operations on numbers."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from .values import Feedback, Text, Texts, aligned, convert, feedback, roles_of
 
 
 def join(texts, separator: str = "") -> Any:
-    """Texts one after the other.
+    """Return texts concatenated into one.
 
     Args:
         texts: a list of text variables and strings, or a variable of several texts.
-        separator: a string or text variable between them.
+        separator: a string or text variable to put between the texts.
 
     Returns:
-        A text variable whose roles are those of its parts; a ``Text`` where there is no variable.
+        A text variable with the roles of its parts; a ``Text`` if no argument is a variable.
 
     Raises:
         ArgumentTypeError: a value that is not text.
 
     Gradient:
-        The feedback, to every part that requires it and to the separator.
+        The feedback, for the separator and every part that requires it.
 
     Examples:
         >>> import gradops
@@ -62,14 +62,14 @@ def join(texts, separator: str = "") -> Any:
 
 
 def split(text, separator: str | None = None, maxsplit: int = -1) -> list:
-    """The parts of a text, as ``str.split``: a list of text variables.
+    """Return the parts of a text as a list of text variables, as ``str.split``.
 
     Raises:
         ArgumentTypeError: a value that is not text.
-        ArgumentError: a separator without a character.
+        ArgumentError: the separator is empty.
 
     Gradient:
-        The feedback on each part, to the text.
+        The feedback on each part, for the text.
 
     Examples:
         >>> import gradops
@@ -95,10 +95,10 @@ def split(text, separator: str | None = None, maxsplit: int = -1) -> list:
 
 
 def splitlines(text, keepends: bool = False) -> list:
-    r"""The lines of a text, as ``str.splitlines``: a list of text variables.
+    r"""Return the lines of a text as a list of text variables, as ``str.splitlines``.
 
     Gradient:
-        The feedback on each line, to the text.
+        The feedback on each line, for the text.
 
     Examples:
         >>> import gradops
@@ -118,19 +118,20 @@ def splitlines(text, keepends: bool = False) -> list:
 
 
 def format(template, *arguments, **named) -> Any:
-    """``template.format(...)`` with text variables, strings, numbers, and the items of lists and dicts of these.
+    """Return ``template.format(...)`` of text variables, strings, numbers, and lists and dicts of these.
 
-    ``{}``, ``{0}``, ``{name}``, ``{name[key]}``, with conversions and format specs; no attributes, so that a template
-    that a model wrote reaches nothing but its arguments. Several texts, in the template or filled in, give several.
+    Fields are ``{}``, ``{0}``, ``{name}`` and ``{name[key]}``, with conversions and format specs. Attributes are not
+    allowed, so that a template written by a model can read nothing but its arguments. If the template or an argument is
+    several texts, so is the result.
 
     Returns:
-        A text variable whose roles are those of the template and of the texts filled in.
+        A text variable with the roles of the template and of the texts filled in.
 
     Raises:
-        ArgumentTypeError: a template that is not text, a name in it that is not given, or an attribute.
+        ArgumentTypeError: the template is not text, a field has no value, or a field names an attribute.
 
     Gradient:
-        The feedback, to the template and every text that was filled in; none to numbers.
+        The feedback, for the template and every text filled in; none for numbers.
 
     Examples:
         >>> import gradops
@@ -159,7 +160,7 @@ def format(template, *arguments, **named) -> Any:
 
 
 class _Formatter(string.Formatter):
-    """``str.format`` without attributes, which notes the texts that it fills in."""
+    """``str.format`` without attributes; ``used`` collects the texts filled in."""
 
     def __init__(self, place: int):
         self.place = place
@@ -182,7 +183,7 @@ class _Formatter(string.Formatter):
 
 
 def _at(value, place: int, used: list):
-    """The data that is filled in for a value: one of several texts, the number of a number variable."""
+    """Return the data to fill in for a value: the text at ``place`` among several, or a variable's number."""
     data = data_of(value)
     if isinstance(data, Texts):
         data = data[place if len(data) > 1 else 0]
@@ -212,7 +213,7 @@ def _filled(pattern, arguments, named, place: int) -> Text:
 
 
 def _find(value, found: list) -> None:
-    """The texts in nested arguments."""
+    """Add the texts in nested arguments to ``found``."""
     if isinstance(value, (str, Texts)) or isinstance(value, Variable) and value.dtype is str:
         found.append(value)
     elif isinstance(value, Mapping):
@@ -239,7 +240,7 @@ def _mapped(name: str, doc: str, *example: str) -> Callable:
 
     operation.__name__ = operation.__qualname__ = name
     before, *rest = map(repr, example)
-    operation.__doc__ = f"""{doc}, as ``str.{name}``. Elementwise on several.
+    operation.__doc__ = f"""{doc}, as ``str.{name}``; elementwise on several texts.
 
     Gradient:
         The feedback.
@@ -270,22 +271,22 @@ def _applied(method: Callable, text: Text, given: Sequence, words) -> Text:
         raise ArgumentTypeError(f"`{method.__name__}`: {error}.", argument="arguments") from error
 
 
-strip = _mapped("strip", "A text without what surrounds it", " ice ")
-lstrip = _mapped("lstrip", "A text without what is before it", " ice")
-rstrip = _mapped("rstrip", "A text without what is after it", "ice ")
-lower = _mapped("lower", "A text in lower case", "Ice")
-upper = _mapped("upper", "A text in upper case", "ice")
-title = _mapped("title", "A text with each word in upper case", "ice floats")
-capitalize = _mapped("capitalize", "A text that begins in upper case", "ice")
-replace = _mapped("replace", "A text with one part replaced by another", "ice sinks", "sinks", "floats")
-removeprefix = _mapped("removeprefix", "A text without its beginning", "Answer: ice", "Answer: ")
-removesuffix = _mapped("removesuffix", "A text without its end", "ice.", ".")
+strip = _mapped("strip", "Return a text without leading and trailing characters", " ice ")
+lstrip = _mapped("lstrip", "Return a text without leading characters", " ice")
+rstrip = _mapped("rstrip", "Return a text without trailing characters", "ice ")
+lower = _mapped("lower", "Return a text in lower case", "Ice")
+upper = _mapped("upper", "Return a text in upper case", "ice")
+title = _mapped("title", "Return a text with each word capitalized", "ice floats")
+capitalize = _mapped("capitalize", "Return a text with its first letter in upper case, the rest in lower", "ice")
+replace = _mapped("replace", "Return a text with one part replaced by another", "ice sinks", "sinks", "floats")
+removeprefix = _mapped("removeprefix", "Return a text without a prefix", "Answer: ice", "Answer: ")
+removesuffix = _mapped("removesuffix", "Return a text without a suffix", "ice.", ".")
 
 
 def made(name: str, inputs: Sequence, result) -> Any:
-    """``result``, one text, several, or a list of texts, as recorded: ``name`` made it of ``inputs``.
+    """Return ``result`` (one text, several, or a list of texts) recorded as operation ``name`` of ``inputs``.
 
-    For operations whose feedback goes to all their inputs; inputs that are no variables are passed over.
+    The feedback on the result goes to all inputs; inputs that are not variables are ignored.
     """
     variables = [x for x in inputs if isinstance(x, Variable)]
     if not variables:
@@ -298,7 +299,7 @@ def made(name: str, inputs: Sequence, result) -> Any:
 
 
 def made_by_host(name: str, inputs: Sequence, result) -> Any:
-    """:func:`made` of strings that another language computed; their roles are those of the inputs."""
+    """Return :func:`made` of strings that another language computed, with the roles of the inputs."""
     texts = [_text(x, name) for x in inputs if isinstance(x, str) or isinstance(x, Variable) and x.dtype is str]
     value = convert(result)
     if isinstance(value, Text):
@@ -310,7 +311,7 @@ def made_by_host(name: str, inputs: Sequence, result) -> Any:
 
 
 def _to_all(g, saved, node) -> list:
-    """Remarks keep their places in texts that are as many as the results."""
+    """Return the feedback for each input; remarks keep their positions if the input is as many texts as the result."""
     said = feedback(g)
     return [None if edge is None else said if edge.shape == node.shape else said.whole() for edge in node.edges]
 
@@ -352,7 +353,7 @@ _EACH = Code("`for text in texts`", "`lapply(texts, ...)`")
 
 
 def is_text(x) -> bool:
-    """True if ``x`` is one text or several, variable or not; False for a list of texts."""
+    """True if ``x`` is one text or several, as a variable or not; False for a list of texts."""
     return isinstance(x, (str, Texts)) or isinstance(x, Variable) and x.dtype is str
 
 
@@ -361,11 +362,11 @@ def is_list_of_texts(x) -> bool:
 
 
 def several(texts) -> Variable | Texts:
-    """A list of texts as several texts, recorded where a variable is among them."""
+    """Return a list of texts as several texts, recorded if one of them is a variable."""
     return stack(list(texts)) if any(isinstance(text, Variable) for text in texts) else Texts(texts)
 
 
 def value_of(x):
-    """A variable's data; a string as a text."""
+    """Return a variable's data, a string as a ``Text``, and any other value unchanged."""
     value = data_of(x)
     return convert(value) if isinstance(value, str) else value

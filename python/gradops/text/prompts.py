@@ -1,7 +1,7 @@
-"""All prompts that the layer itself sends. ``call(..., prompts=)`` and ``Descent(..., prompts=)`` replace them.
+"""All prompts that the package itself sends. ``call(..., prompts=)`` and ``Descent(..., prompts=)`` replace them.
 
-``{name}`` marks a place. Places are filled in one pass, so that braces in the values filled in stay as they are. A
-text between tags cannot end them: see :class:`Quotes`.
+``{name}`` is a placeholder. All placeholders are filled in one pass, so that braces in the values stay as they are. A
+text between tags cannot close them: see :class:`Quotes`.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ The new text must keep to this:
 
 
 def chosen(prompts: Mapping[str, str] | None) -> Mapping[str, str]:
-    """The layer's prompts, with those that are replaced.
+    """Return the prompts with the replacements in ``prompts``.
 
     Raises:
-        ArgumentError: a name that is none of theirs.
-        ArgumentTypeError: words that are no text.
+        ArgumentError: there is no prompt of that name.
+        ArgumentTypeError: a replacement is not a text.
     """
     if not isinstance(prompts, Mapping | None):
         raise ArgumentTypeError(
@@ -97,29 +97,29 @@ _PLACE = re.compile(r"\{([^\W\d]\w*)\}")
 
 
 def places(template: str) -> list[str]:
-    """The names in braces."""
+    """Return the names of the placeholders, each once."""
     return list(dict.fromkeys(_PLACE.findall(template)))
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """``template`` with ``{name}`` replaced for the names of ``values``; other braces stay."""
+    """Return ``template`` with ``{name}`` replaced for each name in ``values``; other braces stay."""
     return _PLACE.sub(lambda found: values.get(found[1], found[0]), template)
 
 
 def listed(remarks: Iterable[str]) -> str:
-    """Remarks, one a line."""
+    """Return remarks as a list, each on a line of its own."""
     return "\n".join("- " + str(remark).strip().replace("\n", "\n  ") for remark in remarks)
 
 
 class Quotes:
-    """Quotations between tags, and a model's answers between them.
+    """Escapes texts that are quoted between tags in a request, and undoes it in the model's answer.
 
-    In a quoted text the angle bracket of a tag that the layer uses is ``&lt;`` (and ``&lt;`` before its name
-    ``&amp;lt;``), so that the text cannot end its quotation or begin another; all else stays as it is.
+    In a quoted text the angle bracket of a tag that the request uses becomes ``&lt;`` (and ``&lt;`` before such a name
+    becomes ``&amp;lt;``), so that the text cannot close its quotation or open another. Everything else is unchanged.
 
     Args:
-        templates: the requests, whose tags these are.
-        names: further tags.
+        templates: the request's templates, from which the names of the tags are read.
+        names: further tag names.
     """
 
     def __init__(self, templates: Iterable[str], names: Iterable[str] = ()):
@@ -128,16 +128,16 @@ class Quotes:
         self._tags = re.compile(rf"(<|&(?:amp;)*lt;)(?=/?(?:{tags})(?![\w-]))", re.IGNORECASE) if tags else None
 
     def quoted(self, text: str) -> str:
-        """``text`` as it stands between tags."""
+        """Return ``text`` escaped, to be put between tags."""
         return text if self._tags is None else self._tags.sub(_escaped, text)
 
     def unquoted(self, text: str) -> str:
-        """The text that was quoted so."""
+        """Return the text that :meth:`quoted` escaped."""
         return text if self._tags is None else self._tags.sub(_unescaped, text)
 
     @staticmethod
     def attribute(text: str) -> str:
-        """``text`` in the quotation marks of an attribute."""
+        """Return ``text`` escaped, to be put in the quotation marks of an attribute."""
         return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -153,7 +153,7 @@ _TEXT = re.compile(r"<(/?)text(?:\s[^<>]*)?>", re.IGNORECASE)
 
 
 def between_tags(answer: str) -> str | None:
-    """The text between <text> and </text> in an answer; None unless each of the two is there once, in this order."""
+    """Return the text between <text> and </text>; None unless the answer has each tag once, in this order."""
     marks = list(_TEXT.finditer(answer))
     if [mark[1] for mark in marks] != ["", "/"]:
         return None

@@ -1,4 +1,4 @@
-"""``remembered``: a model whose calls are recorded, repeated where they fail, and counted."""
+"""``remembered``: a model whose calls are recorded, retried and counted."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ def remembered(
     retries: int = 5,
     wait: float = 1.0,
 ) -> Model:
-    """A model that remembers: it answers a repeated request from memory, and from ``path`` in later sessions.
+    """Return a model that answers repeated requests from memory, and from ``path`` in later sessions.
 
     Args:
-        model: a model, or a value that :func:`as_model` takes; None to answer from the recording alone, without
-            requests.
-        path: a file of JSON lines, ``{"model": "...", "messages": [...], "answer": "...", "tokens": n}``, one a call,
-            written as the call ends, so that an interrupt loses nothing; existing lines are never changed. A model
-            remembers the answers of a model of its name; without one those of any. None: memory alone.
-        calls, tokens: the most calls of ``model`` and the most tokens of them, over the life of this object;
-            answers from memory are free. Tokens are as the model says, else one for four characters.
-        retries: how often a call is repeated that failed for the moment: a rate limit, a timeout, a lost connection,
-            a server's error 5xx.
-        wait: the seconds before the first repetition, doubled for each further one; where the server says how long,
-            that long.
+        model: a model, or a value that :func:`as_model` takes; None to replay the recording without sending requests.
+        path: a file of JSON lines, ``{"model": "...", "messages": [...], "answer": "...", "tokens": n}``, one for each
+            call. A line is written when its call ends, so an interrupt loses nothing; existing lines are never changed.
+            Only answers of a model with the same name are used; those of all models if ``model`` is None. Without a
+            path, answers are kept in memory only.
+        calls, tokens: the limits on calls of ``model`` and on their tokens, over the life of this object; answers from
+            memory are free. Tokens are counted as the model reports them, or else as a quarter of the characters.
+        retries: the number of times a call is repeated after a temporary failure: a rate limit, a timeout, a lost
+            connection, or a server error 5xx.
+        wait: the seconds before the first retry, doubled for each further one; a wait that the server asks for takes
+            precedence.
 
     Returns:
         A model. ``model.spent`` is ``{"calls": ..., "tokens": ..., "remembered": ...}``.
 
     Raises:
-        ArgumentTypeError: a ``path`` that names no file.
-        ArgumentError: ``retries`` or ``wait`` below 0; a file that is no recording (a line that an interrupt broke off
-            is passed over), is not there for a replay, or cannot be written.
-        BudgetError: when called, for a call that would go over the budget; it is not made.
-        ModelError: when called without ``model``, for a request that was not recorded.
+        ArgumentTypeError: ``path`` does not name a file.
+        ArgumentError: ``retries`` or ``wait`` is below 0; or the file is not a recording (a line cut off by an
+            interrupt is ignored), does not exist for a replay, or cannot be written.
+        BudgetError: when called after the budget is used up; the call is not made.
+        ModelError: when called without ``model`` for a request that was not recorded.
 
-    Calls at once from several threads are made once for each text. A record holds texts and counts, never keys.
+    If several threads send the same request at once, one call is made. A record holds texts and counts, never keys.
 
     Examples:
         >>> from gradops import text
@@ -63,7 +63,7 @@ def remembered(
         :func:`as_model`, :func:`scripted`.
     """
     if model is None and path is None:
-        raise ArgumentError("`path`: without a model, which recording is replayed?", argument="path")
+        raise ArgumentError("`path` is missing: without a model there must be a recording to replay.", argument="path")
     _check("retries", retries, int)
     _check("wait", wait)
     file = _file(path)
@@ -88,7 +88,7 @@ def remembered(
             budget.give_back()
             raise
         if not isinstance(answer, str) or not answer.strip():
-            return answer  # an error for who asked, and nothing to remember
+            return answer  # the caller raises an error; there is nothing to remember
         answer = answer if isinstance(answer, Reply) else Reply(answer)
         if answer.tokens is None:
             answer.tokens = (len(answer) + sum(len(m["content"]) for m in messages)) // 4
@@ -115,7 +115,7 @@ def _given(path) -> Given | TypeOf:
 
 
 def _check(name: str, value, kind: type = float) -> None:
-    """Refuse all but numbers of at least 0; for ``kind`` int, all but whole ones."""
+    """Raise unless the value is a number of at least 0, and an integer if ``kind`` is int."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or not value >= 0 or kind is int and value % 1:
         raise ArgumentError(
@@ -133,12 +133,12 @@ class _Remembered(Model):
 
     @property
     def spent(self) -> dict[str, int]:
-        """Calls and tokens of the model, and how often memory answered."""
+        """The calls and tokens of the model so far, and the number of answers from memory."""
         return {"calls": self._budget.made, "tokens": self._budget.used, "remembered": self._memory.hits}
 
 
 class _Budget:
-    """Calls are counted before they are made, so that threads cannot go over."""
+    """Limits on calls and tokens. A call is counted before it is made, so that threads cannot exceed the limit."""
 
     def __init__(self, calls: int | None, tokens: int | None):
         for name, most in (("calls", calls), ("tokens", tokens)):
@@ -168,7 +168,7 @@ class _Budget:
 
 
 class _Pending:
-    """An answer that another thread is asking for."""
+    """An answer that a thread has requested and others wait for."""
 
     def __init__(self):
         self.done = threading.Event()
@@ -176,7 +176,7 @@ class _Pending:
 
 
 class _Memory:
-    """Answers by question; in ``path``, which is only ever added to."""
+    """Answers by request, in memory and in the file ``path``, which is only appended to."""
 
     def __init__(self, path: Path | None, model: str | None):
         self.path = path
@@ -185,11 +185,11 @@ class _Memory:
         self._lock = threading.Lock()
         self._answers: dict[str, Reply] = {}
         self._pending: dict[str, _Pending] = {}
-        self._ending = b""  # bytes missing at the end of the file, before which nothing can be added
+        self._ending = b""  # a newline, if the last line of the file lacks it
         if path is not None and path.exists():
             self._load(path.read_bytes())
         if path is not None and model is not None:
-            try:  # now, before anything is paid for
+            try:  # fails here, before any call is paid for
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.open("ab").close()
             except OSError as error:
@@ -207,7 +207,7 @@ class _Memory:
             row = json.loads(line.decode(errors="surrogatepass"))
         except ValueError:
             if line.startswith(_START):
-                return  # broken off by an interrupt
+                return  # cut off by an interrupt
             raise self._no_recording(number) from None
         try:
             key, answer, tokens, model = _key(row["messages"]), row["answer"], row.get("tokens"), row.get("model")
@@ -222,7 +222,7 @@ class _Memory:
         return ArgumentError(f"`path`: line {number} of {self.path} is no recorded call.", argument="path")
 
     def get(self, messages: Messages, ask: Callable[[], Reply]) -> Reply:
-        """The remembered answer, or that of ``ask``; a second thread with the same question waits for the first."""
+        """Return the remembered answer, or that of ``ask()``; another thread with the same request waits for it."""
         key = _key(messages)
         while True:
             with self._lock:
@@ -233,7 +233,7 @@ class _Memory:
                 if pending is None:
                     mine = self._pending[key] = _Pending()
                     break
-            pending.done.wait()  # then it is remembered, or failed, and is this thread's to ask
+            pending.done.wait()  # afterwards it is remembered; or it failed, and this thread asks
         try:
             answer = ask()
             if isinstance(answer, str) and answer.strip():
@@ -251,12 +251,12 @@ class _Memory:
             self._answers[key] = answer
             if self.path is not None:
                 with self.path.open("ab", buffering=0) as file:
-                    file.write(self._ending + line)  # one write: a line is there, or it is not
+                    file.write(self._ending + line)  # one write, so that a line is written whole or not at all
                 self._ending = b""
 
 
 _START = b'{"m'
-"""The beginning of every line, in earlier versions too."""
+"""The start of every line, also in files of earlier versions; it tells a truncated record from a foreign line."""
 
 
 def _key(messages) -> str:
@@ -290,7 +290,7 @@ def _passing(error: Exception) -> bool:
 
 
 def _retry_after(error: Exception) -> float | None:
-    """The seconds that the server asks to wait."""
+    """Return the seconds that the server asks to wait; None if it does not say."""
     headers = getattr(getattr(error, "response", None), "headers", None)
     try:
         return max(0.0, float(headers["retry-after"]))  # type: ignore[index]

@@ -1,4 +1,4 @@
-"""The arrays of text, and feedback, which is its gradient."""
+"""The arrays of the text backend, and their gradient, feedback."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..errors import ArgumentTypeError, Code, ShapeError, TypeOf
 
 
 class Text(str):
-    """A string that knows the roles of the texts it was made from.
+    """A string with the roles of the texts that it was made from.
 
     Examples:
         >>> from gradops import Variable
@@ -42,16 +42,16 @@ class Text(str):
 
     @property
     def role(self) -> str | None:
-        """The roles as words: ``"a"``, ``"a and b"``, ``"a, b and c"``."""
+        """The roles in words: ``"a"``, ``"a and b"``, ``"a, b and c"``."""
         *first, last = self.roles or (None,)
         return f"{', '.join(first)} and {last}" if first else last
 
     def with_role(self, role: str | None) -> Text:
-        """The same text in another role."""
+        """Return this text with ``role`` as its only role."""
         return type(self)(str(self), () if role is None else (role,))
 
     def in_role_of(self, other: Text | Texts) -> Text:
-        """The same text in the role of another."""
+        """Return this text with the roles of ``other``."""
         return Text(str(self), other.roles)
 
     def __add__(self, other):
@@ -59,18 +59,18 @@ class Text(str):
 
 
 class Verdict(Text):
-    """The text in which an evaluator judges its inputs: a backward pass starts with it by itself."""
+    """A text in which an evaluator judges its inputs; ``backward()`` without arguments starts from its words."""
 
 
 class Said(Text):
     """One remark.
 
     Attributes:
-        role: that of the text it is on.
-        places: which of several texts it is of; None for all of them, or for one text.
-        weight: how much it matters: the size of the number that a critic's remark came with.
-        order: when it was said; remarks are listed in this order.
-        source: the identity of the remark: the same by whichever paths it comes.
+        role: the role of the text that the remark is on.
+        places: the positions of the texts that the remark is on, among several; None for all texts, or a single one.
+        weight: how much the remark matters: the magnitude of the upstream gradient of the critic's number.
+        order: when the remark was made; remarks are listed in this order.
+        source: the identity of the remark, which is the same on every path through the graph.
 
     Examples:
         >>> from gradops import Variable
@@ -102,7 +102,7 @@ class Said(Text):
         return self
 
     def at(self, places: tuple[int, ...] | None) -> Said:
-        """The same remark, on other places among several texts."""
+        """Return the same remark on the texts at positions ``places``."""
         if places == self.places:
             return self
         said = _again(str(self), self.__dict__)
@@ -120,7 +120,7 @@ def _again(value: str, attributes: dict) -> Said:
 
 
 class Texts(Sequence):
-    """Several texts; operations go elementwise. Equal to a list of the same strings.
+    """Several texts, on which operations are elementwise; equal to a list of the same strings.
 
     Examples:
         >>> from gradops import Variable
@@ -178,7 +178,7 @@ class Texts(Sequence):
         return type(self)([text.with_role(role) for text in self])
 
     def in_role_of(self, other: Text | Texts) -> Texts:
-        """The same texts in the roles of others: each of its place's, where they are as many."""
+        """Return these texts with the roles of ``other``: elementwise if it is as many texts, else all of its roles."""
         roles = list(other) if isinstance(other, Texts) and len(other) == len(self) else [other] * len(self)
         return Texts([text.in_role_of(old) for text, old in zip(self, roles)])
 
@@ -187,9 +187,10 @@ class Texts(Sequence):
 
 
 class Feedback(Texts):
-    """All remarks on a text: its gradient, in order.
+    """The gradient of a text: all remarks on it, in order.
 
-    The sum of two of one pass has the remarks of both; one that comes by two paths counts once, with both their places.
+    The sum of two feedbacks has the remarks of both. A remark that arrives on two paths of one pass counts once, with
+    the positions of both.
 
     Examples:
         >>> from gradops import Variable
@@ -204,27 +205,27 @@ class Feedback(Texts):
     """
 
     size: int | None = None
-    """The number of texts, in the zeros of several."""
+    """The number of texts that empty feedback is for; None for a single text."""
 
     @property
     def shape(self) -> tuple:
-        """The shape of one text, unless a remark is on some of several texts."""
+        """``()`` unless a remark is on some of several texts."""
         return () if all(said.places is None for said in self) else (len(self),)
 
     def __add__(self, other):
         return both(self, other)
 
     def of(self, place: int) -> Feedback:
-        """The feedback that concerns one of several texts."""
+        """Return the feedback on the text at position ``place``."""
         return Feedback(said.at(None) for said in self if said.places is None or place in said.places)
 
     def at(self, where: Callable[[tuple[int, ...] | None], tuple[int, ...] | None]) -> Feedback:
-        """The remarks with other places, without those that then have none (an empty tuple)."""
+        """Return the remarks with their positions mapped by ``where``; a remark mapped to an empty tuple is dropped."""
         moved = [(said, where(said.places)) for said in self]
         return Feedback(said.at(places) for said, places in moved if places is None or places)
 
     def whole(self) -> Feedback:
-        """The remarks as of one text."""
+        """Return the remarks without positions, as feedback on a single text."""
         return self if all(said.places is None for said in self) else self.at(lambda places: None)
 
     def _repr_html_(self) -> str:
@@ -241,7 +242,7 @@ def _of(places: tuple[int, ...] | None) -> str:
 
 
 def both(first, second) -> Feedback:
-    """The remarks of two feedbacks, each remark once."""
+    """Return the remarks of two feedbacks, each remark once."""
     if not len(first) or not len(second):
         return first if len(first) else second
     found: dict[int, Any] = {}
@@ -256,14 +257,14 @@ def both(first, second) -> Feedback:
 
 
 def feedback(value, role: str | None = None, order: int | None = None) -> Feedback:
-    """Remarks as a gradient: from a string, a text variable, a feedback, or a list of these.
+    """Return feedback made of a string, a text variable, a feedback, or a list of these.
 
     Args:
-        role: the role of the text that is remarked on, for remarks that do not name it themselves.
-        order: the time of the remarks; now by default.
+        role: the role of the text that the remarks are on, for remarks without a role.
+        order: when the remarks were made; now by default.
 
     Raises:
-        ArgumentTypeError: anything else.
+        ArgumentTypeError: a value of another type.
 
     Examples:
         >>> import gradops
@@ -291,7 +292,7 @@ def feedback(value, role: str | None = None, order: int | None = None) -> Feedba
 
 
 def convert(value, dtype=None, like=None):
-    """A text of a string, texts of a list of strings; numbers become NumPy arrays."""
+    """Return a string as a ``Text``, a list of strings as ``Texts``, and numbers as a NumPy array."""
     if isinstance(value, (Text, Texts)):
         return value
     if isinstance(value, str):
@@ -322,10 +323,10 @@ def roles_of(*texts) -> tuple[str, ...]:
 
 
 def aligned(name: str, *texts) -> list[tuple[Text, ...]]:
-    """Texts element by element; single ones, and several of length one, beside each of the others.
+    """Return rows of corresponding texts; a single text is repeated to the length of the others.
 
     Raises:
-        ShapeError: different numbers of texts.
+        ShapeError: the numbers of texts differ and none of them is 1.
     """
     counts = {len(x) for x in texts if isinstance(x, Texts)} - {1} or {1}
     if len(counts) > 1:
