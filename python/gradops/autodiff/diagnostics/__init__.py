@@ -1,1 +1,1 @@
-"""Gradients checked against finite differences, anomaly mode, the profiler, pictures of graphs."""
+"""Gradient checks by finite differences, anomaly mode, the profiler, and pictures of graphs."""

@@ -1,7 +1,7 @@
-"""Anomaly mode: which forward call made the gradient that failed, and NaN found where it first appears.
+"""Anomaly mode: names the forward call whose gradient failed, and finds where NaN first appears.
 
 While the mode is on, every recorded operation remembers where it was called, and every step of a
-backward pass is checked. Off, it costs nothing.
+backward pass is checked. While it is off, it costs nothing.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _settings = {"on": False, "check_nan": True}
 
 
 class set_detect_anomaly:
-    """Switch anomaly mode on or off from here on; as a scope, until its end. For the whole process, torch included.
+    """Switch anomaly mode on or off for the whole process, torch included; as a scope, until its end.
 
     Args:
-        mode: whether it is on.
-        check_nan: whether a backward pass also stops where a gradient is NaN.
+        mode: whether anomaly mode is on.
+        check_nan: whether a backward pass also raises an error where a gradient is NaN.
 
     After ``torch.autograd.set_detect_anomaly``.
 
@@ -69,22 +69,22 @@ class set_detect_anomaly:
 
 
 class detect_anomaly:
-    """Scope (or decorator) in which gradients that fail or are NaN tell which forward call they belong to.
+    """Scope (or decorator) in which errors and NaN in gradients name their forward call.
 
-    Both the forward and the backward pass must run inside. For debugging: recording is much slower.
+    Run both the forward and the backward pass inside. For debugging only: recording is much slower.
 
     Args:
-        check_nan: whether a backward pass stops where a gradient is NaN.
+        check_nan: whether a backward pass raises an error where a gradient is NaN.
 
     Raises:
-        GradientError: (a RuntimeError) in a backward pass inside: a gradient that is NaN, with the operation's name,
-            the number of its input and the forward call. Other errors in a gradient stay as they are,
-            with a warning that shows the forward call.
+        GradientError: (a RuntimeError) a gradient in a backward pass is NaN; the error names the operation, the
+            position of its input and the forward call. Other errors in a gradient are raised unchanged, after a
+            warning that shows the forward call.
 
-    After ``torch.autograd.detect_anomaly``, whose own mode it turns on too.
+    After ``torch.autograd.detect_anomaly``, whose mode it also turns on.
 
     Examples:
-        Where a gradient became NaN: at ``sqrt``, whose slope at 0 is infinite, and 0 times that is NaN:
+        The gradient becomes NaN at ``sqrt``: its derivative at 0 is infinite, and 0 times infinity is NaN:
 
         >>> import numpy as np
         >>> import gradops
@@ -99,7 +99,7 @@ class detect_anomaly:
         `sqrt` returned NaN as the gradient of its input 0
 
     See Also:
-        :func:`set_detect_anomaly`, to turn it on for good; ``gradops.autodiff.profiler.profile``.
+        :func:`set_detect_anomaly`, to turn it on permanently; ``gradops.autodiff.profiler.profile``.
     """
 
     def __init__(self, check_nan: bool = True):
@@ -128,7 +128,7 @@ def is_anomaly_enabled() -> bool:
 
 
 def forward_call(node) -> str | None:
-    """The place where a node's operation was called, if anomaly mode was on."""
+    """Return where a node's operation was called; None if anomaly mode was off."""
     found = _calls.get(node)
     if found is None or isinstance(found, str):
         return found

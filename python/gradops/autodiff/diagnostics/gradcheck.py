@@ -1,8 +1,8 @@
-"""``gradcheck``: analytic derivatives beside numeric ones, on every backend.
+"""``gradcheck``: comparison of analytic and numeric derivatives, on every backend.
 
-A function's Jacobian is found twice: row by row with vector-Jacobian products, and column by column with
-central differences. A complex number counts as two real ones throughout, so no assumption about
-holomorphy is made: gradients are those of real losses, dL/dRe + i dL/dIm.
+A function's Jacobian is computed twice: row by row with vector-Jacobian products, and column by column with
+central differences. A complex number counts as two real ones throughout, so holomorphy is not assumed: a gradient
+is dL/dRe + i dL/dIm of a real loss.
 """
 
 from __future__ import annotations
@@ -67,27 +67,26 @@ def gradcheck(
     """Check the gradients of ``func`` against finite differences.
 
     Args:
-        func: a function of tensors to a tensor or a tuple of them. An output that is a number, or an array beside
-            variables, counts as having gradient 0.
-        inputs: a tensor or a tuple: variables or torch tensors, of which those are checked that require a
-            gradient; or arrays of NumPy, JAX or TensorFlow, of which all floating ones are. Other
-            values are passed on.
-        eps: the step; by default by the inputs' dtype, as are ``atol`` and ``rtol``.
-        atol, rtol: how far analytic and numeric may differ: ``atol + rtol * abs(numeric)``.
-        raise_exception: raise, or return False.
-        nondet_tol: how far two evaluations of the same may differ.
-        check_undefined_grad: also check that of several outputs some may have no gradient.
+        func: a function of tensors that returns a tensor or a tuple of tensors. Outputs off the tape (a number, or a
+            plain array if the inputs are variables) count as having gradient 0.
+        inputs: a tensor or a tuple. Checked are the variables and torch tensors that require a gradient; or, of NumPy,
+            JAX or TensorFlow arrays, all floating ones. Other values are passed on.
+        eps: the step. The defaults of ``eps``, ``atol`` and ``rtol`` depend on the inputs' dtype.
+        atol, rtol: the tolerance ``atol + rtol * abs(numeric)`` between analytic and numeric values.
+        raise_exception: whether to raise an error or return False.
+        nondet_tol: the largest difference allowed between two evaluations at the same inputs.
+        check_undefined_grad: also check that outputs without an upstream gradient count as zero.
         check_grad_dtypes: also check that gradients have their inputs' dtypes.
-        fast_mode: one random direction instead of each element: quick, and blind to errors that cancel out.
-        progress: show how far it is (with rich, if installed); by default on large inputs in a terminal.
+        fast_mode: check one random direction instead of each element: faster, but blind to errors that cancel out.
+        progress: whether to show progress (with rich, if installed); by default for large inputs in a terminal.
 
     Returns:
-        True, or False if wrong and ``raise_exception`` is false.
+        True; False if a check fails and ``raise_exception`` is false.
 
     Raises:
-        GradientError: (a RuntimeError) a difference or NaN, with analytic beside numeric values; gradients that change
-            from call to call; undefined gradients that are not taken as zero.
-        ArgumentError: no input to check.
+        GradientError: (a RuntimeError) analytic and numeric values differ or are NaN (the error lists both), gradients
+            change from call to call, or undefined gradients are not treated as zero.
+        ArgumentError: there is no input to check.
 
     Gradient:
         None; after ``torch.autograd.gradcheck``.
@@ -153,13 +152,13 @@ def gradgradcheck(
     fast_mode: bool = False,
     progress: bool | None = None,
 ) -> bool:
-    """Check the gradients of the gradients of ``func``, with respect to its inputs and the upstream gradients.
+    """Check second derivatives: the gradients of ``func``'s gradients for its inputs and upstream gradients.
 
     Args:
-        grad_outputs: upstream gradients to check at; random ones by default.
-        gen_non_contig_grad_outputs: make those random ones of NumPy arrays with gaps between the elements.
+        grad_outputs: the upstream gradients; random ones by default.
+        gen_non_contig_grad_outputs: make the random ones of NumPy arrays that are not contiguous.
 
-    The rest is as of :func:`gradcheck`.
+    The other arguments, the result and the errors are as in :func:`gradcheck`.
 
     Examples:
         >>> import numpy as np
@@ -253,7 +252,7 @@ def _check(func, values, eps, atol, rtol, nondet_tol, undefined, grad_dtypes, fa
             raise ArgumentError(
                 "gradcheck: input {i} shares memory between its elements.", argument="inputs", i=Position(i)
             )
-    # A float that is no tensor is off the tape: gradient 0, which is wrong if it depends on the inputs.
+    # A plain float is off the tape, with gradient 0; the check fails if it depends on the inputs.
     wanted = [k for k, y in enumerate(outputs) if is_differentiable(y) or isinstance(y, (float, complex))]
     if not wanted:
         return
@@ -309,7 +308,7 @@ def _check_fast(func, values, places, kind, flat, wanted, eps, atol, rtol) -> No
 
 
 def _check_undefined(func, values, places, kind, flat, wanted, atol, rtol) -> None:
-    """Check that a missing gradient of one of several outputs counts as zero."""
+    """Check that a missing upstream gradient of one of several outputs counts as zero."""
     rng = np.random.default_rng(0)
     pull = puller(func, values, places, kind)
     upstream = [random_array(rng, y.shape, np.iscomplexobj(y)) if k in wanted else None for k, y in enumerate(flat)]
@@ -320,7 +319,7 @@ def _check_undefined(func, values, places, kind, flat, wanted, atol, rtol) -> No
             first, second = pull(without), pull(zero)
         except Exception as error:
             raise GradientError(
-                f"gradcheck: a gradient that is undefined (of output {{k}}) is not taken: {error}", k=Position(k)
+                f"gradcheck: an undefined gradient of output {{k}} raises an error: {error}", k=Position(k)
             ) from error
         for i, a, b in zip(places, first, second):
             a, b = (np.zeros(tuple(values[i].shape)) if g is None else to_numpy(g) for g in (a, b))

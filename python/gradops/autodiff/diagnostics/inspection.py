@@ -1,4 +1,4 @@
-"""Looking at a graph: as a list of nodes, as DOT text, as a picture. Variables' graphs and torch's alike."""
+"""Views of the graphs of variables and of torch tensors: a list of nodes, DOT text, and pictures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..variable import Variable, array_text
 
 
 def nodes(y) -> list:
-    """The recorded operations that ``y`` was made by; each before those that it was made from.
+    """Return the recorded operations that ``y`` depends on, each before its inputs.
 
     Args:
         y: a variable or torch tensor, or several.
@@ -34,13 +34,13 @@ class Box:
     """An operation or a leaf in a picture of a graph.
 
     Attributes:
-        name: the operation's, or the leaf's name or role.
-        about: dtype and shape, ``"float64 [2, 3]"``; empty where several results have their own. Of text the
-            beginning, where it is known, and the feedback that a leaf has got.
+        name: the name of the operation, or the name or role of the leaf.
+        about: dtype and shape, ``"float64 [2, 3]"``; empty for an operation with several results. For text, its
+            beginning, if known, and a leaf's feedback.
         kind: ``"operation"``, ``"result"`` or ``"leaf"``.
-        level: 0 for results; each box is below all that use it.
-        x, width: its middle and width, in widths of a letter. Levels lie below each other.
-        below: the keys of the boxes that it was made from.
+        level: the row from the top: 0 for results; a box is below all boxes that use it.
+        x, width: the centre and width, in widths of a letter.
+        below: the keys of the boxes of its inputs.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Box:
 
 
 def boxes(y, params: Mapping[str, Any] | None = None) -> dict[str, Box]:
-    """The boxes in a picture of the graph of ``y``, by keys ``"n1"``, ``"n2"``, ..., results first.
+    """Return the boxes in a picture of the graph of ``y``, by keys ``"n1"``, ``"n2"``, ..., results first.
 
     Args:
         y: a variable or torch tensor, or several.
@@ -84,17 +84,17 @@ def boxes(y, params: Mapping[str, Any] | None = None) -> dict[str, Box]:
             box.kind = "leaf"
         box.width = 2 + max(len(box.name), len(box.about))
         box.below = [keys[id(_shown(p))] for p in _below(place)]
-    for box in found.values():  # each comes before those below it
+    for box in found.values():  # each box comes before the boxes below it
         for key in box.below:
             found[key].level = max(found[key].level, box.level + 1)
     return found
 
 
 def arranged(found: dict[str, Box]) -> dict[tuple[str, str], list]:
-    """Give boxes their places, related ones near each other.
+    """Set the positions of boxes so that connected boxes are near each other.
 
     Returns:
-        For each pair of a box and one below it the way between them: its x on each level that it passes.
+        For each pair of a box and an input, the ``x`` of the line between them on each level that it passes.
     """
     rows: list[list[str]] = [[] for _ in range(1 + max(box.level for box in found.values()))]
     places = dict(found)
@@ -104,7 +104,7 @@ def arranged(found: dict[str, Box]) -> dict[tuple[str, str], list]:
         rows[box.level].append(key)
         for below in box.below:
             way = [key]
-            for level in range(box.level + 1, found[below].level):  # a place to pass other boxes by
+            for level in range(box.level + 1, found[below].level):  # empty boxes for the line to pass through
                 way.append(f"{key}-{below}-{level}")
                 if way[-1] not in places:
                     places[way[-1]] = Box("", "", "passing", level, width=1)
@@ -128,7 +128,7 @@ def arranged(found: dict[str, Box]) -> dict[tuple[str, str], list]:
 
 
 def _in_a_row(row: list[str], places: dict[str, Box], wish: dict[str, float] | None = None) -> None:
-    """Boxes beside each other in this order, on the whole as near as can be to where they wish to be."""
+    """Place boxes next to each other in this order, and the row as near as possible to the positions in ``wish``."""
     gap, x, shift = 3.0, 0.0, 0.0
     for key in row:
         box = places[key]
@@ -142,7 +142,7 @@ def _in_a_row(row: list[str], places: dict[str, Box], wish: dict[str, float] | N
 
 
 def to_dot(y, params: Mapping[str, Any] | None = None) -> str:
-    """The graph of ``y`` in the DOT language: operations as boxes, leaves as ellipses, gradients' way upwards.
+    """Return the graph of ``y`` in the DOT language: operations are boxes, leaves ellipses; arrows point up to leaves.
 
     Args:
         y: a variable or torch tensor, or several.
@@ -174,7 +174,7 @@ def to_dot(y, params: Mapping[str, Any] | None = None) -> str:
 
 
 class Picture:
-    """The graph of a result, as notebooks show it."""
+    """A picture of a graph, which notebooks show."""
 
     def __init__(self, svg: str):
         self.svg = svg
@@ -190,19 +190,19 @@ def draw(y, path=None, params: Mapping[str, Any] | None = None) -> pathlib.Path 
     """Write the graph of ``y`` as a picture, or show it in a notebook.
 
     Args:
-        y, params: as of :func:`to_dot`.
-        path: None for a picture that notebooks show. Else it ends in ``.svg``, which needs nothing installed; in
-            ``.dot`` for :func:`to_dot`'s text; or in another format (``.png``, ``.pdf``), which the graphviz library
-            and program make.
+        y, params: as in :func:`to_dot`.
+        path: None returns a picture that notebooks show. A path ends in ``.svg``, which needs no other software; in
+            ``.dot`` for :func:`to_dot`'s text; or in another format (``.png``, ``.pdf``), which needs the graphviz
+            package and program.
 
     Returns:
-        The path; without one a :class:`Picture`.
+        The path, or a :class:`Picture` if ``path`` is None.
 
     Raises:
         GradientError: nothing was recorded.
-        BackendError: a format that needs graphviz, which is not installed.
-        ArgumentTypeError: a ``path`` that is no name of a file.
-        ArgumentError: a ``path`` without a format.
+        BackendError: the format needs graphviz, which is not installed.
+        ArgumentTypeError: ``path`` is not the name of a file.
+        ArgumentError: ``path`` has no file extension.
 
     Examples:
         >>> import gradops
@@ -213,7 +213,7 @@ def draw(y, path=None, params: Mapping[str, Any] | None = None) -> pathlib.Path 
         <gradops graph, 4 boxes>
 
     See Also:
-        :func:`to_dot` for text that graphviz draws.
+        :func:`to_dot` for text in the DOT language.
     """
     if path is None:
         return Picture(to_svg(y, params))
@@ -239,11 +239,12 @@ def draw(y, path=None, params: Mapping[str, Any] | None = None) -> pathlib.Path 
 
 
 def to_svg(y, params: Mapping[str, Any] | None = None) -> str:
-    """The graph of ``y`` as an SVG picture: results at the top, leaves at the bottom."""
+    """Return the graph of ``y`` as an SVG picture with results at the top and leaves at the bottom."""
     found = boxes(y, params)
     ways = arranged(found)
     letter, step, tall, edge = 7, 62, 34, 14
-    tip = f"tip-{crc32(repr(found).encode('utf-8', 'replace')):x}"  # ids are those of a page with several pictures
+    # The id must be unique, as all pictures of a page share one set of ids.
+    tip = f"tip-{crc32(repr(found).encode('utf-8', 'replace')):x}"
     parts = []
     for (key, _), way in ways.items():
         level = found[key].level
@@ -279,14 +280,14 @@ def to_svg(y, params: Mapping[str, Any] | None = None) -> str:
 
 
 def _told(found: dict[str, Box]) -> str:
-    """A picture in words, for those who hear it."""
+    """Return a description of the picture for screen readers."""
     results = [box.name for box in found.values() if box.kind == "result"]
     leaves = [box.name for box in found.values() if box.kind == "leaf"]
     return f"The graph of {', '.join(results[:3])}: {len(found)} boxes, from {', '.join(leaves[:9]) or 'no leaves'}"
 
 
 FEW = 60
-"""The most places of a graph that is drawn below a variable without being asked for."""
+"""The most operations and leaves of a graph that notebooks draw with its variable."""
 TEXTS = 20
 """The most texts of one variable that are shown."""
 
@@ -318,7 +319,7 @@ Variable._repr_html_ = _as_html  # type: ignore[attr-defined]
 
 
 def _walk(roots: list) -> Iterator:
-    """The places below, each once, and no further than is asked for."""
+    """Iterate over the operations and leaves of a graph, each once; lazy, so that a large graph can be cut short."""
     seen: set[int] = set()
     stack = list(roots)
     while stack:
@@ -329,7 +330,7 @@ def _walk(roots: list) -> Iterator:
             stack.extend(map(_shown, _below(place)))
 
 
-# Places: nodes of the tape's or torch's, and leaves, which are variables or torch tensors.
+# A "place" is a node of the tape or of torch's graph, or a leaf: a variable or torch tensor.
 
 
 def _roots(y) -> list:
@@ -345,7 +346,7 @@ def _several(y) -> list:
 
 
 def _ordered(roots: list) -> list:
-    """The places in an order in which each comes before those below it."""
+    """Return the places in topological order, results first."""
     done: dict[int, Any] = {}
     seen: set[int] = set()
     stack = [(root, False) for root in roots]
@@ -367,7 +368,7 @@ def _below(place) -> list:
 
 
 def _shown(place):
-    """The object shown for a place: the leaf of torch's ``AccumulateGrad``, the operation of one of several results."""
+    """Return the leaf of torch's ``AccumulateGrad``, the operation that a picked result is of, or the place itself."""
     if isinstance(place, Node):
         return place.edges[0] if place.rule is PICK else place
     return place if isinstance(place, Variable) else getattr(place, "variable", place)
@@ -378,7 +379,7 @@ def _is_leaf(place) -> bool:
 
 
 def _words(place, names: dict[int, str]) -> tuple[str, str]:
-    """The text of a box: a name, and dtype and shape."""
+    """Return the text of a box: a name, and dtype and shape."""
     if _is_leaf(place):
         name = names.get(id(place)) or getattr(place, "role", None) or type(place).__name__
         return name, _about(place)
@@ -391,7 +392,7 @@ def _words(place, names: dict[int, str]) -> tuple[str, str]:
 
 
 def _quoted(variable: Variable) -> str:
-    """The beginning of a text, and of the feedback on it."""
+    """Return the beginning of a text and of the feedback on it."""
     words = [variable, *([] if variable._grad is None else [variable._grad])]
     shown = [" ".join(str(word.data).split()) for word in words]
     return " <- ".join(repr(word if len(word) <= 30 else word[:27] + "...") for word in shown)

@@ -1,4 +1,4 @@
-"""Jacobians for gradcheck: by finite differences, by backward passes, and their comparison; of any library."""
+"""Jacobians for gradcheck, by finite differences and by backward passes, and their comparison, on any library."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..gradients import grad
 from ..modes import ensured_recording, no_grad
 from ..variable import Variable, data_of, wrap
 
-# Operations of gradcheck on tensors of any library: reading, moving, counting their real elements.
+# Helpers of gradcheck for tensors of any library: read, change and count their real elements.
 
 
 class Kind:
-    """The means by which inputs are differentiated: their library, ``derivatives``, or the tape.
+    """How inputs are differentiated: by their library's ``derivatives``, or by the tape.
 
     Attributes:
-        says: whether the inputs say themselves which of them require a gradient.
-        wrapped: whether they are arrays that the tape records as variables.
+        says: whether the inputs have ``requires_grad``, which selects those to differentiate.
+        wrapped: whether the inputs are arrays that must be wrapped in variables for the tape.
     """
 
     def __init__(self, values):
@@ -68,14 +68,14 @@ def leaf(x):
 
 
 def like(array: np.ndarray, x):
-    """A NumPy array as a tensor of ``x``'s library and dtype."""
+    """Return a NumPy array as a tensor of ``x``'s library and dtype."""
     data = data_of(x)
     owner: Any = backends.of(data)
     return owner.convert(array, conversion.dtype(data), like=data)
 
 
 def changed(x, array: np.ndarray):
-    """``x`` with other values."""
+    """Return ``x`` with the values of ``array``."""
     changed = like(array.reshape(tuple(x.shape)), x)
     if isinstance(x, Variable):
         changed = wrap(changed)
@@ -112,7 +112,7 @@ def random_like(rng, y, kind: Kind, gaps: bool):
 
 
 def reals(array) -> np.ndarray:
-    """The elements in a row, a complex one as its two parts."""
+    """Return the elements as a vector of real numbers; a complex element gives two."""
     array = np.ascontiguousarray(array).reshape(-1)
     return array.view(float) if array.dtype.kind == "c" else array.astype(float)
 
@@ -139,7 +139,7 @@ def as_tuple(value) -> tuple:
 
 
 def numeric_jacobians(func, values, places, flat, eps, advance) -> list[list[np.ndarray]]:
-    """Central differences: for each input and output a matrix of (real elements of the input, of the output)."""
+    """Return numeric Jacobians: for each input and output a matrix of (real elements of the input, of the output)."""
     found = []
     for i in places:
         columns = [np.zeros((real_size(values[i]), real_count(y)), float) for y in flat]
@@ -169,7 +169,7 @@ def directions(x) -> Iterable[np.ndarray]:
 
 
 def analytic_jacobian(func, values, places, kind, flat, k: int, advance, grad_dtypes: bool) -> list[np.ndarray]:
-    """The gradient of each real element of output ``k``: matrices of (real elements of the input, of the output)."""
+    """Return the gradients of output ``k``: for each input a matrix of (real elements of the input, of the output)."""
     found = [np.zeros((real_size(values[i]), real_count(flat[k])), float) for i in places]
     pull = puller(func, values, places, kind)
     y = flat[k]
@@ -196,7 +196,7 @@ def analytic_jacobian(func, values, places, kind, flat, k: int, advance, grad_dt
 
 
 def puller(func, values, places, kind: Kind) -> Callable:
-    """``pull(upstream)`` to the gradients for the inputs; None upstream is no gradient."""
+    """Return ``pull(upstream)``, which gives the inputs' gradients; None in ``upstream`` means no gradient."""
 
     def pull(upstream):
         return pull_back(func, values, places, kind, upstream, create=False)
@@ -235,7 +235,7 @@ def pull_back(func, values, places, kind: Kind, upstream: list, create: bool) ->
 
 
 def _pull_natively(derivatives, func, values, places, upstream, create) -> list:
-    """The gradients by a library's own derivatives: of the real product of the outputs with their cotangents."""
+    """Return gradients by the library's own derivatives, of the real product of outputs and cotangents."""
 
     def product(*xs):
         outputs = [y for y in as_tuple(func(*_tree.filled(values, places, xs))) if is_differentiable(y) or not create]
@@ -279,19 +279,19 @@ def compare(analytic, numeric, k: int, i: int, x, y, atol: float, rtol: float) -
 
 
 def _hint(analytic, numeric) -> str | None:
-    """A possible reason for a wrong gradient, or None."""
+    """Return a possible reason for a wrong gradient, or None."""
     if np.isnan(analytic).any() or np.isnan(numeric).any():
-        return "NaN is no gradient: take inputs from where the function is defined and smooth"
+        return "NaN is not a gradient: choose inputs where the function is defined and smooth"
     if not analytic.any():
         return (
-            "the output does not depend on the input for the tape: was it made a number or an array on the way "
+            "on the tape the output does not depend on the input: was a value converted to a number or an array "
             "(`float()`, `.item()`, `numpy()`, R's `as.numeric()`), or its gradient stopped?"
         )
     return None
 
 
 def _place(index: int, x) -> Element:
-    """A real element's position: of a complex tensor with its part."""
+    """Return the position of a real element, for a complex tensor with its part."""
     part = ""
     if "complex" in conversion.dtype(x):
         index, which = divmod(int(index), 2)

@@ -1,8 +1,8 @@
 """The profiler: time, calls, bytes and shapes of every operation, forward and backward.
 
-Off, it costs nothing: switching it on empties the ops' tables of implementations and fills them with
-measured ones. Times are wall-clock times of the calls; JAX and TensorFlow may still be computing when a
-call returns. For torch tensors torch's own profiler runs beside it, and its rows are in the same table.
+While it is off, it costs nothing: switching it on empties the ops' tables of implementations, which are then filled
+with measured ones. Times are wall-clock times of the calls; JAX and TensorFlow may still be computing when a call
+returns. For torch tensors, torch's own profiler runs too, and its rows are in the same table.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ class Event:
     """One call.
 
     Attributes:
-        name: the operation's, ``"<name> backward"`` for its gradient, or a label.
+        name: the name of the operation, ``"<name> backward"`` for its gradient, or a label.
         kind: ``"forward"``, ``"backward"`` or ``"label"``.
-        start, end: in seconds from the start of the profile.
+        start, end: seconds since the start of the profile.
         inside: seconds spent in other events within this one.
-        bytes: size of the result.
-        shapes: of the tensor arguments.
-        depth: how many events it is inside of.
+        bytes: the size of the result.
+        shapes: the shapes of the tensor arguments.
+        depth: the number of events that enclose it.
         thread: the thread's number.
 
     Examples:
@@ -127,14 +127,14 @@ class Row:
 
 
 class Rows(list[Row]):
-    """A list of rows, which makes a table of its own, as PyTorch's does."""
+    """A list of rows with the method ``table()``, like PyTorch's."""
 
     def __init__(self, rows, of: profile, by_shape: bool):
         super().__init__(rows)
         self._of, self._by_shape = of, by_shape
 
     def table(self, sort_by: str | None = None, row_limit: int = 100) -> str:
-        """The rows as text: :meth:`profile.table`."""
+        """Return the rows as text, as :meth:`profile.table` does."""
         return self._of.table(sort_by, min(row_limit, len(self)), self._by_shape)
 
 
@@ -142,8 +142,8 @@ class profile:
     """Scope whose operations are measured, forward and backward.
 
     Args:
-        enabled: False makes it do nothing.
-        record_shapes: note the shapes of arguments; group the table by them with ``by_shape=True``.
+        enabled: if False, the scope does nothing.
+        record_shapes: record the shapes of arguments; ``by_shape=True`` groups the table by them.
         with_torch: whether torch's own profiler runs too; by default if torch is loaded.
 
     ::
@@ -156,7 +156,7 @@ class profile:
         p.export_chrome_trace("trace.json")
 
     Raises:
-        GradientError: results asked for inside the scope.
+        GradientError: results are read inside the scope.
 
     After ``torch.autograd.profiler.profile``.
 
@@ -228,7 +228,7 @@ class profile:
 
     @property
     def events(self) -> list[Event]:
-        """The calls, in the order in which they began."""
+        """The calls in order of their start."""
         self._check()
         return sorted(self._events, key=lambda e: e.start)
 
@@ -243,13 +243,13 @@ class profile:
         return self._end - self._origin
 
     def rows(self, sort_by: str | None = None, by_shape: bool = False, limit: int | None = None) -> Rows:
-        """The operations, summed up.
+        """Return the totals of each operation.
 
         Args:
             sort_by: ``"total_time"``, ``"self_time"``, ``"mean_time"``, ``"calls"``, ``"bytes"``, ``"name"``, or
-                torch's names for them; by default as they first occurred.
-            by_shape: a row for each combination of arguments' shapes.
-            limit: how many.
+                torch's names for them; by default in order of first occurrence.
+            by_shape: one row for each combination of argument shapes.
+            limit: the most rows to return.
 
         Raises:
             ArgumentError: an unknown ``sort_by``.
@@ -276,11 +276,11 @@ class profile:
         return Rows(rows if limit is None else rows[:limit], self, by_shape)
 
     def key_averages(self, group_by_input_shape: bool = False) -> Rows:
-        """The rows by PyTorch's name: ``prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=10)``."""
+        """Return :meth:`rows`, under PyTorch's name: ``prof.key_averages().table(sort_by="self_cpu_time_total")``."""
         return self.rows(by_shape=group_by_input_shape)
 
     def table(self, sort_by: str | None = "self_time", row_limit: int = 100, by_shape: bool = False) -> str:
-        """The rows as text, with times in readable units and shares of the whole."""
+        """Return the rows as text, with times in readable units and as percentages."""
         cells, rest = self._cells(sort_by, row_limit, by_shape)
         lines = _display.aligned(
             [cells[0], ["-" * max(map(len, column)) for column in zip(*cells)], *cells[1:]], (0, 7)
@@ -288,7 +288,7 @@ class profile:
         return "\n".join([*lines, *rest])
 
     def _cells(self, sort_by: str | None, row_limit: int, by_shape: bool) -> tuple[list[list[str]], list[str]]:
-        """A table's cells, its head first, and the lines below it."""
+        """Return the cells of the table, the head first, and the lines below it."""
         rows = self.rows(sort_by, by_shape)
         whole = sum(r.self for r in rows if r.source == "tape") or 1.0
         cells = [["name", "self %", "self", "total", "mean", "calls", "bytes"] + (["shapes"] if by_shape else [])]
@@ -302,7 +302,7 @@ class profile:
         return cells, [*more, f"In all: {_seconds(whole)} in operations, {_seconds(self.wall_time)} by the clock"]
 
     def export_chrome_trace(self, path) -> None:
-        """Write the calls as JSON for ``chrome://tracing`` or Perfetto; torch's own events too."""
+        """Write the calls, torch's events included, as JSON for ``chrome://tracing`` or Perfetto."""
         events = [
             {
                 "name": e.name,
@@ -345,14 +345,14 @@ class profile:
 
     def _check(self) -> None:
         if self._running:
-            raise GradientError("the profile is still running: its results are there after the scope.")
+            raise GradientError("the profile is still running; read its results after the scope.")
 
     def _torch_rows(self, by_shape: bool) -> list[Row]:
         if self._native is None:
             return []
         rows, labels = [], {e.name for e in self.events if e.kind == "label"}
         for a in self._native.key_averages(group_by_input_shape=by_shape):
-            if a.key in labels:  # has a row of the tape's
+            if a.key in labels:  # gradops has a row for it
                 continue
             size = max(0, getattr(a, "self_cpu_memory_usage", 0))
             shapes = tuple(tuple(s) if s else () for s in a.input_shapes or ()) if by_shape else ()
@@ -409,12 +409,12 @@ class record_function:
 
 
 _PARTS = {"conv_to_inputs": ("conv", 1), "conv_to_kernel": ("conv", 1), "conv_to_output": ("conv", 2)}
-"""Ops that users do not call: of which op they are a derivative, and of which order."""
+"""Internal ops, with the op that each is a derivative of, and the order of that derivative."""
 _ORDERS = {2: "second", 3: "third"}
 
 
 def _said(event: Event) -> str:
-    """The name of its row: the gradient of an operation of the backward pass is a higher derivative."""
+    """Return the name of an event's row; the gradient of a backward operation is named as a higher derivative."""
     if event.kind == "label":
         return event.name
     operation = event.name
@@ -454,7 +454,7 @@ def _measured_resolve(op, key):
     def measured(*arguments):
         stack = _stack()
         if stack and stack[-1].name == name and stack[-1].kind == "forward":
-            return implementation(*arguments)  # the array's own kernel, inside the variable's
+            return implementation(*arguments)  # the kernel on the arrays, inside the same op on variables
         event = _begin(name, "forward")
         try:
             result = implementation(*arguments)

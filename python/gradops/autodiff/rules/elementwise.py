@@ -1,10 +1,10 @@
-"""Derivatives of elementwise ops, with activations, special functions and casts.
+"""Derivatives of elementwise ops, including activations, special functions and casts.
 
-``power`` has no NaN where the base is 0: the derivative for the exponent is 0 there, as in PyTorch.
-Ties of ``maximum`` and ``minimum`` share the gradient equally (JAX's and TensorFlow-probability's
-choice; the only one symmetric in the operands). ``abs`` has derivative 0 at 0, and so has ``hypot`` where its length
-is 0. The second derivative there is NaN, of a real ``abs`` 0; of squares see :mod:`..lengths`. Casting back to the
-argument's dtype is the engine's work.
+The derivative of ``power`` with respect to the exponent is 0 where the base is 0, as in PyTorch, rather than NaN. Ties
+of ``maximum`` and ``minimum`` share the gradient equally (as in JAX and TensorFlow Probability; the only choice that is
+symmetric in the operands). ``abs`` has derivative 0 at 0, and so has ``hypot`` where the length is 0. The second
+derivative there is NaN, or 0 for a real ``abs``; squares of lengths are in :mod:`..lengths`. The engine casts gradients
+back to the argument's dtype.
 """
 
 import math
@@ -71,7 +71,7 @@ def _power_base(g, x1, x2):
         if not x2:
             return zeros_like(g)  # also where `g` is NaN
         return g * ((x1 if x2 == 2 else power(x1, x2 - 1)) * x2)
-    one = logical_and(equal(x1, 0), equal(x2, 0))  # where it would be 0 * inf
+    one = logical_and(equal(x1, 0), equal(x2, 0))  # here 0 * inf would be NaN
     return multiply(g, multiply(x2, power(x1, where(one, 1.0, subtract(x2, 1)))))
 
 
@@ -79,27 +79,27 @@ def _power_exponent(g, y, x1, x2):
     exponent = real(x2) if _is_complex(x2) else x2
     safe = where(logical_and(equal(x1, 0), greater_equal(exponent, 0)), 1.0, x1)
     if _is_complex(x2) and not _is_complex(safe):
-        safe = cast(safe, dtype(y))  # so that a negative base has a logarithm
+        safe = cast(safe, dtype(y))  # a negative base has a complex logarithm
     return multiply(g, multiply(y, log(safe)))
 
 
 def _gap(x1, x2):
-    """``x1 - x2``, 0 where both are the same infinity."""
+    """Return ``x1 - x2``, or 0 where both are the same infinity."""
     return where(logical_and(equal(x1, x2), isinf(x1)), 0.0, subtract(x1, x2))
 
 
 def _single(x):
-    """``x`` in a dtype whose squares have digits: half precision in single, which the engine casts back."""
+    """Return ``x`` with half precision cast to single, where squares keep their digits; the engine casts back."""
     return cast(x, "float32") if dtype(x) in ("float16", "bfloat16") else x
 
 
 def _bell(x, scale: float):
-    """``exp(scale * x**2)``, 0 with derivatives of 0 at infinity and beyond all exponents."""
+    """Return ``exp(scale * x**2)``, whose value and derivatives are 0 at infinity and wherever it underflows."""
     return exp(multiply(square(clip(x, -40.0, 40.0)), scale))
 
 
 def _slope(x, bound: float, formula):
-    """``formula(x)``; 0 where ``abs(x)`` exceeds the bound, as the formula's derivatives overflow there."""
+    """Return ``formula(x)``, or 0 where ``abs(x)`` exceeds ``bound``: its derivatives would overflow there."""
     far = greater(abs(x), bound)
     return where(far, 0.0, formula(where(far, 1.0, x)))
 
@@ -117,22 +117,22 @@ def _arcsinh(x):
         return reciprocal(sqrt(add(square(x), 1)))
     x = _single(x)
     size = abs(x)
-    far = greater(size, 1e9)  # where the root is the size; a square might overflow, and `hypot` is slow
+    far = greater(size, 1e9)  # here the root equals the size; the square might overflow, and `hypot` is slow
     near = where(far, 0.0, x)
     return reciprocal(where(far, size, sqrt(add(square(near), 1))))
 
 
 def _tanh(x, y):
-    """``1 - y**2``, which keeps its digits where ``y`` rounds to -1 or 1."""
+    """Return ``1 - y**2``, computed from ``x`` so that it stays accurate where ``y`` rounds to -1 or 1."""
     if _is_complex(x):
         return 1 - y * y
-    # By a choice and not by `abs`, whose derivative at 0 is 0.
+    # `where` and not `abs`: the derivative of `abs` at 0 is 0, which would make higher derivatives wrong.
     e = exp(multiply(where(less(x, 0), x, negative(x)), 2.0))
     return divide(multiply(e, 4.0), square(add(e, 1)))
 
 
 def _over_square(x, x1, x2):
-    """``x / (x1**2 + x2**2)`` without squares."""
+    """Return ``x / (x1**2 + x2**2)`` without squares, which might overflow."""
     length = hypot(_single(x1), _single(x2))
     return divide(divide(x, length), length)
 
@@ -169,7 +169,7 @@ derivative("reciprocal", x=lambda g, y: negative(g * square(y)))
 derivative("square", x=lambda g, x: g * (x + x))
 derivative("exp", x=lambda g, y: g * y)
 derivative("exp2", x=lambda g, x: multiply(g, multiply(exp2(subtract(x, 1)), 2 * math.log(2))))  # exp2(1024) overflows
-derivative("expm1", x=lambda g, x: g * exp(x))  # y + 1 would cancel far below 0
+derivative("expm1", x=lambda g, x: g * exp(x))  # y + 1 would cancel for large negative x
 derivative("log", x=lambda g, x: g / x)
 derivative("log2", x=lambda g, x: divide(g, x * math.log(2)))
 derivative("log10", x=lambda g, x: divide(g, x * math.log(10)))
@@ -209,7 +209,7 @@ def _is_complex(x) -> bool:
 
 
 def _length_gradient(g, part, x, length):
-    """``g * part / length``; 0 where the length is 0, with the kink of ``x`` as its derivative."""
+    """Return ``g * part / length``; where the length is 0, return 0 with the derivative of a kink at ``x``."""
     zero = equal(length, 0)
     return add(multiply(g, where(zero, 0.0, divide(part, where(zero, 1.0, length)))), kink_pulled(g, x, zero))
 
@@ -227,7 +227,7 @@ def _angle(g, x):
 
 def _silu(x):
     if not _is_complex(x):
-        x = clip(x, -750.0, 750.0)  # where it is 0 or 1, as infinity times 0 would be NaN
+        x = clip(x, -750.0, 750.0)  # the gate is 0 or 1 there, and infinity times 0 would be NaN
     gate = sigmoid(x)
     return add(gate, multiply(x, multiply(gate, sigmoid(negative(x)))))
 
@@ -256,7 +256,7 @@ def _gelu(x, approximate: bool):
 
 
 def _squareplus(x, b: float):
-    """``(1 + x / root) / 2``, of which the part beyond the step function has derivatives without cancelling terms."""
+    """Return ``(1 + x / root) / 2`` as a step plus a remainder, whose derivatives have no cancelling terms."""
     negated = less(x, 0)
     size = where(negated, negative(x), x)
     far = isinf(size)
@@ -266,7 +266,7 @@ def _squareplus(x, b: float):
     return where(negated, rest, subtract(1, rest))
 
 
-derivative("sigmoid", x=lambda g, x, y: g * (y * sigmoid(negative(x))))  # 1 - y has no digits left far above 0
+derivative("sigmoid", x=lambda g, x, y: g * (y * sigmoid(negative(x))))  # 1 - y would cancel for large x
 derivative("relu", x=lambda g, x: multiply(g, cast(greater(x, 0), dtype(g))))
 derivative("softplus", x=lambda g, x: multiply(g, sigmoid(x)))
 derivative("normal_cdf", x=lambda g, x: multiply(g, multiply(_bell(x, -0.5), 1 / math.sqrt(2 * math.pi))))
@@ -279,7 +279,7 @@ derivative("softmax", x=lambda g, y, axis: y * (g - sum(g * y, axis, True)))
 
 
 def _log_softmax(g, y, axis):
-    """``g - exp(y) * sum(g)``. For the largest element, ``1 - exp(y)`` is summed from the others to keep its digits."""
+    """Return ``g - exp(y) * sum(g)``; for a large ``exp(y)``, ``1 - exp(y)`` is the sum of the others, for accuracy."""
     p = exp(y)
     large = greater(p, 0.5)
     rest = where(large, sum(where(large, 0.0, p), axis, True), subtract(1, p))
@@ -307,7 +307,7 @@ def _i1(g, x):
     return multiply(g, subtract(i0(x), i1_over_x(x)))
 
 
-derivative("cbrt", x=lambda g, y: divide(divide(g, y), y * 3))  # a square's slope is infinite at infinity
+derivative("cbrt", x=lambda g, y: divide(divide(g, y), y * 3))  # with square(y), second derivatives at infinity are NaN
 derivative("rsqrt", x=lambda g, y: g * (y * square(y) * -0.5))
 derivative("erfc", x=lambda g, x: multiply(g, multiply(_bell(x, -1.0), -2 / _ROOT_PI)))
 derivative("erfinv", x=lambda g, y: g * (exp(square(y)) * (_ROOT_PI / 2)))

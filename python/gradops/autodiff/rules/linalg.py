@@ -1,8 +1,8 @@
-"""Derivatives of factorisations, determinants, systems of equations and inverses, exponentials.
+"""Derivatives of factorisations, determinants, linear solves, inverses and matrix exponentials.
 
-Rules of ops of several results, and of Cholesky's, mind conjugates themselves: ``g`` is dL/dRe + i dL/dIm.
-Eigenvalues and singular values that are equal up to ten roundings of the largest count as repeated.
-Systems: Giles 2008; Golub & Pereyra 1973.
+The rules of Cholesky and of ops with several results handle conjugates themselves: ``g`` is dL/dRe + i dL/dIm.
+Eigenvalues and singular values count as repeated if they differ by at most ten roundings of the largest.
+Linear solves: Giles 2008; Golub & Pereyra 1973.
 """
 
 import functools
@@ -67,12 +67,12 @@ from ..record import derivative
 
 
 def _half_sum(x):
-    """The mean of a matrix and its conjugate transpose."""
+    """Return the mean of a matrix and its conjugate transpose."""
     return multiply(add(x, adjoint(x)), 0.5)
 
 
 def _rows(v):
-    """Vectors as matrices of one row."""
+    """Return vectors as matrices of one row."""
     return expand_dims(v, -2)
 
 
@@ -85,7 +85,7 @@ def _columns(v):
 
 @functools.lru_cache(maxsize=8)
 def _lower_half(n: int) -> np.ndarray:
-    """1 below the diagonal and 0.5 on it."""
+    """Return a matrix with 1 below the diagonal and 0.5 on it."""
     half = np.tri(n) - 0.5 * np.eye(n)
     half.flags.writeable = False
     return half
@@ -114,7 +114,7 @@ def _det(g, x, y):
 
 
 def _is_regular(x, inverse):
-    """True where products of three inverses and the determinant have digits left: they are its third derivative."""
+    """True if the product of the determinant and three inverses, its third derivative, keeps enough digits."""
     if 0 in tuple(x.shape):
         return True
     sizes = [max(abs(m), (-2, -1)) for m in (x, inverse)]
@@ -122,7 +122,7 @@ def _is_regular(x, inverse):
 
 
 def _known(condition) -> bool:
-    """True if a condition is known to hold: inside a trace it is not known."""
+    """True if a condition is known to hold; False inside a trace, where it has no value."""
     try:
         return bool(condition)
     except Exception:
@@ -130,13 +130,13 @@ def _known(condition) -> bool:
 
 
 def _matrix_of(v):
-    """Scalars as matrices of one element."""
+    """Return scalars as matrices of one element."""
     return expand_dims(v, (-2, -1))
 
 
 @functools.lru_cache(maxsize=8)
 def _all_but_two(n: int) -> np.ndarray:
-    """True at i, j, k where k is neither i nor j."""
+    """Return an array that is True at i, j, k if k is neither i nor j."""
     i, j, k = np.indices((n, n, n))
     chosen = (k != i) & (k != j)
     chosen.flags.writeable = False
@@ -144,7 +144,7 @@ def _all_but_two(n: int) -> np.ndarray:
 
 
 def _adjugate(g, x):
-    """The derivative of the adjugate, in the basis of singular vectors: products of all but two singular values."""
+    """Return the gradient of the adjugate: products of all singular values but two, in the basis of their vectors."""
     u, s, vh = svd(x)
     others = prod(where(_all_but_two(s.shape[-1]), expand_dims(s, (-2, -3)), 1.0), -1)
     others = subtract(others, from_diagonal(diagonal_of(others)))
@@ -175,46 +175,46 @@ derivative("slogdet", several=True, x=_slogdet)
 
 # Eigenvalues and singular values (Giles 2008; Boeddeker et al. 2017; Wan & Zhang 2019; Townsend 2016) -----------------
 
-# Repeated values have any basis of their space as vectors, and `1 / (w_j - w_i)` is infinite between them. What a rule
-# sees there is one element of that basis, so a derivative that the others decide is NaN (`undefined()` where the
-# vectors' cotangent has an element between two of them, `parted()` where the values' cotangents differ) and never a
-# part of it: of `v f(w) v^H` the rule sees `f(w)` times a block of the upstream gradient, and needs `f'(w)` times it.
-# No rule can tell the two apart, as values of functions are what it is given and not the functions.
+# The eigenvectors of a repeated value are an arbitrary basis of its eigenspace, and `1 / (w_j - w_i)` is infinite. If
+# the derivative depends on the choice of basis, it is NaN rather than a part of the truth: `undefined()` where the
+# cotangent of the vectors has an element between two of them, `parted()` where the cotangents of the values differ.
+# Even `v f(w) v^H`, which does not depend on the choice, gives NaN: the rule is given `f(w)` times a block of the
+# upstream gradient but needs `f'(w)` times that block, and cannot tell the two apart.
 
 
 def _clusters(w):
-    """Labels of ordered values: neighbours within ten roundings of the largest have the same."""
+    """Return labels of ordered values; neighbours within ten roundings of the largest value share a label."""
     size = max(abs(w), -1, True)
     apart = greater(abs(subtract(w[..., 1:], w[..., :-1])), multiply(size, 10 * epsilon(w)))
     return concatenate([zeros_like(cast(w[..., :1], "int64")), cumsum(cast(apart, "int64"), -1)], -1)
 
 
 def _pairs(labels):
-    """Where a row and a column are two values of the same label; and where of the same label."""
+    """Return where row and column are two different values with the same label, and where labels are the same."""
     same = equal(_rows(labels), _columns(labels))
     return logical_and(same, _apart(labels.shape[-1])), same
 
 
 @functools.lru_cache(maxsize=8)
 def _apart(n: int) -> np.ndarray:
-    """True off the diagonal."""
+    """Return an array that is True off the diagonal."""
     apart = ~np.eye(n, dtype=bool)
     apart.flags.writeable = False
     return apart
 
 
 def _inverse(x, zero):
-    """``1 / x``, 0 where ``zero``."""
+    """Return ``1 / x``, or 0 where ``zero``."""
     return where(zero, 0.0, divide(1.0, where(zero, 1.0, x)))
 
 
 def _inverse_gaps(w, same):
-    """``1 / (w_j - w_i)`` at row i and column j, 0 where the two count as the same."""
+    """Return ``1 / (w_j - w_i)`` at row i and column j, or 0 where the two values count as the same."""
     return _inverse(subtract(_rows(w), _columns(w)), same)
 
 
 def _floor(w):
-    """The rounding of cotangents whose own size says nothing, as that of ``(w - 1)**2`` at 1 is rounding alone."""
+    """Return the rounding error to expect in cotangents, whose own size may be rounding: ``(w - 1)**2`` at 1."""
     return multiply(add(max(abs(w), -1, True), 1.0), 100 * epsilon(w))
 
 
@@ -233,7 +233,7 @@ def _eigh(g, x, y):
 
 
 def _unknown(t, x, at, scale):
-    """NaN for what a rule cannot know of its derivative, and of the next one by ``x`` in the basis of the vectors."""
+    """Return NaN where the first derivative is undefined, with NaN as its derivative with respect to ``x`` there."""
     return add(undefined(t, at, scale), crease(t, x, at))
 
 
@@ -256,7 +256,7 @@ def _eig(g, x, y):
 
 
 def _close(w):
-    """Pairs of eigenvalues in no order that count as the same: with larger roundings, as the basis is oblique."""
+    """Return pairs of unordered eigenvalues that count as the same; an oblique basis makes rounding errors larger."""
     gaps = abs(subtract(_rows(w), _columns(w)))
     same = less_equal(gaps, multiply(_columns(max(abs(w), -1, True)), 1e3 * epsilon(w)))
     return logical_and(same, _apart(w.shape[-1])), same
@@ -272,8 +272,8 @@ def _svd(g, x, y, full_matrices, compute_uv):
     (u, g_u), (v, g_v) = _own_span(u, g[0], rank), _own_span(adjoint(vh), adjoint(g[2]), rank)
     vh = adjoint(v)
     pairs, same, zero, zeros = _spaces(s)
-    # Both bases turn together by the sum of the parts over `s_j - s_i`, and against each other by the difference over
-    # `s_j + s_i`, which is defined for repeated values.
+    # Both bases rotate together by the sum of the parts over `s_j - s_i`, and against each other by the difference over
+    # `s_j + s_i`, which is defined for repeated values too.
     u_part, v_part = matmul(adjoint(u), g_u), matmul(vh, g_v)
     u_turn, v_turn = subtract(u_part, adjoint(u_part)), subtract(v_part, adjoint(v_part))
     sums = _inverse(add(_rows(s), _columns(s)), zeros)
@@ -283,7 +283,8 @@ def _svd(g, x, y, full_matrices, compute_uv):
     inner = add(inner, undefined(subtract(u_part, v_part), logical_and(zeros, _apart(rank)), u_part))
     floor, (rows, columns) = _columns(_floor(s)), x.shape[-2:]
     differ = parted(_rows(g_s), _columns(g_s), logical_and(pairs, logical_not(zeros)), floor)
-    # One value of 0 of a square matrix goes on with the other sign; several, or a space beside, have any basis.
+    # A single zero singular value of a square matrix continues with the other sign. Several of them, or a null space
+    # of a matrix that is not square, have an arbitrary basis.
     several = zeros if rows != columns else logical_and(zeros, _apart(rank))
     differ = add(differ, parted(_rows(g_s), zeros_like(_columns(g_s)), several, floor))
     inner = add(inner, cast(differ, dtype(inner)))
@@ -297,13 +298,13 @@ def _svd(g, x, y, full_matrices, compute_uv):
 
 
 def _spaces(s):
-    """Pairs of singular values that are one, also on the diagonal; which are 0; and pairs of those."""
+    """Return pairs of equal singular values, the same with the diagonal, which values are 0, and pairs of zeros."""
     zero = less_equal(s, multiply(max(s, -1, True), 10 * epsilon(s)))
     return *_pairs(_clusters(s)), zero, logical_and(_rows(zero), _columns(zero))
 
 
 def _svdvals(g, x, u, s, vh):
-    """The gradient of a function of the singular values."""
+    """Return the gradient of a function of the singular values."""
     v, g = adjoint(vh), cast(_rows(g), dtype(u))
     pairs, _, zero, _ = _spaces(s)
     inner = from_diagonal(g[..., 0, :])
@@ -318,7 +319,7 @@ def _svdvals(g, x, u, s, vh):
 
 
 def _rest(t, q):
-    """The part of ``t`` beside the span of orthonormal ``q``."""
+    """Return the component of ``t`` orthogonal to the span of the orthonormal columns of ``q``."""
     return subtract(t, matmul(q, matmul(adjoint(q), t)))
 
 
@@ -327,13 +328,13 @@ def _crease_beside(t, x, q, zero):
 
 
 def _beside(g, q, inverse, zero):
-    """The part of a cotangent that turns vectors out of their span, over the singular values."""
+    """Return the component of a cotangent orthogonal to the vectors' span, divided by the singular values."""
     rest = _rest(g, q)
     return add(multiply(rest, inverse), undefined(rest, broadcast_to(_rows(zero), tuple(rest.shape)), g))
 
 
 def _own_span(q, g, rank):
-    """The first ``rank`` columns, with the contribution of the others' gradient to their span."""
+    """Return the first ``rank`` columns and their gradient, with the other columns' contribution to their span."""
     if q.shape[-1] == rank:
         return q, g
     first, rest = q[..., :rank], q[..., rank:]
@@ -402,7 +403,7 @@ def _lu_factor(g, y):
 
 
 def _exchanges(pivots, rows):
-    """The matrices that exchange rows as ``pivots`` say, one exchange after the other."""
+    """Return the permutation matrices of the successive row exchanges in ``pivots``."""
     place = np.arange(rows)
     order = add(zeros_like(pivots[..., :1]), place)
     for k in range(pivots.shape[-1]):
@@ -432,7 +433,7 @@ def _pinv(g, x, y, rcond):
 
 
 def _expm(g, x):
-    """Fréchet's derivative along ``g`` at the transpose (Al-Mohy & Higham 2009)."""
+    """Return the Fréchet derivative at the transpose in direction ``g`` (Al-Mohy & Higham 2009)."""
     turned, size = swapaxes(x, -1, -2), x.shape[-1]
     upper, lower = concatenate([turned, g], -1), concatenate([zeros_like(turned), turned], -1)
     return get_item(expm(concatenate([upper, lower], -2)), (..., slice(0, size), slice(size, None)))
@@ -443,7 +444,7 @@ derivative("expm", x=_expm)
 derivative("pinv", complex_aware=True, x=_pinv)
 
 
-# The right side's gradient solves the transposed system; the matrix' is its product with the solution.
+# The gradient of the right-hand side solves the transposed system; the matrix's is its product with the solution.
 
 
 def _as_columns(a, b, *vectors):

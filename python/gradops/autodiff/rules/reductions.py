@@ -1,6 +1,6 @@
-"""Derivatives of reductions, products, sorting. Other statistics are composed of ops that have theirs.
+"""Derivatives of reductions, products and sorting. Other statistics are composed of ops with derivative rules.
 
-Ties of ``max`` and ``min`` share the gradient equally. The gradient of sorted elements goes to where they came from.
+Ties of ``max`` and ``min`` share the gradient equally. Sorting permutes the gradient back to the original order.
 """
 
 import math
@@ -60,7 +60,7 @@ derivative(
 
 
 def keepdims_shape(shape, axis):
-    """The shape of a reduction's result with ones for the reduced dimensions."""
+    """Return the shape of a reduction's result with 1 for the reduced dimensions."""
     if axis is None:
         return (1,) * len(shape)
     axes = {a % len(shape) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))} if len(shape) else set()
@@ -68,7 +68,7 @@ def keepdims_shape(shape, axis):
 
 
 def spread(g, shape, axis):
-    """``g``, of a reduced shape, back over the dimensions that were reduced."""
+    """Return ``g``, of a reduced shape, broadcast over the dimensions that were reduced."""
     if axis is not None:
         ones = keepdims_shape(shape, axis)
         g = g if g.shape == ones else reshape(g, ones)
@@ -89,7 +89,8 @@ def _extreme(g, x, y, shape, axis, initial):
     count = sum(chosen, axis, True)
     if initial is not None:
         count = add(count, equal(y, initial))
-    return multiply(spread(g, shape, axis), chosen / count)  # NaN, which is equal to nothing, by none
+    # A NaN maximum equals no element: the count is 0, and 0 / 0 makes the gradient NaN.
+    return multiply(spread(g, shape, axis), chosen / count)
 
 
 def _cumsum(g, shape, axis):
@@ -108,7 +109,7 @@ def _logsumexp(g, x, y, shape, axis):
     if dtype(x)[0] == "c":
         slope = exp(subtract(x, reshape(y, keepdims_shape(shape, axis))))
     else:
-        # Not by `y`: a loop's derivative, which goes through its steps again, then needs no logarithm.
+        # Without `y`, so that the derivative of a loop, which runs its steps again, needs no logarithm.
         slope = softmax(x, tuple(range(len(shape))) if axis is None else axis)
     return multiply(spread(g, shape, axis), slope)
 
@@ -135,7 +136,7 @@ derivative("sort", x=_sort)
 
 
 def _under_window(g, window):
-    """The gradient of the data that a window slides over: the padded ``g`` under the reversed window."""
+    """Return the gradient of the data that a window slides over: the reversed window slides over the padded ``g``."""
     zero = broadcast_to(split(multiply(g, 0), [1], 0)[0], (window.shape[0] - 1,))
     padded = concatenate([zero, g, zero], 0) if window.shape[0] > 1 else g
     return sliding_product(padded, flip(window))
@@ -165,7 +166,7 @@ def _matmul1(g, x1, x2):
 
 
 def reshape_rows(g):
-    """``(..., 1, n)`` to ``(..., n)``."""
+    """Reshape ``(..., 1, n)`` to ``(..., n)``."""
     return reshape(g, (*g.shape[:-2], g.shape[-1]))
 
 
@@ -181,7 +182,7 @@ def _matmul2(g, x1, x2):
 
 
 def axes_of_product(axes, rank1, rank2):
-    """The dimensions of both operands over which ``tensordot`` sums."""
+    """Return the dimensions of both operands over which ``tensordot`` sums."""
     if isinstance(axes, int):
         return list(range(rank1 - axes, rank1)), list(range(axes))
     first, second = ([a] if isinstance(a, int) else list(a) for a in axes)
@@ -221,7 +222,7 @@ def _einsum(g, subscripts, operands, shapes):
 
 
 def _einsum_hard(g, output, names, others, letters, shape, present):
-    """Letters that are summed in one operand, or repeated (a diagonal): spread over them."""
+    """Broadcast the gradient over letters that are summed in one operand, or repeated (a diagonal)."""
     distinct = "".join(dict.fromkeys(letters))
     known = "".join(c for c in distinct if c in present)
     part = einsum(",".join([output, *names]) + "->" + known, g, *others)
@@ -245,7 +246,7 @@ def _einsum_hard(g, output, names, others, letters, shape, present):
 
 
 def explicit(subscripts: str, ranks) -> tuple[list[str], str]:
-    """Subscripts with the ellipsis spelt out in letters and the result named."""
+    """Return subscripts with the ellipsis replaced by letters and the result spelled out."""
     subscripts = subscripts.replace(" ", "")
     left, arrow, output = subscripts.partition("->")
     inputs = left.split(",")

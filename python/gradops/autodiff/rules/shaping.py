@@ -1,6 +1,6 @@
 """Derivatives of ops that move elements: shapes, joining and splitting, blocks, indexing, scattering.
 
-The gradient of reading positions is adding at them.
+The gradient of reading elements at positions is added at those positions.
 """
 
 import math
@@ -69,7 +69,7 @@ def _stack(g, shapes, axis):
 
 
 def _rows(tensor) -> list:
-    """The shapes of the rows of one tensor, given instead of several."""
+    """Return the shapes of the rows of one tensor that was passed in place of a list of tensors."""
     count, *rest = getattr(tensor, "shape", tensor)
     return [tuple(rest)] * count
 
@@ -80,7 +80,7 @@ derivative("unstack", several=True, x=lambda g, axis: stack(g, axis))
 derivative("split", several=True, x=lambda g, axis: concatenate(g, axis))
 
 
-# Windows as columns.
+# Windows as columns (unfold and fold).
 
 
 def _columns(g, shape, window, strides, padding, dilation):
@@ -125,11 +125,11 @@ derivative(
 )
 
 
-# Scattering; the ops that are not here are composed.
+# Scattering. Ops without a rule here are composed of others.
 
 
 def _extreme(g, data, segment_ids, y):
-    """The upstream gradient shared equally among each segment's tied rows; 0 to rows of no segment."""
+    """Return the gradient of a segment extremum: shared equally by tied rows, 0 for rows of no segment."""
     count, line = y.shape[0], (1, *y.shape[1:])
     ids = segment_ids if known(segment_ids) is None else known(segment_ids)
     row = where((ids >= 0) & (ids < count), ids, count)

@@ -1,6 +1,7 @@
 """Derivatives of convolutions, pooling and Fourier transforms.
 
-The three sides of a convolution are each other's. Half spectra stand for whole ones: inner frequencies twice.
+The derivatives of a convolution, of any order, are the convolution and its two transposes. A half spectrum stands for
+a full one, in which the inner frequencies occur twice.
 """
 
 import numpy as np
@@ -91,7 +92,7 @@ derivative("fft_complex", x=lambda g, dimensions, inverse: fft_complex(g, dimens
 
 
 def _counts(fft_length: int):
-    """The multiplicity of each frequency of a half spectrum: 1 for the first and a last even one, else 2."""
+    """Return how often the full spectrum has each frequency: 1 for the first and a last even one, else 2."""
     counts = np.full(fft_length // 2 + 1, 2.0)
     counts[0] = 1.0
     if fft_length % 2 == 0:
@@ -100,7 +101,7 @@ def _counts(fft_length: int):
 
 
 def _fit(x, size: int):
-    """``x`` cut or filled up with 0 to a last size."""
+    """Return ``x`` cut or padded with 0 to a size of its last dimension."""
     have = x.shape[-1]
     return x[..., :size] if have >= size else filled(x, 0, size - have)
 
