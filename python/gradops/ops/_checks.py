@@ -1,7 +1,7 @@
 """Errors of calls that cannot work: one style for every op and backend.
 
-Kernels are called first and explained when they fail: a good call pays nothing for the checks. Wrong
-arguments that a library would accept are checked before, by the op's ``check``.
+A kernel is called first, and its failure is explained afterwards, so that a valid call pays nothing for the checks.
+Wrong arguments that a library would accept are checked before the call, by the op's ``check``.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from ..errors import (
 from .properties import dtype, ndim, shape, unknown
 
 OTHER_NAMES = {"dim": "axis", "keepdim": "keepdims"}
-"""PyTorch's names of arguments that NumPy and gradops call otherwise."""
+"""PyTorch's names of arguments that have another name in NumPy and gradops."""
 
 REQUIRES_GRAD = "requires_grad"
 CREATING = frozenset(
     "arange array empty empty_like eye full full_like geomspace linspace logspace ones ones_like zeros "
     "zeros_like".split()
 )
-"""PyTorch's argument of functions that create tensors, and the ops that do."""
+"""An argument of PyTorch's functions that create tensors, and the ops that create tensors."""
 
 
 def other_name(op, given: dict) -> ArgumentTypeError:
-    """The error for an argument that an op has by another name."""
+    """Return the error for an argument that an op has under another name."""
     name = next(name for name, value in given.items() if value is not ...)
     own = ", ".join(f"`{p}`" for p in op.parameters)
     return ArgumentTypeError(
@@ -60,7 +60,7 @@ def other_name(op, given: dict) -> ArgumentTypeError:
 
 
 def explain(op, error: Exception, arguments: tuple) -> Exception:
-    """The error to raise for a kernel's failure: ours where a check finds the reason, else named after the op."""
+    """Return the error to raise for a kernel's failure: gradops' own if a check finds the reason; it names the op."""
     if getattr(error, "gradops_callback", False):
         return error
     inner = isinstance(error, GradopsError) and error.argument is not None and error.argument not in op.parameters
@@ -102,11 +102,11 @@ def explain(op, error: Exception, arguments: tuple) -> Exception:
 
 
 _OF_UNKNOWN_SIZES = (TypeError, ValueError, IndexError, AttributeError, NotImplementedError)
-"""Errors of Python, NumPy and TensorFlow for a size that is None, or a tensor that has no value yet."""
+"""Texts of Python's, NumPy's and TensorFlow's errors about a size that is None or a tensor without a value yet."""
 
 
 def _positions(said: str) -> tuple[str, dict]:
-    """A library's message with the positions that it speaks of as fields."""
+    """Return a library's message with the positions it mentions as fields, which R shows counted from 1."""
     fields: dict = {}
 
     def field(found: re.Match) -> str:
@@ -117,7 +117,7 @@ def _positions(said: str) -> tuple[str, dict]:
 
 
 def unknown_size(op, bound: dict[str, Any]) -> ShapeError | None:
-    """The reason where an op needs a size that a graph does not know; None where all sizes are known."""
+    """Return the error for an op that needs a size the graph does not know; None if all sizes are known."""
     if "Function" in op.annotations.values():
         return None
     for name, kind in op.annotations.items():
@@ -145,7 +145,7 @@ def unknown_size(op, bound: dict[str, Any]) -> ShapeError | None:
 
 
 def _no_number(op, bound: dict[str, Any]) -> ArgumentTypeError | ShapeError | None:
-    """The reason where a text or a function stands for numbers, of which an inner op spoke by a name of its own."""
+    """Return the error for a text or a function in place of numbers, where an inner op used its own argument name."""
     for name, value in bound.items():
         if op.annotations[name] in _OF_NUMBERS:
             for leaf in _tree.flatten(value)[0]:
@@ -158,7 +158,7 @@ _OF_NUMBERS = ("Tensor", "Operand", "Tensors", "Structure", "float")
 
 
 def _in_the_name_of(op, error: GradopsError) -> GradopsError:
-    """An error of one of the ops that ``op`` is composed of, as one of ``op``'s own."""
+    """Return an error of an op that ``op`` is composed of as an error of ``op``."""
     inner, colon, rest = error.template.partition("`: ")
     if colon and inner.startswith("`") and " " not in inner and "Function" not in op.annotations.values():
         error.args = (f"`{op.name}`: " + str(error).partition("`: ")[2], *error.args[1:])
@@ -167,7 +167,7 @@ def _in_the_name_of(op, error: GradopsError) -> GradopsError:
 
 
 def diagnose(op, bound: dict[str, Any]) -> None:
-    """Raise an error about a wrong argument, as far as the annotations tell."""
+    """Raise an error about a wrong argument if the annotations show that it is wrong."""
     for name in op.tensors:
         value = bound[name]
         items = value if name in op.many and isinstance(value, (list, tuple)) else (value,)
@@ -192,7 +192,7 @@ def diagnose(op, bound: dict[str, Any]) -> None:
 
 
 def _check_is_held(op: str, name: str, number, beside: list) -> None:
-    """Raise where a whole number is beyond the dtype of the tensors beside it.
+    """Raise if an integer argument does not fit the dtype of the tensor arguments.
 
     Raises:
         ArgumentError: the number, and what the dtype holds.
@@ -217,7 +217,7 @@ def _check_is_held(op: str, name: str, number, beside: list) -> None:
 
 @tracing.left_out
 def check_held(op: str, name: str, value, target: str, hint: str | None = None) -> None:
-    """Raise where numbers that are written out, as Python's or a list of them, are beyond an integer dtype.
+    """Raise if Python numbers, or lists of them, do not fit an integer dtype.
 
     Raises:
         ArgumentError: the number, and what the dtype holds.
@@ -236,7 +236,7 @@ def check_held(op: str, name: str, value, target: str, hint: str | None = None) 
 
 
 def _written(value):
-    """The real numbers that stand in a value as Python's own."""
+    """Return the Python real numbers in a value."""
     if isinstance(value, (int, float)):
         yield value
     elif isinstance(value, (list, tuple)):
@@ -245,11 +245,11 @@ def _written(value):
 
 
 reasons: dict[str, Callable] = {}
-"""By an op's name, a function that looks for its own reasons of failure: ``reason(op, **arguments)`` raises them."""
+"""By op name, a function ``reason(op, **arguments)`` that raises if it finds the op's own reason for a failure."""
 
 
 def check_axis(op: str, axis, rank: int, name: str = "axis") -> int:
-    """``axis`` as a non-negative int.
+    """Return ``axis`` as a non-negative int.
 
     Raises:
         ArgumentTypeError: not a whole number.
@@ -268,7 +268,7 @@ def check_axis(op: str, axis, rank: int, name: str = "axis") -> int:
 
 
 def check_axes(op: str, axes, rank: int, name: str = "axis") -> tuple[int, ...]:
-    """Axes as a tuple of distinct non-negative ints; None is all of them, and 0 of a tensor without dimensions none."""
+    """Return axes as a tuple of distinct non-negative ints; None gives all axes, and 0 gives () for a 0-d tensor."""
     if axes is None:
         return tuple(range(rank))
     found = tuple(check_axis(op, a, rank, name) for a in (axes if isinstance(axes, (tuple, list)) else (axes,)))
@@ -280,11 +280,11 @@ def check_axes(op: str, axes, rank: int, name: str = "axis") -> tuple[int, ...]:
 
 
 def integer(op: str, value, name: str, least: int | None = None) -> int:
-    """A whole number as an int, also of a float that is one, as R's numbers are.
+    """Return an integer as an int; a float with an integer value counts, as R's numbers are floats.
 
     Raises:
-        ArgumentTypeError: no whole number.
-        ArgumentError: one below ``least``.
+        ArgumentTypeError: the value is not an integer.
+        ArgumentError: the value is below ``least``.
     """
     if type(value) is int and op in _OF_ANY_NUMBER:
         found = value
@@ -307,7 +307,7 @@ def integer(op: str, value, name: str, least: int | None = None) -> int:
 
 
 def size_of(op: str, value, name: str):
-    """A size: a whole number of at least 0, or one that a graph does not know."""
+    """Return a size: an integer of at least 0, or a size that the graph does not know."""
     return value if unknown(value) else integer(op, value, name, 0)
 
 
@@ -316,11 +316,11 @@ _OF_ANY_NUMBER = frozenset(
     "scatter segment_max segment_min segment_prod segment_sum slice slice_update split tile top_k tri tril triu "
     "zeros".split()
 )
-"""The ops whose numbers need not be known where they are traced: one program serves all sizes, not one each."""
+"""Ops whose integer arguments need no known value in a trace, so that one program serves all sizes."""
 
 
 def check_pieces(op: str, count: int, size: int, name: str) -> None:
-    """Raise for so many pieces of ``size`` elements, most of them empty, that no memory holds the list."""
+    """Raise for so many pieces of ``size`` elements, most of them empty, that the list would fill the memory."""
     most = max(2**20, size)
     if count > most:
         raise ArgumentError(f"`{op}`: `{name}` must be at most {most:,}; got {count:.3g}.", argument=name)
@@ -328,7 +328,7 @@ def check_pieces(op: str, count: int, size: int, name: str) -> None:
 
 @tracing.left_out
 def known(x) -> np.ndarray | None:
-    """The values of a tensor, variable, number or list as a NumPy array; None inside a trace, where there are none."""
+    """Return the values of a tensor, variable, number or list as a NumPy array; None inside a trace."""
     if hasattr(x, "requires_grad") and hasattr(x, "_node"):
         x = x.data
     owner = backends.of(x)
@@ -340,7 +340,7 @@ def known(x) -> np.ndarray | None:
 
 
 def check_positions(op: str, positions, size: int, name: str = "indices", low: int | None = None) -> None:
-    """Raise for positions, as far as they are known, that a dimension of ``size`` does not have.
+    """Raise if known positions are out of range in a dimension of ``size``.
 
     Raises:
         ArgumentTypeError: positions that are not whole numbers.
@@ -368,7 +368,7 @@ def check_positions(op: str, positions, size: int, name: str = "indices", low: i
 
 
 def whole(op, value, name: str):
-    """An ``Axis`` or ``Integer`` as an int; one that has no value yet (a traced size) as it is.
+    """Return an ``Axis`` or ``Integer`` as an int; a traced size, without a value yet, is returned unchanged.
 
     Raises:
         ArgumentTypeError: anything else, bools too.
@@ -388,14 +388,14 @@ def _axis(op, value, name: str):
 
 
 def _axes(op, axes, name: str):
-    """``Axes`` as an int or a tuple of ints; a value that is not a list as it is."""
+    """Return ``Axes`` as an int or a tuple of ints."""
     if isinstance(axes, (list, tuple)):
         return tuple([a if a.__class__ is int else _axis(op, a, name) for a in axes])
     return _axis(op, axes, name)
 
 
 def _sizes(op, shape, name: str):
-    """A ``Shape`` as a tuple of ints (of one of them: the int); -1 and None are left to the op.
+    """Return a ``Shape`` as a tuple of ints, or a single size as an int; -1 and None are left to the op.
 
     Raises:
         ArgumentTypeError: sizes that are not whole numbers.
@@ -412,7 +412,7 @@ def _sizes(op, shape, name: str):
 
 
 def _integers(op, value, name: str):
-    """``Integers``: one as an int; several as they are."""
+    """Return ``Integers``: one as an int, several unchanged."""
     return value if isinstance(value, (list, tuple)) else whole(op, value, name)
 
 
@@ -423,14 +423,14 @@ NORMALISE: dict[str, Callable] = {
     "Axes": _axes,
     "Shape": _sizes,
 }
-"""By annotation, how a public op converts an argument before its kernel; plain ints and None pass."""
+"""By annotation, how a public op converts an argument before its kernel; ints and None need no conversion."""
 
 QUICK = {"Shape": "{0}.__class__ is not tuple or any([size.__class__ is not int for size in {0}])"}
-"""By annotation, when that is needed at all; for the others where it is neither an int nor None."""
+"""By annotation, the code of the test for whether conversion is needed; by default, neither an int nor None."""
 
 
 def unknown_arguments(op: str, given: Iterable[str], known: Iterable[str]) -> ArgumentTypeError:
-    """The error for named arguments that an op does not have."""
+    """Return the error for keyword arguments that an op does not have."""
     names = list(given)
     return ArgumentTypeError(
         f"`{op}`: unknown arguments {', '.join(names)}.", argument=names[0], hint=meant(names[0], known)
@@ -438,7 +438,7 @@ def unknown_arguments(op: str, given: Iterable[str], known: Iterable[str]) -> Ar
 
 
 def choice(op: str, value, options, name: str):
-    """``value``, which must be one of ``options``."""
+    """Return ``value``, or raise if it is not one of ``options``."""
     if not any(value is option or (isinstance(value, (str, int, float)) and value == option) for option in options):
         wanted = ", ".join(map(repr, options))
         raise ArgumentError(
@@ -469,7 +469,7 @@ def check_kind(op: str, x, kinds, wanted: str, name: str = "x") -> None:
 
 
 def check_real(op, *arguments) -> None:
-    """An op's ``check``: its tensors must not be complex, as complex numbers have no order."""
+    """An op's ``check``: raise for complex tensors, as complex numbers have no order."""
     for name, position in zip(op.tensors, op.positions):
         x = arguments[position]
         if x is not None and not _is_real_array(x):
@@ -485,7 +485,7 @@ _REAL = frozenset("fiub")  # the kinds of NumPy's dtypes
 
 
 def check_rank(op: str, x, ranks, name: str = "x") -> int:
-    """The number of dimensions of ``x``, which must be in ``ranks`` (an int is a minimum)."""
+    """Return the number of dimensions of ``x``, or raise if it is not in ``ranks`` (an int is a minimum)."""
     sizes = getattr(x, "shape", None)
     if sizes is None:
         if not is_numeric(x):
@@ -502,7 +502,7 @@ def check_rank(op: str, x, ranks, name: str = "x") -> int:
 
 
 def broadcast_shapes(op: str, names, *shapes) -> tuple[int, ...]:
-    """The shape that ``shapes`` broadcast to; a size that is not known gives way to one that is."""
+    """Return the shape that ``shapes`` broadcast to; a known size takes precedence over an unknown one."""
     rank = max([0, *map(len, shapes)])
     result = []
     for sizes in zip(*((1,) * (rank - len(s)) + tuple(s) for s in shapes)):
@@ -519,7 +519,7 @@ def broadcast_shapes(op: str, names, *shapes) -> tuple[int, ...]:
 
 def is_numeric(value) -> bool:
     """True for a tensor, a number, or nested lists of them that are not ragged."""
-    if isinstance(value, type) or has_own_arithmetic(value):  # NumPy's types have their instances' attributes
+    if isinstance(value, type) or has_own_arithmetic(value):  # NumPy's types have the instances' attributes
         return False
     if isinstance(value, (bool, int, float, complex)) or backends.of(value) is not None or hasattr(value, "__array__"):
         return getattr(getattr(value, "dtype", None), "kind", "f") not in "OSUVmM"
@@ -533,7 +533,7 @@ def _may_be_none(parameter: inspect.Parameter) -> bool:
 
 
 def not_a_tensor(op: str, name: str, value) -> ArgumentTypeError | ShapeError:
-    """The error for an argument that does not convert to a tensor."""
+    """Return the error for an argument that does not convert to a tensor."""
     if isinstance(value, (list, tuple)) and is_numeric(value):
         return ragged(op, name)
     return ArgumentTypeError(
@@ -545,7 +545,7 @@ def not_a_tensor(op: str, name: str, value) -> ArgumentTypeError | ShapeError:
 
 
 def plain_hint(value) -> str | None:
-    """The advice for an array of a class that has an arithmetic of its own."""
+    """Return the hint for an array of a class with its own arithmetic."""
     if isinstance(value, np.ma.MaskedArray):
         return "masked elements have no value: give them one, `x.filled(value)`, or take `ops.where()` with `x.mask`"
     if isinstance(value, (Fraction, Decimal)):
@@ -556,17 +556,17 @@ def plain_hint(value) -> str | None:
 
 
 def has_own_arithmetic(value) -> bool:
-    """True for an array of a subclass of NumPy's that no backend has."""
+    """True for an array of a NumPy subclass that no backend owns."""
     return isinstance(value, np.ndarray) and backends.of(backends.held(value)) is None
 
 
 followed: list[Callable[[type], bool]] = []
-"""Tests for classes whose arithmetic gradops does as they do, each of its library's module."""
+"""Tests for classes whose arithmetic gradops reproduces; each is added by the module for the class's library."""
 
 
 @tracing.read_as(lambda kind: False)
 def combines_arrays(kind: type) -> bool:
-    """True for a class, none of arrays, that NumPy leaves its ufuncs to, and gradops too: it has labels, or units."""
+    """True for a non-array class that overrides NumPy's ufuncs, as it has labels or units; gradops defers to it too."""
     return _combines_arrays(kind)
 
 
@@ -577,12 +577,12 @@ def _combines_arrays(kind: type) -> bool:
 
 
 def ragged(op: str, name: str) -> ShapeError:
-    """The error for a list whose elements differ in shape, whatever they are."""
+    """Return the error for a list whose elements differ in shape."""
     return ShapeError(f"`{op}`: `{name}` must be a rectangular list; got elements that differ in shape.", argument=name)
 
 
 def of_shape(value) -> Given | None:
-    """The shape and dtype of a tensor, to go after its name; None of anything else."""
+    """Return the shape and dtype of a tensor, to follow its name in a message; None for any other value."""
     shape = getattr(value, "shape", None)
     if shape is not None and not callable(shape):
         with contextlib.suppress(Exception):
@@ -591,7 +591,7 @@ def of_shape(value) -> Given | None:
 
 
 def describe(value) -> Given:
-    """A value in a few words."""
+    """Return a short description of a value."""
     if has_own_arithmetic(value) or combines_arrays(type(value)):
         return Given(f"a {type(value).__name__}")
     known = of_shape(value)
@@ -609,6 +609,6 @@ def _first_line(error: Exception) -> str:
 
 def _is_framework_error(error: Exception) -> bool:
     package = type(error).__module__.partition(".")[0]
-    if type(error).__name__.startswith("_"):  # how torch's checkpoint stops a recomputation
+    if type(error).__name__.startswith("_"):  # torch's checkpoint raises this to stop a recomputation
         return False
     return package in ("tensorflow", "jax", "jaxlib", "torch", "numpy") or type(error) is RuntimeError

@@ -1,6 +1,6 @@
-"""Shared by composed ops: the dtype rule applied by hand, and the dtype in which an op computes.
+"""Helpers of composed ops: dtype promotion, and the dtype to compute in.
 
-Half precision is computed in single, and rounded once.
+Half precision is computed in single precision and rounded once.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def as_float(x):
 
 
 def promoted(*xs, floating: bool = False) -> list:
-    """Operands as tensors of their promoted dtype, of a floating one with ``floating``.
+    """Return operands as tensors of their promoted dtype, a floating one if ``floating``.
 
-    Python numbers stay weak.
+    Python numbers do not widen the dtype.
     """
     found = None
     names = [None if type(x) in NUMBERS else dtype(x) for x in xs]
@@ -45,9 +45,9 @@ def promoted(*xs, floating: bool = False) -> list:
 
 
 def beside(value, like, name: str | None = None):
-    """A number, or NumPy's array, as a tensor of ``like``'s library, on its device and, without a name, of its dtype.
+    """Return a number or NumPy array as a tensor of ``like``'s library and device, in dtype ``name`` or ``like``'s.
 
-    A dtype that NumPy lacks could not be had otherwise. Tensors are cast.
+    This also makes tensors of dtypes that NumPy lacks. Tensors are cast.
     """
     if isinstance(value, _CONSTANTS):
         data = like.data if hasattr(like, "_node") else like
@@ -62,7 +62,7 @@ def is_complex(x) -> bool:
     return dtype(x) in dtypes.COMPLEX
 
 
-# The dtype in which an op computes: half precision in single, rounded once.
+# The dtype to compute in: half precision is computed in single precision and rounded once.
 
 
 def floats(x):
@@ -71,23 +71,23 @@ def floats(x):
 
 
 def counted(x):
-    """``x``; bools as int64."""
+    """Return ``x`` with bools cast to int64."""
     return x if dtype(x) != "bool" else cast(x, "int64")
 
 
 def wide(x):
-    """``x`` in a dtype of at least single precision, and the dtype to round the result to (None: as it is)."""
+    """Return ``x`` in at least single precision, and the dtype to round the result to (None: no rounding)."""
     name = dtype(x)
     return (cast(x, "float32"), name) if name in ("float16", "bfloat16") else (floats(x), None)
 
 
 def rounded(y, name):
-    """A result in the dtype that :func:`wide` gave with its argument."""
+    """Return a result in the dtype that :func:`wide` returned with the argument."""
     return y if name is None else cast(y, name)
 
 
 def in_single(body: Callable) -> Callable:
-    """The body of an op that works on a tensor of half precision in single, and rounds the result once."""
+    """Decorate the body of an op so that half precision is computed in single precision and rounded once."""
 
     @functools.wraps(body)
     def computed(x, *args, **kwargs):
@@ -98,11 +98,11 @@ def in_single(body: Callable) -> Callable:
 
 
 def check_fits(op: str, value, target: str, name: str) -> None:
-    """Raise where complex numbers would go into a real tensor and lose their imaginary parts, or numbers wrap round.
+    """Raise if writing a value to a tensor would drop imaginary parts, or wrap a number that the dtype cannot hold.
 
     Raises:
         ArgumentTypeError: a complex ``value`` for a real dtype ``target``.
-        ArgumentError: a written number beyond an integer dtype.
+        ArgumentError: a Python number does not fit an integer dtype.
     """
     check_held(op, name, value, target)
     if target not in dtypes.COMPLEX and dtype(value) in dtypes.COMPLEX:

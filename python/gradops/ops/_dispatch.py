@@ -1,13 +1,13 @@
-"""The search of an op for its kernel: by the types of its tensor arguments, through one dictionary.
+"""Dispatch: an op finds its kernel by the types of its tensor arguments, in one dictionary.
 
-``@op`` turns a signature with a docstring into a public op. The function made for it looks its kernel
-up in a table keyed by argument types and calls it: one dictionary access and one call over the native
-function. A key that is not in the table yet is resolved once:
+``@op`` turns a signature with a docstring into a public op. The function made for it looks up its kernel in a table
+keyed by argument types and calls it; the overhead is one dictionary access and one call. A key that is not yet in the
+table is resolved once:
 
 1. an argument of a traced type (``Variable``): the function that the tape made for the op, see ``trace_with``;
-2. tensors of one backend: the backend's kernel under the op's name, else the op's own body;
-3. no tensor at all: the arguments are converted to the default backend, and 2. again;
-4. an unknown type: at each call the tensors that such arguments hold (a Keras variable's) are looked for.
+2. tensors of one backend: the backend's kernel of the op's name, else the op's own body;
+3. no tensor at all: the arguments are converted to the default backend, then as in 2;
+4. an unknown type: each call looks for the tensor that such an argument holds (as a Keras variable does).
 
 An op whose body is ``...`` must have a kernel in each backend. Arguments annotated ``Tensor``,
 ``Operand``, ``Tensors`` and ``Indices`` (gradops.annotations) are the tensor arguments.
@@ -35,12 +35,12 @@ F = TypeVar("F", bound=Callable)
 
 registry: dict[str, Op] = _table
 of_kernels: dict[str, str] = {}
-"""By the name of a kernel, in which points are underscores, the op's."""
+"""Op names by kernel name, in which underscores replace dots."""
 _tracers: dict[type, Callable[[Op, tuple], Callable]] = {}
 NUMBERS = (bool, int, float, complex)
 
 observe: Callable[[Op, Callable, backends.Backend | None], Callable] | None = None
-"""The wrapper around kernels from the first checkpoint scope on (``flow/checkpointing/tape.py``)."""
+"""The wrapper around kernels, set by the first checkpoint scope (``flow/checkpointing/tape.py``)."""
 
 
 def trace_with(kind: type, make: Callable[[Op, tuple], Callable]) -> None:
@@ -51,7 +51,7 @@ def trace_with(kind: type, make: Callable[[Op, tuple], Callable]) -> None:
 
 
 class _Kernels(dict):
-    """Argument types to implementation, filled on first use."""
+    """Implementations by argument types, filled on first use."""
 
     __slots__ = ("op",)
 
@@ -60,7 +60,7 @@ class _Kernels(dict):
 
 
 class _Resolved:
-    """The same where a call is read (``tracing.read_as``): no table, as one that grows is read once more."""
+    """As ``_Kernels``, for code that a compiler reads (``tracing.read_as``): no table, as its growth recompiles."""
 
     __slots__ = ("op",)
 
@@ -72,7 +72,7 @@ class _Resolved:
 
 
 class _Chosen:
-    """The same of ops without lists of tensors, chosen where it is not read: read code is checked at each call."""
+    """As ``_Resolved``, for ops without lists of tensors; the choice is not read, since read code costs guards."""
 
     __slots__ = ("name",)
 
@@ -88,7 +88,7 @@ class _Chosen:
 
 @tracing.constant
 def _choice(name: str, key) -> str | None:
-    """The place of the implementation, if it is the kernel of that name (or ``body``) as it stands; else None."""
+    """Return the kernel's name, or ``"body"``, if the implementation is that function itself; else None."""
     op = registry[name]
     kinds = key if type(key) is tuple else (key,)
     backend = backends.owner_as_read(kinds)
@@ -121,7 +121,7 @@ class Op:
         self.weak = tuple(p for p in self.tensors if kinds[p] == "Operand")
         self.facts = facts
         self.with_rule: Callable | None = None
-        """Makes of a kernel one whose derivative is the op's rule also where a library differentiates by itself."""
+        """Wraps a kernel so that its derivative is the op's rule, even where a library differentiates by itself."""
         for argument in (*facts.linear, *facts.multilinear):
             if argument not in self.tensors:
                 raise ValueError(f"the op `{name}` has no tensor argument `{argument}` to be linear in.")
@@ -141,7 +141,7 @@ class Op:
             return found
 
         def joined(*arguments):
-            """Lists that hold tensors as one: in their promoted dtype, and with their gradients."""
+            """Call with lists of tensors stacked into one tensor, of their promoted dtype and with their gradients."""
             given = list(arguments)
             for position, name in listed:
                 try:
@@ -157,11 +157,11 @@ class Op:
         return joined
 
     def read(self, key) -> Callable:
-        """The same, kept nowhere; kernels take lists that hold tensors as one."""
+        """Return the implementation without storing it; kernels take lists of tensors as one tensor."""
         return self._of_kinds(key, key if type(key) is tuple else (key,), None)
 
     def key_of(self, arguments) -> Any:
-        """The key in the table of a call, as the public function makes it."""
+        """Return the table key of a call, as the public function computes it."""
         keys = [kind_of(arguments[p]) if p in self._places_of_many else type(arguments[p]) for p in self.positions]
         return keys[0] if len(keys) == 1 and not self.many else tuple(keys)
 
@@ -172,7 +172,7 @@ class Op:
         return self._resolved(kept, kinds, flat)
 
     def _of_held(self, key, kinds, flat) -> Callable:
-        """The implementation where an argument may hold a tensor; it is called with that."""
+        """Return an implementation that is called with the tensors that its arguments hold."""
 
         def implementation(*arguments):
             given = list(arguments)
@@ -181,7 +181,7 @@ class Op:
                 several = name in self.many and isinstance(value, (list, tuple))
                 given[position] = list(map(backends.held, value)) if several else backends.held(value)
             found = self.key_of(given)
-            if found == key:  # none does
+            if found == key:  # no argument holds a tensor
                 if any_symbolic(arguments):
                     return in_model(self.name, *self._as_called(arguments))
                 return self._resolved(None, kinds, flat)(*arguments)
@@ -190,7 +190,7 @@ class Op:
         return implementation
 
     def _as_called(self, arguments) -> tuple[list, dict]:
-        """A kernel's arguments as those of the public function: positional ones, and those by name."""
+        """Return a kernel's arguments as the positional and keyword arguments of the public function."""
         positional: list = []
         by_name: dict = {}
         for parameter, value in zip(self.signature.parameters.values(), arguments):
@@ -205,7 +205,7 @@ class Op:
         return positional, by_name
 
     def _resolved(self, key, kinds, flat) -> Callable:
-        for traced, make in reversed(_tracers.items()):  # a matrix of variables goes before these
+        for traced, make in reversed(_tracers.items()):  # ahead of these goes a matrix of variables
             if any(issubclass(kind, traced) for kind in flat):
                 implementation = make(self, kinds)
                 if key is not None:
@@ -223,7 +223,7 @@ class Op:
         return implementation
 
     def native(self, backend: backends.Backend) -> Callable:
-        """The backend's kernel or the body; arguments must be the backend's tensors."""
+        """Return the backend's kernel or the body; arguments must be tensors of the backend."""
         kernel = backend.kernel(self.name) or self.body
         if kernel is None:
             raise BackendError(f"`{self.name}` is not available on the backend {backend.name!r}.")
@@ -234,7 +234,7 @@ class Op:
     def _implementation(self, backend: backends.Backend, kinds: tuple) -> Callable:
         kernel = self.native(backend)
         is_native = backend.is_tensor_type
-        numbers = getattr(kernel, "numbers", ())  # of a library, which the kernel takes as they are
+        numbers = getattr(kernel, "numbers", ())  # a library's tensors, which the kernel takes unchanged
         converting = []
         for name, position, kind in zip(self.tensors, self.positions, kinds):
             if type(kind) is frozenset:
@@ -257,7 +257,7 @@ class Op:
         return converted
 
     def _first_native(self, arguments, is_native):
-        """A tensor of the call, whose device the constants go to."""
+        """Return a tensor of the call, to whose device constants are moved."""
         for position in self.positions:
             value = arguments[position]
             for item in value if isinstance(value, (list, tuple)) else (value,):
@@ -281,10 +281,10 @@ class Op:
         return kernel(*arguments)
 
     def converted(self, backend: backends.Backend, name: str, value, many: bool = False, like=None):
-        """An argument (of ``many``, its items) as tensors of a backend.
+        """Return an argument as a tensor of a backend; for ``many``, its items.
 
         Raises:
-            ArgumentTypeError, ShapeError: a value that is not a tensor.
+            ArgumentTypeError, ShapeError: the value does not convert to a tensor.
         """
         is_native, convert = backend.is_tensor_type, backend.convert
         if self.facts.elementwise and len(self.tensors) == 2 and _checks.combines_arrays(type(value)):
@@ -300,7 +300,7 @@ class Op:
 
 
 def _owner_of_unknown(sizes) -> backends.Backend | None:
-    """The library of a size that its graph does not know; None where all are known."""
+    """Return the library of a size that its graph does not know; None if all sizes are known."""
     for value in sizes:
         for size in value if isinstance(value, (list, tuple)) else (value,):
             if type(size) is not int and (owner := backends.of(size)) is not None:
@@ -318,12 +318,12 @@ _LISTS = frozenset((list, tuple))
 
 
 def _in(kind) -> frozenset:
-    """The types in a ``Tensors`` argument."""
+    """Return the types in a ``Tensors`` argument."""
     return kind if type(kind) is frozenset else frozenset()
 
 
 def as_one(value, many: bool = False):
-    """A list that holds tensors as one tensor (of ``many``, those in it); anything else as it is."""
+    """Return a list that holds tensors as one tensor (for ``many``, the lists in it); any other value unchanged."""
     if not holds_tensors(value):
         return value
     parts = [as_one(item) for item in value]
@@ -333,7 +333,7 @@ def as_one(value, many: bool = False):
 
 
 def _for_real_numbers(kernel: Callable, kinds: tuple) -> Callable:
-    """The quicker form that a binary kernel may have (``for_numbers``) for a Python number beside a tensor."""
+    """Return a binary kernel's faster form for a tensor and a Python number (``for_numbers``), if it has one."""
     variants = getattr(kernel, "for_numbers", None)
     if variants is not None and len(kinds) == 2:
         for variant, kind in zip(variants, kinds):
@@ -343,7 +343,7 @@ def _for_real_numbers(kernel: Callable, kinds: tuple) -> Callable:
 
 
 def kind_of(value) -> Any:
-    """The key of a ``Tensors`` argument: the set of its elements' types, or its own type."""
+    """Return the key of a ``Tensors`` argument: the set of its elements' types, or its own type."""
     return frozenset(map(type, value)) if isinstance(value, (list, tuple)) else type(value)
 
 
@@ -356,17 +356,17 @@ def op(
     check=None,
     **facts,
 ):
-    """Make a public op of a function: its signature, annotations and docstring are the op's.
+    """Make a function a public op with the same signature, annotations and docstring.
 
     Args:
-        function: the op; a body of ``...`` means that every backend has a kernel, any other body is the
-            composed op, used where a backend has none.
-        name: the op's name if it is not the function's (``image.resize``).
-        public: False for ops that the rules of the tape are made of, which users are not shown.
+        function: the op. A body of ``...`` means that every backend has a kernel; any other body is the composed op,
+            used where a backend has no kernel.
+        name: the op's name if it differs from the function's (``image.resize``).
+        public: False for internal ops, which the tape's rules are made of.
         differentiable: False for ops without a derivative (comparisons, ``floor``, ``argmax``): on
             variables they run on the data and give no gradient.
-        check: ``check(op, *arguments)``, run before the kernel where a backend would accept wrong arguments.
-        **facts: the facts that hold of it, see :class:`Facts`.
+        check: ``check(op, *arguments)``, run before the kernel if a backend would accept wrong arguments.
+        **facts: the op's facts, see :class:`Facts`.
     """
 
     def decorate(function: F) -> F:
@@ -382,14 +382,14 @@ def op(
 
 
 def define(function: Callable, name: str, differentiable: bool = True, check=None, **facts) -> Op:
-    """Enter an op in the registry, in place of one of the same name."""
+    """Add an op to the registry, replacing one of the same name."""
     entry = registry[name] = Op(function, name, differentiable, check, Facts(**facts))
     of_kernels[name.replace(".", "_")] = name
     return entry
 
 
 def facts_of(name: str) -> Facts:
-    """The facts of the op of a name; none for the tape's and programs' own steps, which are no ops."""
+    """Return the facts of an op by name; empty facts for steps of the tape and of programs that are not ops."""
     return registry[name].facts if name in registry else _NONE
 
 
@@ -397,7 +397,7 @@ _NONE = Facts()
 
 
 def alias(name: str, target: Callable) -> Callable:
-    """A second name of an op: the same function, found under both names."""
+    """Add a second name for an op; both names give the same function."""
     registry[name] = registry[target.__name__ if target.__name__ in registry else target.op.name]
     names.add(name)
     return target
@@ -416,7 +416,7 @@ def {name}({signature}):
 
 
 def _public(entry: Op, function: Callable) -> Callable:
-    """The function users call, written for its signature so that a call costs one lookup."""
+    """Return the function that users call, generated for its signature so that a call costs one lookup."""
     signature = entry.signature
     defaults = {f"default_{p.name}": p.default for p in signature.parameters.values()}
     parts, call, seen_variadic = [], [], False
@@ -438,7 +438,7 @@ def _public(entry: Op, function: Callable) -> Callable:
     if entry.name in _checks.CREATING:
         others.append(_checks.REQUIRES_GRAD)
     if others and all(p.kind is p.POSITIONAL_OR_KEYWORD for p in signature.parameters.values()):
-        parts += [f"{name}=..." for name in others]  # not `**unknown`, which costs every call a tenth of a microsecond
+        parts += [f"{name}=..." for name in others]  # no `**unknown`, which would cost every call 0.1 us
         given = " or ".join(f"{name} is not ..." for name in others)
         refusal = f"    if {given}:\n        raise other_name(op, {{{', '.join(f'{n!r}: {n}' for n in others)}}})\n"
     made = []
@@ -480,12 +480,12 @@ def _public(entry: Op, function: Callable) -> Callable:
     scope = scope | {"kernels": (_Resolved if entry.many else _Chosen)(entry)}
     read = FunctionType(public.__code__, scope, plain, public.__defaults__)
     read.__kwdefaults__ = public.__kwdefaults__
-    public.autograph_info__ = None  # TensorFlow's AutoGraph leaves it as it is: there is no source to convert
+    public.autograph_info__ = None  # TensorFlow's AutoGraph must not convert it: there is no source
     return tracing.read_as(read)(public)
 
 
 def failing(function: Any, explain: Callable) -> Any:
-    """An op's public function that asks ``explain`` for its error, or for a tuple of what it then gives instead."""
+    """Return an op's public function that asks ``explain`` for the error to raise, or for the result in a tuple."""
     made: Any = FunctionType(function.__code__, function.__globals__ | {"explain": explain}, function.__name__)
     made.__defaults__ = function.__defaults__
     functools.update_wrapper(made, function)
@@ -503,9 +503,9 @@ def _check_of(entry: Op, call: list[str]) -> str:
 
 
 def _is_ellipsis(function: Callable) -> bool:
-    """True where a function's body is nothing but a docstring or ``...``, or both."""
+    """True if a function's body is only a docstring, ``...``, or both."""
     code = function.__code__
-    first, *others = code.co_consts  # the docstring, as it was written, where there is one
+    first, *others = code.co_consts  # the docstring as written, if any
     return code.co_code in _EMPTY and not code.co_names and isinstance(first, str | None) and {*others} <= {None, ...}
 
 

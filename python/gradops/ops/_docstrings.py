@@ -1,4 +1,4 @@
-"""Sections of docstrings that functions have in common, or that follow from an op's facts: written once."""
+"""Docstring sections that functions share, or that follow from an op's facts, written once."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from ._checks import check_real
 F = TypeVar("F", bound=Callable)
 
 SECTIONS = ("Args", "Returns", "Raises", "Gradient", "Examples", "See Also")
-"""The sections of docstrings, in their order."""
+"""The sections of docstrings in order."""
 
 
 PARAMETERS = {"data_format": '``"channels_last"`` (also None) or ``"channels_first"``.'}
-"""The meaning of parameters that many ops have."""
+"""Descriptions of parameters that many ops have."""
 
 
 IMPORTS = {"np": "import numpy as np", "gradops": "import gradops", "ops": "from gradops import ops"}
 
 
 def imports(example: str, others: Mapping[str, str] | None = None) -> list[str]:
-    """The lines that import what an example names and does not import itself.
+    """Return the import lines for the names that an example uses without importing them.
 
     Args:
-        others: lines by name, beside those of ``IMPORTS``.
+        others: import lines by name, in addition to ``IMPORTS``.
     """
     named = set(re.findall(r"(?<![\w.])(?<!from )(\w+)\.", example))
     return [line for name, line in {**IMPORTS, **(others or {})}.items() if name in named and line not in example]
 
 
 def completed(function: Callable, arguments: Mapping[str, str], **texts: str) -> str:
-    """A function's docstring with the sections, and the lines on parameters, that its family has in common."""
+    """Return a function's docstring with the sections and parameter lines that its family shares."""
     head, *parts = re.split(r"^([A-Z][A-Za-z ]+):\n", inspect.cleandoc(function.__doc__ or ""), flags=re.M)
     own = {title: text.rstrip() for title, text in zip(parts[::2], parts[1::2])}
     names = list(inspect.signature(function).parameters)
@@ -58,12 +58,12 @@ def _filled(text: str, indent: int) -> str:
 
 
 def family(arguments: Mapping[str, str] | None = None, *, returns="", raises="", gradient="") -> Callable[[F], F]:
-    """A decorator of functions whose docstrings have much in common, which is said here once.
+    """Return a decorator that adds a family's shared sections to the docstrings of its functions.
 
     Args:
-        arguments: of parameters by name what they are, for the functions that have them.
-        returns, raises, gradient: sections. Errors come after those that a docstring names; the other sections are for
-            docstrings that have none. ``{first}`` is the name of the first parameter.
+        arguments: descriptions of parameters by name, for the functions that have them.
+        returns, raises, gradient: sections. Errors are added to those in the docstring; the other sections are used
+            where the docstring has none. ``{first}`` is the name of the first parameter.
     """
 
     def decorate(function: F) -> F:
@@ -74,7 +74,7 @@ def family(arguments: Mapping[str, str] | None = None, *, returns="", raises="",
 
 
 def of_op(entry, function: Callable) -> str:
-    """The docstring of an op, with what follows from its declaration where it does not say it itself."""
+    """Return the docstring of an op, completed with what follows from its declaration."""
     text, start, example = _with_sections(entry, function).partition(">>> ")
     example, also, rest = example.partition("See Also:")
     indent = text[text.rfind("\n") + 1 :]
@@ -97,7 +97,7 @@ def _with_sections(entry, function: Callable) -> str:
 
 
 def _of_elements(entry) -> tuple[str, list[str]]:
-    """The results and errors of an elementwise op."""
+    """Return the sections on results and errors of an elementwise op."""
     is_one, first = len(entry.tensors) == 1, f"``{entry.tensors[0]}``"
     shape = f"{first}'s shape" if is_one else "the broadcast shape"
     if not entry.differentiable:

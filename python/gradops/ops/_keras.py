@@ -1,4 +1,4 @@
-"""gradops' functions as operations of Keras's functional models; imported once a KerasTensor comes."""
+"""Operations of Keras's functional models made of gradops' functions; imported with the first KerasTensor."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ._registry import registry
 
 @keras.saving.register_keras_serializable("gradops")
 class Operation(keras.Operation):
-    """A function of gradops as a node of a functional model, which saves and loads with the model.
+    """A gradops function as a node of a functional model, saved and loaded with the model.
 
     Args:
-        function: its name, or a function that has none, as a custom gradient: the model is then saved if that function
-            is registered by ``keras.saving.register_keras_serializable()``.
+        function: the name of a gradops function; or a function without one, such as a custom gradient, which must be
+            registered by ``keras.saving.register_keras_serializable()`` for the model to be saved.
     """
 
     def __init__(self, function: str | Callable, name: str | None = None):

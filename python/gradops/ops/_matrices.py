@@ -1,4 +1,4 @@
-"""Shared by ops on matrices: their checks, and parts of matrices by mask; matrices are the last two dimensions."""
+"""Helpers of ops on matrices (the last two dimensions): checks, and triangles and diagonals by masks."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _EPSILON = {"float16": 9.8e-4, "bfloat16": 7.8e-3, "float32": 1.2e-7, "float64":
 
 
 def epsilon(x) -> float:
-    """The spacing of ``x``'s dtype at 1, of a complex one's parts; of float64 for integers."""
+    """Return the spacing at 1 of ``x``'s dtype, of its real dtype if complex, and of float64 for integers."""
     return _EPSILON.get(dtypes.real_of(dtype(x)), 2.3e-16)
 
 
-# Checks: before the kernel ------------------------------------------------------------------------------------------
+# Checks, run before the kernel --------------------------------------------------------------------------------------
 
 
 def check_matrix(op, x, *_) -> None:
-    """``x`` must have at least two dimensions."""
+    """Raise unless ``x`` has at least two dimensions."""
     _checks.check_rank(op.name, x, 2, op.parameters[0])
 
 
 def check_square(op, x, *_) -> None:
-    """``x`` must be square in its last two dimensions."""
+    """Raise unless ``x`` is square in its last two dimensions."""
     sizes = getattr(x, "shape", None)
     if sizes.__class__ is tuple and len(sizes) == 2 and sizes[0] == sizes[1]:
         return  # one matrix, the most frequent case
@@ -50,12 +50,12 @@ def check_square(op, x, *_) -> None:
 
 
 def is_vector(a: tuple, b: tuple) -> bool:
-    """True where the right side of a system is a vector (or one for each matrix), by the shapes of both."""
+    """True if the right-hand side of a linear system is a vector (or one for each matrix), by the shapes of both."""
     return len(b) == 1 or len(b) == len(a) - 1 and tuple(b) == tuple(a[:-1])
 
 
 def check_system(op, a, b, *_) -> None:
-    """The rows of the right side must be as many as those of the matrix, and the other dimensions broadcast."""
+    """Raise unless matrix and right-hand side have the same number of rows and their batch dimensions broadcast."""
     _checks.check_rank(op.name, a, 2, "a")
     _checks.check_rank(op.name, b, 1, "b")
     first, second = shape(a), shape(b)

@@ -1,9 +1,9 @@
-"""pandas: all that gradops knows of it. Labels, by which pandas aligns the operands of an operator.
+"""Support of pandas, all in this file: the labels by which pandas aligns the operands of an operator.
 
-Arrays have none, and are combined by position. So a result of a series element by element is not combined with one of
-other labels: that would be another number than pandas'. A result has the labels of its operands; those of a variable
-stand at its node, or are found at the nodes that it came from, those of a traced array at the array. Until a series is
-met beside one of them nothing has labels, and only ``seen`` is looked at.
+Arrays have no labels and are combined by position. Combining results of two series with different labels would
+therefore give other numbers than pandas, so it raises an error. The result of an elementwise op has the labels of its
+operands. A variable's labels are stored at its node, or found at the nodes it was computed from; a traced array stores
+its own. Until a series meets a variable or traced array nothing has labels, and ops only test ``seen``.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from ..errors import ArgumentError
 from . import _checks, _dispatch
 
 seen = False
-"""True if a series or data frame was met beside a variable or traced array."""
+"""True once a series or data frame was an operand together with a variable or traced array."""
 
 _of_nodes: WeakKeyDictionary[Any, tuple | None] = WeakKeyDictionary()
-"""The labels of nodes that were asked for; None for nodes that do not come from a series."""
+"""Cached labels of nodes; None for nodes that were not computed from a series."""
 
 
 def is_class(kind: type) -> bool:
-    """True for a class of pandas'."""
+    """True for a pandas class."""
     return kind.__module__.partition(".")[0] == "pandas"
 
 
@@ -31,7 +31,7 @@ _checks.followed.append(is_class)
 
 
 def axes_of(value) -> tuple | None:
-    """The labels of each dimension of a series or data frame; None for anything else."""
+    """Return the labels of each dimension of a series or data frame; None for any other value."""
     if not is_class(type(value)) or not hasattr(value, "axes"):
         return None
     _see()
@@ -39,7 +39,7 @@ def axes_of(value) -> tuple | None:
 
 
 def _see() -> None:
-    """Look up ops that go element by element, from here on, with the code that follows labels."""
+    """From now on, resolve elementwise ops to implementations that track labels."""
     global seen
     if not seen:
         seen = True
@@ -48,10 +48,10 @@ def _see() -> None:
 
 
 def of_call(op: str, arguments: Iterable) -> tuple | None:
-    """The labels of an op's result, element by element, for variables, traced arrays, series and data frames.
+    """Return the labels of the result of an elementwise op on variables, traced arrays, series and data frames.
 
     Raises:
-        ArgumentError: labels that differ.
+        ArgumentError: the operands' labels differ.
     """
     return _common(op, [_labels_of(op, x) for x in arguments])
 
@@ -64,14 +64,14 @@ def _labels_of(op: str, x) -> tuple | None:
 
 
 def _of_node(op: str, node) -> tuple | None:
-    """The labels of the series from which a variable's value was computed element by element."""
+    """Return the labels of the series from which a variable was computed elementwise; None if there is none."""
     found, pending = [], [node]
     while pending:
         at = pending.pop()
         if at in _of_nodes:
             found.append(_of_nodes[at])
         elif at.rule.elementwise or at.rule.name == "get_item" and at.shape:
-            pending += [edge for edge in at.edges if hasattr(edge, "rule")]  # a leaf has none
+            pending += [edge for edge in at.edges if hasattr(edge, "rule")]  # a leaf has no node
     _of_nodes[node] = labels = _common(op, found)
     return labels
 
@@ -91,14 +91,14 @@ def _common(op: str, found: list[tuple | None]) -> tuple | None:
 
 
 def labelled(y, labels: tuple | None):
-    """``y`` with labels: a variable's stand at its node."""
+    """Return ``y`` with labels, which a variable stores at its node."""
     if labels is not None and getattr(y, "_node", None) is not None:
         _of_nodes[y._node] = labels
     return y
 
 
 def following(op: _dispatch.Op, call: Callable) -> Callable:
-    """``call``, an op on variables, with the labels of its result."""
+    """Wrap ``call``, an op on variables, so that its result has labels."""
 
     def followed(*arguments):
         labels = of_call(op.name, arguments)
@@ -108,10 +108,10 @@ def following(op: _dispatch.Op, call: Callable) -> Callable:
 
 
 def go_before(kind: Any) -> None:
-    """Have a class's operators be asked before those of a data frame: ``series * array`` is the array's too."""
+    """Let the operators of a class take precedence over pandas', so that the class computes ``series * array``."""
     kind.__pandas_priority__ = 5000
 
 
 def raised(module: str) -> bool:
-    """True if the code of a module that raised an error is pandas', which raises its own in the place of ours."""
+    """True if an error was raised in pandas' code, which replaces errors of gradops by its own."""
     return module.startswith("pandas.")

@@ -1,6 +1,6 @@
-"""Why a call of an op has failed, where the libraries would each say it in their own way.
+"""Reasons why calls of ops fail, in one wording where each library would have its own.
 
-Nothing here runs in a call that works: see ``_checks.explain``.
+Nothing here runs in a call that succeeds: see ``_checks.explain``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .conversion import dtype, ndim, shape
 
 
 def _empty(op, x, axis=None, initial=None, **_):
-    """A largest or smallest element of nothing."""
+    """Raise for the maximum or minimum of an empty tensor."""
     sizes = shape(x)
     axes = check_axes(op, axis, len(sizes))
     if initial is None and any(sizes[a] == 0 for a in axes):
@@ -27,7 +27,7 @@ for _name in ("max", "min", "amax", "amin", "ptp", "argmax", "argmin"):
 
 
 def _inner(op, x1, x2):
-    """A product of tensors whose inner sizes differ."""
+    """Raise for a product of tensors whose inner sizes differ."""
     first, second = shape(x1), shape(x2)
     if not first or not second:
         raise ShapeError(f"`{op}`: `x1` and `x2` must have at least 1 dimension; got {first} and {second}.")
@@ -134,7 +134,7 @@ def _whole(x) -> bool:
 
 
 def _no_quotient(op, x1, x2):
-    """Whole numbers divided by 0."""
+    """Raise for integers divided by 0."""
     divisors = known(x2)
     if _whole(x1) and _whole(x2) and divisors is not None and not divisors.all():
         raise divided_by_0(op)
@@ -144,7 +144,7 @@ reasons["floor_divide"] = reasons["mod"] = reasons["fmod"] = _no_quotient
 
 
 def _no_power(op, x1, x2):
-    """Whole numbers to a negative power."""
+    """Raise for integers to a negative power."""
     exponents = known(x2)
     if _whole(x1) and _whole(x2) and exponents is not None and (exponents < 0).any():
         raise ArgumentError(

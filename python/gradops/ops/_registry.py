@@ -1,8 +1,7 @@
-"""The registry of ops: an op's facts, declared where it is defined, and the names that users find in ``gradops.ops``.
+"""The registry of ops: the facts declared with each op, and the public names in ``gradops.ops``.
 
-Forward mode, batches, dependence, native code, labels of pandas and the tests are derived from the facts. The laws
-that each fact stands for are checked for every op by ``tests/python/test_facts.py``, in both directions: declared
-facts hold, and facts that hold are declared.
+Forward mode, batching, sparsity, native code, pandas' labels and tests are derived from the facts.
+``tests/python/test_facts.py`` checks for every op that the declared facts hold and that facts that hold are declared.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ class Facts:
     """The facts of an op.
 
     Attributes:
-        elementwise: an element of the result depends on those at its place in the tensor arguments alone, which are
-            broadcast to each other. Other arguments are settings, the same for all elements.
-        moves: the elements of the result are elements of the first argument, at places that the other arguments give.
-        reduces: each element of the result combines the elements of the first argument along ``axis`` (all without).
-        linear: the arguments in which the op is linear over the real numbers, all of them together: of ``add(x1, x2)``
-            both, of ``divide(x1, x2)`` the first.
-        multilinear: the arguments in each of which alone it is linear, as in both of ``matmul(x1, x2)``.
-        domain: of an elementwise op of one tensor the least and the largest real number for which it has a value;
-            outside, it is NaN. None where that is no interval.
+        elementwise: each element of the result depends only on the elements at the same position of the tensor
+            arguments, which broadcast. Other arguments are settings, the same for all elements.
+        moves: the elements of the result are elements of the first argument, at positions given by the other arguments.
+        reduces: each element of the result combines the elements of the first argument along ``axis`` (or all).
+        linear: the arguments in which the op is jointly linear over the real numbers: both of ``add(x1, x2)``, the
+            first of ``divide(x1, x2)``.
+        multilinear: the arguments in each of which the op is linear separately, such as both of ``matmul(x1, x2)``.
+        domain: the smallest and largest real number for which an elementwise op of one tensor has a value; outside, it
+            is NaN. None if these numbers are not an interval.
 
     Examples:
         A product by elements is linear in each of its arguments, so that forward mode is the product rule:
@@ -55,14 +54,14 @@ class Facts:
 FACTS = tuple(field.name for field in fields(Facts))
 
 registry: dict[str, Any] = {}
-"""Ops by their names, which :mod:`._dispatch` makes; here, so that what it imports can look them up."""
+"""Ops by name. :mod:`._dispatch` makes them; the table is here so that modules it imports can look up ops."""
 
 names = {"custom_gradient", "image", "nn", "stop_gradient"}
-"""Every op as it is made; the two of gradops.flow, which are ops to users, and the namespaces. Other entries of the
-registry are for the rules of the tape."""
+"""The public names: ops, added as they are made; the two functions of gradops.flow; and the namespaces. Other entries
+of the registry are for the tape's rules."""
 
 
 def public(function: F) -> F:
-    """A function that is an op to users, though not to dispatch: it takes functions, or its result is not a tensor."""
+    """Make a function a public op without dispatch, as it takes functions or does not return a tensor."""
     names.add(function.__name__)
     return function

@@ -1,4 +1,4 @@
-"""Numbers computed from sizes; layouts, sizes for each dimension, padding, of convolution, pooling and blocks."""
+"""Numbers computed from sizes; layouts, sizes per dimension and padding for convolution, pooling and blocks."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .shaping import expand_dims, reshape
 
 
 def counting(n):
-    """The whole numbers from 0 below ``n``: NumPy's where it is known, else a tensor."""
+    """Return the integers from 0 up to but without ``n``: a NumPy array if ``n`` is known, else a tensor."""
     return registry["arange"].call(n) if unknown(n) else np.arange(n)
 
 
 def multiples(count, size, shape):
-    """``count`` multiples of ``size`` from 0, such as where lines start, in a shape: NumPy's where all is known.
+    """Return ``count`` multiples of ``size`` from 0, such as row offsets, in a shape; a NumPy array if all is known.
 
-    NumPy's by its own functions: a compiler that reads Python (``backends.tracing``) knows those, not an op's kernels.
+    It calls NumPy's own functions, which a compiler that reads Python (``backends.tracing``) knows, unlike kernels.
     """
     if any(unknown(n) for n in (count, size, *shape)):
         return multiply(reshape(counting(count), shape), size)
@@ -31,14 +31,14 @@ def multiples(count, size, shape):
 
 
 def lower(rows, columns, k: int):
-    """True where a matrix is on or below its ``k``-th diagonal: NumPy's where its sizes are known, else a tensor."""
+    """Return a mask of elements on or below the ``k``-th diagonal: a NumPy array if sizes are known, else a tensor."""
     if unknown(rows) or unknown(columns):
         return greater_equal(add(expand_dims(counting(rows), 1), k), counting(columns))
     return _lower(rows, columns, k) if rows * columns <= _SMALL else np.tri(rows, columns, k, dtype=bool)
 
 
 _SMALL = 1 << 14
-"""Elements of a mask that is made once: a compiled program then knows the steps it has already done with it."""
+"""The most elements of a mask that is cached; a compiled program recognises repeated steps on the same array."""
 
 
 @functools.lru_cache(maxsize=64)
@@ -48,11 +48,11 @@ def _lower(rows: int, columns: int, k: int) -> np.ndarray:
     return mask
 
 
-# Shared by convolution, pooling and blocks: layouts, sizes for each dimension, padding, complex numbers ---------------
+# Shared by convolution, pooling and blocks: layouts, sizes per dimension, padding, complex numbers -----------------------
 
 
 def is_channels_first(op: str, data_format) -> bool:
-    """True for ``"channels_first"``; None is ``"channels_last"``."""
+    """True for ``"channels_first"``; None means ``"channels_last"``."""
     return (
         choice(op, data_format or "channels_last", ("channels_last", "channels_first"), "data_format")
         != "channels_last"
@@ -60,14 +60,14 @@ def is_channels_first(op: str, data_format) -> bool:
 
 
 def spatial_sizes(op: str, x, channels_first: bool, ranks=(3, 4, 5), name: str = "inputs") -> tuple:
-    """The sizes of the 1 to 3 dimensions that are neither batch nor channels."""
+    """Return the sizes of the 1 to 3 dimensions that are neither batch nor channels."""
     check_rank(op, x, ranks, name)
     sizes = shape(x)
     return sizes[2:] if channels_first else sizes[1:-1]
 
 
 def per_dimension(op: str, value, count: int, name: str, least: int = 1) -> tuple[int, ...]:
-    """One whole number or ``count`` of them, each at least ``least``, as a tuple."""
+    """Return one integer, or ``count`` integers, each at least ``least``, as a tuple of ``count``."""
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
     values = tuple(integer(op, v, name, least) for v in values)
     if len(values) != count:
@@ -80,7 +80,7 @@ def per_dimension(op: str, value, count: int, name: str, least: int = 1) -> tupl
 
 
 def pads(op: str, padding, sizes, windows, strides, dilation, options=("valid", "same")) -> tuple[tuple[int, int], ...]:
-    """Zeros before and after each dimension.
+    """Return the number of zeros before and after each dimension.
 
     ``"same"``: as many results as ``ceil(size / stride)``, an odd zero after the end (TensorFlow's
     convention); ``"causal"``: all zeros before the start.
@@ -100,7 +100,7 @@ def pads(op: str, padding, sizes, windows, strides, dilation, options=("valid", 
 
 
 def positions(op: str, x, sizes, windows, strides, dilation, padding, name: str = "inputs") -> tuple[int, ...]:
-    """The number of windows that fit along each dimension."""
+    """Return the number of windows that fit along each dimension."""
     found = tuple(
         (n + before + after - (k - 1) * d - 1) // s + 1
         for n, k, s, d, (before, after) in zip(sizes, windows, strides, dilation, padding)
@@ -113,5 +113,5 @@ def positions(op: str, x, sizes, windows, strides, dilation, padding, name: str 
 
 
 def by_parts(linear, x):
-    """A linear function of ``x``, of complex numbers part by part."""
+    """Apply a linear function to ``x``, for complex numbers to the real and imaginary parts separately."""
     return add(linear(real(x)), multiply(linear(imag(x)), 1j)) if is_complex(x) else linear(x)

@@ -1,4 +1,4 @@
-"""Structures of tensors in the ops that call functions: found, converted, and held to their form."""
+"""Structures of tensors in ops that call functions: flattening, conversion, and checks that a loop keeps them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .shaping import reshape
 NUMBERS = (bool, int, float, complex)
 
 recorder: ContextVar[Any] = ContextVar("gradops_recorder", default=None)
-"""The recorder of control flow while a function is traced on NumPy; None where Python runs them."""
+"""The recorder of control flow while a function is traced on NumPy; None while Python runs it."""
 
 
 class Recorded(Exception):
-    """A function gave a variable inside a library's trace: Python must run the loop, for the tape to see it."""
+    """Raised when a function returns a variable inside a library's trace: Python must run the loop for the tape."""
 
 
 def is_variable(value) -> bool:
@@ -36,7 +36,7 @@ def any_variable(values) -> bool:
 
 
 def owner_of(op: str, *leaves) -> backends.Backend:
-    """The backend of tensors and variables among ``leaves``; the default one without any."""
+    """Return the backend of the tensors and variables among ``leaves``; the default backend if there are none."""
     kinds = [type(x.data if is_variable(x) else x) for x in leaves]
     return backends.common(kinds, op) or config.default_backend()
 
@@ -45,7 +45,7 @@ def as_tensor(op: str, value, owner: backends.Backend, name: str, like=None):
     if is_variable(value) or owner.is_tensor_type(type(value)):
         return value
     found = backends.of(value)
-    if found is not None and (owner.yields or found.wraps):  # a result of another library's tensors is one
+    if found is not None and (owner.yields or found.wraps):  # a result may be a tensor of another library
         return value
     try:
         return owner.convert(value, like=like)
@@ -54,9 +54,9 @@ def as_tensor(op: str, value, owner: backends.Backend, name: str, like=None):
 
 
 def rows_of(op: str, value, name: str) -> tuple[list, _tree.Structure, int | None, backends.Backend]:
-    """The leaves of the structure that a loop goes through by the first dimension, as tensors, and its size if known.
+    """Return the leaves that a loop iterates over by the first dimension, as tensors, and that size if known.
 
-    Nested lists of numbers are one tensor.
+    A nested list of numbers is one tensor.
     """
     leaves, structure = _tree.flatten(value)
     if leaves and all(type(x) in NUMBERS for x in leaves):
@@ -87,11 +87,11 @@ class State:
         return _tree.unflatten(self.structure, leaves)
 
     def unpack(self, value) -> list:
-        """The leaves of the next state.
+        """Return the leaves of the next state.
 
         Raises:
-            ArgumentError: another structure or dtype.
-            ShapeError: another shape.
+            ArgumentError: the structure or a dtype differs.
+            ShapeError: a shape differs.
         """
         leaves, structure = _tree.flatten(value)
         if structure != self.structure and not self._same_sequence(structure):
@@ -103,7 +103,7 @@ class State:
         return [self._next(i, x) for i, x in enumerate(leaves)]
 
     def _same_sequence(self, other) -> bool:
-        """A list may come for a tuple and the other way round, at the top."""
+        """True if two sequences match at the top level, where a list may replace a tuple and vice versa."""
         return (
             self.structure.kind == other.kind == "sequence"
             and {self.structure.type, other.type} == {list, tuple}
@@ -129,13 +129,13 @@ class State:
 
 @tracing.read_as(lambda *_: NotImplemented)
 def recorded(name: str, *arguments):
-    """The result of recording a call while a function is compiled for NumPy; NotImplemented where none is recorded."""
+    """Return the result of recording a call while a function is compiled for NumPy; else NotImplemented."""
     writing = recorder.get()
     return NotImplemented if writing is None else getattr(writing, name)(*arguments)
 
 
 def native(owner: backends.Backend, name: str, leaves, *arguments):
-    """The result of the library's own primitive; NotImplemented where Python should run."""
+    """Return the result of the library's own primitive; NotImplemented if Python should run instead."""
     kernel = owner.kernel(name)
     if kernel is None or any_variable(leaves):
         return NotImplemented
@@ -150,7 +150,7 @@ def native(owner: backends.Backend, name: str, leaves, *arguments):
 
 
 def _looked_at_values(owner: backends.Backend, error: BaseException | None) -> bool:
-    """True for an error, a library's or gradops' own, about the value of a traced tensor, which Python may know."""
+    """True for an error of a library or of gradops about the unknown value of a traced tensor; Python may know it."""
     kinds = (*owner.no_value, JitError)
     while error is not None:
         if isinstance(error, kinds):
@@ -160,7 +160,7 @@ def _looked_at_values(owner: backends.Backend, error: BaseException | None) -> b
 
 
 def value_of(x, kind: type) -> Any:
-    """A 0-d tensor's value as ``bool`` or ``int``; None where it is not known, inside a trace."""
+    """Return a 0-d tensor's value as ``bool`` or ``int``; None if it is not known, inside a trace."""
     data = x.data if is_variable(x) else x
     if data is not x and (value := looked(data, kind)) is not NotImplemented:
         return value
@@ -171,7 +171,7 @@ def value_of(x, kind: type) -> Any:
 
 
 def traceable(function: Callable) -> Callable:
-    """``function``, giving leaves for a library's primitive: raw tensors, or the loop is Python's."""
+    """Wrap ``function`` for a library's primitive; if it returns variables, :class:`Recorded` is raised."""
 
     def traced(*arguments):
         leaves = function(*arguments)
@@ -183,7 +183,7 @@ def traceable(function: Callable) -> Callable:
 
 
 def check_functions(op: str, takes: int | None = None, **functions) -> None:
-    """Functions, of which each can be called with ``takes`` arguments, if that is given."""
+    """Raise unless each argument is a function, which can be called with ``takes`` arguments if that is given."""
     for name, function in functions.items():
         if not callable(function):
             raise ArgumentTypeError(
@@ -200,7 +200,7 @@ def check_functions(op: str, takes: int | None = None, **functions) -> None:
 def _can_take(function: Callable, count: int) -> bool:
     try:
         inspect.signature(function).bind(*[None] * count)
-    except ValueError:  # it does not declare its arguments
+    except ValueError:  # the function does not declare its arguments
         return True
     except TypeError:
         return False

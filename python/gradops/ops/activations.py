@@ -1,8 +1,8 @@
-"""Activations: functions of each element, and those that normalise along an axis.
+"""Activations: elementwise functions, and functions that normalise along an axis.
 
-Kinks are written with ``where``, so the derivative at one is the same on every backend: that of the
-side where the function is flat, or of the left side where neither is. A condition says where the function
-is *not* its argument's, so that NaN stays NaN.
+Kinks are written with ``where``, so that the derivative at a kink is the same on every backend: the derivative of the
+flat side, or of the left side if neither is flat. Conditions select where the function differs from its argument, so
+that NaN stays NaN.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ _ROOT_2_OVER_PI = 0.7978845608028654
 
 """Rectifiers.
 
-Functions that are 0 or nearly so below, and nearly the identity above. At a kink the derivative is that of the side
-where the function is flat, or of the left side where neither is. NaN stays NaN.
+Functions that are 0 or nearly 0 for negative elements, and the identity or nearly so for large ones. The derivative at
+a kink is that of the flat side, or of the left side if neither is flat. NaN stays NaN.
 
 See Also:
     :func:`sigmoid`, :func:`soft_shrink`, :func:`maximum`, :func:`softmax`.
@@ -214,7 +214,7 @@ def gelu(x: Tensor, approximate: bool = True) -> Tensor:
         approximate: use ``0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))``.
 
     Gradient:
-        ``Phi(x) + x * phi(x)`` with the normal distribution's function and density, or that of the approximation.
+        ``Phi(x) + x * phi(x)`` with the normal distribution function and density, or the approximation's derivative.
 
     Examples:
         >>> print(ops.gelu(0.5).round(4), gradops.grad(ops.gelu)(0.5).round(4))
@@ -228,7 +228,7 @@ def gelu(x: Tensor, approximate: bool = True) -> Tensor:
         return multiply(low, normal_cdf(low))
     inner = minimum(low, 40.0)
     inner = multiply(inner, multiply(add(multiply(square(inner), 0.044715), 1), 2 * _ROOT_2_OVER_PI))
-    return multiply(low, sigmoid(inner))  # 1 + tanh(inner / 2) would cancel far below 0
+    return multiply(low, sigmoid(inner))  # 1 + tanh(inner / 2) would cancel for large negative x
 
 
 @op(public=False, check=check_real, elementwise=True)
@@ -309,7 +309,7 @@ def squareplus(x: Tensor, b: float = 4) -> Tensor:
     """
     x = floats(x)
     root = hypot(x, math.sqrt(b))
-    # Below 0 the sum cancels; this is the same number. Of halves, as the sum of the two may be out of range.
+    # For negative x the sum would cancel; this form is equal. The halves are added, as x + root may overflow.
     below = divide(0.25 * b, add(multiply(root, 0.5), multiply(abs(x), 0.5)))
     return where(greater(0, x), below, add(multiply(x, 0.5), multiply(root, 0.5)))
 
@@ -356,7 +356,7 @@ def sparse_plus(x: Tensor) -> Tensor:
 
 """Sigmoids.
 
-Functions that rise from one bound to another. At a kink the derivative is that of the flat side. NaN stays NaN.
+Functions that rise from one bound to another. The derivative at a kink is that of the flat side. NaN stays NaN.
 
 See Also:
     :func:`relu`, :func:`tanh`, :func:`softmax`, :func:`binary_crossentropy`.
@@ -476,7 +476,7 @@ def sparse_sigmoid(x: Tensor) -> Tensor:
 
 """Shrinkage and thresholds.
 
-Functions that make small elements 0. At a threshold the derivative is that of the flat side. NaN stays NaN.
+Functions that set small elements to 0. The derivative at a threshold is that of the flat side. NaN stays NaN.
 
 See Also:
     :func:`relu`, :func:`clip`, :func:`where`.
@@ -534,7 +534,7 @@ def hard_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
 
 @op(elementwise=True)
 def soft_shrink(x: Tensor, threshold: float = 0.5) -> Tensor:
-    """Each element moved ``threshold`` towards 0, and 0 where its magnitude is at most that.
+    """Each element moved towards 0 by ``threshold``; 0 where its magnitude is at most ``threshold``.
 
     Args:
         threshold: the distance by which elements move.
@@ -560,7 +560,7 @@ def threshold(x: Tensor, threshold: float, default_value: float) -> Tensor:
 
     Args:
         threshold: the bound above which elements stay.
-        default_value: the value of the others.
+        default_value: the value of all other elements.
 
     Returns:
         A tensor of ``x``'s shape, in the promoted dtype of ``x`` and ``default_value``.
@@ -581,7 +581,7 @@ def threshold(x: Tensor, threshold: float, default_value: float) -> Tensor:
 
 """Softmax.
 
-Probabilities along an axis: not negative and of sum 1, or their logarithms.
+Probabilities along an axis, which are not negative and sum to 1, or their logarithms.
 
 See Also:
     :func:`sigmoid`, :func:`logsumexp`, :func:`categorical_crossentropy`, :func:`dot_product_attention`.

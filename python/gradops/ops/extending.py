@@ -1,6 +1,6 @@
 """Padding and repetition.
 
-Tensors made larger by a margin or by copies of themselves.
+Ops that enlarge a tensor by a margin or by copies.
 
 See Also:
     :func:`concatenate`, :func:`broadcast_to`, :func:`gradops.ops.image.pad_images`.
@@ -30,11 +30,11 @@ from .shaping import broadcast_to, expand_dims, reshape
 
 @op(moves=True)
 def tile(x: Tensor, repeats: Integers) -> Tensor:
-    """``x`` laid side by side with itself, ``repeats`` times along each dimension.
+    """``x`` repeated as a whole, ``repeats`` times along each dimension.
 
     Args:
-        repeats: one number for each dimension, the last dimensions first served; more numbers than
-            dimensions add dimensions in front.
+        repeats: one number for each dimension, aligned with the last dimensions; more numbers than dimensions add
+            dimensions in front.
 
     Returns:
         A tensor of ``x``'s dtype, each size times its number of repeats.
@@ -86,7 +86,7 @@ def repeat(x: Tensor, repeats: Integers, axis: Axis | None = None) -> Tensor:
         A tensor of ``x``'s dtype, longer along ``axis``; a vector without one.
 
     Raises:
-        ArgumentError: a negative number, or not as many numbers as elements.
+        ArgumentError: a negative number, or a number of repeats that differs from the number of elements.
 
     Gradient:
         The upstream gradient, summed over each element's copies.
@@ -115,7 +115,7 @@ def repeat(x: Tensor, repeats: Integers, axis: Axis | None = None) -> Tensor:
 
 @tracing.constant
 def _counts(repeats, size: int) -> int | np.ndarray:
-    """The number of copies of all elements, or the position of each copy."""
+    """Return the number of copies of every element, or the position that each copy is taken from."""
     counts = np.asarray(_checks.known(repeats))
     if counts.dtype.kind == "f" and (counts == np.floor(counts)).all():
         counts = counts.astype(np.int64)
@@ -148,20 +148,20 @@ def pad(x: Tensor, pad_width: Integers, mode: str = "constant", constant_values:
     Args:
         pad_width: numbers of elements: one for all sides, a pair (before, after) for all dimensions, or a pair
             for each.
-        mode: the elements added: ``"constant"`` values; the ``"edge"`` value; those inside, mirrored without
-            the edge (``"reflect"``) or with it (``"symmetric"``); those at the other end (``"wrap"``); the
+        mode: the elements to add: ``"constant"`` values; the ``"edge"`` value; the elements mirrored without the edge
+            (``"reflect"``) or with it (``"symmetric"``); the elements of the other end (``"wrap"``); or the
             ``"maximum"``, ``"minimum"`` or ``"mean"`` along the dimension.
-        constant_values: the constant, 0 by default; a 0-d tensor is differentiated too.
+        constant_values: the constant, 0 by default; may be a 0-d tensor, which gets a gradient.
 
     Returns:
         A tensor of ``x``'s dtype.
 
     Raises:
         ArgumentError: an unknown mode, negative widths, widths that do not fit the dimensions,
-            ``constant_values`` with another mode than constant, or an empty dimension with one.
+            ``constant_values`` with a mode other than constant, or such a mode with an empty dimension.
 
     Gradient:
-        The upstream gradient inside, plus that of the copies at the elements they are copied from.
+        The upstream gradient inside, plus the gradients of copies at the elements that were copied.
 
     Examples:
         >>> x = np.array([1.0, 3.0])
@@ -184,7 +184,7 @@ def pad(x: Tensor, pad_width: Integers, mode: str = "constant", constant_values:
 
 
 def _widths(pad_width, rank: int) -> list[tuple[int, int]]:
-    """``pad_width`` as a pair for each dimension."""
+    """Return ``pad_width`` as a pair for each dimension."""
     given = pad_width if isinstance(pad_width, (int, list, tuple)) else np.asarray(pad_width).tolist()
     try:
         if not isinstance(given, (list, tuple)) or all(isinstance(row, (int, float, np.generic)) for row in given):
@@ -202,7 +202,7 @@ def _widths(pad_width, rank: int) -> list[tuple[int, int]]:
 
 
 def _pair(widths) -> tuple[int, int]:
-    """A number, or one or two in a list, as the two of a dimension.
+    """Return a number, or a list of one or two numbers, as the pair of a dimension.
 
     Raises:
         ValueError, TypeError: an item that is not a whole number of at least 0; another length.

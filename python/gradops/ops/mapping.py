@@ -1,4 +1,4 @@
-"""Mapping: functions of the user's, applied along dimensions. See :mod:`.control` for the loops that run them."""
+"""Mapping: user functions applied along dimensions. The loops that run them are in :mod:`.control`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .properties import fits, known_sizes
 from .shaping import broadcast_to, flip, reshape
 
 FUNCTIONS = ("associative_scan", "map", "vectorize", "vectorized_map")
-"""The functions here that are no ``@op``: tensors are found inside structures, and functions call back."""
+"""The functions here that are not an ``@op``, as they take structures of tensors and call functions."""
 
 
 """Mapped functions.
 
-A function applied to each row or element, or between neighbours, with gradients to what the function closes over.
+A function applied to each row or element, or between neighbours. Gradients also reach tensors that it closes over.
 
 See Also:
     :func:`scan`, :func:`cumsum`, :func:`rearrange`.
@@ -36,11 +36,11 @@ See Also:
 
 @public
 def map(f: Function, xs: Structure) -> Structure:
-    """``f`` of each row of ``xs``, one after the other, stacked.
+    """``f`` applied to each row of ``xs`` in turn, with the results stacked.
 
     Args:
-        f: a function of a row: of a structure like ``xs``, without the first dimension.
-        xs: tensors whose rows, along the first dimension, are gone through.
+        f: a function of a row: a structure like ``xs``, without the first dimension.
+        xs: tensors, or structures of them, to iterate over along the first dimension.
 
     Returns:
         The results of ``f``, stacked along a new first dimension.
@@ -72,14 +72,14 @@ def map(f: Function, xs: Structure) -> Structure:
 
 @public
 def vectorized_map(function: Function, elements: Structure) -> Structure:
-    """``function`` of each row of ``elements``, all at once where the library can, stacked.
+    """``function`` applied to each row of ``elements``, vectorized if the library can, with the results stacked.
 
-    ``jax.vmap``, ``torch.vmap`` and ``tf.vectorized_map`` run it, on NumPy and in :func:`gradops.jit` the ops.
-    Where they cannot (a function that looks at values, variables) it is :func:`map`, which may call the function again.
+    ``jax.vmap``, ``torch.vmap`` and ``tf.vectorized_map`` run it; on NumPy and in :func:`gradops.jit`, the batched ops.
+    For a function that reads values, and for variables, it is :func:`map`, which may call the function again.
 
     Args:
-        function: a function of a row: of a structure like ``elements``, without the first dimension.
-        elements: tensors whose rows, along the first dimension, are gone through.
+        function: a function of a row: a structure like ``elements``, without the first dimension.
+        elements: tensors, or structures of them, to iterate over along the first dimension.
 
     Returns:
         The results of ``function``, stacked along a new first dimension.
@@ -115,11 +115,11 @@ def vectorized_map(function: Function, elements: Structure) -> Structure:
 
 
 by_batches: Callable | None = None
-"""The kernel of :func:`vectorized_map` of libraries without one, if a floor above has it."""
+"""The kernel of :func:`vectorized_map` for libraries without one, registered by a floor above."""
 
 
 def over_rows(name: str, function: Callable, rows: list, count: int | None, owner: backends.Backend):
-    """``function`` of the rows of tensors, all at once or one after the other, stacked."""
+    """Return ``function`` of the rows of tensors, vectorized or one after the other, stacked."""
     kernel = owner.kernel("vectorized_map") or by_batches
     if count != 0 and kernel is not None and not any_variable(rows):
         found: list[_tree.Structure] = []
@@ -135,7 +135,7 @@ def over_rows(name: str, function: Callable, rows: list, count: int | None, owne
             leaves = kernel(flat, rows)
         except owner.unwinds:
             raise
-        except Exception:  # the plain loop below works, or raises the function's own error
+        except Exception:  # the loop below works, or raises the function's own error
             leaves = None
         if leaves is not None:
             return _tree.unflatten(found[-1], leaves)
@@ -147,17 +147,17 @@ def vectorize(pyfunc: Function, *, excluded=None, signature: str | None = None) 
     """A function that applies ``pyfunc`` to each element of its arguments, broadcast, as ``numpy.vectorize``.
 
     Args:
-        pyfunc: a function of 0-d tensors, or of what ``signature`` says; it is run by :func:`vectorized_map`.
-        excluded: positions and names of arguments that are passed on as they are.
-        signature: the dimensions that ``pyfunc`` itself takes and gives, such as ``"(m,n),(n)->(m)"``.
+        pyfunc: a function of 0-d tensors, or of tensors as in ``signature``; :func:`vectorized_map` runs it.
+        excluded: positions and names of arguments that are passed on unchanged.
+        signature: the dimensions of ``pyfunc``'s arguments and results, such as ``"(m,n),(n)->(m)"``.
 
     Returns:
         A function of tensors, numbers and lists; its results have the broadcast dimensions first.
 
     Raises:
-        ArgumentError: a signature that is none; from the function, not as many arguments as it has.
-        ShapeError: from the function, arguments that do not broadcast or do not fit the signature.
-        ArgumentTypeError: an ``excluded`` that is no set.
+        ArgumentError: an invalid signature; from the returned function, a wrong number of arguments.
+        ShapeError: from the returned function, arguments that do not broadcast or do not fit the signature.
+        ArgumentTypeError: an ``excluded`` that is not a set.
 
     Gradient:
         Through every call, to the arguments and what ``pyfunc`` closes over.
@@ -215,7 +215,7 @@ def vectorize(pyfunc: Function, *, excluded=None, signature: str | None = None) 
         rows = {}
         for i, (x, core) in enumerate(zip(tensors, cores)):
             own = shape(x)[len(shape(x)) - len(core) :] if core else ()
-            if len(shape(x)) > len(core):  # one without dimensions to loop over is the same in each call
+            if len(shape(x)) > len(core):  # an argument without dimensions to loop over is the same in each call
                 rows[i] = reshape(broadcast_to(x, (*loop, *own)), (-1, *own))
 
         def one(row):
@@ -245,7 +245,7 @@ def _parse_signature(signature: str) -> list[list[tuple]]:
 
 
 def _loop_shape(signature, tensors, cores) -> tuple:
-    """The shape to loop over, to which the arguments' dimensions in front of the signature's broadcast."""
+    """Return the shape to loop over: the broadcast shape of the arguments' dimensions before the signature's."""
     sizes: dict[str, int] = {}
     for x, core in zip(tensors, cores):
         own = shape(x)[len(shape(x)) - len(core) :] if core else ()
@@ -262,16 +262,15 @@ def _loop_shape(signature, tensors, cores) -> tuple:
 
 @public
 def associative_scan(f: Function, elems: Structure, reverse: bool = False, axis: Axis = 0) -> Structure:
-    """Running results of an associative function along a dimension, in logarithmically many calls.
+    """Running results of an associative function along a dimension, in a logarithmic number of calls.
 
-    Neighbours are combined in pairs, the pairs' running results found, and from these all others
-    (Blelloch 1990).
+    Neighbours are combined in pairs; the running results of the pairs give all others (Blelloch 1990).
 
     Args:
-        f: a function of two structures like ``elems`` to one, along ``axis`` for many elements at once;
+        f: a function of two structures like ``elems`` that returns one, for many elements along ``axis`` at once;
             ``f(a, f(b, c))`` must equal ``f(f(a, b), c)``.
         elems: tensors of one size along ``axis``.
-        reverse: from the end.
+        reverse: whether to start from the end.
 
     Returns:
         ``elems[0]``, ``f(elems[0], elems[1])``, ``f(f(elems[0], elems[1]), elems[2])``, ... along ``axis``.
@@ -363,5 +362,5 @@ def associative_scan(f: Function, elems: Structure, reverse: bool = False, axis:
 for _name in (
     "over_rows",
     *FUNCTIONS,
-):  # TensorFlow's AutoGraph leaves them as they are: their loops are Python's on purpose
+):  # TensorFlow's AutoGraph must not convert them: their Python loops are intended
     globals()[_name].autograph_info__ = None

@@ -1,7 +1,7 @@
-"""Python's operators and NumPy's methods on an array of gradops' own: each is an op.
+"""Python's operators and NumPy's methods for gradops' own array classes, each written as an op.
 
-One table for all of them: variables, arrays of a function being compiled, batches. Code written for one is
-written for all, so that ``jit`` runs the same ops as the tape.
+Variables, arrays traced by ``jit`` and batches share one table, so that code written for one works on all, and ``jit``
+runs the same ops as the tape.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BINARY: dict[str, Callable] = {
     "lshift": ops.left_shift,
     "rshift": ops.right_shift,
 }
-"""Operators whose array may stand on either side."""
+"""Operators whose array may be on either side."""
 
 OPERATORS: dict[str, Callable] = {
     "eq": ops.equal,
@@ -53,33 +53,33 @@ _reshape_to = numpy_functions.ROWS[np.reshape].method()
 
 
 def _reshape(self, *shape, order="C", copy=None):
-    """The same elements in another shape, given as one tuple or several ints; ``order`` as NumPy's."""
+    """Return the elements in another shape, given as one tuple or several ints; ``order`` as in NumPy."""
     shape = shape[0] if len(shape) == 1 else shape
     return ops.reshape(self, shape) if order == "C" and copy is None else _reshape_to(self, shape, order, copy=copy)
 
 
 def _transpose(self, *axes):
-    """The dimensions in another order: reversed, or as given, in one tuple or several ints."""
+    """Return the array with its dimensions reversed, or in the order given as one tuple or several ints."""
     return ops.transpose(self, axes[0] if len(axes) == 1 else axes or None)
 
 
 def _clip(self, min=None, max=None, out=None):
-    """The elements, or the limits where they lie beyond; either may be None."""
+    """Return the elements limited to a range; either limit may be None."""
     return ops.clip(self, min, max) if out is None else np.clip(self, min, max, out=out)
 
 
 def _compress(self, condition, axis=None, out=None):
-    """The slices along ``axis`` where a condition holds."""
+    """Return the slices along ``axis`` where a condition holds."""
     return np.compress(condition, self, axis, out)
 
 
 def _flatten(self, order="C"):
-    """A copy of all elements as a vector; ``order`` as NumPy's."""
+    """Return a copy of all elements as a vector; ``order`` as in NumPy."""
     return ops.copy(numpy_functions.ravel(self, order))
 
 
 def _in_place(name: str, place: int) -> Callable:
-    """A method that does to the array what the function does to a copy; ``axis`` is its argument at ``place``."""
+    """Return a method that applies a function in place; ``axis`` is its argument at position ``place``."""
     row = numpy_functions.ROWS[getattr(np, name)]
 
     def method(self, *arguments, **keywords):
@@ -92,12 +92,12 @@ def _in_place(name: str, place: int) -> Callable:
 
 
 def _astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
-    """In another dtype; ``order``, ``subok`` and ``copy`` change no value."""
+    """Return the array cast to a dtype; ``order``, ``subok`` and ``copy`` change no value."""
     return ops.cast(self, dtype) if casting == "unsafe" else numpy_functions.typed(self, dtype, casting)
 
 
 def _fill(self, value):
-    """Write one value to all elements."""
+    """Set all elements to one value."""
     self[...] = value
 
 
@@ -133,7 +133,7 @@ PROPERTIES: dict[str, Callable] = {
 
 
 def _divmod(x1, x2) -> tuple:
-    """Quotient, rounded down, and remainder."""
+    """Return the quotient, rounded down, and the remainder."""
     return ops.floor_divide(x1, x2), ops.mod(x1, x2)
 
 
@@ -141,11 +141,11 @@ BINARY["divmod"] = _divmod
 
 
 _MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
-"""Comparisons, and what they are with the operands exchanged."""
+"""Comparisons, and the comparison with the operands exchanged."""
 
 
 def _with_turns(name: str, op: Callable) -> Callable:
-    """An operator that leaves operands that are no arrays to their class, before there is an error."""
+    """Return an operator that returns NotImplemented for other classes, so that their class decides."""
     if not hasattr(op, "op"):
         return op
 
@@ -167,7 +167,7 @@ def _with_turns(name: str, op: Callable) -> Callable:
 
 
 def give(kind: Any) -> None:
-    """Give a class all of them; comparisons stay apart from its hash."""
+    """Give a class all operators and methods; its hash stays independent of ``==``."""
     for name, op in BINARY.items():
         setattr(kind, f"__{name}__", _with_turns(name, op))
         setattr(kind, f"__r{name}__", _reflected(op))

@@ -1,6 +1,6 @@
-"""Random tensors, drawn by each library's own generator from a seed: one seed gives the same numbers at each call.
+"""Random tensors, drawn by each library's own generator from a seed: a seed gives the same numbers at each call.
 
-What is drawn has no gradient. Libraries differ in their numbers.
+The numbers have no gradient and differ between libraries.
 """
 
 from __future__ import annotations
@@ -43,5 +43,5 @@ def _as(like, array):
 
 
 def next_seed(seed: int, count: int) -> int:
-    """The ``count``-th of the independent seeds that come of one."""
+    """Return the ``count``-th of the independent seeds derived from one."""
     return int(np.random.SeedSequence((seed, count)).generate_state(1)[0] >> 1)

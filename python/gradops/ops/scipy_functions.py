@@ -1,4 +1,4 @@
-"""SciPy's functions on an array of gradops' own: the functions of ``gradops.scipy`` by the same names."""
+"""SciPy's functions on gradops' own arrays: the functions of the same names in ``gradops.scipy``."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ import numpy as np
 from .. import _scipy
 
 find: Callable[[str], Any] = lambda path: None  # noqa: E731
-"""The function of ``gradops.scipy`` by its path, ``stats.norm.logpdf``; None where there is none."""
+"""Return a function of ``gradops.scipy`` by its path, ``stats.norm.logpdf``; None if there is none."""
 
 
 @cache
 def of_ufunc(ufunc: np.ufunc) -> Callable | None:
-    """The function of ``gradops.scipy.special`` that a ufunc of SciPy's is."""
+    """Return the function of ``gradops.scipy.special`` for one of SciPy's ufuncs."""
     return find(f"special.{ufunc.__name__}") if name_of(ufunc).startswith("scipy.") else None
 
 
 def name_of(ufunc: np.ufunc) -> str:
-    """A ufunc's name with SciPy's module where it is one of SciPy's."""
+    """Return a ufunc's name, with the module for one of SciPy's."""
     name = ufunc.__name__
     return f"scipy.special.{name}" if getattr(_scipy.special, name, None) is ufunc else name
 
 
 def hint() -> str | None:
-    """The function to call in place of the one of SciPy's that is running, if one is."""
+    """Return a hint that names the function to call instead of the running SciPy function, if there is one."""
     path = _running()
     if path is None:
         return None
@@ -39,9 +39,9 @@ def hint() -> str | None:
 
 
 def _running() -> str | None:
-    """The public function of SciPy that looked at the array: the outermost of the frames that are SciPy's.
+    """Return the public SciPy function that read the array: the outermost of SciPy's frames on the stack.
 
-    A function of the user's that SciPy calls did it itself.
+    None if a user's function that SciPy calls read the array.
     """
     found: str | None = None
     frame: FrameType | None = sys._getframe(1)
@@ -56,10 +56,10 @@ def _running() -> str | None:
 
 
 def _public_name(frame: FrameType) -> str | None:
-    """The path of a frame's function where its module shows it; of a distribution's method with the distribution."""
+    """Return the path of a frame's function if its module exports it; for a method, with the distribution's name."""
     name, home = frame.f_code.co_name, frame.f_globals["__name__"]
     wrapped = frame.f_locals.get("f")
-    if getattr(wrapped, "__module__", "").startswith("scipy."):  # a wrapper of SciPy's
+    if getattr(wrapped, "__module__", "").startswith("scipy."):  # one of SciPy's wrappers
         name, home = wrapped.__name__, wrapped.__module__
     module = home.split(".")[1]
     shown = getattr(_scipy, module, None)

@@ -1,12 +1,12 @@
-"""NumPy's functions on an array of gradops' own: rows of a table keyed by the functions, written in ops.
+"""NumPy's functions on gradops' own array classes: a table from NumPy's functions to rows written with ops.
 
-A row has NumPy's own signature; what it does not take is refused by name (:mod:`._table`). The rows stand by theme in
-the files here. A class that is given them says of its instances:
+A row has NumPy's own signature; an argument that it does not take raises an error that names it (:mod:`._table`). The
+files group the rows by theme. A class that gets the functions defines:
 
-- ``_described()``: an array of the same shape and dtype, for functions that ask no more;
-- ``_constant(losing=None)``: the array itself, for what is not recorded; an error where there is none to look at, or
-  where ``losing`` would lose a gradient;
-- ``_write(result)``: become ``result`` in place, for ``out=`` and the like; an error where that is not possible.
+- ``_described()``: an array of the same shape and dtype, for functions that need no values;
+- ``_constant(losing=None)``: the array itself, for functions that are not recorded; it raises an error if there are no
+  values, or if the function named ``losing`` would lose a gradient;
+- ``_write(result)``: become ``result`` in place, as for ``out=``; it raises an error if that is not possible.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _THEMES = (_elements, _products, _products, _reductions, _shapes)
 
 
 def give(kind: Any, error: type[Exception] = ArgumentTypeError) -> None:
-    """Make NumPy's functions on instances of a class ops; ``error`` is raised for functions that have none."""
+    """Make NumPy's functions work on instances of a class; ``error`` is raised for functions without a row."""
     kind._unrecorded = error
     kind.__array_ufunc__ = _array_ufunc
     kind.__array_function__ = _array_function
 
 
 def _array_ufunc(self, ufunc, method: str, *inputs, **keywords) -> Any:
-    """NumPy's ufuncs on ours, recorded."""
+    """Apply a NumPy ufunc to gradops' arrays, recorded."""
     if not keywords and method == "__call__":
         call = CALLS.get(ufunc)
         if call is not None:
@@ -47,7 +47,7 @@ def _array_ufunc(self, ufunc, method: str, *inputs, **keywords) -> Any:
 
 
 def _array_function(self, function, types, arguments, keywords) -> Any:
-    """NumPy's other functions on ours, recorded."""
+    """Apply any other NumPy function to gradops' arrays, recorded."""
     row = ROWS.get(function)
     if row is None:
         raise _table.unsupported(self, _table.full_name(function))

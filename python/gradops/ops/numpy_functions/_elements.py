@@ -1,4 +1,4 @@
-"""Functions of single elements and of sequences of them: choices, interpolation, sorting, signals, polynomials."""
+"""Functions of elements and sequences: choices, interpolation, sorting, signals, polynomials."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _trapezoid(y, x=None, dx=1.0, axis=-1):
     if x is not None:
         dx = ops.diff(x if len(shape_of(x)) == 1 else ops.moveaxis(x, axis, -1))
     y = ops.moveaxis(y, axis, -1)
-    # By operators: NumPy adds integers and bools in their own dtype, in which sums wrap.
+    # Operators add integers and bools in their own dtype, as NumPy does; the sums may wrap.
     return ops.sum(dx * (y[..., 1:] + y[..., :-1]) / 2.0, -1)
 
 
@@ -123,7 +123,7 @@ _unique_result("unique_inverse", ["inverse_indices"])
 
 
 def _set_of_two(name: str):
-    """A set's elements, by their places in the two arrays."""
+    """Return a set function of two arrays that takes its elements from the arrays, so that gradients flow."""
 
     def of_two(ar1, ar2, assume_unique=False):
         both = ops.concatenate([ops.reshape(ar1, (-1,)), ops.reshape(ar2, (-1,))])
@@ -162,7 +162,7 @@ def _piecewise(x, condlist, funclist, *args, **kw):
         if not callable(value):
             y = ops.where(condition, ops.cast(value, ops.dtype(x)), y)
             continue
-        places = np.flatnonzero(np.asarray(constant(condition)))  # the function sees no others, as NumPy's does not
+        places = np.flatnonzero(np.asarray(constant(condition)))  # as in NumPy, the function gets only these elements
         if places.size:
             part = ops.cast(value(ops.take(ops.reshape(x, (-1,)), places, 0), *args, **kw), ops.dtype(x))
             part = ops.broadcast_to(part, places.shape)
@@ -276,7 +276,7 @@ def _slopes(f, h, axis: int, edge_order: int):
 
 
 def _edge(y, d1, d2, sign: float):
-    """The slope at the first of three points."""
+    """Return the slope at the first of three points."""
     a, b, c = -(2.0 * d1 + d2) / (d1 * (d1 + d2)), (d1 + d2) / (d1 * d2), -d1 / (d2 * (d1 + d2))
     return sign * (a * y[..., :1] + b * y[..., 1:2] + c * y[..., 2:3])
 
@@ -436,10 +436,10 @@ def _polyfit(x, y, deg, rcond=None, w=None):
 
 SHAPES = """ndim size result_type can_cast common_type iscomplexobj isrealobj tril_indices_from triu_indices_from
 diag_indices_from"""
-"""Functions that ask for shapes and dtypes alone."""
+"""Functions that need only shapes and dtypes."""
 VALUES = """allclose array_equal array_equiv may_share_memory shares_memory min_scalar_type array_repr array_str
 array2string isclose argwhere flatnonzero lexsort ravel_multi_index ix_ einsum_path"""
-"""Functions that say something of the values and have no derivative: they get the arrays."""
+"""Functions of values without a derivative; they get the arrays themselves."""
 
 
 row("shape", lambda a: tuple(shape_of(a)))

@@ -1,4 +1,4 @@
-"""Products of arrays, ``numpy.linalg`` whole, and ``numpy.fft``."""
+"""Products of arrays, all of ``numpy.linalg``, and ``numpy.fft``."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _einsum(*operands):
 
 
 def _lettered(arguments: tuple) -> tuple:
-    """The arguments of ``einsum`` with lists of subscripts, by a string."""
+    """Return ``einsum``'s arguments with lists of subscripts replaced by a string."""
 
     def word(places) -> str:
         return "".join("..." if i is Ellipsis else string.ascii_letters[i] for i in places)
@@ -95,18 +95,18 @@ def _lettered(arguments: tuple) -> tuple:
 
 
 def _hermitian(a, lower: bool = True):
-    """The Hermitian matrices of which ``a`` has one triangle, which is all that NumPy reads of it."""
+    """Return the Hermitian matrices given by one triangle of ``a``, the only part that NumPy reads."""
     shape = shape_of(a)
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise ShapeError(f"a Hermitian matrix is square; got shape {shape}.", argument="a")
     rest = ops.tril(a, -1) if lower else ops.triu(a, 1)
     if "complex" not in ops.dtype(a):
         return (ops.tril(a) if lower else ops.triu(a)) + ops.swapaxes(rest, -1, -2)
-    return rest + ops.conj(ops.swapaxes(rest, -1, -2)) + ops.real(a) * np.eye(shape[-1])  # real on the diagonal
+    return rest + ops.conj(ops.swapaxes(rest, -1, -2)) + ops.real(a) * np.eye(shape[-1])  # the diagonal is real
 
 
 def _named(kind: str, parts: tuple):
-    """Several results as the named tuple that NumPy gives."""
+    """Return several results as the named tuple that NumPy returns."""
     found = getattr(getattr(np.linalg, "_linalg", None), kind, None)
     return parts if found is None else found(*parts)
 
@@ -136,7 +136,7 @@ def _eig(a):
 
 
 def _real_where_all_are(parts: tuple) -> tuple:
-    """Eigenvalues and vectors as NumPy gives them: real ones where all eigenvalues are."""
+    """Return eigenvalues and vectors as NumPy does: real if all eigenvalues are real."""
     return parts if bool(ops.any(ops.not_equal(ops.imag(parts[0]), 0))) else tuple(map(ops.real, parts))
 
 

@@ -1,4 +1,4 @@
-"""Sums, moments, extremes and quantiles, with NumPy's ``dtype``, ``initial``, ``where``, ``ddof`` and the like."""
+"""Sums, moments, extrema and quantiles, with NumPy's ``dtype``, ``initial``, ``where``, ``ddof`` and the like."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._table import constant, row, shape_of
 
 
 def typed(a, dtype, casting: Any = "unsafe"):
-    """An array of ``dtype``, if there is one."""
+    """Return an array cast to ``dtype`` if it is given."""
     if dtype is None:
         return a
     if not np.can_cast(np.dtype(ops.dtype(a)), np.dtype(dtype), casting):
@@ -23,7 +23,7 @@ def typed(a, dtype, casting: Any = "unsafe"):
 
 
 def _kept(a, where, fill):
-    """``fill`` in the place of the elements that do not count."""
+    """Return an array with ``fill`` in place of the elements that ``where`` excludes."""
     return (
         a if where is True else ops.where(np.broadcast_to(where, shape_of(a)) if _is_plain(where) else where, a, fill)
     )
@@ -44,7 +44,7 @@ def _prod(a, axis=None, dtype=None, keepdims=False, initial=1, where=True):
 
 
 def _count(a, axis, where):
-    """The number of elements in each result, with the axes kept."""
+    """Return the number of elements in each result, with reduced axes kept."""
     whole = np.ones(shape_of(a))
     if where is not True and not _is_plain(where):
         return ops.sum(ops.cast(ops.broadcast_to(where, shape_of(a)), "float64"), axis, True)
@@ -72,7 +72,7 @@ def _mean(a, axis=None, dtype=None, keepdims=False, where=True):
 
 
 def _like(count, a):
-    """Numbers in the precision of ``a``."""
+    """Return numbers in the precision of ``a``."""
     return ops.cast(count, _real(ops.dtype(a))) if "float" in ops.dtype(a) or "complex" in ops.dtype(a) else count
 
 
@@ -127,7 +127,7 @@ def _truth(op: Callable, neutral: bool) -> Callable:
 
 
 def _without_nan(reduction: Callable, fill=None) -> Callable:
-    """The elements that are NaN do not count: ``fill`` in their place, or left out by ``where``."""
+    """Ignore NaN elements: replace them with ``fill``, or exclude them through ``where``."""
 
     def sums(a, axis=None, dtype=None, keepdims=False, initial=None, where=True):
         a = ops.where(ops.isnan(a), fill, a)
@@ -157,7 +157,7 @@ row("std", _std, op=ops.std)
 
 
 def _ordered(op: Callable, last: float) -> Callable:
-    """An extreme of complex numbers too, which NumPy orders by their real parts, and by the others where these tie."""
+    """Return an extremum, of complex numbers too: NumPy orders them by real part, then by imaginary part."""
 
     def extreme(a, axis=None, keepdims=False):
         if "complex" not in ops.dtype(a):

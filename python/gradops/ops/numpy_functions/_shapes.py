@@ -1,4 +1,4 @@
-"""Elements in other places: reshaped, joined, split, taken, inserted, written."""
+"""Functions that move elements: reshape, join, split, take, insert, write."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def ravel(a, order="C"):
 
 
 def _memory_order(a, order, name: str, known: str) -> str:
-    """``"C"`` or ``"F"``: the order of elements that an argument ``order`` of NumPy's means."""
+    """Return ``"C"`` or ``"F"``, the order of elements that NumPy's argument ``order`` means."""
     order = "C" if order is None else order
     if not isinstance(order, str) or order.upper() not in tuple(known):
         raise ArgumentError(
@@ -120,7 +120,7 @@ def _memory_order(a, order, name: str, known: str) -> str:
     if is_ours(data):
         raise unsupported(a, f"{name} by how a traced array lies in memory,", ["order"])
     flags = getattr(data, "flags", None)
-    if flags is None or flags.c_contiguous:  # other libraries' arrays have no other order
+    if flags is None or flags.c_contiguous:  # arrays of other libraries are in C order
         return "C"
     if flags.f_contiguous:
         return "F"
@@ -162,7 +162,7 @@ def _meshgrid(*xi, sparse=False, indexing="xy"):
 
 @row("block")
 def _block(arrays):
-    """Lists in lists are joined along the last axis, the lists of them along the one before."""
+    """Join nested lists of arrays: the innermost along the last axis, the next along the axis before."""
     rank = max(_depth(arrays), *(len(shape_of(x)) for x in _leaves(arrays)))
 
     def joined(part, axis: int):
@@ -280,7 +280,7 @@ def _place(arr, mask, vals):
 
 
 def _at(target, places, values, name: str) -> None:
-    """Write at flat places; the last of several values for one place counts."""
+    """Write at flat positions; of several values for one position the last is kept."""
     places = np.asarray(places).ravel()
     values = ops.reshape(values, (-1,))
     values = ops.take(values, np.arange(places.size) % shape_of(values)[0], 0)

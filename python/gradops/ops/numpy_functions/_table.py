@@ -1,4 +1,4 @@
-"""The table of NumPy's functions, keyed by the functions: a row has NumPy's own signature, and is written in ops."""
+"""The table from NumPy's functions to rows, which have NumPy's signatures and are written with ops."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from .._checks import OTHER_NAMES
 ROWS: dict[Any, Row] = {}
 
 LISTS = frozenset(("arrays", "tup", "condlist", "choicelist", "choices"))
-"""NumPy's names of parameters that are lists of arrays; a list for any other parameter is one array."""
+"""NumPy's parameters that are lists of arrays; for any other parameter a list is one array."""
 
 
 class Row:
-    """A function of NumPy's, as a function of arrays of ours.
+    """A NumPy function on gradops' arrays.
 
     Args:
-        path: its name below ``numpy``.
-        call: what it is here; without ``out``, which the row writes to.
-        names: NumPy's names of the first parameters of ``call``, where they are others.
-        idle: parameters of NumPy's that change no value. All others are refused by name, unless they are defaults.
-        op: what ``call`` is of one argument with no more than ``axis`` and ``keepdims``.
+        path: the function's name below ``numpy``.
+        call: its implementation, without ``out``, which the row handles.
+        names: NumPy's names of the first parameters of ``call``, if they differ.
+        idle: NumPy's parameters that change no value. Any other raises an error unless it has its default.
+        op: the op that ``call`` is equal to for one argument, ``axis`` and ``keepdims``.
     """
 
     leading = 0
-    """How many first arguments go to ``call`` as they are; known from the first call on."""
+    """The number of leading arguments that are passed to ``call`` unchanged; set by the first call."""
 
     def __init__(
         self, path: str, function: Callable, call: Callable, names: str | None, idle: str, op: Callable | None
@@ -48,7 +48,7 @@ class Row:
 
     @cached_property
     def own(self) -> dict[str, str]:
-        """The parameters of ``call`` by NumPy's names of them."""
+        """The parameters of ``call`` by NumPy's names."""
         parameters = list(inspect.signature(self.call).parameters)
         return dict(zip(parameters if self.names is None else self.names.split(), parameters))
 
@@ -57,19 +57,19 @@ class Row:
         """NumPy's parameters and their defaults."""
         try:
             parameters = inspect.signature(self.function).parameters.values()
-        except (TypeError, ValueError):  # functions of C, in earlier versions
+        except (TypeError, ValueError):  # C functions, in earlier versions of NumPy
             parameters = inspect.signature(self.call).parameters.values()
         return {p.name: p.default for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
 
     @cached_property
     def takes_any(self) -> tuple[bool, bool]:
-        """True for a function of any number of arguments, and of arguments of any name."""
+        """True for a function of any positional and keyword arguments."""
         kinds = {p.kind for p in inspect.signature(self.call).parameters.values()}
         return inspect.Parameter.VAR_POSITIONAL in kinds, inspect.Parameter.VAR_KEYWORD in kinds
 
     @property
     def refused(self) -> list[str]:
-        """NumPy's parameters that are errors here, but for their defaults."""
+        """NumPy's parameters that raise an error unless they have their defaults."""
         known = {*self.own, *self.idle, "out"}
         return [] if any(self.takes_any) else [name for name in self.defaults if name not in known]
 
@@ -84,7 +84,7 @@ class Row:
         return count
 
     def __call__(self, ours, arguments: tuple, keywords: dict) -> Any:
-        """Call with NumPy's arguments; ``ours`` is an array whose class says what an error is."""
+        """Call with NumPy's arguments; the class of the array ``ours`` gives the error to raise."""
         if len(arguments) == 1 and keywords.keys() <= self.keywords_of_op:
             if keywords.get("keepdims") is not np._NoValue:
                 return self.op(*arguments, **keywords)
@@ -111,7 +111,7 @@ class Row:
         return result if out is None else into(out, result)
 
     def method(self) -> Callable:
-        """The method of its name of NumPy's arrays."""
+        """Return the function as a method, like that of NumPy's arrays."""
         op, keywords_of_op = self.op, self.keywords_of_op
 
         def method(self, *arguments, **keywords):
@@ -126,7 +126,7 @@ class Row:
 
 
 def _same(value, default) -> bool:
-    """True for an argument that asks for the function's default."""
+    """True if an argument equals the function's default."""
     if type(default) not in (str, bool, int, float):
         return value is default
     return isinstance(value, (str, bool, int, float)) and value == default
@@ -135,7 +135,7 @@ def _same(value, default) -> bool:
 def row(
     paths: str, call: Callable | None = None, names: str | None = None, idle: str = "", op: Callable | None = None
 ) -> Any:
-    """Enter functions of NumPy's into the table; those that this version of NumPy has."""
+    """Add NumPy functions to the table, if this version of NumPy has them."""
 
     def enter(call: Callable) -> Callable:
         for path in paths.split():
@@ -154,7 +154,7 @@ def is_ours(value) -> bool:
 
 
 def constant(value, losing: str | None = None) -> Any:
-    """A value, or a list or tuple of them, with arrays that NumPy takes in the place of ours and other libraries'."""
+    """Return a value, or a list or tuple of values, with arrays of gradops and of libraries replaced by NumPy's."""
 
     def known(x):
         if is_ours(x):
@@ -165,7 +165,7 @@ def constant(value, losing: str | None = None) -> Any:
 
 
 def described(value) -> Any:
-    """An array of the same shape and dtype."""
+    """Return an array of the same shape and dtype."""
     return value._described() if is_ours(value) else value
 
 
@@ -174,7 +174,7 @@ def shape_of(value) -> tuple:
 
 
 def into(targets, result) -> Any:
-    """Write a result to the array that ``out=`` names, recorded; never into an array that would lose its gradient."""
+    """Write a result to the array ``out``, recorded; raise if that would lose a gradient."""
     if isinstance(targets, tuple) and isinstance(result, tuple):
         return tuple(result_i if t is None else into(t, result_i) for t, result_i in zip(targets, result))
     target = targets[0] if isinstance(targets, tuple) else targets
@@ -188,7 +188,7 @@ def into(targets, result) -> Any:
 
 
 def write(target, result, name: str) -> None:
-    """Write to an array of ours or of NumPy's."""
+    """Write to an array of gradops or of NumPy."""
     if is_ours(target):
         target._write(result)
     elif isinstance(target, np.ndarray):
@@ -198,7 +198,7 @@ def write(target, result, name: str) -> None:
 
 
 def moved(function: Callable, *arrays) -> Any:
-    """The elements of arrays in other places: the function, applied to arrays of positions, says which."""
+    """Return the elements of arrays moved as a NumPy function moves them, found by applying it to positions."""
     shapes = [shape_of(x) for x in arrays]
     ends = np.cumsum([int(np.prod(s)) for s in shapes], dtype=np.int64)
     places = [np.arange(e - int(np.prod(s)), e).reshape(s) for s, e in zip(shapes, ends)]
@@ -208,7 +208,7 @@ def moved(function: Callable, *arrays) -> Any:
 
 
 def full_name(function) -> str:
-    """A function's name as users write it."""
+    """Return a function's name as users write it."""
     module = function.__module__
     module = "numpy" if module.startswith("numpy.lib") or "._" in module else module
     return f"{module}.{function.__name__}"

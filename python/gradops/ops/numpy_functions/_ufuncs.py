@@ -1,4 +1,4 @@
-"""NumPy's ufuncs: their calls, and ``reduce``, ``accumulate``, ``outer``, ``reduceat`` and ``at`` made of these."""
+"""NumPy's ufuncs: calls, and ``reduce``, ``accumulate``, ``outer``, ``reduceat`` and ``at`` built on calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CALLS: dict[np.ufunc, Callable] = {
         """.split()
     )
 }
-"""The meaning of each ufunc; looked up at its call, and SciPy's entered as they are called."""
+"""The op for each ufunc, looked up when it is called; SciPy's ufuncs are added when first called."""
 
 REDUCTIONS: dict[Any, tuple] = {
     np.add: (np.sum, np.cumsum),
@@ -37,9 +37,9 @@ REDUCTIONS: dict[Any, tuple] = {
     np.logical_and: (np.all, None),
     np.logical_or: (np.any, None),
 }
-"""Functions that reduce and accumulate as a ufunc does."""
+"""Functions that do what a ufunc's ``reduce`` and ``accumulate`` do."""
 STEPPED = {np.subtract, np.divide, np.logaddexp, np.logaddexp2, np.hypot, np.maximum, np.minimum, np.fmax, np.fmin}
-"""Ufuncs that are done one element after the other; ``maximum`` and ``minimum`` where they accumulate."""
+"""Ufuncs that are applied one element after the other; ``maximum`` and ``minimum`` only in ``accumulate``."""
 
 
 def _call(name: str) -> Callable:
@@ -103,7 +103,7 @@ _call("vecdot")(vecdot)
 
 
 def call_of(ufunc: np.ufunc) -> Callable | None:
-    """The op for a ufunc of NumPy's or SciPy's; None for others."""
+    """Return the op for a ufunc of NumPy or SciPy; None if there is none."""
     call = CALLS.get(ufunc)
     if call is None:
         call = scipy_functions.of_ufunc(ufunc)
@@ -113,7 +113,7 @@ def call_of(ufunc: np.ufunc) -> Callable | None:
 
 
 def _typed(ours, ufunc, inputs, dtype, casting: str):
-    """Inputs as the ufunc's loop for ``dtype`` takes them."""
+    """Return inputs cast as the ufunc's loop for ``dtype`` takes them."""
     if dtype is None:
         return inputs
     name = np.dtype(dtype).name
@@ -129,7 +129,7 @@ def _plainly(ours, ufunc, inputs, out=None, where=True, dtype=None, casting="sam
     call = CALLS[ufunc]
     result = call(*_typed(ours, ufunc, inputs, dtype, casting))
     if dtype is not None and (isinstance(result, tuple) or ops.dtype(result) != np.dtype(dtype).name):
-        raise unsupported(ours, f"numpy.{ufunc.__name__}", ["dtype"])  # a loop that has other results than inputs
+        raise unsupported(ours, f"numpy.{ufunc.__name__}", ["dtype"])  # the loop returns another dtype
     if where is not True:
         if out is None or isinstance(result, tuple):
             raise unsupported(
@@ -162,7 +162,7 @@ def _reduce(ours, ufunc, inputs, axis=0, dtype=None, out=None, keepdims=False, i
 
 
 def _steps(ours, ufunc, x, axis: int, initial=np._NoValue) -> list:
-    """The results of one element after the other."""
+    """Return the running results, one element after the other."""
     parts = list(ops.unstack(x, None, axis))
     found = parts[:1] if initial is np._NoValue else [CALLS[ufunc](initial, parts[0])] if parts else [initial]
     if not found:
@@ -231,7 +231,7 @@ METHODS: dict[str, Callable] = {
 
 
 def any_ufunc(ours, ufunc, method: str, inputs: tuple, keywords: dict) -> Any:
-    """A call that is more than ``ufunc(x, ...)``, or the first of one of SciPy's."""
+    """Apply a ufunc with further arguments, by a method such as ``reduce``, or a SciPy ufunc for the first time."""
     name = scipy_functions.name_of(ufunc)
     name = (name if "." in name else f"numpy.{name}") + ("" if method == "__call__" else f".{method}")
     run = METHODS.get(method)
