@@ -48,7 +48,7 @@ def _lower(rows: int, columns: int, k: int) -> np.ndarray:
     return mask
 
 
-# Shared by convolution, pooling and blocks: layouts, sizes per dimension, padding, complex numbers -----------------------
+# Shared by convolution, pooling and blocks: layouts, sizes per dimension, padding, complex numbers --------------------
 
 
 def is_channels_first(op: str, data_format) -> bool:

@@ -1,6 +1,6 @@
 """Attention.
 
-Each target as a mean of values, weighted by how well its query and their keys agree.
+Means of values for each target, weighted by how well its query matches the keys of the values.
 
 See Also:
     :func:`softmax`, :func:`matmul`, :func:`einsum`.
@@ -77,21 +77,21 @@ def dot_product_attention(
 
     Args:
         query: ``(batch, targets, heads, width)``.
-        key: ``(batch, sources, groups, width)``. With fewer groups than heads, as many heads in a row share a
-            group (grouped-query attention, Ainslie et al. 2023).
+        key: ``(batch, sources, groups, width)``. With fewer groups than heads, consecutive heads share a group
+            (grouped-query attention, Ainslie et al. 2023).
         value: ``(batch, sources, groups, width)``; the width may be another.
         bias: added to the logits; broadcasts to ``(batch, heads, targets, sources)``. -inf masks.
         mask: true where a source may be attended to; broadcasts likewise.
         scale: ``1 / sqrt(width)`` if None.
         is_causal: mask the sources after a target's own position.
-        flash_attention: True asks for the fused kernel where a library has one, also where it can be
-            differentiated only once (PyTorch's); None takes it where that shows nowhere, on PyTorch's CPU also for
-            first derivatives without mask or bias; False never.
-        attn_logits_soft_cap: a ``cap`` that bounds the scaled logits: ``cap * tanh(logits / cap)``.
+        flash_attention: True uses the library's fused kernel, if it has one, even if it can be differentiated only once
+            (PyTorch's). None uses it where results and derivatives are the same; on PyTorch's CPU also for first
+            derivatives without mask or bias. False never uses it.
+        attn_logits_soft_cap: a bound ``cap`` on the scaled logits: ``cap * tanh(logits / cap)``.
 
     Returns:
-        ``(batch, targets, heads, width)``. A target that may attend to nothing gives 0. NumPy never holds the
-        logits of more than a few targets at once.
+        ``(batch, targets, heads, width)``. A target whose sources are all masked gives 0. On NumPy only
+        the logits of a few targets are in memory at once.
 
     Raises:
         ShapeError: shapes that do not fit each other.
@@ -159,9 +159,9 @@ def attention_forward(
     is_causal,
     flash_attention=None,
 ) -> Tensor:
-    """:func:`dot_product_attention` of tensors of one dtype, as fast as the backend does it.
+    """:func:`dot_product_attention` of tensors of one dtype, by the backend's fastest kernel.
 
     Gradient:
-        As of :func:`dot_product_attention`.
+        As for :func:`dot_product_attention`.
     """
     return _attention(query, key, value, bias, mask, scale, is_causal)

@@ -1,7 +1,7 @@
 """Blocks of images.
 
-Windows of an image as columns and back, blocks of pixels as channels and back. Each is linear, and the gradient of one
-is the other.
+Windows of an image to columns and back, blocks of pixels to channels and back. All are linear; in each pair the
+gradient of one op is the other op.
 
 See Also:
     :func:`conv`, :func:`gradops.ops.image.extract_patches`, :func:`rearrange`.
@@ -31,7 +31,7 @@ def window_columns(x: Tensor, window, strides, padding, dilation) -> Tensor:
 
 @op(public=False, linear=("x",))
 def column_sums(x: Tensor, sizes, window, strides, padding, dilation) -> Tensor:
-    """Columns added up where their windows are, in an image of ``sizes``.
+    """An image of ``sizes`` to which columns are added where their windows are.
 
     Gradient:
         :func:`window_columns`.
@@ -59,7 +59,7 @@ def unfold(
 
     Args:
         x: ``(batch, channels, height, width)``.
-        kernel_size: the size of the window, one number or one for each dimension; so for all that follow.
+        kernel_size: the size of the window: one number, or one for each dimension, as for the following arguments.
         dilation: steps within the window.
         padding: zeros on both sides of the image.
         stride: steps of the window.
@@ -99,12 +99,12 @@ def fold(
     padding: Integers = 0,
     stride: Integers = 1,
 ) -> Tensor:
-    """Images from the columns of their windows, which add up where they overlap.
+    """Images made of the columns of their windows, which are added where they overlap.
 
     Args:
         x: ``(batch, channels * window, positions)``, as from :func:`unfold`.
         output_size: the sizes of the images.
-        kernel_size, dilation, padding, stride: as of :func:`unfold`.
+        kernel_size, dilation, padding, stride: as in :func:`unfold`.
 
     Returns:
         ``(batch, channels, *output_size)``.

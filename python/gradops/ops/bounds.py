@@ -173,7 +173,7 @@ See Also:
 
 @op(check=check_real, elementwise=True)
 def clip(x: Tensor, x_min: Operand | None, x_max: Operand | None) -> Tensor:
-    """Each element, or the bound that it is beyond: ``minimum(maximum(x, x_min), x_max)``.
+    """Each element, or the bound if it is beyond one: ``minimum(maximum(x, x_min), x_max)``.
 
     Args:
         x_min, x_max: the bounds, which broadcast against ``x``; None for no bound.
@@ -186,7 +186,7 @@ def clip(x: Tensor, x_min: Operand | None, x_max: Operand | None) -> Tensor:
         ArgumentTypeError: a complex ``x``.
 
     Gradient:
-        1 to ``x`` where it is inside, 1 to the bound where it is beyond; on a bound half to each.
+        1 to ``x`` where it is within the bounds, 1 to the bound where it is beyond; half to each where they are equal.
 
     Examples:
         There is no gradient where the value was changed:
@@ -217,7 +217,7 @@ def nan_to_num(x: Tensor, nan: Operand = 0.0, posinf: Operand | None = None, neg
         A tensor of ``x``'s shape and dtype.
 
     Gradient:
-        1 where ``x`` is finite, else 0 (there it goes to the number put in place).
+        1 where ``x`` is finite, else 0; there the gradient goes to the replacement.
 
     Examples:
         >>> x = np.array([1.0, np.nan])
@@ -246,13 +246,13 @@ _LARGEST = {"float16": 65504.0, "bfloat16": (2 - 2**-7) * 2.0**127, "float32": (
 
 
 def _largest(name: str) -> builtins.float:
-    """The largest finite number of a floating dtype."""
+    """Return the largest finite number of a floating dtype."""
     return _LARGEST.get(name, (2 - 2**-52) * 2.0**1023)
 
 
 @op(elementwise=True)
 def saturate_cast(x: Tensor, dtype: DType) -> Tensor:
-    """``x`` in another dtype, elements beyond its range at its bounds. NaN becomes 0 in whole numbers.
+    """``x`` in another dtype, with elements clipped to its range. NaN becomes 0 in an integer dtype.
 
     Returns:
         A tensor of ``x``'s shape and of ``dtype``.
@@ -304,7 +304,7 @@ _PRECISION = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 
 
 def _within(bound, source: str):
-    """A bound as a number of dtype ``source``, rounded towards 0; None where ``source`` stays within."""
+    """Return a bound as a number of dtype ``source``, rounded towards 0; None if ``source`` cannot exceed it."""
     low, high = _bounds(source)
     if not low <= bound <= high:
         return None

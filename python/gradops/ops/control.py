@@ -1,11 +1,11 @@
-"""Control flow: functions of the user's, applied by condition, in loops, along dimensions.
+"""Control flow: user functions applied by condition, in loops, and along dimensions.
 
-In Python where values are at hand: on NumPy, PyTorch, eager TensorFlow and variables, so that every
-gradient flows as through the same Python written by hand, also to tensors that the functions close over.
-With the library's own primitives where values are traced: ``lax.scan``, ``lax.cond``, ``lax.while_loop``
-on JAX, ``tf.while_loop``, ``tf.cond`` in TensorFlow's graphs. A backend that has such defines them in
-its ``control`` module, on flat lists of tensors; they return NotImplemented where Python should do it. In functions
-that are compiled for NumPy the ``recorder`` (:mod:`gradops.jit.control`) writes down the calls.
+Where values are known (NumPy, PyTorch, eager TensorFlow, variables), Python runs the functions. Gradients then flow as
+in hand-written Python, also to tensors that the functions close over. Where values are traced, the library's own
+primitives run: ``lax.scan``, ``lax.cond``, ``lax.while_loop`` on JAX, ``tf.while_loop``, ``tf.cond`` in TensorFlow's
+graphs. A backend with such primitives defines them in its ``control`` module, on flat lists of tensors; they return
+NotImplemented if Python should run instead. In functions compiled for NumPy the ``recorder``
+(:mod:`gradops.jit.control`) records the calls.
 
 A loop's state must keep its structure, shapes and dtypes, on every backend. Structures are nested tuples,
 named tuples, lists and dicts of tensors.
@@ -45,14 +45,14 @@ from .properties import unknown
 from .scattering import _zeros
 
 FUNCTIONS = ("cond", "fori_loop", "scan", "switch", "while_loop")
-"""The functions here that are no ``@op``: tensors are found inside structures, and functions call back."""
+"""The functions here that are not an ``@op``, as they take structures of tensors and call functions."""
 
 
 """Conditional branches.
 
-One of several functions, chosen by a value. Where the value is known, Python calls the one function, so that gradients
-flow as through the same Python written by hand, also to tensors that the functions close over. Where it is traced, the
-library's own primitive chooses (``lax.cond``, ``tf.cond``).
+One of several functions, chosen by a value. If the value is known, Python calls that function, so that gradients flow
+as in hand-written Python, also to tensors that the function closes over. If the value is traced, the library's own
+primitive chooses (``lax.cond``, ``tf.cond``).
 
 See Also:
     :func:`where` for a choice by element; :func:`while_loop`.
@@ -61,12 +61,12 @@ See Also:
 
 @public
 def cond(pred: Tensor, true_fn: Function, false_fn: Function) -> Structure:
-    """The result of ``true_fn()`` if ``pred``, else of ``false_fn()``; only the one is called where ``pred`` is known.
+    """The result of ``true_fn()`` if ``pred``, else of ``false_fn()``; if ``pred`` is known, only one is called.
 
     Args:
         pred: a single truth value.
-        true_fn, false_fn: functions without arguments. Where ``pred`` is traced both are, and must give the
-            same structure, shapes and dtypes.
+        true_fn, false_fn: functions without arguments. If ``pred`` is traced, so are both, and their results must have
+            the same structure, shapes and dtypes.
 
     Returns:
         The result of the function that is called.
@@ -99,12 +99,12 @@ def cond(pred: Tensor, true_fn: Function, false_fn: Function) -> Structure:
 
 @public
 def switch(index: Index, branches: Structure, *operands: Structure) -> Structure:
-    """The result of ``branches[index](*operands)``, the index clamped to the branches there are.
+    """The result of ``branches[index](*operands)``, with the index clamped to the range of branches.
 
     Args:
         index: a single whole number.
-        branches: a list of functions. Where ``index`` is traced all are, and must give the same structure,
-            shapes and dtypes.
+        branches: a list of functions. If ``index`` is traced, so are all of them, and their results must have the same
+            structure, shapes and dtypes.
 
     Returns:
         The result of the function that is called.
@@ -151,7 +151,7 @@ def _branch_as_read(op: str, index, functions: list) -> Structure:
 
 @tracing.read_as(_branch_as_read)
 def _branch(op: str, index, functions: list) -> Structure:
-    """The result of one of several functions by an index or truth value that only a running program knows."""
+    """Return the result of one of several functions, by an index or truth value known only when a program runs."""
     owner = owner_of(op, index)
     found: list[_tree.Structure] = []
 
@@ -172,12 +172,12 @@ def _branch(op: str, index, functions: list) -> Structure:
 
 
 def choose(op: str, index, functions: list) -> list:
-    """The list of tensors that one of several functions gives, by an index or truth value that is traced."""
+    """Return the tensors that one of several functions returns, chosen by a traced index or truth value."""
     owner = owner_of(op, index)
     leaves = recorded("branch", op, index, functions)
     if leaves is NotImplemented:
         leaves = native(owner, "branch", [index], index, [traceable(f) for f in functions])
-    if leaves is NotImplemented:  # variables: all are recorded, one is selected
+    if leaves is NotImplemented:  # with variables, all functions are recorded and one result is selected
         choices = [f() for f in functions]
         leaves = choices[-1]
         for i in builtins.range(len(choices) - 2, -1, -1):
@@ -188,9 +188,9 @@ def choose(op: str, index, functions: list) -> list:
 
 """Loops.
 
-Functions applied again and again. Where values are known, the loop is Python's, so that gradients flow as through the
-same Python written by hand, also to tensors that the functions close over. Where they are traced, it is the library's
-own primitive (``lax.scan``, ``lax.while_loop``, ``tf.while_loop``). ``jit`` on NumPy compiles a loop as one step.
+Functions applied repeatedly. If values are known, the loop is Python's, so that gradients flow as in hand-written
+Python, also to tensors that the functions close over. If values are traced, the loop is the library's own primitive
+(``lax.scan``, ``lax.while_loop``, ``tf.while_loop``). ``jit`` on NumPy compiles a loop as one step.
 
 See Also:
     :func:`map`, :func:`cond`, :func:`cumsum`, :func:`gradops.functional.fixed_point`.
@@ -211,11 +211,11 @@ def scan(
     Args:
         f: ``carry, y = f(carry, x)``; ``x`` is None without ``xs``, ``y`` may be None.
         init: the first state; numbers become tensors. It must keep its structure, shapes and dtypes.
-        xs: tensors whose rows, along the first dimension, are gone through.
+        xs: tensors, or structures of them, to iterate over along the first dimension.
         length: the number of rows; needed without ``xs``.
         reverse: go from the last row to the first; the results stay in the order of ``xs``.
-        unroll: the number of steps that a compiled loop takes at once (JAX); True for all. (NumPy: a compiled loop is
-            one step of the program, with True one for each of its steps.)
+        unroll: the number of steps that a compiled loop takes at once (JAX); True for all. (On NumPy a compiled loop is
+            one step of the program; with True, each iteration is one.)
 
     Returns:
         The last state, and each ``y``, stacked along a new first dimension.
@@ -296,7 +296,7 @@ def scan(
 def _scan_in_python(step, carry, rows, count, reverse, owner):
     parts = [unstack(x) for x in rows]
     if not count:
-        # nothing to go through: one step on zeros, not kept, shows the form of the results
+        # no rows: one step on zeros, which is discarded, gives the structure of the results
         _, ys = step(carry, [_zeros(x, shape(x)[1:]) for x in rows])
         return carry, [_zeros(y, (0, *shape(y))) for y in ys]
     results = []
@@ -319,8 +319,8 @@ def while_loop(
         cond: a function of the state to a single truth value. A tuple or list is passed as several arguments.
         body: a function of the state to the next, which must have the same structure, shapes and dtypes.
         loop_vars: the first state; numbers become tensors.
-        maximum_iterations: stop after so many steps. On JAX, where a traced loop without a bound has no
-            reverse-mode derivative (a GradientError of gradops' derivatives), one with it has.
+        maximum_iterations: the most steps. On JAX, a traced loop has a reverse-mode derivative only with this bound;
+            without it gradops' derivatives raise a GradientError.
 
     Returns:
         The last state.
@@ -372,7 +372,7 @@ def while_loop(
         known = value_of(go, bool)
         if known is None:
             owner = backends.of(go)
-            if owner is not None and owner is not state.owner:  # numbers alone went to the default backend
+            if owner is not None and owner is not state.owner:  # plain numbers became tensors
                 state = State("while_loop", state.pack(leaves), owner, "loop_vars")
                 leaves = state.leaves
             left = None if bound is None else bound - steps
@@ -394,9 +394,9 @@ def while_loop(
 
 
 def bounded(holds, step, leaves: list, bound: int) -> list:
-    """``while_loop`` on leaves as two nested scans over the bound's square root.
+    """``while_loop`` on leaves as two nested scans, each as long as the square root of the bound.
 
-    So it has a reverse-mode derivative, and yet ends soon after its condition does.
+    The scans have a reverse-mode derivative, and the loop still ends soon after its condition is false.
     """
     side = math.isqrt(builtins.max(bound - 1, 0)) + 1
     owner = owner_of("while_loop", *leaves)
@@ -432,8 +432,8 @@ def fori_loop(lower: Integer, upper: Integer, body_fun: Function, init_val: Stru
         ShapeError: a state that changes its shapes.
 
     Gradient:
-        Through every step, to ``init_val`` and what ``body_fun`` closes over. (On JAX and in ``jit`` on NumPy, bounds
-        that are traced make a loop without reverse-mode derivative.)
+        Through every step, to ``init_val`` and what ``body_fun`` closes over. (On JAX and in ``jit`` on NumPy, a
+        loop with traced bounds has no reverse-mode derivative.)
 
     Examples:
         Compound interest, and how the result moves with the rate:
@@ -482,5 +482,5 @@ def _bound(value, name: str) -> int | None:
     return value_of(value, int)
 
 
-for _name in FUNCTIONS:  # TensorFlow's AutoGraph leaves them as they are: their loops are Python's on purpose
+for _name in FUNCTIONS:  # TensorFlow's AutoGraph must not convert them: their Python loops are intended
     globals()[_name].autograph_info__ = None

@@ -29,7 +29,7 @@ __all__ = [
 
 @op(check=_held)
 def convert_to_tensor(x: Tensor, dtype: DType | None = None, sparse=None, ragged=None) -> Tensor:
-    """A tensor of ``x``: tensors stay on their backend, all else goes to the default one.
+    """``x`` as a tensor: tensors stay on their backend, other values go to the default backend.
 
     Python floats become ``floatx``, integers int64. Variables pass through, recorded.
 
@@ -41,8 +41,8 @@ def convert_to_tensor(x: Tensor, dtype: DType | None = None, sparse=None, ragged
 
     Raises:
         ArgumentTypeError: a value that is not numeric, or a ragged list.
-        ArgumentError: ``sparse`` or ``ragged``: gradops has dense tensors only. Numbers written out that an integer
-            ``dtype`` does not hold; those of NumPy arrays and of tensors are cast.
+        ArgumentError: ``sparse`` or ``ragged``: gradops has dense tensors only. Also Python numbers
+            that an integer ``dtype`` cannot hold; NumPy arrays and tensors are cast.
 
     Gradient:
         1, cast to ``x``'s dtype.
@@ -65,7 +65,7 @@ def convert_to_tensor(x: Tensor, dtype: DType | None = None, sparse=None, ragged
 
 @op(check=_held)
 def array(x: Tensor, dtype: DType | None = None) -> Tensor:
-    """A tensor of ``x``, as :func:`convert_to_tensor` makes it.
+    """``x`` as a tensor, as :func:`convert_to_tensor` makes it.
 
     Returns:
         A tensor of ``x``'s shape, of ``dtype`` if given.

@@ -1,11 +1,10 @@
 """Convolution in 1, 2 and 3 dimensions.
 
-A convolution, its gradient for the inputs and its gradient for the kernel are the three sides of one
-form, linear in three tensors: ``sum(outputs * convolution(inputs, kernel))``. ``conv_to_output``,
-``conv_to_inputs`` and ``conv_to_kernel`` are those sides. The derivative of each is the other two, so they
-are all that differentiation ever needs, to any order. They take settings that the public ops work out: strides
-and dilation for each dimension, zeros before and after it (a negative number crops), groups, and whether
-channels come first.
+A convolution and its gradients for the inputs and for the kernel are the three partial derivatives of one trilinear
+form, ``sum(outputs * convolution(inputs, kernel))``. ``conv_to_output``, ``conv_to_inputs`` and ``conv_to_kernel``
+compute them. The derivatives of each are the other two, so these three ops give derivatives of any order. They take
+settings that the public ops compute: strides and dilation for each dimension, zeros before and after it (a negative
+number crops), groups, and whether channels come first.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ from .shaping import reshape
 
 
 def _check_size(op: str, kernel, name: str = "kernel") -> None:
-    """Raise for one without elements: each library thinks otherwise of it, and TensorFlow divides by 0, the process'
-    end."""
+    """Raise for an empty kernel, for which libraries disagree and TensorFlow ends the process by dividing by 0."""
     if any(isinstance(size, int) and size == 0 for size in shape(kernel)):
         raise ShapeError(
             f"`{op}`: `{name}` must have elements; got {{kernel}}.", argument=name, kernel=describe(kernel)
@@ -68,8 +66,8 @@ def conv_to_kernel(
 
 """Convolution.
 
-In 1, 2 or 3 dimensions. Kernels are not flipped: a cross-correlation. Linear in inputs and kernel: the gradient to each
-is a convolution of the upstream gradient with the other.
+In 1, 2 or 3 dimensions. Kernels are not flipped (cross-correlation). The result is linear in inputs and in kernel; the
+gradient for either is a convolution of the upstream gradient with the other.
 
 See Also:
     :func:`max_pool`, :func:`unfold`, :func:`correlate`, :func:`dot_product_attention`.
@@ -132,12 +130,12 @@ def conv(
     Args:
         inputs: ``(batch, *sizes, channels)``, or ``(batch, channels, *sizes)`` with ``"channels_first"``.
         kernel: ``(*window, channels, filters)``. With fewer channels than ``inputs`` has, the convolution is
-            grouped: channels and filters fall into as many groups, each convolved by itself.
-        strides: steps of the window, one number or one for each dimension.
+            grouped: channels and filters are divided into groups, which are convolved separately.
+        strides: the steps of the window, one number or one for each dimension.
         padding: ``"valid"``: windows within the inputs; ``"same"``: zeros around them, so that there are
             ``ceil(size / stride)`` results, an odd zero after the end; ``"causal"`` (1 dimension): zeros before
             the start only.
-        dilation_rate: steps within the window. Strides and dilation go together on every backend.
+        dilation_rate: steps within the window. Strides and dilation can be combined on every backend.
 
     Returns:
         ``(batch, *positions, filters)``, or with channels first; integers give ``floatx``.
@@ -178,12 +176,12 @@ def depthwise_conv(
     data_format: str | None = None,
     dilation_rate: Integers = 1,
 ) -> Tensor:
-    """Convolution of each channel by itself.
+    """Convolution of each channel separately.
 
     Args:
-        inputs: as of :func:`conv`.
-        kernel: ``(*window, channels, multiplier)``: as many filters for each channel.
-        strides, padding, data_format, dilation_rate: as of :func:`conv`.
+        inputs: as in :func:`conv`.
+        kernel: ``(*window, channels, multiplier)``: ``multiplier`` filters for each channel.
+        strides, padding, data_format, dilation_rate: as in :func:`conv`.
 
     Returns:
         ``(batch, *positions, channels * multiplier)``, or with channels first.
@@ -193,7 +191,7 @@ def depthwise_conv(
         ArgumentError: an unknown ``padding`` or ``data_format``.
 
     Gradient:
-        As of :func:`conv`.
+        As for :func:`conv`.
 
     Examples:
         >>> x, k = np.array([[[1.0], [2.0], [4.0]]]), np.ones((2, 1, 1))
@@ -218,13 +216,13 @@ def separable_conv(
     data_format: str | None = None,
     dilation_rate: Integers = 1,
 ) -> Tensor:
-    """Convolution of each channel by itself, then of all channels at each position (Chollet 2016).
+    """Convolution of each channel separately, then of all channels at each position (Chollet 2016).
 
     Args:
-        inputs: as of :func:`conv`.
+        inputs: as in :func:`conv`.
         depthwise_kernel: ``(*window, channels, multiplier)``.
         pointwise_kernel: ``(1, ..., 1, channels * multiplier, filters)``.
-        strides, padding, data_format, dilation_rate: as of :func:`conv`, for the first.
+        strides, padding, data_format, dilation_rate: as in :func:`conv`, for the convolution of channels.
 
     Returns:
         ``(batch, *positions, filters)``, or with channels first.
@@ -234,7 +232,7 @@ def separable_conv(
         ArgumentError: an unknown ``padding`` or ``data_format``.
 
     Gradient:
-        As of :func:`conv`.
+        As for :func:`conv`.
 
     Examples:
         >>> x, k, p = np.array([[[1.0], [2.0], [4.0]]]), np.ones((2, 1, 1)), np.ones((1, 1, 1))
@@ -258,7 +256,7 @@ def separable_conv(
 
 
 def _transposed(size, window, stride, dilation, padding, extra):
-    """The size of a transposed convolution's result, and the zeros around it that a convolution would see.
+    """Return the size of a transposed convolution's result, and the zeros that the convolution would pad it with.
 
     ``extra`` (``output_padding``) counts from ``(size - 1) * stride + reach`` for ``"valid"`` and from
     ``(size - 1) * stride + reach % 2`` for ``"same"``, where ``reach`` is the window with its gaps.
@@ -283,10 +281,10 @@ def conv_transpose(
     data_format: str | None = None,
     dilation_rate: Integers = 1,
 ) -> Tensor:
-    """Transposed convolution: each input adds the kernel, times itself, to the result around its place.
+    """Transposed convolution: each input adds itself times the kernel to the result around its position.
 
     Args:
-        inputs: as of :func:`conv`.
+        inputs: as in :func:`conv`.
         kernel: ``(*window, filters, channels)``: the kernel of the convolution that this transposes.
         strides: distances in the result between neighbouring inputs.
         padding: ``"valid"``: the whole result; ``"same"``: its middle, ``size * stride`` long.

@@ -1,4 +1,4 @@
-"""Creation: tensors from nothing, on the default backend, or like another tensor."""
+"""Creation of tensors, on the default backend or like another tensor."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def full_like(x: Tensor, fill_value: Operand, dtype: DType | None = None) -> Ten
 def empty(shape: Shape, dtype: DType | None = None) -> Tensor:
     """A tensor to be filled, of ``floatx`` unless ``dtype`` is given.
 
-    It holds zeros: JAX and TensorFlow have no memory without values, and one meaning serves all.
+    It holds zeros on every backend, as JAX and TensorFlow have no uninitialised memory.
 
     Returns:
         A tensor of ``shape``. It has no gradient.
@@ -137,7 +137,7 @@ def empty(shape: Shape, dtype: DType | None = None) -> Tensor:
 
 @op(differentiable=False)
 def empty_like(x: Tensor, dtype: DType | None = None) -> Tensor:
-    """A tensor to be filled, of ``x``'s shape, backend and, unless given, dtype; zeros, as of :func:`empty`.
+    """A tensor to be filled, of ``x``'s shape, backend and, unless given, dtype; it holds zeros, as in :func:`empty`.
 
     Returns:
         A tensor of ``x``'s shape. It has no gradient.
@@ -164,7 +164,7 @@ def _range_fits(op, start, stop, step, dtype):
 
 """Sequences of numbers.
 
-On the default backend where no tensor is given.
+On the default backend if no argument is a tensor.
 
 See Also:
     :func:`full`, :func:`hanning` and other windows, :func:`cumsum`.
@@ -188,7 +188,7 @@ def arange(
 
 @tracing.constant
 def _ramp(num: int, gaps: int):
-    """Evenly spaced numbers by NumPy, also where they are read: PyTorch divides whole numbers in float32."""
+    """Return evenly spaced numbers by NumPy; in compiled code too, as PyTorch divides integers in float32."""
     return np.arange(num) / (gaps or 1)
 
 
@@ -212,10 +212,10 @@ def linspace(
 
     Args:
         start, stop: numbers or tensors, broadcast.
-        axis: the place of the new dimension.
-        num: the number of them.
-        endpoint: make ``stop`` the last one.
-        retstep: also give the step.
+        axis: the position of the new dimension.
+        num: how many numbers.
+        endpoint: whether ``stop`` is the last number.
+        retstep: whether to return the step too.
 
     Returns:
         A tensor of the dtype of ``start`` and ``stop``, ``floatx`` for whole numbers, unless ``dtype`` is given: to
@@ -226,7 +226,7 @@ def linspace(
         ArgumentError: a negative ``num``; ends that an integer ``dtype`` does not hold.
 
     Gradient:
-        The upstream gradient to ``start`` and ``stop``, weighted by how near each number is to them.
+        The upstream gradient to ``start`` and ``stop``, with the weights of the linear interpolation.
 
     Examples:
         >>> x = np.array(3.0)
@@ -253,7 +253,7 @@ def linspace(
         ramp = np.asarray(_ramp(num, gaps), "float64")
         out = add(multiply(reshape(ramp, (-1, *[1] * len(whole.shape))), whole), start)
         gaps = gaps if gaps > 0 else float("nan")
-    if endpoint and not unknown(num) and num > 1:  # the last one to all digits
+    if endpoint and not unknown(num) and num > 1:  # exactly `stop`, without rounding
         out = concatenate([get_item(out, slice(-1)), expand_dims(broadcast_to(stop, shape(whole)), 0)])
     check_fits("linspace", out, name, "dtype")
     out = moveaxis(cast(floor(out) if name in INTEGERS else out, name), 0, axis)
@@ -262,7 +262,7 @@ def linspace(
 
 """Special matrices and grids.
 
-On the default backend where no tensor is given.
+On the default backend if no argument is a tensor.
 
 See Also:
     :func:`full`, :func:`diag`, :func:`tril`, :func:`one_hot`.
@@ -336,7 +336,7 @@ def _meshgrid(x: Tensors, indexing: str) -> list:
 
 
 def meshgrid(*x: Tensor, indexing: str = "xy") -> list:
-    """For each vector a tensor of its values at every point of the grid that the vectors span.
+    """For each vector, a tensor of its values at all points of the grid that the vectors span.
 
     Args:
         x: vectors (other tensors are flattened).
@@ -344,7 +344,7 @@ def meshgrid(*x: Tensor, indexing: str = "xy") -> list:
             in a plot; ``"ij"``: each along its own.
 
     Returns:
-        A list of tensors, one a vector, each with one dimension a vector.
+        A list of tensors, one for each vector, each with one dimension for each vector.
 
     Raises:
         ArgumentError: another ``indexing``.
@@ -374,7 +374,7 @@ def vander(x: Tensor, N: Integer | None = None, increasing: bool = False) -> Ten
     """The matrix of the powers of a vector's elements: ``x ** (N - 1), ..., x, 1`` in the columns.
 
     Args:
-        N: the number of columns; as many as rows without.
+        N: the number of columns; by default the number of rows.
         increasing: powers from 0 up, instead of down to 0.
 
     Returns:
@@ -385,7 +385,7 @@ def vander(x: Tensor, N: Integer | None = None, increasing: bool = False) -> Ten
         ArgumentError: a negative ``N``.
 
     Gradient:
-        ``n * x**(n - 1)`` in the column of ``x**n``, right where elements are 0, as powers are repeated products.
+        ``n * x**(n - 1)`` in the column of ``x**n``, also where elements are 0: powers are computed as products.
 
     Examples:
         >>> x = np.array([1.0, 3.0])

@@ -145,7 +145,7 @@ def lu_factor(x: Tensor) -> tuple:
         ShapeError: fewer than two dimensions.
 
     Gradient:
-        ``P^T L^-H (tril(L^H g_L) + triu(g_U U^H)) U^-H`` (de Hoog et al. 2011); of non-square matrices by blocks.
+        ``P^T L^-H (tril(L^H g_L) + triu(g_U U^H)) U^-H`` (de Hoog et al. 2011); for non-square matrices by blocks.
 
     Examples:
         >>> x = np.array([[2.0, 1.0], [1.0, 1.0]])
@@ -183,8 +183,8 @@ def qr(x: Tensor, mode: str = "reduced") -> tuple:
         ArgumentError: an unknown ``mode``.
 
     Gradient:
-        ``(g_q + q copyltu(r g_r^H - g_q^H q)) r^-H`` (Walter & Lehmann 2010); of wide matrices by blocks. In
-        mode "complete" of functions that depend on the extra columns of ``q`` through their span only.
+        ``(g_q + q copyltu(r g_r^H - g_q^H q)) r^-H`` (Walter & Lehmann 2010); for wide matrices by blocks. In
+        mode "complete" it is right for functions that depend on the extra columns of ``q`` only through their span.
 
     Examples:
         >>> x = np.array([[3.0, 1.0], [4.0, 1.0]])
@@ -220,7 +220,7 @@ def svd(x: Tensor, full_matrices: bool = True, compute_uv: bool = True):
 
     Gradient:
         By Wan & Zhang 2019 and Townsend 2016. Repeated singular values, and several of 0: see :func:`eigh`;
-        with ``compute_uv=False`` a value that is repeated has the gradient by one of its vectors. There
+        with ``compute_uv=False`` a repeated value has the gradient for one of its vectors. There
         ``sum(square(x))``, for the sum of squares of the values, and the trace of the second factor of
         ``gradops.scipy.linalg.polar``, for the sum of positive values, have all derivatives.
 
@@ -240,14 +240,14 @@ def svd(x: Tensor, full_matrices: bool = True, compute_uv: bool = True):
 
 @op(public=False)
 def undefined(t: Tensor, at: Tensor, scale: Tensor) -> Tensor:
-    """NaN where ``t``, a cotangent or a tangent, has no derivative to go with and is not 0 up to roundings; else 0.
+    """NaN where a derivative is undefined and ``t``, its cotangent or tangent, is not 0 up to rounding; else 0.
 
     Args:
-        at: where there is no derivative; of ``t``'s shape.
-        scale: a tensor of ``t``'s shape of which ``t`` is a combination, for its rounding.
+        at: where the derivative is undefined; of ``t``'s shape.
+        scale: a tensor of ``t``'s shape that ``t`` is a linear combination of; it gives the size of roundings.
 
     Gradient:
-        The same of the upstream gradient: it counts as linear in ``t``.
+        The same function of the upstream gradient, as for an op linear in ``t``.
     """
     rounding = multiply(max(abs(scale), (-2, -1), True), 1e3 * epsilon(t))
     nan = complex(math.nan, math.nan) if is_complex(t) else math.nan
@@ -256,26 +256,26 @@ def undefined(t: Tensor, at: Tensor, scale: Tensor) -> Tensor:
 
 @op(public=False)
 def crease(t: Tensor, x: Tensor, at: Tensor) -> Tensor:
-    """0 in ``t``'s shape, for gradients that have no derivative in directions of ``x``.
+    """0 of ``t``'s shape, with an undefined derivative with respect to ``x``: added to gradients without a derivative.
 
     Args:
-        t: the upstream gradient, in which a rule has to be linear.
+        t: the upstream gradient, in which the rule is linear.
         x: a tensor of ``t``'s shape and dtype.
-        at: where there is no derivative; of ``t``'s shape.
+        at: where the derivative is undefined; of ``t``'s shape.
 
     Gradient:
-        By ``x`` NaN where the upstream gradient is not 0, see :func:`undefined`, whatever ``t`` is.
+        For ``x``, NaN where the upstream gradient is not 0 (see :func:`undefined`), for any ``t``.
     """
     return zeros_like(t)
 
 
 @op(public=False, differentiable=False)
 def parted(a: Tensor, b: Tensor, pairs: Tensor, floor: Tensor) -> Tensor:
-    """NaN where ``a`` and ``b``, gradients by two values that are one, differ by more than roundings; else 0.
+    """NaN where ``a`` and ``b``, gradients for equal values, differ by more than rounding; else 0.
 
     Args:
-        pairs: where both are gradients by one value.
-        floor: a difference that counts as a rounding.
+        pairs: where ``a`` and ``b`` are gradients for equal values.
+        floor: a difference that counts as rounding.
     """
     allowed = add(multiply(add(abs(a), abs(b)), 0.5 * epsilon(a) ** 0.5), floor)
     return where(logical_and(pairs, greater(abs(subtract(a, b)), allowed)), math.nan, zeros_like(allowed))
@@ -329,7 +329,7 @@ def adjugate(x: Tensor) -> Tensor:
         ShapeError: matrices that are not square.
 
     Gradient:
-        Of products of singular values in the basis of the singular vectors, without division.
+        By products of singular values in the basis of the singular vectors, without division.
     """
     u, s, vh = svd(x)
     zero = equal(s, 0)
@@ -372,7 +372,7 @@ def slogdet(x: Tensor) -> tuple:
 
 @op(check=check_square)
 def logdet(x: Tensor) -> Tensor:
-    """Logarithm of the absolute value of the determinant: of the determinant, for positive definite matrices.
+    """Logarithm of the absolute value of the determinant; of positive definite matrices, of the determinant itself.
 
     Returns:
         A real tensor of ``x``'s shape without the last two dimensions; ``-inf`` for singular matrices.

@@ -92,7 +92,7 @@ def diagflat(x: Tensor, k: Integer = 0) -> Tensor:
         place = counting(count)
         square = where(equal(expand_dims(place, 1), place), expand_dims(x, 1), 0)
         return pad(square, [(max(-k, 0), max(k, 0)), (max(k, 0), max(-k, 0))])
-    # elements a row and one column apart lie on a diagonal once rows are one column shorter
+    # with rows one column shorter, elements of a column lie on a diagonal
     square = reshape(ravel(pad(reshape(x, (-1, 1)), [(0, 0), (0, width)]))[: count * width], (count, width))
     if k > 0:
         square = roll(square, k, 1)
@@ -224,7 +224,7 @@ def triu(x: Tensor, k: Integer = 0) -> Tensor:
 
 
 def _below(x, k: int):
-    """True where matrices are on or below their ``k``-th diagonal."""
+    """Return a mask that is True on and below the ``k``-th diagonal."""
     rows, columns = shape(x)[-2:]
     return lower(rows, columns, k)
 

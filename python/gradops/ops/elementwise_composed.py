@@ -225,7 +225,7 @@ def allclose(x1: Operand, x2: Operand, rtol: float = 1e-05, atol: float = 1e-08,
     """True where all elements are close, by :func:`isclose`.
 
     Args:
-        rtol, atol, equal_nan: as of :func:`isclose`.
+        rtol, atol, equal_nan: as in :func:`isclose`.
 
     Returns:
         A bool tensor without dimensions. It has no gradient.

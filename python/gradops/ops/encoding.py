@@ -34,7 +34,7 @@ def _check_dense(op: str, sparse) -> None:
 
 
 def _matches(op: str, x, num_classes, axis):
-    """Bools with a dimension of ``num_classes`` at ``axis``: which class each label is."""
+    """Return bools with a dimension of ``num_classes`` at ``axis``, True at each label's class."""
     count = size_of(op, num_classes, "num_classes")
     axis = check_axis(op, axis, len(x.shape) + 1)
     x = expand_dims(cast(x, "int64"), axis)
@@ -96,7 +96,7 @@ def multi_hot(
 
     Args:
         inputs: whole numbers, a row of labels along the second dimension (a vector is one row). A label
-            that is negative or too large counts for nothing.
+            that is negative or too large is ignored.
         num_classes: the number of positions; Keras' old name ``num_tokens`` is understood too.
         axis: the place of the dimension of ``num_classes`` in the result.
         dtype: ``floatx`` if None.

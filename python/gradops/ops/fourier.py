@@ -29,7 +29,7 @@ def _is_pair(x) -> bool:
 
 
 def check_spectrum(op, x, rank: int) -> tuple:
-    """The shape of a pair or complex tensor, which must have ``rank`` dimensions."""
+    """Return the shape of a pair or complex tensor, or raise if it does not have ``rank`` dimensions."""
     if not _is_pair(x):
         _checks.check_rank(op.name, x, rank)
         return shape(x)
@@ -66,18 +66,18 @@ def _check_plane(op, x) -> None:
 
 
 def complex_of(x):
-    """A pair, or a complex tensor, as a complex tensor."""
+    """Return a pair, or a complex tensor, as a complex tensor."""
     return to_complex(*x) if _is_pair(x) else x
 
 
 def half_of(x) -> str | None:
-    """The dtype of a real tensor or pair of half precision, to which real results are rounded; None for others."""
+    """Return the dtype of a half-precision tensor or pair, which real results are rounded to; None for other dtypes."""
     name = promote(dtype(x[0]), dtype(x[1])) if _is_pair(x) else dtype(x)
     return name if name in ("float16", "bfloat16") else None
 
 
 def parts_of(y, half: str | None) -> tuple:
-    """The real and imaginary part of a complex tensor, rounded to half precision."""
+    """Return the real and imaginary part of a complex tensor, rounded to half precision."""
     return rounded(real(y), half), rounded(imag(y), half)
 
 
@@ -91,7 +91,7 @@ def fft_complex(x: Tensor, dimensions: Integer = 1, inverse: bool = False) -> Te
     """Discrete Fourier transform of a complex tensor: the base of :func:`fft` and its family.
 
     Args:
-        dimensions: 1 or 2: over how many of the last dimensions.
+        dimensions: 1 or 2, the number of last dimensions to transform.
         inverse: the inverse transform, divided by the number of elements.
 
     Returns:
@@ -230,7 +230,7 @@ def ifft2(x: Tensors):
 
 
 def check_real(op, x) -> None:
-    """A real signal of at least one dimension."""
+    """Raise unless ``x`` is a real signal of at least one dimension."""
     _checks.check_rank(op.name, x, 1)
     if is_complex(x):
         raise ArgumentTypeError(f"`{op.name}`: `x` must be real; got {{x}}.", argument="x", x=_checks.describe(x))
@@ -287,7 +287,7 @@ def irfft(x: Tensors, fft_length: Integer | None = None) -> Tensor:
 
     Args:
         x: the first half of a spectrum: a pair of a real and an imaginary part of one shape, or a complex tensor.
-            The imaginary parts of the first element, and of the last for an even length, do not count.
+            The imaginary part of the first element, and of the last for an even length, is ignored.
         fft_length: the length of the result; by default ``2 * (n - 1)`` for ``x``'s last size n.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Indexing: parts of tensors, by position and by condition."""
+"""Indexing: elements of tensors by position and by condition."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .shaping import reshape
 
 """Elements by position.
 
-The gradient goes to the elements taken, as often as they are, and is 0 elsewhere.
+The gradient is added to each element as often as it is taken, and is 0 elsewhere.
 
 See Also:
     :func:`slice`, :func:`scatter`, :func:`where`, :func:`argmax`.
@@ -90,7 +90,7 @@ def take(x: Tensor, indices: Indices, axis: Axis | None = None) -> Tensor:
 
 @op(moves=True)
 def take_along_axis(x: Tensor, indices: Indices, axis: Axis | None = None) -> Tensor:
-    """Elements of ``x`` at positions along an axis, other positions for each line along it.
+    """Elements of ``x`` at positions along an axis, with separate positions for each line along it.
 
     Args:
         indices: whole numbers, with as many dimensions as ``x``, broadcast with it elsewhere than along
@@ -141,7 +141,7 @@ def take_along_axis(x: Tensor, indices: Indices, axis: Axis | None = None) -> Te
 
 @op(differentiable=False)
 def unravel_index(indices: Indices, shape: Shape) -> tuple:
-    """The positions along each dimension of positions in a flattened tensor of ``shape``.
+    """Positions along each dimension of ``shape``, for positions in the flattened tensor.
 
     Args:
         indices: whole numbers; negative ones count from the end.
@@ -167,8 +167,8 @@ def unravel_index(indices: Indices, shape: Shape) -> tuple:
 
 """Choice by condition.
 
-Both sides are computed, and the one that is not chosen gets the gradient 0. A NaN in the derivative of what made that
-side still comes through: change the argument of a function where it has no finite derivative.
+Both sides are computed, and the one that is not chosen gets the gradient 0. A NaN in the derivative of that side's
+computation still comes through: change the argument of a function where it has no finite derivative.
 
 See Also:
     :func:`cond`, which computes one side only; :func:`clip`, :func:`equal`.
@@ -189,7 +189,7 @@ def where(condition: Tensor, x1: Operand | None = None, x2: Operand | None = Non
 
     Gradient:
         The upstream gradient to the operand chosen, 0 to the other, also where the other is NaN or infinite.
-        (A NaN in the derivative of what made the other operand still comes through: 0 * NaN; see
+        (A NaN in the derivative of the other operand's computation still comes through, as 0 * NaN; see
         ``docs/differences.md``.)
 
     Examples:
@@ -235,7 +235,7 @@ def _fits(op, x, key, updates):
 
 @op(public=False, check=_fits, linear=("x", "updates"))
 def add_at(x: Tensor, key, updates: Tensor) -> Tensor:
-    """``x`` with ``updates`` added at ``key`` (as of :func:`get_item`); repeated positions add up.
+    """``x`` with ``updates`` added at ``key`` (as in :func:`get_item`); repeated positions add up.
 
     Raises:
         AxisError: a position out of range.
@@ -248,20 +248,20 @@ def add_at(x: Tensor, key, updates: Tensor) -> Tensor:
 
 @op(public=False, check=_fits, linear=("x", "updates"))
 def set_at(x: Tensor, key, updates: Tensor) -> Tensor:
-    """``x`` with ``updates`` at ``key`` (as of :func:`get_item`), in ``x``'s dtype; of a position's several the last.
+    """``x`` with ``updates`` at ``key`` (as in :func:`get_item`), in ``x``'s dtype; for a repeated position, the last.
 
     Raises:
         AxisError: a position out of range.
 
     Gradient:
-        The upstream gradient to ``x`` except at ``key``, and at ``key`` to the updates that stayed.
+        The upstream gradient to ``x`` except at ``key``, and at ``key`` to the updates that were not overwritten.
     """
     ...
 
 
 @op
 def select(condlist: Structure, choicelist: Structure, default: Structure = 0) -> Tensor:
-    """For each element the choice of the first condition that is true; ``default`` where none is.
+    """For each element, the choice of the first condition that is true; ``default`` where none is true.
 
     Args:
         condlist: bool tensors.
@@ -302,9 +302,9 @@ def select(condlist: Structure, choicelist: Structure, default: Structure = 0) -
 
 
 def effective_updates(g, shape: tuple, key):
-    """``g`` at the positions of ``key`` in a tensor of that shape, as far as an update there is not overwritten.
+    """Return ``g`` at the positions of ``key`` in a tensor of that shape, and 0 for updates that are overwritten.
 
-    Where a position is named several times the last update stays; what is for the others is 0.
+    If a position occurs several times, only the last update stays.
     """
     chosen = get_item(g, key)
     if distinct(key):
@@ -319,7 +319,7 @@ def effective_updates(g, shape: tuple, key):
 
 
 def explain_key(op: str, x, key, **rest) -> None:
-    """Raise for the part of a key that a tensor does not have."""
+    """Raise for the part of a key that is out of range or too long for a tensor."""
     sizes = shape(x)
     parts = parts_of(key)
     if builtins.sum(dimensions(p) for p in parts if p is not Ellipsis) > len(sizes):

@@ -160,7 +160,7 @@ def average_pool(
     """The mean of each window, for each channel.
 
     Args:
-        inputs, pool_size, strides, padding, data_format: as of :func:`max_pool`. Places over the edge do
+        inputs, pool_size, strides, padding, data_format: as in :func:`max_pool`. Places over the edge do
             not count.
 
     Returns:
@@ -266,7 +266,7 @@ def adaptive_max_pool(inputs: Tensor, output_size: Integers, data_format: str | 
     """The largest elements of ``output_size`` parts of each dimension, for each channel.
 
     Args:
-        inputs, output_size, data_format: as of :func:`adaptive_average_pool`.
+        inputs, output_size, data_format: as in :func:`adaptive_average_pool`.
 
     Returns:
         ``(batch, *output_size, channels)``, or with channels first; integers give ``floatx``.

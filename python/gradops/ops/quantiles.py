@@ -114,7 +114,7 @@ def percentile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear",
 
     Args:
         q: percentages between 0 and 100: a number, or a tensor of any shape.
-        method: as of :func:`quantile`.
+        method: as in :func:`quantile`.
 
     Returns:
         As :func:`quantile`.
@@ -167,7 +167,7 @@ def nanquantile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear"
 
     Args:
         q: fractions between 0 and 1: a number, or a tensor of any shape.
-        method: as of :func:`quantile`.
+        method: as in :func:`quantile`.
 
     Returns:
         As :func:`quantile`; NaN only where all elements are.
@@ -195,7 +195,7 @@ def nanpercentile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linea
 
     Args:
         q: percentages between 0 and 100: a number, or a tensor of any shape.
-        method: as of :func:`quantile`.
+        method: as in :func:`quantile`.
 
     Returns:
         As :func:`quantile`; NaN only where all elements are.

@@ -280,7 +280,7 @@ def slice_update(inputs: Tensor, start_indices: Index, updates: Tensor) -> Tenso
     """``inputs`` with the block that starts at ``start_indices`` replaced by ``updates``.
 
     Args:
-        start_indices: a position for each dimension, as of :func:`slice`.
+        start_indices: a position for each dimension, as in :func:`slice`.
         updates: of as many dimensions as ``inputs``.
 
     Returns:
@@ -416,7 +416,7 @@ def segment_max(
     """Largest of the rows of each segment, elementwise.
 
     Args:
-        data, segment_ids, num_segments, sorted: as of :func:`segment_sum`.
+        data, segment_ids, num_segments, sorted: as in :func:`segment_sum`.
 
     Returns:
         A tensor of shape ``(num_segments, *data.shape[1:])`` and ``data``'s dtype; -inf for empty segments (the
@@ -448,7 +448,7 @@ def segment_min(
     """Smallest of the rows of each segment, elementwise.
 
     Args:
-        data, segment_ids, num_segments, sorted: as of :func:`segment_sum`.
+        data, segment_ids, num_segments, sorted: as in :func:`segment_sum`.
 
     Returns:
         A tensor of shape ``(num_segments, *data.shape[1:])`` and ``data``'s dtype; inf for empty segments (the
@@ -480,7 +480,7 @@ def segment_prod(
     """Product of the rows of each segment, elementwise.
 
     Args:
-        data, segment_ids, num_segments, sorted: as of :func:`segment_sum`.
+        data, segment_ids, num_segments, sorted: as in :func:`segment_sum`.
 
     Returns:
         A tensor of shape ``(num_segments, *data.shape[1:])`` and ``data``'s dtype (int64 of bools); 1 for empty

@@ -113,7 +113,7 @@ def matrix_power(x: Tensor, n: Integer) -> Tensor:
     Raises:
         ShapeError: matrices that are not square.
         ArgumentTypeError: an exponent that is no whole number.
-        ArgumentError: a negative power of singular matrices, as of :func:`inv`.
+        ArgumentError: a negative power of singular matrices, as in :func:`inv`.
 
     Gradient:
         Through the products.
@@ -299,7 +299,7 @@ def solve_triangular(a: Tensor, b: Tensor, lower: bool = False) -> Tensor:
         ArgumentError: a 0 on the diagonal (inside JAX's and TensorFlow's traces the result is infinite).
 
     Gradient:
-        As of :func:`solve`, in ``a``'s triangle (Giles 2008).
+        As for :func:`solve`, in ``a``'s triangle (Giles 2008).
 
     Examples:
         >>> b = np.array([3.0, 2.0])
@@ -321,7 +321,7 @@ def lstsq(a: Tensor, b: Tensor, rcond: float | None = None) -> Tensor:
     Args:
         a: matrices (..., m, n) of any rank.
         b: a vector (m,), vectors (..., m) for as many matrices, or right sides as columns (..., m, k).
-        rcond: as of :func:`pinv`.
+        rcond: as in :func:`pinv`.
 
     Returns:
         A tensor of ``b``'s kind, other dimensions broadcast; integers give ``floatx``.

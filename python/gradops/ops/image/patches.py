@@ -213,7 +213,7 @@ def extract_patches_3d(
         size: a patch's depth, height and width, or one number for all.
         strides: the way from one patch to the next; ``size`` if None.
         dilation_rate: the way from one voxel of a patch to the next.
-        padding: ``"valid"`` or ``"same"``, as of :func:`extract_patches`.
+        padding: ``"valid"`` or ``"same"``, as in :func:`extract_patches`.
 
     Returns:
         A tensor ``(batch, ..., depth * height * width * channels)`` of the dtype of ``volumes``, without
