@@ -22,7 +22,7 @@ from .shaping import reshape, squeeze
 
 
 def _along(op: str, name: str, value, x, axes):
-    """A parameter with one number for each position along ``axes``, shaped to broadcast against ``x``."""
+    """Return a parameter with one number for each position along ``axes``, reshaped to broadcast against ``x``."""
     if value is None or not len(value.shape) or len(value.shape) == len(x.shape) and len(axes) < len(x.shape):
         return value
     sizes = tuple(shape(x)[a] for a in sorted(axes))
@@ -37,13 +37,13 @@ def _along(op: str, name: str, value, x, axes):
 
 @op
 def moments(x: Tensor, axes: Axes, keepdims: bool = False, synchronized: bool = False) -> tuple:
-    """Mean and variance over axes, the variance from the deviations, so that it does not cancel.
+    """Mean and variance over axes; the variance is computed from deviations, so that it does not cancel.
 
     Args:
-        synchronized: must be False; averages over devices belong to the framework.
+        synchronized: must be False; averaging over devices is left to the framework.
 
     Returns:
-        The mean and the variance (of the ``n`` elements, not ``n - 1``), without the reduced dimensions.
+        The mean and the variance (divided by ``n``, not ``n - 1``), without the reduced dimensions.
 
     Raises:
         ArgumentError: ``synchronized``.
@@ -93,8 +93,8 @@ def batch_normalization(
         ShapeError: a vector of another length.
 
     Gradient:
-        ``g * scale / sqrt(variance + epsilon)`` to ``x``; to the vectors that of the formula, summed over the other
-        dimensions.
+        ``g * scale / sqrt(variance + epsilon)`` to ``x``; to the vectors the derivative of the formula, summed over
+        the other dimensions.
 
     Examples:
         >>> x = np.array([[1.0], [3.0]])
@@ -129,7 +129,7 @@ def _layer_normalization(x: Tensor, gamma: Tensor | None, beta: Tensor | None, a
 
 
 def _is_trailing(x, axes, parameter) -> bool:
-    """True where the axes are the last ones, and a parameter None or of their sizes and of ``x``'s dtype."""
+    """True if the axes are the last ones, and a parameter is None or has their sizes and ``x``'s dtype."""
     first = len(x.shape) - len(axes)
     if not axes or sorted(axes) != list(range(first, len(x.shape))):
         return False
@@ -138,13 +138,13 @@ def _is_trailing(x, axes, parameter) -> bool:
 
 @op(public=False)
 def standardized(x: Tensor, gamma: Tensor | None, beta: Tensor | None, rank: Integer, epsilon: float) -> Tensor:
-    """:func:`layer_normalization` over the last ``rank`` axes, for which libraries have one kernel.
+    """:func:`layer_normalization` over the last ``rank`` axes, by one kernel of the library.
 
     Args:
         gamma, beta: of the sizes of these axes and of ``x``'s dtype, which is real.
 
     Gradient:
-        That of the formula, for every tensor.
+        The derivative of the formula, for every tensor.
     """
     return _standardized(x, gamma, beta, tuple(range(len(x.shape) - rank, len(x.shape))), epsilon)
 
@@ -169,7 +169,7 @@ def layer_normalization(
     Args:
         gamma, beta: tensors of the sizes of ``x`` along the axes, or broadcasting against it.
         epsilon: added to the variance; ``gradops.config.epsilon()`` if None.
-        kwargs: nothing more; Keras' ``rms_scaling`` is :func:`rms_normalization`.
+        kwargs: not used; Keras' ``rms_scaling`` is :func:`rms_normalization`.
 
     Returns:
         A tensor of ``x``'s shape, in the tensors' promoted dtype; integers give ``floatx``.
@@ -177,7 +177,7 @@ def layer_normalization(
     Raises:
         AxisError: an axis out of range.
         ShapeError: a ``gamma`` or ``beta`` that does not fit.
-        ArgumentError: ``rms_scaling``, and words that it does not have.
+        ArgumentError: ``rms_scaling``, or an unknown keyword argument.
 
     Gradient:
         ``(h - mean(h) - z * mean(h * z)) / s`` to ``x``, with ``h = g * gamma``, ``z`` the result before ``gamma`` and

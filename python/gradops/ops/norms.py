@@ -1,8 +1,8 @@
 """Norms and distances.
 
 The gradient of a norm at 0 is 0, and the second derivative there is NaN. Variables record ``norm(x)**2`` as the sum of
-squares, which has a second derivative. On other tensors it is NaN, as is that of other smooth functions of a norm
-everywhere, because the chain rule multiplies 0 by infinity; ``sum(square(x))`` has it.
+squares, which has a second derivative. For other tensors, and for other smooth functions of a norm, the second
+derivative at 0 is NaN, because the chain rule multiplies 0 by infinity; ``sum(square(x))`` has one.
 
 See Also:
     :func:`abs`, :func:`hypot`, :func:`normalize`, :func:`svd`.
@@ -76,8 +76,8 @@ def norm(x: Tensor, ord: float | None = None, axis: Axes = None, keepdims: bool 
     """Norm of vectors or matrices, as ``numpy.linalg.norm``.
 
     Args:
-        ord: of vectors: any number p for ``sum(abs(x) ** p) ** (1 / p)``, ``inf`` and ``-inf`` for the largest and
-            smallest absolute value, 0 for the number of elements that are not 0. Of matrices: ``"fro"``, ``"nuc"``
+        ord: for vectors, any number p for ``sum(abs(x) ** p) ** (1 / p)``, ``inf`` and ``-inf`` for the largest and
+            smallest absolute value, 0 for the number of elements that are not 0. For matrices, ``"fro"``, ``"nuc"``
             (sum of singular values), 2 and -2 (largest and smallest singular value), 1 and -1 (largest and smallest
             column sum), ``inf`` and ``-inf`` (row sum). None: the root of the sum of squares.
         axis: one dimension that holds vectors, or two that hold matrices; None for all of ``x``.
@@ -90,7 +90,7 @@ def norm(x: Tensor, ord: float | None = None, axis: Axes = None, keepdims: bool 
         ArgumentError: an ``ord`` that does not fit, or more than two axes.
 
     Gradient:
-        Of the root of squares ``g * x / y``; 0 where the norm is 0 and for elements of 0. Ties share equally.
+        ``g * x / y`` for the root of squares; 0 where the norm or an element is 0. Ties share the gradient equally.
 
     Examples:
         The gradient of a length is the direction, 0 at 0:
@@ -139,7 +139,7 @@ def _of_matrices(x, ord, axes, keepdims):
         matrices = transpose(x, [*rest, row, column])
         s = svd(matrices, False, False)
         zero = less_equal(s, multiply(max(s, -1, True, 0.0), epsilon(s) * shape(s)[-1]))
-        s = where(zero, 0.0, s)  # a value that is 0 up to rounding has no direction
+        s = where(zero, 0.0, s)  # a singular value that is 0 up to rounding has no singular vectors
         y = sum(s, -1) if ord == "nuc" else (max if ord > 0 else min)(s, -1)
         zero = expand_dims((all if ord == 2 else any)(zero, -1), (-2, -1))
         y = add(y, reshape(kink(real_components(matrices), zero), shape(y)))
@@ -148,7 +148,7 @@ def _of_matrices(x, ord, axes, keepdims):
 
 
 def _size(x):
-    """Absolute values with derivative 0 at 0."""
+    """Return absolute values, with derivative 0 at 0."""
     return root(squared(x), x) if is_complex(x) else multiply(x, real_sign(x))
 
 

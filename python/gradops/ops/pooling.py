@@ -1,8 +1,8 @@
 """Pooling in 1, 2 and 3 dimensions.
 
-``window_sum`` and ``window_spread`` are each other's derivative; that of ``window_max`` goes to one position
-a window, which ``window_positions`` finds. They take settings that the public ops work out: the window and its
-strides for each dimension, empty places before and after it, and whether channels come first.
+``window_sum`` and ``window_spread`` are each other's derivative. The gradient of ``window_max`` goes to one position of
+each window, which ``window_positions`` finds. They take settings that the public ops compute: the window and its
+strides for each dimension, padding before and after it, and whether channels come first.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def window_max(x: Tensor, window, strides, padding, channels_first) -> Tensor:
 
 @op(public=False, differentiable=False)
 def window_positions(x: Tensor, y: Tensor, window, strides, padding, channels_first) -> Tensor:
-    """The position in the flattened ``x`` where each window first has its element of ``y``; its first if nowhere (NaN).
+    """Positions in the flattened ``x`` where each window first equals its element of ``y``; its first position for NaN.
 
     Returns:
         An int64 tensor of ``y``'s shape. It has no gradient.
@@ -52,7 +52,7 @@ def window_positions(x: Tensor, y: Tensor, window, strides, padding, channels_fi
 
 
 def _flat_positions(x, y, window, strides, padding, channels_first, tap=None):
-    """The positions in the flattened ``x`` of a tap of each window (None: the first inside); negative outside."""
+    """Return positions in the flattened ``x`` of one tap of each window (None: the first inside); negative outside."""
     sizes, places = shape(x), shape(y)
     first = 2 if channels_first else 1
     flat, outside = np.zeros((), np.int64), np.zeros((), bool)
@@ -79,7 +79,7 @@ def window_sum(x: Tensor, window, strides, padding, channels_first) -> Tensor:
 
 @op(public=False, linear=("y",))
 def window_spread(y: Tensor, sizes, window, strides, padding, channels_first) -> Tensor:
-    """Each element of ``y`` added to all of its window, in zeros of spatial ``sizes``.
+    """Zeros of spatial ``sizes`` to which each element of ``y`` is added in all of its window.
 
     Gradient:
         :func:`window_sum`.
@@ -100,7 +100,7 @@ def _geometry(op: str, inputs, pool_size, strides, padding, data_format):
 
 """Pooling.
 
-In 1, 2 or 3 dimensions, each channel by itself.
+In 1, 2 or 3 dimensions, each channel separately.
 
 See Also:
     :func:`conv`, :func:`max`, :func:`mean`, :func:`gradops.ops.image.resize`.
@@ -120,9 +120,9 @@ def max_pool(
     Args:
         inputs: ``(batch, *sizes, channels)``, or ``(batch, channels, *sizes)`` with ``"channels_first"``.
         pool_size: the size of the window, one number or one for each dimension.
-        strides: steps of the window; ``pool_size`` if None.
-        padding: ``"valid"``: windows within the inputs; ``"same"``: windows over the edge, so that there are
-            ``ceil(size / stride)`` results, an odd place after the end.
+        strides: the steps of the window; ``pool_size`` if None.
+        padding: ``"valid"``: windows within the inputs; ``"same"``: windows may extend beyond the edge, so
+            that there are ``ceil(size / stride)`` results; odd padding goes after the end.
 
     Returns:
         ``(batch, *positions, channels)``, or with channels first; integers give ``floatx``.
@@ -160,8 +160,8 @@ def average_pool(
     """The mean of each window, for each channel.
 
     Args:
-        inputs, pool_size, strides, padding, data_format: as in :func:`max_pool`. Places over the edge do
-            not count.
+        inputs, pool_size, strides, padding, data_format: as in :func:`max_pool`. Padding is not
+            counted.
 
     Returns:
         ``(batch, *positions, channels)``, or with channels first; integers give ``floatx``.
@@ -193,7 +193,7 @@ def average_pool(
 
 @tracing.constant
 def _inside(sizes, places, window, strides, around, first: bool) -> np.ndarray:
-    """The number of elements of each window that are no padding."""
+    """Return the number of elements of each window that are not padding."""
     count = np.ones((), np.int64)
     for n, m, k, s, (before, _) in zip(sizes, places, window, strides, around):
         start = np.arange(m) * s - before
@@ -203,7 +203,7 @@ def _inside(sizes, places, window, strides, around, first: bool) -> np.ndarray:
 
 @tracing.constant
 def _parts(n: int, m: int, after: int) -> tuple:
-    """The positions of ``m`` parts of ``n`` elements, which of them are real, and how many, before ``after`` axes."""
+    """Return positions of ``m`` parts of ``n`` elements, which of them are real, and counts, before ``after`` axes."""
     starts, ends = np.arange(m) * n // m, -(-np.arange(1, m + 1) * n // m)
     index = starts[:, None] + np.arange((ends - starts).max())
     inside = index < ends[:, None]
@@ -226,8 +226,8 @@ def adaptive_average_pool(inputs: Tensor, output_size: Integers, data_format: st
 
     Args:
         inputs: ``(batch, *sizes, channels)``, or ``(batch, channels, *sizes)`` with ``"channels_first"``.
-        output_size: the number of parts, one number or one for each dimension. Of ``m`` parts of ``n`` elements,
-            part ``i`` is from ``floor(i * n / m)`` up to ``ceil((i + 1) * n / m)``, so parts may overlap.
+        output_size: the number of parts, one number or one for each dimension. If ``n`` elements have ``m`` parts,
+            part ``i`` goes from ``floor(i * n / m)`` up to ``ceil((i + 1) * n / m)``, so parts may overlap.
 
     Returns:
         ``(batch, *output_size, channels)``, or with channels first; integers give ``floatx``.

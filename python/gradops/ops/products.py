@@ -1,7 +1,7 @@
 """Products of tensors.
 
-Sums of products over dimensions, and all products of elements. Linear in each operand: its gradient is the upstream
-gradient times the other operand, summed likewise.
+Sums of products over dimensions, and products of all pairs of elements. They are linear in each operand, whose gradient
+is the upstream gradient times the other operand, summed likewise.
 
 See Also:
     :func:`multiply`, :func:`sum`, :func:`solve`, :func:`norm`.
@@ -77,7 +77,7 @@ def dot(x1: Tensor, x2: Tensor) -> Tensor:
 
 
 def _paired(op, x1, x2, axes) -> None:
-    """Refuse axes that some libraries accept: a size of 1 for any other, and fewer dimensions than none."""
+    """Raise for axes that some libraries accept: size 1 paired with another size, and a negative number of axes."""
     if isinstance(axes, int) and axes < 0:
         raise ArgumentError(f"`{op.name}`: `axes` must not be negative; got {axes}.", argument="axes")
     first, second = shape(x1), shape(x2)
@@ -157,9 +157,9 @@ def einsum(subscripts: str, *operands: Tensor, **kwargs) -> Tensor:
     """Sum of products over named dimensions: ``einsum("ij,jk->ik", a, b)`` (Einstein 1916; NumPy's notation).
 
     Args:
-        subscripts: a letter for each dimension, operands parted by commas, then ``->`` and the result's.
+        subscripts: a letter for each dimension, with commas between operands, then ``->`` and the result's letters.
         operands: as many tensors as the subscripts name.
-        kwargs: ``optimize`` and the like are accepted and left to the backend.
+        kwargs: ``optimize`` and similar arguments are accepted; the backend decides.
 
     Returns:
         A tensor of the dimensions after ``->``, in the operands' promoted dtype.
@@ -201,7 +201,7 @@ def _same_last(op, x1, x2) -> None:
 
 @op(check=_same_last, multilinear=("x1", "x2"))
 def inner(x1: Tensor, x2: Tensor) -> Tensor:
-    """Sums of products over the last dimensions of two tensors, all pairs of the others; 0-d ones multiply.
+    """Sums of products over the last dimensions of two tensors, for all pairs of other positions; 0-d tensors multiply.
 
     Returns:
         A tensor of the shape of ``x1`` without its last dimension, then that of ``x2`` without its last.
@@ -238,7 +238,7 @@ def _same_size(op, x1, x2) -> None:
 
 @op(check=_same_size, multilinear=("x1", "x2"))
 def vdot(x1: Tensor, x2: Tensor) -> Tensor:
-    """Sum of products of all elements of two tensors, those of ``x1`` conjugated.
+    """Sum of products of all elements of two tensors, with ``x1`` conjugated.
 
     Returns:
         A 0-d tensor.
@@ -247,7 +247,7 @@ def vdot(x1: Tensor, x2: Tensor) -> Tensor:
         ShapeError: numbers of elements that differ.
 
     Gradient:
-        The other tensor, times the upstream gradient; conjugated as the chain rule has it.
+        The other tensor times the upstream gradient, conjugated by the chain rule.
 
     Examples:
         >>> x = np.array([1.0, 3.0])
@@ -265,7 +265,7 @@ def kron(x1: Tensor, x2: Tensor) -> Tensor:
     """Kronecker product: each element of ``x1`` replaced by itself times ``x2``.
 
     Returns:
-        A tensor whose sizes are the products of the operands' (the shorter shape is filled up with 1 in front).
+        A tensor whose sizes are the products of the operands' (the shorter shape is padded with 1 in front).
 
     Gradient:
         The upstream gradient times the other tensor, summed over its elements.
@@ -299,13 +299,13 @@ def _check_cross(op, x1, x2, axisa, axisb, axisc, axis) -> None:
 def cross(
     x1: Tensor, x2: Tensor, axisa: Axis = -1, axisb: Axis = -1, axisc: Axis = -1, axis: Axis | None = None
 ) -> Tensor:
-    """Cross product of vectors of 3 elements; one of 2 has its third 0, of two such only the third is given.
+    """Cross product of vectors of 3 elements, or of 2, whose third is 0; two vectors of 2 give the third element only.
 
     Args:
         axisa: the dimension of ``x1`` that holds the vectors.
-        axisb: that of ``x2``.
-        axisc: the dimension of the result's vectors; not used for two vectors of 2.
-        axis: all three at once.
+        axisb: the dimension of ``x2`` that holds the vectors.
+        axisc: the dimension of the result that holds the vectors; not used for two vectors of 2.
+        axis: sets all three.
 
     Returns:
         A tensor of the broadcast shape, with vectors of 3 along ``axisc``, or without them (two vectors of 2).

@@ -1,6 +1,6 @@
 """Properties of tensors.
 
-Numbers, names and truth values of the language, not tensors: a function that is differentiated may decide by them.
+Python numbers, strings and bools, not tensors; a differentiated function may branch on them.
 
 See Also:
     :func:`reshape`, :func:`cast`, :func:`convert_to_tensor`.
@@ -51,24 +51,24 @@ def shape(x: Tensor) -> tuple:
 
 
 def unknown(size) -> bool:
-    """True for a size of :func:`shape` that has no value before a graph runs."""
+    """True for a size of :func:`shape` that is unknown until a graph runs."""
     return not isinstance(size, (builtins.int, np.integer)) and backends.of(size) is not None
 
 
 def fits(first: tuple, second: tuple) -> bool:
-    """True where two shapes may be equal: a size that is not known fits any."""
+    """True if two shapes may be equal; an unknown size fits any size."""
     return len(first) == len(second) and all(
         n is m or unknown(n) or unknown(m) or n == m for n, m in zip(first, second)
     )
 
 
 def known_sizes(sizes) -> set[int]:
-    """The sizes that have values, of which several differ if a set has more than one."""
+    """Return the set of known sizes."""
     return {size for size in sizes if not unknown(size)}
 
 
 def is_empty(sizes: tuple) -> bool:
-    """True where one of the sizes is known to be 0."""
+    """True if a size is known to be 0."""
     return any(not unknown(size) and size == 0 for size in sizes)
 
 
@@ -97,7 +97,7 @@ def size(x: Tensor) -> int:
 
 @public
 def dtype(x: Tensor) -> str:
-    """The name of ``x``'s dtype, such as ``"float32"``; of a Python number the one it would convert to.
+    """The name of ``x``'s dtype, such as ``"float32"``; for a Python number, of the dtype it would convert to.
 
     Returns:
         A string, which has no gradient.
@@ -120,7 +120,7 @@ def dtype(x: Tensor) -> str:
 
 
 def holds_tensors(value) -> bool:
-    """True where a list, or one in it, holds variables or tensors of a library: NumPy's arrays are numbers there."""
+    """True if a list, or a list in it, holds variables or a library's tensors; NumPy arrays count as numbers."""
     if not isinstance(value, (list, tuple)):
         return False
     for item in value:

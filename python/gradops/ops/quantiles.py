@@ -1,7 +1,7 @@
 """Quantiles.
 
-By sorting, over one dimension or several, over all without ``axis``. NaN spreads, or is left out by the ops whose
-names begin with ``nan``.
+Quantiles by sorting, over one or several dimensions, or all if ``axis`` is None. A NaN makes the result NaN; ops whose
+names begin with ``nan`` ignore it.
 
 See Also:
     :func:`sort`, :func:`mean`, :func:`max`, :func:`nanmean`.
@@ -88,14 +88,14 @@ def quantile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear", k
             ``"weibull"``, ``"median_unbiased"``, ``"normal_unbiased"``.
 
     Returns:
-        A tensor of ``q``'s dimensions, then those of ``x`` without the reduced ones, in ``x``'s dtype (integers
-        give ``floatx``). NaN where there is NaN.
+        A tensor of ``q``'s dimensions, then the remaining ones of ``x``, in ``x``'s dtype (integers give ``floatx``).
+        NaN where ``x`` has NaN.
 
     Raises:
         ArgumentError: ``q`` out of range, an unknown method, nothing to reduce.
 
     Gradient:
-        To the two elements around the quantile, by how near it is; to ``q`` the slope between them.
+        To the two elements around the quantile, with the weights of interpolation; to ``q``, the slope between them.
 
     Examples:
         >>> x = np.array([1.0, 3.0, 2.0])
@@ -138,7 +138,7 @@ def percentile(x: Tensor, q: Operand, axis: Axes = None, method: str = "linear",
 
 @op(check=check_real)
 def median(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Median over axes; of an even number of elements the mean of the two in the middle.
+    """Median over axes; for an even number of elements, the mean of the middle two.
 
     Returns:
         A tensor without the reduced dimensions; integers give ``floatx``. NaN where there is NaN.
@@ -271,12 +271,12 @@ def _quantile(op, x, q, axis, method, keepdims, skip=False):
 
 
 def _beside(q, x):
-    """Fractions as float64 of the library of ``x``, numbers too: by themselves they would be the chosen backend's."""
+    """Return fractions as float64 tensors of ``x``'s library; plain numbers would go to the default backend."""
     return beside(np.asarray(q) if isinstance(q, (*NUMBERS, list, tuple)) else q, x, "float64")
 
 
 def _places(q, size, method):
-    """The positions of the two sorted elements around each quantile, and the weight of the second."""
+    """Return the positions of the two sorted elements around each quantile, and the weight of the second."""
     most = subtract(size, 1) if not isinstance(size, int) else size - 1
     if method in _CONTINUOUS:
         alpha, beta = _CONTINUOUS[method]
@@ -303,7 +303,7 @@ def _places(q, size, method):
     elif method == "averaged_inverted_cdf":
         weight = where(whole, 0.5, 1.0)
     elif method == "closest_observation":
-        weight = where(logical_and(whole, equal(mod(below, 2), 1)), 0.0, 1.0)  # the even one of R
+        weight = where(logical_and(whole, equal(mod(below, 2), 1)), 0.0, 1.0)  # at ties the even one, as R
     bound = max(most, 0) if isinstance(most, int) else maximum(most, 0)
     first = floor(at)
     low, high = (cast(minimum(maximum(v, 0), bound), "int64") for v in (first, add(first, 1)))

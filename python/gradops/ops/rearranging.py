@@ -1,4 +1,4 @@
-"""Rearranging by named dimensions: the patterns of einops (Rogozhnikov 2022), written anew over the ops of shape."""
+"""Rearranging by named dimensions: einops' patterns (Rogozhnikov 2022), implemented with shape ops."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _wrong(pattern: str, reason: str) -> ArgumentError:
 
 
 def _side(text: str, pattern: str) -> list[list[str]]:
-    """One side of a pattern: for each dimension the names of its parts."""
+    """Parse one side of a pattern: for each dimension, the names of its parts."""
     groups: list[list[str]] = []
     inside: list[str] | None = None
     for token in _TOKEN.findall(text):
@@ -88,7 +88,7 @@ def _read(pattern: str) -> tuple[list[list[str]], list[list[str]]]:
 
 
 def _sizes(pattern: str, left, shape: tuple, given: dict) -> tuple[dict[str, int], tuple[str, ...]]:
-    """The size of each named dimension, and the names that stand for the ellipsis."""
+    """Return the size of each named dimension, and the names that replace the ellipsis."""
     open_ended = ["..."] in left
     extra = len(shape) - len(left) + open_ended
     if extra < 0 or extra and not open_ended:
@@ -102,7 +102,7 @@ def _sizes(pattern: str, left, shape: tuple, given: dict) -> tuple[dict[str, int
     for group in left:
         spelt.extend([name] for name in filler) if group == ["..."] else spelt.append(group)
     sizes = {name: integer("rearrange", value, name) for name, value in given.items()}
-    alone = sum(map(_is_unknown, shape)) == 1  # then a wrong size leaves a wrong number of elements
+    alone = sum(map(_is_unknown, shape)) == 1  # a wrong size then shows as a wrong number of elements
     for group, size in zip(spelt, shape):
         unknown = [name for name in group if name not in sizes]
         product = 1
@@ -156,20 +156,20 @@ def _rearrange(tensor: Tensor, pattern: str, axes_lengths) -> Tensor:
 
 
 def rearrange(tensor: Tensor, pattern: str, **axes_lengths: int) -> Tensor:
-    """``tensor`` with its dimensions named, reordered, taken apart and joined: ``"b (h w) c -> b c h w"``.
+    """``tensor`` with its dimensions named, reordered, split and joined: ``"b (h w) c -> b c h w"``.
 
     Args:
         tensor: a tensor, or a list of tensors of one shape, which are stacked first.
-        pattern: names of the dimensions as they are and, after ``->``, as they shall be. Names in parentheses
-            are one dimension composed of several, the last running fastest; ``1`` is a dimension of size 1,
+        pattern: the names of the dimensions and, after ``->``, of the result's dimensions. Names in parentheses
+            are one dimension composed of several, the last varying fastest; ``1`` is a dimension of size 1,
             ``...`` any number of dimensions.
-        axes_lengths: sizes of names that the shape does not tell, by name.
+        axes_lengths: sizes, by name, that do not follow from the shape.
 
     Returns:
         A tensor of the same elements.
 
     Raises:
-        ArgumentError: a pattern that says nothing or leaves sizes open, or a size for a name that is not in it.
+        ArgumentError: an invalid pattern, one that leaves sizes undetermined, or a size for a name that is not in it.
         ShapeError: a tensor that does not fit the pattern.
 
     Gradient:

@@ -23,7 +23,7 @@ from .shaping import reshape, transpose
 
 """Sums and products.
 
-Over one dimension or several, over all without ``axis``. ``keepdims`` leaves sizes of 1.
+Over one or several dimensions, or all if ``axis`` is None. ``keepdims`` keeps reduced dimensions with size 1.
 
 See Also:
     :func:`mean`, :func:`cumsum`, :func:`segment_sum`, :func:`nansum`, :func:`einsum`.
@@ -62,7 +62,7 @@ def prod(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: DType | No
         A tensor without the reduced dimensions; integers multiply in 64 bits.
 
     Gradient:
-        The product of the other elements, right where elements are 0, to second order.
+        The product of the other elements, also where elements are 0, and so to second order.
 
     Examples:
         >>> x = np.array([1.0, 3.0, 2.0])
@@ -88,7 +88,7 @@ def prod(x: Tensor, axis: Axes = None, keepdims: bool = False, dtype: DType | No
 
 
 def _count(sizes) -> int:
-    """The number of elements of a shape."""
+    """Return the number of elements of a shape."""
     total = 1
     for n in sizes:
         total *= n
@@ -96,7 +96,7 @@ def _count(sizes) -> int:
 
 
 def _tree_product(x, axis):
-    """The product along an axis by multiplying halves: no division, so right at zeros to every order."""
+    """Return the product along an axis by multiplying halves: no division, so derivatives at 0 are all right."""
     spare = None
     if shape(x)[axis] == 0:
         return add(sum(x, axis, True), 1)
@@ -139,7 +139,7 @@ def logsumexp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
 """Means and variances.
 
-Over one dimension or several, over all without ``axis``. Variances are divided by ``n``, not ``n - 1``.
+Over one or several dimensions, or all if ``axis`` is None. Variances are divided by ``n``, not ``n - 1``.
 
 See Also:
     :func:`sum`, :func:`nanmean`, :func:`median`, :func:`layer_normalization`, :func:`corrcoef`.
@@ -212,43 +212,43 @@ def std(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
 
 def squared(x):
-    """The squared absolute values; smooth at 0, where the absolute values of complex numbers are not."""
+    """Return squared absolute values, which are smooth at 0, unlike the absolute values of complex numbers."""
     return add(square(real(x)), square(imag(x))) if is_complex(x) else square(x)
 
 
 def root(squares, x):
-    """The square root of ``squares``, which is smooth in ``x`` and 0 only where it is at its minimum.
+    """Return the square root of ``squares``, which is smooth in ``x`` and is 0 only at its minimum.
 
     Args:
-        squares: of the rank of ``x``, with sizes of 1 for the dimensions of ``x`` that it combines.
+        squares: a tensor of ``x``'s rank, with size 1 for the dimensions of ``x`` that it combines.
 
-    The derivative at 0 is 0, the subgradient of least length. :func:`kink` says that there is no second one.
+    The derivative at 0 is 0, the shortest subgradient. :func:`kink` makes the second derivative there NaN.
     """
     zero = equal(squares, 0)
     return where(zero, kink(real_components(x), zero), sqrt(where(zero, 1, squares)))
 
 
 def real_components(x):
-    """The real and imaginary parts of a complex tensor as one real tensor; a real tensor as it is."""
+    """Return real and imaginary parts of a complex tensor as one real tensor; a real tensor unchanged."""
     return combined(real(x), imag(x)) if is_complex(x) else x
 
 
 def unkept(y, axis, keepdims: bool):
-    """A reduction with ``keepdims``, without these sizes of 1 unless they are wanted."""
+    """Return a reduction made with ``keepdims``, without the dimensions of size 1 unless they are wanted."""
     return y if keepdims else sum(y, axis)
 
 
 @op(public=False)
 def kink(x: Tensor, zero: Tensor) -> Tensor:
-    """0 in the shape of ``zero``, for functions that have a kink in ``x`` there, as a norm at 0.
+    """0 of the shape of ``zero``, for functions with a kink in ``x`` there, such as a norm at 0.
 
     Args:
-        zero: where the kink is; of the rank of ``x``, with sizes of 1 for the dimensions whose elements are one vector.
+        zero: where the kinks are; of ``x``'s rank, with size 1 for the dimensions whose elements form a vector.
 
     Gradient:
-        0, whose own derivatives are NaN in each direction that moves a vector away from its kink, whatever the upstream
-        gradient is. A rule that is linear in the upstream gradient would have the second derivative 0 of
-        ``norm(x)**2``, where it is 2, as the chain rule is 0 times infinity there.
+        0, whose own derivatives are NaN in each direction that moves a vector away from its kink, for any upstream
+        gradient. A rule linear in the upstream gradient would make the second derivative of ``norm(x)**2`` 0 instead
+        of 2, as the chain rule multiplies 0 by infinity there.
     """
     return zeros_like(cast(zero, dtype_of(x)))
 
@@ -258,44 +258,44 @@ def kink(x: Tensor, zero: Tensor) -> Tensor:
 
 @op(public=False)
 def kink_pulled(t: Tensor, x: Tensor, zero: Tensor) -> Tensor:
-    """The gradient of :func:`kink` from an upstream gradient ``t``: 0 in the shape of ``x``."""
+    """The gradient of :func:`kink` for an upstream gradient ``t``: 0 of the shape of ``x``."""
     return zeros_like(x)
 
 
 @op(public=False)
 def kink_pushed(t: Tensor, x: Tensor, zero: Tensor) -> Tensor:
-    """The tangent of :func:`kink` in the direction ``t``: 0 in the shape of ``zero``."""
+    """The tangent of :func:`kink` in direction ``t``: 0 of the shape of ``zero``."""
     return zeros_like(cast(zero, dtype_of(real(x))))
 
 
 @op(public=False)
 def kink_curve(t: Tensor, x: Tensor, zero: Tensor) -> Tensor:
-    """NaN where the direction ``t`` moves a vector away from its kink, else 0; so are its derivatives.
+    """NaN where direction ``t`` moves a vector away from its kink, else 0, as are its derivatives.
 
-    It counts as linear in ``t``.
+    It is treated as linear in ``t``.
     """
     return where(moved(t, zero), complex(math.nan, math.nan) if is_complex(t) else math.nan, zeros_like(t))
 
 
 @op(public=False)
 def kink_curved(u: Tensor, t: Tensor, x: Tensor, zero: Tensor) -> Tensor:
-    """The gradient of :func:`kink_pushed` by ``x`` from an upstream gradient ``u``, whatever that is."""
+    """The gradient of :func:`kink_pushed` for ``x``, for any upstream gradient ``u``."""
     return kink_curve(t, x, zero)
 
 
 def moved(t, zero):
-    """True for the vectors of ``t`` other than 0, at ``zero``."""
+    """True where ``zero`` holds and the vector of ``t`` is not 0."""
     return logical_and(zero, any(not_equal(t, 0), vector_axes(zero), True))
 
 
 def vector_axes(zero) -> tuple:
-    """The dimensions of vectors, of which :func:`kink` has ``zero``."""
+    """Return the dimensions over which vectors extend, from the shape of :func:`kink`'s ``zero``."""
     return tuple([i for i, n in enumerate(zero.shape) if n == 1])
 
 
 """Extremes along axes.
 
-Over one dimension or several, over all without ``axis``. NaN wins, and tied elements share the gradient.
+Over one or several dimensions, or all if ``axis`` is None. NaN takes precedence; tied elements share the gradient.
 
 See Also:
     :func:`maximum` of two tensors, :func:`nanmax`, :func:`top_k`, :func:`sort`, :func:`logsumexp`, which is smooth.
@@ -451,7 +451,7 @@ def argmin(x: Tensor, axis: Axis | None = None, keepdims: bool = False) -> Tenso
 
 """Truth and counts.
 
-Whole numbers and truth values, which have no gradient unless there are weights.
+Counts and truth values, which have no gradient, except for weights.
 
 See Also:
     :func:`sum`, :func:`logical_and`, :func:`digitize`, :func:`segment_sum`, :func:`unique`.
@@ -526,7 +526,7 @@ def cumprod(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) -> 
         A tensor of ``x``'s shape (flat without an axis); integers and bools multiply in 64 bits.
 
     Gradient:
-        The products without the element, right where elements are 0, to every order: the scan of Hillis
+        The products of the other elements, also where elements are 0 and to any order: the scan of Hillis
         and Steele (1986) has no division.
 
     Examples:
@@ -550,20 +550,20 @@ def cumprod(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) -> 
 
 
 def wide(x):
-    """Bools and integers of less than 64 bits as int64, in which they add up."""
+    """Return bools and small integers as int64, in which they are added."""
     name = dtype_of(x)
     return x if dtypes.is_floating(name) or dtypes.bits(name) == 64 else cast(x, "int64")
 
 
 @op(linear=("a",))
 def diff(a: Tensor, n: Integer = 1, axis: Axis = -1) -> Tensor:
-    """Differences of neighbours along an axis, ``n`` times over.
+    """Differences of neighbours along an axis, taken ``n`` times.
 
     Args:
         n: the number of times.
 
     Returns:
-        A tensor ``n`` shorter along the axis (at least empty); of bools whether neighbours differ.
+        A tensor ``n`` shorter along the axis (or empty); for bools, whether neighbours differ.
 
     Raises:
         ArgumentError: a negative ``n``.
@@ -593,7 +593,7 @@ def diff(a: Tensor, n: Integer = 1, axis: Axis = -1) -> Tensor:
 
 
 def lines(op: str, x, axis) -> tuple[Any, int]:
-    """``x`` and a non-negative axis; flattened, and 0, where ``axis`` is None."""
+    """Return ``x`` and a non-negative axis; if ``axis`` is None, the flattened ``x`` and 0."""
     if axis is None:
         return reshape(x, (-1,)), 0
     rank = ndim(x)

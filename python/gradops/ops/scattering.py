@@ -1,4 +1,4 @@
-"""Values put at positions, blocks, and values gathered by segment."""
+"""Scattering to positions, slices, and reductions by segment."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _REDUCTIONS = (None, "add", "max", "min", "mul")
 
 
 def _zeros(x, shape):
-    """Zeros of ``shape``, of ``x``'s backend and dtype."""
+    """Return zeros of ``shape``, of ``x``'s backend and dtype."""
     return broadcast_to(cast(reductions.sum(zeros_like(x)), dtype(x)), shape)
 
 
 def _rows(op: str, indices, shape, name: str = "indices") -> tuple:
-    """The columns of a tensor of positions, one a dimension, checked; as NumPy arrays where values are known."""
+    """Return the checked columns of a tensor of positions, one for each dimension; NumPy arrays if values are known."""
     values = known(indices)
     sizes = tuple(shape_of(indices) if values is None else values.shape)
     depth = sizes[-1] if sizes else 0
@@ -68,7 +68,7 @@ def _check_updates(op: str, updates, positions, shape, name: str) -> None:
 
 """Scattering.
 
-Values put at positions of a tensor. Positions are the last dimension of ``indices``.
+Values written to positions of a tensor. The last dimension of ``indices`` holds a position.
 
 See Also:
     :func:`take`, :func:`slice_update`, :func:`segment_sum`, :func:`where`.
@@ -81,8 +81,8 @@ def scatter(indices: Indices, values: Tensor, shape: Shape) -> Tensor:
 
     Args:
         indices: whole numbers of shape ``(..., k)``: positions along the first ``k`` dimensions.
-        values: of shape ``(..., *shape[k:])``, or one number for all. Those at one position add up.
-        shape: the result's.
+        values: of shape ``(..., *shape[k:])``, or one number for all. Values at the same position are added.
+        shape: the shape of the result.
 
     Returns:
         A tensor of ``shape`` and of ``values``' dtype.
@@ -124,7 +124,7 @@ def scatter_update(inputs: Tensor, indices: Indices, updates: Tensor, reduction:
         indices: whole numbers of shape ``(..., k)``: positions along the first ``k`` dimensions.
         updates: of shape ``(..., *inputs.shape[k:])``.
         reduction: None replaces (of several updates at one position the last stays); ``"add"``, ``"max"``,
-            ``"min"`` and ``"mul"`` combine what is there with all updates.
+            ``"min"`` and ``"mul"`` combine the element with all updates.
 
     Returns:
         A tensor of ``inputs``' shape and dtype.
@@ -135,8 +135,8 @@ def scatter_update(inputs: Tensor, indices: Indices, updates: Tensor, reduction:
         ArgumentError: another ``reduction``.
 
     Gradient:
-        To ``inputs`` and ``updates``: the upstream gradient where they stayed; for ``"max"`` and ``"min"``
-        shared equally at ties; for ``"mul"`` times the product of the others, right with zeros.
+        To ``inputs`` and ``updates``: the upstream gradient where they are kept; for ``"max"`` and ``"min"``
+        shared equally at ties; for ``"mul"`` times the product of the others, also where some are 0.
 
     Examples:
         >>> x = np.array([1.0, 3.0])
@@ -169,7 +169,7 @@ def scatter_update(inputs: Tensor, indices: Indices, updates: Tensor, reduction:
 
 """Slices.
 
-Blocks of a tensor, their starts also known at run time only.
+Blocks of a tensor, whose starts may be known only at run time.
 
 See Also:
     :func:`get_item`, :func:`scatter_update`, :func:`split`, :func:`pad`.
@@ -177,7 +177,7 @@ See Also:
 
 
 def _starts(op: str, start_indices, rank: int) -> list:
-    """The start of a block along each dimension: ints where known, else 0-d tensors."""
+    """Return the start of a block along each dimension: ints if known, else 0-d tensors."""
     values = known(start_indices)
     if values is not None and values.dtype.kind in "iuf":
         starts = [integer(op, v, "start_indices") for v in np.atleast_1d(values).tolist()]
@@ -197,7 +197,7 @@ def _starts(op: str, start_indices, rank: int) -> list:
 
 
 def _block(op: str, whole, start_indices, sizes) -> tuple:
-    """The start of a block, and its key: slices, or crossed index tensors where a start is not known."""
+    """Return the start of a block, and its key: slices, or index tensors that broadcast if a start is unknown."""
     starts = _starts(op, start_indices, len(whole))
     key = []
     for start, size, full in zip(starts, sizes, whole):
@@ -221,7 +221,7 @@ def _block(op: str, whole, start_indices, sizes) -> tuple:
 
 
 def _at_run_time(x, starts):
-    """The backend of ``x`` if it has kernels for blocks at starts that only a running program knows."""
+    """Return ``x``'s backend if it has kernels for blocks whose starts are known only at run time."""
     owner = backends.of(x)
     if owner is None or all(isinstance(s, int) for s in starts):
         return None
@@ -235,14 +235,14 @@ def slice(inputs: Tensor, start_indices: Index, shape: Shape) -> Tensor:
     Args:
         start_indices: a position for each dimension, numbers or a tensor, also one that is only known at run
             time inside a trace.
-        shape: sizes; -1 is all that follow the start (which must be known then).
+        shape: sizes; -1 takes all elements from the start on, which must be known.
 
     Returns:
         A tensor of ``shape`` and of ``inputs``' dtype.
 
     Raises:
         AxisError: a block that reaches beyond the tensor.
-        ArgumentError: not as many starts or sizes as dimensions.
+        ArgumentError: a number of starts or sizes that differs from the number of dimensions.
 
     Gradient:
         The upstream gradient in the block, 0 elsewhere.
@@ -281,7 +281,7 @@ def slice_update(inputs: Tensor, start_indices: Index, updates: Tensor) -> Tenso
 
     Args:
         start_indices: a position for each dimension, as in :func:`slice`.
-        updates: of as many dimensions as ``inputs``.
+        updates: a tensor with as many dimensions as ``inputs``.
 
     Returns:
         A tensor of ``inputs``' shape and dtype.
@@ -314,8 +314,8 @@ def slice_update(inputs: Tensor, start_indices: Index, updates: Tensor) -> Tenso
 
 """Segments.
 
-Segments are groups of rows: row ``i`` of ``data`` belongs to the segment ``segment_ids[i]``. Rows whose id is no
-segment's (negative, or ``num_segments`` and above) are left out, in values and gradients.
+Segments are groups of rows: row ``i`` of ``data`` belongs to the segment ``segment_ids[i]``. Rows with an id out of
+range (negative, or ``num_segments`` and above) are ignored, and their gradient is 0.
 
 See Also:
     :func:`sum`, :func:`scatter`, :func:`take`, :func:`bincount`.
@@ -355,7 +355,7 @@ def _count(segment_ids, num_segments) -> int:
 
 
 def _kept(data, segment_ids, count: int) -> tuple:
-    """``data`` and ids without the rows of no segment; where ids are unknown, those get the id ``count``."""
+    """Return ``data`` and ids without rows of no segment; if ids are unknown, these rows get the id ``count``."""
     values = known(segment_ids)
     if values is None:
         return data, where((segment_ids < 0) | (segment_ids >= count), count, segment_ids), count + 1
@@ -374,8 +374,8 @@ def segment_sum(
     Args:
         data: rows along the first dimension.
         segment_ids: each row's segment, a vector of whole numbers in any order; rows of no segment are left out.
-        num_segments: the number of segments; one more than the largest id without.
-        sorted: that the ids ascend; the result is the same without it.
+        num_segments: the number of segments; by default one more than the largest id.
+        sorted: whether the ids ascend; the result is the same either way.
 
     Returns:
         A tensor of shape ``(num_segments, *data.shape[1:])`` and ``data``'s dtype (int64 of bools, which are
@@ -491,8 +491,8 @@ def segment_prod(
         ArgumentError: no ``num_segments`` inside a trace.
 
     Gradient:
-        The upstream gradient of the segment times the product of its other rows, right where rows are 0, to
-        any order: rows are multiplied in pairs, then pairs of those.
+        The upstream gradient of the segment times the product of its other rows, also where rows are 0, and to
+        any order: rows are multiplied in pairs, then the pairs.
 
     Examples:
         >>> x = np.array([1.0, 3.0, 2.0])
@@ -525,9 +525,9 @@ def segment_prod(
 
 
 def _running_products(data, ids, room: int):
-    """The products where ids are not known: running ones of the sorted rows, of which each segment's last is taken.
+    """Return the products for unknown ids: running products of the sorted rows, taken at the end of each segment.
 
-    A running product takes in as many rows again in each round, so there are logarithmically many.
+    Each round doubles the rows in a running product, so the number of rounds is logarithmic.
     """
     owner, rows = backends.of(data), data.shape[0]
     if rows is None and owner is not None:

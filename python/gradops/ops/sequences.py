@@ -35,7 +35,7 @@ WINDOWS = ("hann", "hamming", "blackman", "bartlett", "boxcar")
 
 
 def _count(size: int, length: int, stride: int) -> int:
-    """The number of sequences that fit."""
+    """Return the number of sequences that fit."""
     return (size - length) // stride + 1 if size >= length else 0
 
 
@@ -47,7 +47,7 @@ def _check_sequences(op, x, sequence_length, sequence_stride) -> None:
 
 """Signals in sequences.
 
-Signals cut into overlapping sequences, and the Fourier transform of each.
+Overlapping sequences of a signal, and their Fourier transforms.
 
 See Also:
     :func:`rfft`, :func:`hanning`, :func:`unfold`, :func:`conv`.
@@ -56,21 +56,21 @@ See Also:
 
 @op(check=_check_sequences, linear=("x",))
 def extract_sequences(x: Tensor, sequence_length: Integer, sequence_stride: Integer) -> Tensor:
-    """Sequences of one length along the last dimension, each ``sequence_stride`` after the one before.
+    """Sequences of equal length along the last dimension, starting ``sequence_stride`` apart.
 
     Args:
         sequence_length: the length of each sequence.
         sequence_stride: the distance from one sequence to the next.
 
     Returns:
-        A tensor (..., count, sequence_length); as many as fit, none where ``x`` is too short.
+        A tensor (..., count, sequence_length) of all sequences that fit; empty if ``x`` is too short.
 
     Raises:
         ShapeError: a 0-d tensor.
         ArgumentError: a length or stride below 1.
 
     Gradient:
-        The upstream gradient, added up where sequences overlap: :func:`overlap_add`.
+        The upstream gradient, added where sequences overlap: :func:`overlap_add`.
 
     Examples:
         >>> x = np.array([1.0, 3.0, 2.0])
@@ -95,7 +95,7 @@ def _check_overlap(op, x, sequence_stride) -> None:
 
 @op(public=False, check=_check_overlap, linear=("x",))
 def overlap_add(x: Tensor, sequence_stride: Integer) -> Tensor:
-    """Sequences laid out ``sequence_stride`` apart and added up: the transpose of :func:`extract_sequences`.
+    """The sum of sequences placed ``sequence_stride`` apart: the transpose of :func:`extract_sequences`.
 
     Args:
         x: sequences (..., count, length).
@@ -124,7 +124,7 @@ def overlap_add(x: Tensor, sequence_stride: Integer) -> Tensor:
 
 
 def filled(x, before: int, after: int):
-    """``x`` with zeros before and after its last dimension."""
+    """Return ``x`` with zeros before and after its last dimension."""
     return pad(x, [(0, 0)] * (len(x.shape) - 1) + [(before, after)]) if before > 0 or after > 0 else x
 
 
@@ -151,7 +151,7 @@ def _check_window(op, window, sequence_length, sequence_stride, fft_length) -> N
 
 
 def _window(window, sequence_length: int, fft_length: int, x):
-    """The window in the dtype of real ``x``, in the middle of zeros up to ``fft_length``."""
+    """Return the window in the dtype of real ``x``, centred in zeros up to ``fft_length``."""
     if window is None or isinstance(window, str):
         window = _named(window, int(sequence_length))
     elif not is_tensor(window):
@@ -194,11 +194,11 @@ def stft(
     Args:
         sequence_length: the length of the window.
         sequence_stride: the distance from one sequence to the next.
-        fft_length: the length of the transforms, at least ``sequence_length``; the window is in their middle.
+        fft_length: the length of the transforms, at least ``sequence_length``; the window is centred in them.
         window: ``"hann"``, ``"hamming"``, ``"blackman"``, ``"bartlett"``, ``"boxcar"`` (periodic), a tensor of
             ``sequence_length`` weights, or None for no window.
-        center: reflect ``x`` at both ends so that sequence t is centred at ``t * sequence_stride``; else it begins
-            there.
+        center: whether to reflect ``x`` at both ends so that sequence t is centred at ``t * sequence_stride``; else it
+            starts there.
 
     Returns:
         A pair of real tensors (..., count, fft_length // 2 + 1): real and imaginary part.
@@ -258,11 +258,11 @@ def istft(
     Args:
         x: a spectrum (..., count, fft_length // 2 + 1): a pair of a real and an imaginary part, or a complex tensor.
         length: the length of the result, cut or filled up with 0.
-        sequence_length, sequence_stride, fft_length, window, center: as of the :func:`stft`.
+        sequence_length, sequence_stride, fft_length, window, center: as in the :func:`stft`.
 
     Returns:
-        A real tensor (..., length); by default the length that the sequences cover, without reflected ends. Where
-        no window reaches, it is 0.
+        A real tensor (..., length); by default the length that the sequences cover, without reflected ends. It is 0
+        where no window reaches.
 
     Raises:
         ShapeError: fewer than two dimensions, a last size that does not fit, or a window of another length.
@@ -297,13 +297,13 @@ def istft(
 
 
 def _of_numbers(body):
-    """Numbers go to the op as they are: a tensor's value is unknown where the op is traced."""
+    """Pass plain numbers to the op unchanged, as a tensor's value would be unknown in a trace."""
     body.of_numbers = True
     return body
 
 
 def _in_float(op: str, x):
-    """NumPy's window of that name, on the backend of its length where that is a tensor."""
+    """Return NumPy's window of that name, on the backend of its length if that is a tensor."""
     owner = backends.of(x) or config.default_backend()
     return owner.convert(_numpys(op, _points(op, x)), config.floatx(), x if backends.of(x) else None)
 
@@ -331,7 +331,7 @@ window = family(
 
 """Window functions.
 
-Weights that fall off towards both ends, for signals and spectra.
+Weights that decrease towards both ends, for signals and spectra.
 
 See Also:
     :func:`stft`, :func:`fft`, :func:`sinc`, :func:`i0`.
@@ -378,7 +378,7 @@ def kaiser(x: Operand, beta: Operand) -> Tensor:
 
     Args:
         x: the number of points.
-        beta: the steepness of its fall; 0 for a rectangle.
+        beta: how steeply it decreases; 0 for a rectangle.
 
     Returns:
         A vector of ``beta``'s dtype, of ``floatx`` for a number, empty where ``x`` is below 1.
@@ -397,7 +397,7 @@ def kaiser(x: Operand, beta: Operand) -> Tensor:
         :func:`hanning`, :func:`hamming`, :func:`blackman`.
     """
     points = _points("kaiser", x)
-    x = points if isinstance(x, int) else x  # a number, known also where this is traced
+    x = points if isinstance(x, int) else x  # a number, known in a trace too
     owner = owner_of("kaiser", x, beta)
     beta = as_tensor("kaiser", beta, owner, "beta", x if backends.of(x) is owner else None)
     (beta,) = promoted(beta, floating=True)
@@ -408,6 +408,6 @@ def kaiser(x: Operand, beta: Operand) -> Tensor:
 
 @tracing.constant
 def _circle(points: int) -> np.ndarray:
-    """Half a circle over the points: ``sqrt(1 - t**2)`` for ``t`` from -1 to 1."""
+    """Return a half circle over the points: ``sqrt(1 - t**2)`` for ``t`` from -1 to 1."""
     t = np.linspace(-1, 1, points) if points > 1 else np.zeros(max(points, 0))
     return np.sqrt(np.maximum(1 - t**2, 0))

@@ -1,4 +1,4 @@
-"""Shape: the same elements, arranged otherwise."""
+"""Shapes: the same elements, arranged differently."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .conversion import shape
 
 """Shapes.
 
-The same elements, row by row, in another shape. Where a library can, without a copy.
+The same elements in row-major order in another shape, without a copy if the library allows it.
 
 See Also:
     :func:`transpose`, :func:`rearrange`, :func:`tile`, :func:`concatenate`, :func:`shape`.
@@ -73,10 +73,10 @@ def ravel(x: Tensor) -> Tensor:
 
 @op
 def view(x: Tensor, dtype: DType | None = None) -> Tensor:
-    """``x``'s bits read as another dtype; ``x`` itself without one.
+    """``x``'s bits read as another dtype; ``x`` itself if ``dtype`` is None.
 
     Returns:
-        A tensor whose last dimension is as many times longer as the new dtype is smaller.
+        A tensor whose last dimension grows by the factor by which the dtype shrinks.
 
     Raises:
         ArgumentError: an unknown dtype.
@@ -84,7 +84,7 @@ def view(x: Tensor, dtype: DType | None = None) -> Tensor:
             in a dtype of another size.
 
     Gradient:
-        The upstream gradient where the dtype stays; none where bits are read otherwise.
+        The upstream gradient if the dtype is the same; none if bits are reinterpreted.
 
     Examples:
         >>> x = np.array([1.0, 3.0])
@@ -175,7 +175,7 @@ def broadcast_to(x: Tensor, shape: Shape) -> Tensor:
 
 """Order of dimensions.
 
-The same elements with their dimensions exchanged. The gradient goes back the same way.
+The same elements with their dimensions in another order. The gradient is rearranged back.
 
 See Also:
     :func:`reshape`, :func:`flip`, :func:`einsum`.
@@ -184,7 +184,7 @@ See Also:
 
 @op(moves=True)
 def transpose(x: Tensor, axes: Axes = None) -> Tensor:
-    """``x`` with its dimensions in the order ``axes``; reversed without.
+    """``x`` with its dimensions in the order ``axes``, or reversed.
 
     Args:
         axes: the dimensions in their new order; reversed if None.
@@ -244,18 +244,18 @@ def swapaxes(x: Tensor, axis1: Axis, axis2: Axis) -> Tensor:
 
 @op(moves=True)
 def moveaxis(x: Tensor, source: Axes, destination: Axes) -> Tensor:
-    """``x`` with dimensions moved to other places, the rest in their order.
+    """``x`` with dimensions moved to other positions; the others keep their order.
 
     Args:
         source: the dimensions to move.
-        destination: their places in the result.
+        destination: their positions in the result.
 
     Returns:
         A tensor of ``x``'s dtype, its sizes in the new order.
 
     Raises:
         AxisError: an axis out of range or named twice.
-        ArgumentError: not as many destinations as sources.
+        ArgumentError: a number of destinations that differs from the number of sources.
 
     Gradient:
         The upstream gradient, moved back.
@@ -298,7 +298,7 @@ See Also:
 
 @op(moves=True)
 def flip(x: Tensor, axis: Axes = None) -> Tensor:
-    """``x`` with the order of elements reversed along ``axis``; along all without.
+    """``x`` with the order of elements reversed along ``axis``, or along all dimensions.
 
     Returns:
         A tensor of ``x``'s shape and dtype.
@@ -319,10 +319,10 @@ def flip(x: Tensor, axis: Axes = None) -> Tensor:
 
 @op(moves=True)
 def roll(x: Tensor, shift: Integers, axis: Axes = None) -> Tensor:
-    """``x`` with elements moved ``shift`` places along ``axis``, around the end; flattened without.
+    """``x`` with elements moved cyclically by ``shift`` positions along ``axis``, or in the flattened tensor.
 
     Args:
-        shift: the number of places, one for all axes or one for each.
+        shift: the number of positions, one for all axes or one for each.
 
     Returns:
         A tensor of ``x``'s shape and dtype.

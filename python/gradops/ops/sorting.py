@@ -39,7 +39,7 @@ from .shaping import expand_dims, flip, reshape
 
 """Sorting.
 
-NaN counts as the largest number; equal elements keep their order. The gradient follows each element to its place.
+NaN counts as the largest number, and equal elements keep their order. The gradient is permuted like the elements.
 
 See Also:
     :func:`searchsorted`, :func:`max`, :func:`median`, :func:`take_along_axis`, :func:`unique`.
@@ -48,7 +48,7 @@ See Also:
 
 @op(check=check_real)
 def sort(x: Tensor, axis: Axis | None = -1) -> Tensor:
-    """``x`` in ascending order along an axis; flattened where ``axis`` is None.
+    """``x`` in ascending order along an axis; flattened if ``axis`` is None.
 
     Returns:
         A tensor of ``x``'s shape and dtype, NaN last.
@@ -72,10 +72,10 @@ def sort(x: Tensor, axis: Axis | None = -1) -> Tensor:
 
 @op(differentiable=False, check=check_real)
 def argsort(x: Tensor, axis: Axis | None = -1) -> Tensor:
-    """The positions of the elements of ``x`` in ascending order along an axis; flattened where ``axis`` is None.
+    """The positions of the elements of ``x`` in ascending order along an axis; flattened if ``axis`` is None.
 
     Returns:
-        An int64 tensor of 0-based positions, NaN last; equal elements in the order of ``x``. It has no gradient.
+        An int64 tensor of 0-based positions, NaN last; equal elements are in the order of ``x``. It has no gradient.
 
     Raises:
         ArgumentTypeError: a complex ``x``, which has no order.
@@ -85,13 +85,13 @@ def argsort(x: Tensor, axis: Axis | None = -1) -> Tensor:
 
 @op(differentiable=False, check=check_real)
 def argpartition(x: Tensor, kth: Index, axis: Axis | None = -1) -> Tensor:
-    """Positions that put the ``kth`` smallest element in its place, smaller ones before and larger ones after.
+    """Positions that put the ``kth`` smallest element in its sorted position, smaller ones before it and larger after.
 
     Args:
         kth: a position along the axis; negative ones count from the end.
 
     Returns:
-        An int64 tensor of 0-based positions: those of :func:`argsort`, so the same on every backend. It has
+        An int64 tensor of 0-based positions, equal to :func:`argsort`'s and so the same on every backend. It has
         no gradient.
 
     Raises:
@@ -104,7 +104,7 @@ def argpartition(x: Tensor, kth: Index, axis: Axis | None = -1) -> Tensor:
 
 
 def size_along(op: str, x, axis) -> int:
-    """The number of elements along an axis; of all where it is None."""
+    """Return the number of elements along an axis, or of all elements if it is None."""
     sizes = shape(x)
     if axis is None:
         return math.prod(sizes)
@@ -112,7 +112,7 @@ def size_along(op: str, x, axis) -> int:
 
 
 def pick(x, positions):
-    """Elements of ``x`` at positions along its last axis, line by line; one gather from the flat tensor."""
+    """Return elements of ``x`` at positions along its last axis, line by line, by one gather from the flat tensor."""
     *rows, size = shape(x)
     count = math.prod(rows)
     starts = multiples(count, size, (*rows, 1))
@@ -133,8 +133,8 @@ def top_k(x: Tensor, k: Integer, sorted: bool = True, is_stable: bool = True) ->
 
     Args:
         k: the number of elements.
-        sorted, is_stable: they come in descending order, equal ones in theirs, either way; the arguments are there for
-            other libraries' sake.
+        sorted, is_stable: accepted for compatibility; elements are always in descending order, and equal ones keep
+            their order.
 
     Returns:
         A tuple of the elements, in ``x``'s dtype, and their 0-based positions, in int64. NaN counts as the
@@ -174,8 +174,8 @@ def in_top_k(targets: Indices, predictions: Tensor, k: Integer) -> Tensor:
         k: the number of predictions.
 
     Returns:
-        A bool tensor of the shape of ``targets``. Classes tied at the ``k``-th place are all in; a target
-        that is out of range or whose score is not finite is not. It has no gradient.
+        A bool tensor of the shape of ``targets``. Classes tied at rank ``k`` all count as in; a target
+        that is out of range or whose score is not finite does not. It has no gradient.
 
     Raises:
         ShapeError: ``predictions`` of another shape than ``targets`` and one dimension more.
@@ -266,14 +266,14 @@ See Also:
 
 @op(differentiable=False)
 def isin(x1: Tensor, x2: Tensor, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """True for each element of ``x1`` that is among those of ``x2``.
+    """True for each element of ``x1`` that is equal to an element of ``x2``.
 
     Args:
         assume_unique: accepted, as it changes no result.
-        invert: True for those that are not.
+        invert: return True for elements that are not.
 
     Returns:
-        A bool tensor of the shape of ``x1``; NaN is not in anything. It has no gradient.
+        A bool tensor of the shape of ``x1``; NaN equals nothing. It has no gradient.
     """
     x1, x2 = promoted(x1, x2)
     x2 = reshape(x2, (-1,))
@@ -284,7 +284,7 @@ def isin(x1: Tensor, x2: Tensor, assume_unique: bool = False, invert: bool = Fal
         ordered = sort(x2)
         at = searchsorted(where(isnan(ordered), math.inf, ordered) if is_floating(dtype(x2)) else ordered, x1)
         inside = less(at, count)
-        if unknown(count):  # which may be 0
+        if unknown(count):  # it may be 0
             ordered = concatenate([ordered, zeros_like(reshape(x1, (-1,)))], 0)
         found = logical_and(inside, equal(take(ordered, where(inside, at, 0)), x1))
     return logical_not(found) if invert else found
@@ -304,24 +304,24 @@ def unique(
     """The distinct elements of ``x``, or its distinct slices along an axis.
 
     Args:
-        sorted: ascending; else in the order in which they first come.
-        return_index: also give the position at which each first comes.
-        return_inverse: also give for each element of ``x`` the position of its value in the result.
-        return_counts: also give how often each comes.
-        axis: compare slices along it; None for the elements of the flattened tensor.
-        size: the number of results: fewer are filled up, more are cut off. Inside a trace (``jax.jit``,
-            ``tf.function``) it is needed, and there is no ``axis``.
-        fill_value: the value that fills up; the first result if None.
+        sorted: whether results ascend; else they are in order of first occurrence.
+        return_index: also return the position of the first occurrence of each.
+        return_inverse: also return, for each element of ``x``, the position of its value in the result.
+        return_counts: also return how often each occurs.
+        axis: compare slices along it; None compares the elements of the flattened tensor.
+        size: the number of results, which are padded or cut off to it. Inside a trace (``jax.jit``,
+            ``tf.function``) it is required, and ``axis`` is not supported.
+        fill_value: the value to pad with; the first result if None.
 
     Returns:
         A tensor, or a tuple of it and the positions and counts asked for, in the order of the arguments, in int64.
-        All NaN are one.
+        All NaN count as equal.
 
     Raises:
-        ArgumentError: inside a trace, without a size or with an axis; a size, and no elements and no ``fill_value``.
+        ArgumentError: inside a trace, no size, or an axis; a size for an empty ``x`` without a ``fill_value``.
 
     Gradient:
-        The upstream gradient to the element that comes first of each; none from the positions and counts.
+        The upstream gradient to the first occurrence of each; none from the positions and counts.
 
     Examples:
         >>> x = np.array([3.0, 1.0, 3.0])
@@ -346,7 +346,7 @@ def unique(
         raise ArgumentError("`unique`: inside a trace give a `size`, and no `axis`.", argument="size")
     else:
         index, inverse, counts, valid = _traced(x, sorted, size)
-    if nothing:  # what fills up takes the place of an element
+    if nothing:  # the padding takes the place of an element
         flat = pad(flat, [(0, int(i == along)) for i in range(len(shape(flat)))])
     y = take(flat, index, along)
     if valid is not None and fill_value is not None:
@@ -357,7 +357,7 @@ def unique(
 
 
 def _found(data, axis, sorted, size):
-    """The first place of each distinct value, each element's value by number, and counts; by NumPy."""
+    """Return the first position of each distinct value, each element's number among them, and counts, by NumPy."""
     _, index, inverse, counts = np.unique(data, return_index=True, return_inverse=True, return_counts=True, axis=axis)
     inverse = inverse.reshape(data.shape if axis is None else -1)
     if not sorted:
@@ -372,7 +372,7 @@ def _found(data, axis, sorted, size):
 
 
 def _traced(x, sorted, size):
-    """The same as ``_found``, of values that are not known yet: all shapes are."""
+    """As ``_found``, for values that are unknown in a trace; all shapes are known."""
     flat = reshape(x, (-1,))
     count = flat.shape[0]
     order = argsort(flat)
@@ -396,7 +396,7 @@ def _traced(x, sorted, size):
 
 
 def _positions(values: np.ndarray, x):
-    """Positions as an int64 tensor of the backend of ``x``."""
+    """Return positions as an int64 tensor of ``x``'s backend."""
     data = x.data if hasattr(x, "_node") else x
     owner = backends.of(data) or config.default_backend()
     return owner.convert(values.astype("int64"), like=data)

@@ -33,9 +33,9 @@ def logspace(
 
     Args:
         start, stop: exponents: numbers or tensors, broadcast.
-        endpoint: make ``base**stop`` the last one.
-        axis: the place of the new dimension.
-        num: the number of them.
+        endpoint: whether ``base**stop`` is the last number.
+        axis: the position of the new dimension.
+        num: how many numbers.
 
     Returns:
         A tensor of the dtype of ``start``, ``stop`` and ``base``, ``floatx`` for whole numbers, unless ``dtype`` is
@@ -68,13 +68,13 @@ def logspace(
 def geomspace(
     start: Operand, stop: Operand, num: Integer = 50, endpoint: bool = True, dtype: DType | None = None, axis: Axis = 0
 ) -> Tensor:
-    """``num`` numbers from ``start`` to ``stop``, each the same multiple of the one before.
+    """``num`` numbers from ``start`` to ``stop`` with a constant ratio between neighbours.
 
     Args:
         start, stop: numbers or tensors of one sign, not 0, broadcast; complex ones make a spiral.
-        endpoint: make ``stop`` the last one.
-        axis: the place of the new dimension.
-        num: the number of them.
+        endpoint: whether ``stop`` is the last number.
+        axis: the position of the new dimension.
+        num: how many numbers.
 
     Returns:
         A tensor of the dtype of ``start`` and ``stop``, ``floatx`` for whole numbers, unless ``dtype`` is given.

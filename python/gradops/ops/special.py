@@ -117,7 +117,7 @@ def sinc(x: Tensor) -> Tensor:
     """``sin(pi * x) / (pi * x)`` of each element, 1 at 0.
 
     Gradient:
-        ``(cos(pi * x) - sinc(x)) / x``; near 0 that of the power series, so right there to all orders.
+        ``(cos(pi * x) - sinc(x)) / x``; near 0 the power series' derivative, which is right to all orders.
 
     Examples:
         >>> print(ops.sinc(0.5).round(4), gradops.grad(ops.sinc)(0.5).round(4))
@@ -198,13 +198,13 @@ def i1(x: Tensor) -> Tensor:
         A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Gradient:
-        ``i0(x) - i1(x) / x``; 1/2 at 0, and right near it to all orders.
+        ``i0(x) - i1(x) / x``; 1/2 at 0; near 0 right to all orders.
     """
     ...
 
 
 def i1_over_x(x):
-    """``i1(x) / x``; near 0 the power series, which has derivatives there."""
+    """``i1(x) / x``; near 0 by the power series, which has all derivatives there."""
     near = less(abs(x), 0.1)
     far = where(near, 1.0, x)
     return where(near, power_series(square(where(near, x, 0.0)), I1_OVER_X), divide(i1(far), far))
@@ -236,7 +236,7 @@ def polygamma(x: Tensor, n: int = 0) -> Tensor:
         A tensor of ``x``'s shape and dtype; integers and bools give ``floatx``.
 
     Raises:
-        ArgumentTypeError, ArgumentError: ``n`` that is no whole number from 0 up.
+        ArgumentTypeError, ArgumentError: ``n`` is not an integer of at least 0.
 
     Gradient:
         ``polygamma(x, n + 1)``.
@@ -257,8 +257,8 @@ def gammainc(x1: Operand, x2: Operand) -> Tensor:
         operands.
 
     Gradient:
-        By ``x2`` the density, ``exp((x1 - 1) * log(x2) - x2 - lgamma(x1))``; by ``x1`` that of an integral over the
-        tail without the mode (Temme 1994 for the value; Takahasi and Mori 1974 for the rule).
+        To ``x2`` the density, ``exp((x1 - 1) * log(x2) - x2 - lgamma(x1))``; to ``x1`` by an integral over the tail
+        that does not contain the mode (Temme 1994 for the value; Takahasi and Mori 1974 for the quadrature rule).
 
     Examples:
         >>> print(ops.gammainc(2.0, 1.5).round(4))
@@ -274,7 +274,7 @@ def gammainc(x1: Operand, x2: Operand) -> Tensor:
 
 @op(check=check_real, elementwise=True)
 def gammaincc(x1: Operand, x2: Operand) -> Tensor:
-    """Regularised upper incomplete gamma function, elementwise: ``1 - gammainc(x1, x2)`` with its digits.
+    """Regularised upper incomplete gamma function, elementwise: ``1 - gammainc(x1, x2)``, accurate where small.
 
     Args:
         x1: the shape.
@@ -285,7 +285,7 @@ def gammaincc(x1: Operand, x2: Operand) -> Tensor:
         operands.
 
     Gradient:
-        That of :func:`gammainc` with the other sign.
+        Minus the gradient of :func:`gammainc`.
 
     Examples:
         >>> print(ops.gammaincc(2.0, 1.5).round(4))

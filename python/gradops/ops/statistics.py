@@ -106,14 +106,13 @@ def _counts(op, x, weights, minlength, sparse):
 
 @op(check=_counts)
 def bincount(x: Tensor, weights: Tensor | None = None, minlength: Integer = 0, sparse: bool = False) -> Tensor:
-    """Counts of the whole numbers from 0 up in ``x``, or sums of their weights.
+    """Counts of the integers 0, 1, ... in ``x``, or sums of their weights.
 
     Args:
-        x: a vector of whole numbers from 0 up; or a matrix, each row counted on its own.
-        weights: the count of each element, in the shape of ``x``; 1 if None.
+        x: a vector of integers of at least 0; or a matrix, whose rows are counted separately.
+        weights: the weight of each element, in the shape of ``x``; 1 if None.
         minlength: the least length of the result. Inside a trace (``jax.jit``, ``tf.function``) it is the
-            length, and numbers that are not below it or negative are not counted; a program of ``jit`` on NumPy
-            raises where there are any.
+            length, and numbers out of range are not counted; a program of ``jit`` on NumPy raises an error for them.
         sparse: must be False.
 
     Returns:
@@ -122,7 +121,7 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: Integer = 0, s
 
     Raises:
         ArgumentTypeError: an ``x`` that is not of whole numbers.
-        ArgumentError: negative numbers; inside a trace no ``minlength``.
+        ArgumentError: negative numbers; no ``minlength`` inside a trace.
         ShapeError: weights of another shape.
 
     Gradient:
@@ -144,7 +143,7 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: Integer = 0, s
     if values is None:
         if not minlength:
             raise ArgumentError("`bincount`: inside a trace give `minlength`.", argument="minlength")
-        length = minlength + 1  # the last one, which is cut off, counts the numbers beyond
+        length = minlength + 1  # numbers out of range are counted in an additional bin, which is cut off
         x = countable(x, minlength)
     else:
         if values.size and values.min() < 0:
@@ -163,7 +162,7 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: Integer = 0, s
 
 @op(public=False, differentiable=False, elementwise=True)
 def countable(x: Tensor, length: Integer) -> Tensor:
-    """``x``, with ``length`` for the numbers that a count of ``length`` numbers has no place for."""
+    """Return ``x`` with numbers outside ``[0, length)`` replaced by ``length``."""
     return where(logical_and(greater_equal(x, 0), less(x, length)), x, length)
 
 
@@ -180,8 +179,8 @@ def histogram(x: Tensor, bins: Operand = 10, range: Any = None) -> tuple:
         Elements beyond the edges and NaN are not counted. It has no gradient.
 
     Raises:
-        ArgumentError: no bins, edges that do not ascend, a range that is not ascending and finite; elements
-            that are not finite, where there is no range.
+        ArgumentError: no bins, edges that do not ascend, a range that is not ascending and finite; without a range,
+            elements that are not finite.
         ArgumentTypeError: a complex ``x`` or ``bins``.
     """
     x = reshape(as_float(x), (-1,))
@@ -201,7 +200,7 @@ def histogram(x: Tensor, bins: Operand = 10, range: Any = None) -> tuple:
 
 
 def _edges(x, bins: int, range):
-    """``bins + 1`` edges over a range, or over the elements of ``x``."""
+    """Return ``bins + 1`` edges over a range, or over the elements of ``x``."""
     if range is not None:
         low, high = (float(v) for v in range)
         if not (low <= high and math.isfinite(low) and math.isfinite(high)):
@@ -214,19 +213,19 @@ def _edges(x, bins: int, range):
         if values is not None and not np.isfinite(values).all():
             raise ArgumentError("`histogram`: `x` must be finite where there is no `range`.", argument="x")
         low, high = min(x), max(x)
-        if unknown(count := shape(x)[0]):  # which may be 0
+        if unknown(count := shape(x)[0]):  # it may be 0
             low, high = where(equal(count, 0), 0.0, low), where(equal(count, 0), 1.0, high)
     flat = equal(low, high)
     low, high = where(flat, subtract(low, 0.5), low), where(flat, add(high, 0.5), high)
     steps = np.arange(bins, dtype="int64")
     inner = add(multiply(steps, divide(subtract(high, low), bins)), low)
-    zero = reshape(sum(multiply(split(x, [0], 0)[0], 0)), (1,))  # of the backend of x
+    zero = reshape(sum(multiply(split(x, [0], 0)[0], 0)), (1,))  # on x's backend
     return add(concatenate([inner, reshape(high, (1,))], 0), zero)
 
 
 """Correlation.
 
-Of variables with each other, and of signals at each lag.
+Correlation of variables, and of signals at each lag.
 
 See Also:
     :func:`var`, :func:`conv`, :func:`matmul`.
@@ -238,14 +237,14 @@ def corrcoef(x: Tensor) -> Tensor:
     """Correlation coefficients of the rows of a matrix: variables in rows, observations in columns.
 
     Returns:
-        A matrix with a row and a column for each variable (without dimensions for a vector, one variable);
+        A matrix with a row and a column for each variable (0-d for a vector, which is one variable);
         NaN for a constant one. Integers give ``floatx``.
 
     Raises:
         ShapeError: not a vector or a matrix.
 
     Gradient:
-        That of the covariances, each divided by two standard deviations.
+        Through the covariances, each divided by two standard deviations.
 
     Examples:
         >>> x = np.array([[1.0, 3.0, 2.0], [2.0, 3.0, 4.0]])
@@ -274,7 +273,7 @@ def corrcoef(x: Tensor) -> Tensor:
 
 
 def _at_most_1(y):
-    """Without the rounding error beyond 1, and with the derivative of ``y``, where that of ``clip`` would be chance."""
+    """Return ``y`` clipped to 1 in magnitude, with the derivative of ``y``, as that of ``clip`` depends on rounding."""
     beyond = subtract(cast(y, "float64"), cast(clip(y, -1.0, 1.0), "float64"))
     return subtract(y, cast(nextafter(beyond, beyond), dtype(y)))
 
@@ -285,7 +284,7 @@ def _turned(x):
 
 @op(public=False, name="sliding_product", multilinear=("x", "window"))
 def sliding_product(x: Tensor, window: Tensor) -> Tensor:
-    """Sums of products of a window with each stretch of a vector: ``y[i] = sum(x[i:i + m] * window)``.
+    """Sums of products of a window with each section of a vector: ``y[i] = sum(x[i:i + m] * window)``.
 
     Args:
         x: a vector.
@@ -305,8 +304,8 @@ def correlate(x1: Tensor, x2: Tensor, mode: str = "valid") -> Tensor:
     """Cross-correlation of two vectors: ``y[k] = sum(x1[n + k] * conj(x2[n]))``.
 
     Args:
-        mode: the range of ``k``: ``"valid"`` where the vectors overlap in full, ``"same"`` as many as the longer has
-            elements, ``"full"`` where they overlap at all.
+        mode: the range of ``k``: ``"valid"`` where the vectors overlap fully, ``"same"`` as many values as the longer
+            vector has, ``"full"`` where they overlap at all.
 
     Returns:
         A vector, in the operands' promoted dtype.

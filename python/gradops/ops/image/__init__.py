@@ -1,6 +1,6 @@
 """Images: resampling, transforms, filters, colours and patches: ``gradops.ops.image.resize(x, (32, 32))``.
 
-Each is composed once, of other ops, so that values and gradients are the same on every backend.
+Each is composed of other ops, so that values and gradients are the same on every backend.
 """
 
 from ..._names import namespace

@@ -1,10 +1,10 @@
-"""Shared by the image ops: layout, dtypes, constants beside an image, and borders.
+"""Helpers of the image ops: layout, dtypes, constants, and borders.
 
 Images are ``(height, width, channels)`` or ``(batch, height, width, channels)``; with
-``data_format="channels_first"`` the channels stand before the height. None is ``"channels_last"``.
+``data_format="channels_first"`` the channels come before the height. None means ``"channels_last"``.
 
-One dtype rule: floats are computed in their own dtype (16-bit ones in float32) and come back in it;
-integers and bools are computed in ``floatx``, rounded half to even, cut to the dtype's range and cast back.
+All ops share a dtype rule: floats are computed and returned in their own dtype (16-bit floats are computed in float32);
+integers and bools are computed in ``floatx``, rounded half to even, clipped to the dtype's range and cast back.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FILL_MODES = ("constant", "nearest", "wrap", "mirror", "reflect")
 
 
 def axes_of(op: str, images, data_format, spatial: int = 2, name: str = "images") -> tuple[list[int], int]:
-    """The spatial axes and the channels' axis of one image or a batch."""
+    """Return the spatial axes and the channel axis of one image or a batch."""
     _checks.choice(op, data_format, (None, "channels_last", "channels_first"), "data_format")
     rank = _checks.check_rank(op, images, (spatial + 1, spatial + 2), name)
     first = data_format == "channels_first"
@@ -37,7 +37,7 @@ def axes_of(op: str, images, data_format, spatial: int = 2, name: str = "images"
 
 
 def check_channels(op: str, images, axis: int, counts: tuple[int, ...]) -> int:
-    """The number of channels, which must be one of ``counts``."""
+    """Return the number of channels, or raise if it is not one of ``counts``."""
     count = shape(images)[axis]
     if count not in counts:
         wanted = " or ".join(map(str, counts))
@@ -61,7 +61,7 @@ def check_pixels(op: str, images, axes, name: str = "images") -> None:
 
 
 def several(op: str, value, count: int, name: str, least: int | None = 1) -> tuple[int, ...]:
-    """``count`` whole numbers of a number or a sequence, none below ``least``."""
+    """Return a number or a sequence as ``count`` integers, or raise if one is below ``least``."""
     values = value if isinstance(value, (list, tuple, np.ndarray)) else (value,) * count
     numbers = tuple(_checks.integer(op, v, name) for v in values)
     if len(numbers) != count or (least is not None and any(n < least for n in numbers)):
@@ -86,7 +86,7 @@ def check_floating(op: str, images) -> None:
 
 
 def working_dtype(*tensors) -> str:
-    """The dtype in which tensors are computed: at least float32, ``floatx`` for integers."""
+    """Return the dtype to compute in: at least float32, and ``floatx`` for integers."""
     name = dtype(tensors[0])
     for tensor in tensors[1:]:
         name = dtypes.promote(name, dtype(tensor))
@@ -96,13 +96,13 @@ def working_dtype(*tensors) -> str:
 
 
 def working(x):
-    """``x`` in the dtype in which it is computed."""
+    """Return ``x`` in the dtype to compute in."""
     name = working_dtype(x)
     return x if name == dtype(x) else cast(x, name)
 
 
 def restored(x, name: str):
-    """A computed image in its own dtype; integers rounded and cut to their range."""
+    """Return a computed image in its original dtype; integers are rounded and clipped to their range."""
     if dtype(x) == name:
         return x
     if dtypes.is_floating(name):
@@ -113,12 +113,12 @@ def restored(x, name: str):
     high = kind(limits.max)
     if int(high) > limits.max:
         high = np.nextafter(high, kind(0))
-    x = where(isnan(x), 0.0, x)  # which as a whole number is another on each backend
+    x = where(isnan(x), 0.0, x)  # backends cast NaN to different integers
     return cast(minimum(maximum(round(x), float(limits.min)), float(high)), name)
 
 
 def constant(value, like, dtype: str | None = None):
-    """A NumPy array as a tensor of the library, and on the device, of ``like``."""
+    """Return a NumPy array as a tensor of ``like``'s library and device."""
     owner: Any = backends.of(like)
     if owner is None:  # a variable
         like = like.data
@@ -127,12 +127,12 @@ def constant(value, like, dtype: str | None = None):
 
 
 def part(x, axis: int, start: int, stop: int):
-    """``x`` from ``start`` up to ``stop`` along an axis."""
+    """Return ``x`` from ``start`` up to ``stop`` along an axis."""
     return get_item(x, (slice(None),) * axis + (slice(start, stop),))
 
 
 def along(x, matrix, axis: int):
-    """``x`` times a matrix ``(in, out)`` along an axis."""
+    """Return ``x`` multiplied by a matrix ``(in, out)`` along an axis."""
     rank = len(x.shape)
     product = tensordot(x, matrix, ([axis], [0]))
     if axis == rank - 1:
@@ -143,7 +143,7 @@ def along(x, matrix, axis: int):
 
 
 def within(index, size: int, mode: str):
-    """Positions beyond ``[0, size)`` replaced by those that a fill mode continues with."""
+    """Return positions with those outside ``[0, size)`` replaced as the fill mode says."""
     if mode == "wrap":
         return mod(index, size)
     if mode == "mirror" and size > 1:
@@ -157,12 +157,12 @@ def within(index, size: int, mode: str):
 
 @tracing.constant
 def _continued(before: int, after: int, size: int, mode: str):
-    """The positions of an axis with more at both ends, those beyond it as a fill mode continues."""
+    """Return the positions of an axis extended at both ends, as the fill mode says."""
     return within(np.arange(-before, size + after), size, mode)
 
 
 def padded(x, axis: int, before: int, after: int, mode: str = "constant", value: float = 0):
-    """``x`` with more elements at both ends of an axis."""
+    """Return ``x`` with more elements at both ends of an axis."""
     if before == after == 0:
         return x
     size = shape(x)[axis]

@@ -37,7 +37,7 @@ __all__ = ["gaussian_blur", "hsv_to_rgb", "rgb_to_grayscale", "rgb_to_hsv", "sob
 
 
 def _correlated(x, factors, axis: int):
-    """The sum of ``x`` shifted along an axis times each factor, where all of them are inside."""
+    """Return the sum of ``x`` shifted along an axis times factors, at positions where all shifts are inside."""
     count = shape(x)[axis] - len(factors) + 1
     total = None
     for i, factor in enumerate(factors):
@@ -49,7 +49,7 @@ def _correlated(x, factors, axis: int):
 
 
 def _gaussian(size: int, sigma, like):
-    """The factors of a normal density around the middle, adding up to 1, differentiable in ``sigma``."""
+    """Return the weights of a centred normal density, which sum to 1 and are differentiable in ``sigma``."""
     at = constant(np.arange(size) - (size - 1) / 2, like, dtype(like))
     bell = exp(multiply(square(divide(at, sigma)), -0.5))
     bell = divide(bell, sum(bell))
@@ -58,7 +58,7 @@ def _gaussian(size: int, sigma, like):
 
 """Filters of images.
 
-Sums of neighbours, one axis after the other. Images are ``(height, width, channels)``, or a batch of them; with
+Weighted sums of neighbours, one axis after the other. Images are ``(height, width, channels)``, or a batch; with
 ``data_format="channels_first"`` the channels stand before the height.
 
 See Also:
@@ -70,11 +70,11 @@ See Also:
 def gaussian_blur(
     images: Tensor, kernel_size: Integers = (3, 3), sigma: Tensor = (1.0, 1.0), data_format: str | None = None
 ) -> Tensor:
-    """Images averaged with their neighbours, weighted by a normal density; zeros lie around them.
+    """Images averaged over neighbouring pixels, weighted by a normal density; zeros surround the image.
 
     Args:
         images: one image or a batch.
-        kernel_size: rows and columns that count, or one number for both.
+        kernel_size: the rows and columns of the window, or one number for both.
         sigma: the density's standard deviation in pixels, down and across, or one number for both; positive.
 
     Returns:
@@ -119,15 +119,15 @@ def gaussian_blur(
 
 @op(name="image.sobel_edges")
 def sobel_edges(images: Tensor, data_format: str | None = None) -> Tensor:
-    """The slopes of images downwards and to the right, by Sobel's filters (Sobel and Feldman 1968).
+    """The derivatives of images downwards and to the right, by Sobel's filters (Sobel and Feldman 1968).
 
-    Beyond the border images continue mirrored, so that a constant image has no edges.
+    Images are mirrored at the border, so that a constant image has no edges.
 
     Args:
         images: one image or a batch.
 
     Returns:
-        A floating tensor of the shape of ``images`` and one more dimension of 2: down, right. Integers give ``floatx``.
+        A floating tensor of the shape of ``images`` with another dimension of 2: down, right. Integers give ``floatx``.
 
     Raises:
         ShapeError: other than 3 or 4 dimensions, or no pixels.
@@ -158,7 +158,7 @@ def sobel_edges(images: Tensor, data_format: str | None = None) -> Tensor:
 
 
 def _bell(size: int, sigma: float) -> list[float]:
-    """A normal density at ``size`` places around its middle, of sum 1."""
+    """Return a normal density at ``size`` positions around its centre, scaled to sum 1."""
     heights = [math.exp(-0.5 * ((i - (size - 1) / 2) / sigma) ** 2) for i in range(size)]
     return [h / math.fsum(heights) for h in heights]
 
@@ -174,16 +174,16 @@ def ssim(
     k2: float = 0.03,
     data_format: str | None = None,
 ) -> Tensor:
-    """Structural similarity of images: 1 for equal ones, at least -1 (Wang, Bovik, Sheikh and Simoncelli 2004).
+    """Structural similarity of images: 1 for equal images, at least -1 (Wang, Bovik, Sheikh and Simoncelli 2004).
 
     Args:
         image1: one image or a batch.
-        image2: as many images of the same shape.
+        image2: images of the same number and shape.
         max_val: the largest value a pixel can have.
         filter_size: rows and columns of the window in which images are compared.
         filter_sigma: the standard deviation of the window's normal density.
-        k1: steadies the comparison of dark parts.
-        k2: steadies the comparison of even parts.
+        k1: stabilises the comparison of dark parts.
+        k2: stabilises the comparison of uniform parts.
 
     Returns:
         The mean over windows and channels: a tensor ``(batch,)``, a scalar for one image; in the
@@ -194,7 +194,7 @@ def ssim(
         ArgumentError: a ``filter_sigma`` that is not greater than 0.
 
     Gradient:
-        Of the formula, to both images.
+        The derivative of the formula, to both images.
 
     Examples:
         >>> x = np.linspace(0.1, 1, 9).reshape(1, 3, 3, 1)
@@ -259,7 +259,7 @@ def rgb_to_grayscale(images: Tensor, data_format: str | None = None) -> Tensor:
     """Images of one channel: ``0.2989 r + 0.587 g + 0.114 b`` (the luma of ITU-R BT.601).
 
     Args:
-        images: one image or a batch, of 3 channels; of 1 channel they come back as they are.
+        images: one image or a batch, of 3 channels; images of 1 channel are returned unchanged.
 
     Returns:
         A tensor with one channel, of the dtype of ``images``; integers are rounded.
@@ -302,7 +302,7 @@ def rgb_to_hsv(images: Tensor, data_format: str | None = None) -> Tensor:
         ArgumentTypeError: a dtype that is not floating.
 
     Gradient:
-        Of the formula that holds for each pixel; hue and saturation of grey pixels have none.
+        The derivative of each pixel's formula; none for hue and saturation of grey pixels.
 
     Examples:
         >>> x = np.array([[[0.1, 0.5, 0.8]]])
@@ -318,7 +318,7 @@ def rgb_to_hsv(images: Tensor, data_format: str | None = None) -> Tensor:
     check_channels("image.rgb_to_hsv", images, axis, (3,))
     check_floating("image.rgb_to_hsv", images)
     x = working(images)
-    planes = stack([part(x, axis, i, i + 1) for i in range(3)], 0)  # where NumPy reduces fast
+    planes = stack([part(x, axis, i, i + 1) for i in range(3)], 0)  # NumPy reduces fast over axis 0
     red, green, blue = (get_item(planes, i) for i in range(3))
     value = max(planes, 0)
     spread = subtract(value, min(planes, 0))
@@ -343,7 +343,7 @@ def hsv_to_rgb(images: Tensor, data_format: str | None = None) -> Tensor:
     """Red, green and blue of images of hue, saturation and value, all in [0, 1] (Smith 1978).
 
     Args:
-        images: one image or a batch, floating, of 3 channels with values in [0, 1]; a hue beyond goes round.
+        images: one image or a batch, floating, of 3 channels with values in [0, 1]; a hue outside wraps around.
 
     Returns:
         A tensor of the same shape and dtype.
@@ -353,7 +353,7 @@ def hsv_to_rgb(images: Tensor, data_format: str | None = None) -> Tensor:
         ArgumentTypeError: a dtype that is not floating.
 
     Gradient:
-        Of the formula that holds for each pixel's sixth of the colour circle.
+        The derivative of the formula for each pixel's sixth of the colour circle.
 
     Examples:
         >>> x = np.array([[[0.1, 0.5, 0.8]]])
@@ -371,7 +371,7 @@ def hsv_to_rgb(images: Tensor, data_format: str | None = None) -> Tensor:
     x = working(images)
     hue, saturation, value = (part(x, axis, i, i + 1) for i in range(3))
     start = np.reshape([5.0, 3.0, 1.0], [3 if a == axis else 1 for a in range(len(x.shape))])
-    # of each colour: how far the hue is from where the colour is full, 0 to 1
+    # for each colour, the distance of the hue from where that colour is full, 0 to 1
     angle = mod(add(multiply(hue, 6.0), constant(start, x, dtype(x))), 6.0)
     lack = maximum(minimum(minimum(angle, subtract(4.0, angle)), 1.0), 0.0)
     return restored(multiply(value, subtract(1.0, multiply(saturation, lack))), dtype(images))

@@ -45,8 +45,8 @@ def crop_images(
         left_cropping: columns to leave out on the left; two of this, ``right_cropping`` and ``target_width``.
         bottom_cropping: rows to leave out below.
         right_cropping: columns to leave out on the right.
-        target_height: the number of rows that stay.
-        target_width: the number of columns that stay.
+        target_height: the number of rows in the result.
+        target_width: the number of columns in the result.
 
     Returns:
         A tensor of the dtype of ``images``.
@@ -97,8 +97,8 @@ def pad_images(
         left_padding: columns to put on the left; two of this, ``right_padding`` and ``target_width``.
         bottom_padding: rows to put below.
         right_padding: columns to put on the right.
-        target_height: the number of rows in the end.
-        target_width: the number of columns in the end.
+        target_height: the number of rows in the result.
+        target_width: the number of columns in the result.
 
     Returns:
         A tensor of the dtype of ``images``.
@@ -131,7 +131,7 @@ def pad_images(
 
 
 def _sizes(op: str, first, last, target, size: int, sign: int) -> tuple[int, int, int]:
-    """The two ends and the target, one of them found from the others: target = size + sign * (both ends)."""
+    """Return both ends and the target, one computed from the other two: target = size + sign * (both ends)."""
     given = (first, last, target)
     names = [name for name, _ in given]
     numbers: list[Any] = [None if value is None else _checks.integer(op, value, name) for name, value in given]
@@ -162,10 +162,10 @@ def extract_patches(
     padding: str = "valid",
     data_format: str | None = None,
 ) -> Tensor:
-    """The patches of images at regular places, each laid out along the channels.
+    """Patches of images at regular positions, each flattened into the channels.
 
     Args:
-        images: one image or a batch; volumes where ``size`` has three numbers.
+        images: one image or a batch; volumes if ``size`` has three numbers.
         size: a patch's height and width, or one number for both.
         strides: rows and columns from one patch to the next; ``size`` if None.
         dilation_rate: rows and columns from one pixel of a patch to the next.
@@ -206,13 +206,13 @@ def extract_patches_3d(
     padding: str = "valid",
     data_format: str | None = None,
 ) -> Tensor:
-    """The patches of volumes at regular places, each laid out along the channels.
+    """Patches of volumes at regular positions, each flattened into the channels.
 
     Args:
         volumes: one volume ``(depth, height, width, channels)`` or a batch.
         size: a patch's depth, height and width, or one number for all.
-        strides: the way from one patch to the next; ``size`` if None.
-        dilation_rate: the way from one voxel of a patch to the next.
+        strides: the distance from one patch to the next; ``size`` if None.
+        dilation_rate: the distance from one voxel of a patch to the next.
         padding: ``"valid"`` or ``"same"``, as in :func:`extract_patches`.
 
     Returns:
@@ -260,7 +260,7 @@ def _patches(op, x, size, strides, dilation_rate, padding, data_format, spatial,
                 x=_checks.describe(x),
             )
         x = _windows(x, axis, length, step, rate, (shape(x)[axis] - reach) // step + 1)
-    # each spatial axis is now two: the patch, and the place in it
+    # each spatial axis is now two: the patch, and the position in it
     first = channels < axes[0]
     batch = len(x.shape) - 2 * spatial - 1
     chosen = [batch + first + 2 * i for i in range(spatial)]
@@ -280,21 +280,21 @@ def reconstruct_patches(
     padding: str = "valid",
     data_format: str | None = None,
 ) -> Tensor:
-    """The images, or volumes, of patches that lie side by side: the inverse of :func:`extract_patches`.
+    """Images, or volumes, made of adjacent patches: the inverse of :func:`extract_patches`.
 
     Args:
-        patches: as :func:`extract_patches` gives them, of one image or a batch.
-        size: a patch's height and width, or one number for both; of volumes three numbers.
-        output_size: the images' height and width, of volumes also their depth before these.
-        strides: ``size``, also if None: patches that overlap are no image.
-        padding: ``"valid"``, or ``"same"`` to take off the borders that :func:`extract_patches` added.
+        patches: the result of :func:`extract_patches`, for one image or a batch.
+        size: a patch's height and width, or one number for both; three numbers for volumes.
+        output_size: the images' height and width, for volumes preceded by the depth.
+        strides: must be ``size`` or None, as patches must not overlap.
+        padding: ``"valid"``, or ``"same"`` to remove the borders that :func:`extract_patches` added.
 
     Returns:
         A tensor of the dtype of ``patches``, of one image or a batch.
 
     Raises:
         ShapeError: a wrong number of dimensions, or of elements in a patch.
-        ArgumentError: ``strides`` other than ``size``; an ``output_size`` that the patches do not make; an unknown
+        ArgumentError: ``strides`` other than ``size``; an ``output_size`` that does not fit the patches; an unknown
             ``padding``.
 
     Gradient:
@@ -336,7 +336,7 @@ def reconstruct_patches(
     x = moveaxis(patches, channels, -1)
     lead = shape(x)[: -spatial - 1]
     n = len(lead)
-    pairs = [[n + i, n + i + spatial] for i in range(spatial)]  # of patches, and of places in them
+    pairs = [[n + i, n + i + spatial] for i in range(spatial)]  # the axes of patches, and of positions in them
     x = transpose(reshape(x, [*lead, *counts, *sizes, depth]), [*range(n), *sum(pairs, []), n + 2 * spatial])
     x = reshape(x, [*lead, *whole, depth])
     for i, (full, size_) in enumerate(zip(whole, wanted)):
@@ -346,7 +346,7 @@ def reconstruct_patches(
 
 
 def _spatial(op: str, size) -> int:
-    """The number of spatial dimensions of a patch."""
+    """Return the number of spatial dimensions of a patch."""
     spatial = len(size) if isinstance(size, (list, tuple, np.ndarray)) else 2
     if spatial not in (2, 3):
         raise ArgumentError(
@@ -358,7 +358,7 @@ def _spatial(op: str, size) -> int:
 
 
 def _windows(x, axis: int, length: int, step: int, rate: int, count: int):
-    """An axis as two: ``count`` windows of ``length`` elements."""
+    """Split an axis into two: ``count`` windows of ``length`` elements."""
     if step == length and rate == 1:
         return reshape(part(x, axis, 0, count * length), [*shape(x)[:axis], count, length, *shape(x)[axis + 1 :]])
     return take(x, np.arange(count)[:, None] * step + np.arange(length) * rate, axis)

@@ -1,6 +1,6 @@
 """Sizes of images.
 
-Along each axis the pixels of the result are weighted sums of the pixels there are. A pixel covers a unit square: its
+Along each axis the pixels of the result are weighted sums of the image's pixels. A pixel covers a unit square; its
 centre is at its index plus a half.
 
 See Also:
@@ -56,7 +56,7 @@ __all__ = ["resize", "scale_and_translate"]
 
 _INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "lanczos3", "lanczos5", "area")
 _NEGLIGIBLE = 1000 * 2.0**-23
-"""Weights that add up to less are no weights: the place is too far outside."""
+"""The least sum of weights; if they sum to less, the position is too far outside the image."""
 
 
 def _triangle(x):
@@ -64,14 +64,14 @@ def _triangle(x):
 
 
 def _cubic(x):
-    """Keys' (1981) cubic convolution, with a slope of -1/2 at 1."""
+    """Return Keys' (1981) cubic convolution kernel, with a slope of -1/2 at 1."""
     inner = add(multiply(multiply(subtract(multiply(x, 1.5), 2.5), x), x), 1.0)
     outer = add(multiply(subtract(multiply(add(multiply(x, -0.5), 2.5), x), 4.0), x), 2.0)
     return where(less(x, 1.0), inner, where(less(x, 2.0), outer, 0.0))
 
 
 def _sinc(x):
-    """``sin(pi x) / (pi x)``, by its series near 0 so that derivatives are right there."""
+    """``sin(pi x) / (pi x)``, near 0 by its series, so that derivatives are right there."""
     x = multiply(x, math.pi)
     small = less(x, 1e-4)
     safe = where(small, 1.0, x)
@@ -94,7 +94,7 @@ _KERNELS = {
 
 
 def _weights(size: int, count: int, inverse, shift, method: str, antialias: bool):
-    """The matrix ``(size, count)`` that resamples ``size`` pixels to ``count``.
+    """Return the matrix ``(size, count)`` that resamples ``size`` pixels to ``count``.
 
     The centre of result ``i`` lies at ``(i + 0.5) * inverse - shift`` among the pixels; ``inverse`` and
     ``shift`` are floating scalars. Results whose centre lies outside are 0.
@@ -115,7 +115,7 @@ def _weights(size: int, count: int, inverse, shift, method: str, antialias: bool
 
 
 def _area(size: int, count: int) -> np.ndarray:
-    """The matrix of means over the pixels that each result covers."""
+    """Return the matrix of means over the pixels that each result covers."""
     edges = np.arange(count + 1) * size / count
     pixels = np.arange(size)[:, None]
     covered = np.minimum(edges[1:], pixels + 1) - np.maximum(edges[:-1], pixels)
@@ -136,19 +136,19 @@ def resize(
 ) -> Tensor:
     """Images in another height and width.
 
-    The same on every backend: what Keras leaves to each library (the cubic's slope, the borders,
-    rounding) is chosen once, as in ``jax.image.resize``; ``"area"`` is as in TensorFlow.
+    Results are the same on every backend. Choices that Keras leaves to each library (the cubic's slope, the borders,
+    rounding) are as in ``jax.image.resize``; ``"area"`` is as in TensorFlow.
 
     Args:
         images: one image or a batch.
         size: the new height and width.
         interpolation: ``"nearest"``, ``"bilinear"``, ``"bicubic"``, ``"lanczos3"``, ``"lanczos5"`` or ``"area"``
             (the mean over what a new pixel covers).
-        antialias: widen the kernel when there are fewer new pixels, so that every old one counts; without
-            effect on ``"nearest"`` and ``"area"``.
+        antialias: widen the kernel when shrinking, so that every pixel contributes; without effect on ``"nearest"`` and
+            ``"area"``.
         crop_to_aspect_ratio: cut the images to the new shape's proportions first, in the middle.
         pad_to_aspect_ratio: extend the images to the new shape's proportions first, evenly.
-        fill_mode: the values there: see :func:`map_coordinates`.
+        fill_mode: the values of the extension: see :func:`map_coordinates`.
         fill_value: the value for ``"constant"``.
 
     Returns:
@@ -208,7 +208,7 @@ def resize(
 
 @tracing.constant
 def _matrix(length: int, count: int, interpolation: str, antialias: bool) -> tuple:
-    """The weights of the pixels that are used, and which these are."""
+    """Return the weights of the pixels that are used, and their positions."""
     if interpolation == "area":
         matrix = _area(length, count)
     else:
@@ -227,13 +227,13 @@ def scale_and_translate(
     method: str,
     antialias: bool = True,
 ) -> Tensor:
-    """Images scaled and moved: what is at ``x`` comes to ``x * scale + translation``.
+    """Images scaled and translated: the point ``x`` moves to ``x * scale + translation``.
 
-    Places are in pixels from the edge: the centre of the first pixel is at 0.5.
+    Positions are in pixels from the edge: the centre of the first pixel is at 0.5.
 
     Args:
         images: a tensor of any dimensions.
-        output_shape: the sizes of all its dimensions afterwards.
+        output_shape: the shape of the result, all dimensions.
         scale: one number for each of ``spatial_dims``.
         translation: one number for each of ``spatial_dims``.
         spatial_dims: the dimensions to resample.
@@ -242,8 +242,8 @@ def scale_and_translate(
         antialias: widen the kernel where the scale is below 1.
 
     Returns:
-        A tensor of ``output_shape`` and the dtype of ``images``, 0 where nothing came; integers are rounded
-        and cut to their dtype's range.
+        A tensor of ``output_shape`` and the dtype of ``images``, 0 outside of the moved image; integers are rounded
+        and clipped to their dtype's range.
 
     Raises:
         AxisError: a dimension out of range or named twice.

@@ -1,7 +1,7 @@
 """Transforms of images.
 
-Images read at other places, between the pixels. Places are in pixels, and whole numbers are the pixels' centres. The
-gradient reaches the places, so that a transform can be fitted to images (Jaderberg, Simonyan, Zisserman and Kavukcuoglu
+Images read at positions between the pixels. Positions are in pixels; integers are the centres of pixels. Gradients
+reach the positions, so that a transform can be fitted to images (Jaderberg, Simonyan, Zisserman and Kavukcuoglu
 2015).
 
 See Also:
@@ -47,11 +47,11 @@ __all__ = ["affine_transform", "elastic_transform", "map_coordinates", "perspect
 
 _ORDERS = {"nearest": 0, "bilinear": 1}
 _FAR = 2.0**53
-"""Places further out count as here: whole numbers beyond are not exact, nor safe to cast."""
+"""The bound that positions are clipped to; larger integers are neither exact nor safe to cast."""
 
 
 def _pixels(place, size: int, order: int, mode: str):
-    """The pixels that places along one axis lie between, each with True if it exists, and its weight."""
+    """Return the pixels around positions along one axis, each with whether it exists and its weight."""
     lower = floor(place) if order else floor(add(place, 0.5))
     index = cast(minimum(maximum(where(isfinite(lower), lower, 0.0), -_FAR), _FAR), "int64")
     upper_weight = subtract(place, lower) if order else None
@@ -64,12 +64,12 @@ def _pixels(place, size: int, order: int, mode: str):
 
 
 def _read(flat, sizes, places, order: int, mode: str, fill_value, start=None):
-    """Values of an image at places, by its nearest pixel or the mean of those around, weighted linearly.
+    """Return values of an image at positions, by the nearest pixel or by linear interpolation.
 
     Args:
-        flat: the image with ``sizes`` flattened into the first dimension; another may follow.
-        places: for each of ``sizes`` a tensor of places.
-        start: where in ``flat`` each place's own image starts.
+        flat: the image with ``sizes`` flattened into the first dimension; another dimension may follow.
+        places: a tensor of positions for each of ``sizes``.
+        start: where in ``flat`` the image of each position starts.
     """
     channels = len(flat.shape) > 1
     name = dtype(flat)
@@ -97,7 +97,7 @@ def _read(flat, sizes, places, order: int, mode: str, fill_value, start=None):
 
 
 def _warp(op: str, images, data_format, interpolation: str, mode: str, fill_value, places):
-    """Images read at ``places(height, width, count)``: rows and columns ``(1 or count, height, width)``."""
+    """Return images read at ``places(height, width, count)``: rows and columns ``(1 or count, height, width)``."""
     (rows, columns), channels = axes_of(op, images, data_format)
     _checks.choice(op, interpolation, tuple(_ORDERS), "interpolation")
     _checks.choice(op, mode, FILL_MODES, "fill_mode")
@@ -114,7 +114,7 @@ def _warp(op: str, images, data_format, interpolation: str, mode: str, fill_valu
 
 
 def _projected(matrix, height: int, width: int):
-    """Rows and columns where the projective maps ``(n, 3, 3)`` take each pixel; far outside at the horizon."""
+    """Return the rows and columns that projective maps ``(n, 3, 3)`` take pixels to; far outside at the horizon."""
     name = dtype(matrix)
     x = constant(np.arange(width), matrix, name)
     y = constant(np.arange(height)[:, None], matrix, name)
@@ -151,7 +151,7 @@ def affine_transform(
     fill_value: float = 0,
     data_format: str | None = None,
 ) -> Tensor:
-    """Images whose pixel ``(x, y)`` is read where a transform takes it.
+    """Images whose pixel ``(x, y)`` is read at the position that a transform gives.
 
     Args:
         images: one image or a batch.
@@ -208,21 +208,21 @@ def perspective_transform(
     fill_value: float = 0,
     data_format: str | None = None,
 ) -> Tensor:
-    """Images seen from elsewhere: what is at four start points comes to the four end points.
+    """Images in another perspective: a projective map takes four start points to four end points.
 
-    The projective map is found in closed form, from cross products (Hartley and Zisserman 2004), so it
-    has gradients without a solver.
+    The map is computed in closed form from cross products (Hartley and Zisserman 2004), so that it has gradients
+    without a solver.
 
     Args:
         images: one image or a batch.
         start_points: four points ``(x, y)`` in the images, a tensor ``(4, 2)``, or ``(batch, 4, 2)``.
-        end_points: where they are to be.
+        end_points: the points that they are mapped to, of the same shape.
         interpolation: ``"nearest"`` or ``"bilinear"``.
-        fill_value: the value of what comes from outside.
+        fill_value: the value outside of the image.
 
     Returns:
         A tensor of the shape and dtype of ``images``; integers are rounded. NaN (0 for integers) where three
-        end points lie on one line, as there is no such map.
+        end points are on one line, as no map exists.
 
     Raises:
         ShapeError: other than 3 or 4 dimensions, no pixels, or points of other shapes.
@@ -251,7 +251,7 @@ def perspective_transform(
         start, end = (_homogeneous(cast(points, kind)) for points in (start_points, end_points))
         start_cross, end_cross = _crosses(start), _crosses(end)
         last = (slice(None), 3)
-        # the fourth point in terms of the others, of which the map keeps the proportions
+        # the fourth point as a combination of the others; the map preserves the ratios of the coefficients
         shares = divide(
             einsum("nic,nc->ni", start_cross, get_item(start, last)),
             einsum("nic,nc->ni", end_cross, get_item(end, last)),
@@ -264,13 +264,13 @@ def perspective_transform(
 
 
 def _homogeneous(points):
-    """Points ``(n, 4, 3)``: ``(x, y, 1)``."""
+    """Return points as homogeneous coordinates ``(n, 4, 3)``: ``(x, y, 1)``."""
     points = reshape(points, (-1, 4, 2))
     return concatenate([points, constant(np.ones((shape(points)[0], 4, 1)), points, dtype(points))], 2)
 
 
 def _crosses(points):
-    """The cross products of the first three points in pairs: second and third, third and first, first and second."""
+    """Return cross products of the first three points: second and third, third and first, first and second."""
     second, third = take(points, np.array([1, 2, 0]), 1), take(points, np.array([2, 0, 1]), 1)
     return einsum("cij,npi,npj->npc", constant(_CROSS, points, dtype(points)), second, third)
 
@@ -288,9 +288,9 @@ def elastic_transform(
 ) -> Tensor:
     """Images distorted at random, smoothly (Simard, Steinkraus and Platt 2003).
 
-    Each pixel is read where a random displacement takes it: normal numbers of standard deviation
-    ``sigma``, smoothed by a normal density of the same, times ``alpha``; down and across independently,
-    another for each image. One seed gives one displacement on every backend, as NumPy draws it.
+    Each pixel is read at a randomly displaced position. Displacements are normal numbers of standard deviation
+    ``sigma``, smoothed by a normal density of the same deviation, times ``alpha``; they are independent for rows,
+    columns and images. NumPy draws them, so a seed gives the same displacements on every backend.
 
     Args:
         images: one image or a batch.
@@ -299,7 +299,7 @@ def elastic_transform(
         interpolation: ``"nearest"`` or ``"bilinear"``.
         fill_mode: the values beyond the border: see :func:`map_coordinates`.
         fill_value: the value for ``"constant"``.
-        seed: a whole number; None for another distortion each time (in compiled functions: each trace).
+        seed: an integer; None for another distortion at each call (in compiled functions, at each trace).
 
     Returns:
         A tensor of the shape and dtype of ``images``; integers are rounded.
@@ -343,13 +343,13 @@ def elastic_transform(
 def map_coordinates(
     inputs: Tensor, coordinates: Tensor, order: Integer, fill_mode: str = "constant", fill_value: float = 0
 ) -> Tensor:
-    """Values of a tensor at places between its elements.
+    """Values of a tensor at positions between its elements.
 
     Args:
         inputs: a tensor of any dimensions but none.
-        coordinates: a tensor whose first dimension has an element for each dimension of ``inputs``: the places,
-            0 being the first element's; they have any further shape.
-        order: 0 for the nearest element (of two equally near the later), 1 for the linear mean of those around.
+        coordinates: a tensor whose first dimension has an element for each dimension of ``inputs``: the
+            positions, from 0 for the first element, in any further shape.
+        order: 0 for the nearest element (at a tie, the later one), 1 for linear interpolation.
         fill_mode: the values beyond the border, of elements ``a b c d``: ``"constant"``
             (``k k | a b c d | k k``), ``"nearest"`` (``a a | a b c d | d d``), ``"wrap"`` (``c d | a b c d | a b``),
             ``"mirror"`` (``c b | a b c d | c b``) or ``"reflect"`` (``b a | a b c d | d c``).
