@@ -60,7 +60,7 @@ class _Kernels(dict):
 
 
 class _Resolved:
-    """As ``_Kernels``, for code that a compiler reads (``tracing.read_as``): no table, as its growth recompiles."""
+    """Like ``_Kernels``, for code that a compiler reads (``tracing.read_as``): no table, as its growth recompiles."""
 
     __slots__ = ("op",)
 
@@ -72,7 +72,7 @@ class _Resolved:
 
 
 class _Chosen:
-    """As ``_Resolved``, for ops without lists of tensors; the choice is not read, since read code costs guards."""
+    """Like ``_Resolved``, for ops without lists of tensors; the choice is not read, since read code costs guards."""
 
     __slots__ = ("name",)
 
@@ -257,7 +257,7 @@ class Op:
         return converted
 
     def _first_native(self, arguments, is_native):
-        """Return a tensor of the call, to whose device constants are moved."""
+        """Return a tensor of the call; constants are moved to its device."""
         for position in self.positions:
             value = arguments[position]
             for item in value if isinstance(value, (list, tuple)) else (value,):

@@ -64,7 +64,7 @@ def _labels_of(op: str, x) -> tuple | None:
 
 
 def _of_node(op: str, node) -> tuple | None:
-    """Return the labels of the series from which a variable was computed elementwise; None if there is none."""
+    """Return the labels of the series that a variable was computed from elementwise; None without one."""
     found, pending = [], [node]
     while pending:
         at = pending.pop()

@@ -47,11 +47,12 @@ def _reshape(op, x, newshape):
     unknown = sum(size == -1 for size in wanted)
     known = math.prod(size for size in wanted if size != -1)
     if unknown > 1 or any(size < -1 for size in wanted):
-        raise ArgumentError(f"`{op}`: `newshape` must be of sizes, one of which may be -1; got {wanted}.")
+        raise ArgumentError(f"`{op}`: `newshape` must have sizes of at least 0 and at most one -1; got {wanted}.")
     count = math.prod(sizes)
     if count != known if not unknown else (known == 0 or count % known):
         raise ShapeError(
-            f"`{op}`: `x` of shape {sizes} has {count} elements, which have no place in {wanted}.", argument="newshape"
+            f"`{op}`: `x` of shape {sizes} has {count} elements, which do not fit the shape {wanted}.",
+            argument="newshape",
         )
 
 

@@ -23,11 +23,11 @@ class Facts:
             arguments, which broadcast. Other arguments are settings, the same for all elements.
         moves: the elements of the result are elements of the first argument, at positions given by the other arguments.
         reduces: each element of the result combines the elements of the first argument along ``axis`` (or all).
-        linear: the arguments in which the op is jointly linear over the real numbers: both of ``add(x1, x2)``, the
+        linear: the arguments that the op is jointly linear in, over the real numbers: both of ``add(x1, x2)``, the
             first of ``divide(x1, x2)``.
-        multilinear: the arguments in each of which the op is linear separately, such as both of ``matmul(x1, x2)``.
-        domain: the smallest and largest real number for which an elementwise op of one tensor has a value; outside, it
-            is NaN. None if these numbers are not an interval.
+        multilinear: the arguments that the op is linear in separately, such as both of ``matmul(x1, x2)``.
+        domain: the smallest and largest real number with a value, for an elementwise op of one tensor; outside, it is
+            NaN. None if these numbers are not an interval.
 
     Examples:
         A product by elements is linear in each of its arguments, so that forward mode is the product rule:

@@ -36,7 +36,7 @@ def any_variable(values) -> bool:
 
 
 def owner_of(op: str, *leaves) -> backends.Backend:
-    """Return the backend of the tensors and variables among ``leaves``; the default backend if there are none."""
+    """Return the backend of the tensors and variables among ``leaves``; the default backend without any."""
     kinds = [type(x.data if is_variable(x) else x) for x in leaves]
     return backends.common(kinds, op) or config.default_backend()
 

@@ -31,7 +31,7 @@ def window_columns(x: Tensor, window, strides, padding, dilation) -> Tensor:
 
 @op(public=False, linear=("x",))
 def column_sums(x: Tensor, sizes, window, strides, padding, dilation) -> Tensor:
-    """An image of ``sizes`` to which columns are added where their windows are.
+    """An image of ``sizes``, the sum of columns placed where their windows are.
 
     Gradient:
         :func:`window_columns`.

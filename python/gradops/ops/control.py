@@ -256,7 +256,9 @@ def scan(
         count = integer("scan", length, "length")
         owner = owner_of("scan", *_tree.leaves_of(init))
     elif not (length is None or count is None or unknown(length)) and integer("scan", length, "length") != count:
-        raise ArgumentError(f"`scan`: `length` must be {count}, as of `xs`; got {length}.", argument="length")
+        raise ArgumentError(
+            f"`scan`: `length` must be {count}, the number of rows of `xs`; got {length}.", argument="length"
+        )
     owner = owner_of("scan", *rows, *_tree.leaves_of(init)) if rows else owner
     rows = [as_tensor("scan", x, owner, "xs") for x in rows]
     state = State("scan", init, owner, "init")

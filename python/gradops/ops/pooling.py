@@ -79,7 +79,7 @@ def window_sum(x: Tensor, window, strides, padding, channels_first) -> Tensor:
 
 @op(public=False, linear=("y",))
 def window_spread(y: Tensor, sizes, window, strides, padding, channels_first) -> Tensor:
-    """Zeros of spatial ``sizes`` to which each element of ``y`` is added in all of its window.
+    """Windows filled with the elements of ``y``, added in an image of spatial ``sizes``.
 
     Gradient:
         :func:`window_sum`.

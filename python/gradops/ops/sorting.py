@@ -372,7 +372,7 @@ def _found(data, axis, sorted, size):
 
 
 def _traced(x, sorted, size):
-    """As ``_found``, for values that are unknown in a trace; all shapes are known."""
+    """Like ``_found``, for values that are unknown in a trace; all shapes are known."""
     flat = reshape(x, (-1,))
     count = flat.shape[0]
     order = argsort(flat)

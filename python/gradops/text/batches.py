@@ -137,7 +137,7 @@ def _at_once(f: Callable, rows: list[tuple], threads: int, shown: Callable) -> l
 
 
 def _watch(futures: list, shown: Callable) -> None:
-    """Wait for all futures; after a failure cancel those that have not started."""
+    """Wait for all futures; after a failure, cancel the futures that have not started."""
     waiting: set = set(futures)
     while waiting:
         done, waiting = _wait(waiting)

@@ -154,8 +154,8 @@ def as_model(x, model: str | None = None, **options) -> Model:
     Args:
         x: one of
 
-            - a function of ``(prompt, system)``, in any order if one is named ``system`` or ``system_prompt``; or of
-              the prompt alone, which then starts with the system prompt;
+            - a function of ``(prompt, system)``, in any order if one is named ``system`` or ``system_prompt``; or a
+              function of the prompt, which then starts with the system prompt;
             - a client with ``chat.completions.create``, such as ``openai``'s and compatible ones; a completion with
               several answers or with tool calls raises a ModelError;
             - the name of a model, which is called through ``litellm``: ``"anthropic/claude-..."``;
@@ -317,7 +317,7 @@ def _answer_of(response) -> Reply | Any:
 
 
 def _tools(message) -> str:
-    """Return the names of the tools that a message asks to call, as words; empty if there are none."""
+    """Return the names of the tools that a message asks to call, as words; empty without any."""
     calls = [*(getattr(message, "tool_calls", None) or ()), getattr(message, "function_call", None)]
     functions = [_part(call, "function") or call for call in calls if call is not None]
     names = [_part(function, "name") for function in functions]

@@ -298,7 +298,7 @@ def _svd(g, x, y, full_matrices, compute_uv):
 
 
 def _spaces(s):
-    """Return pairs of equal singular values, the same with the diagonal, which values are 0, and pairs of zeros."""
+    """Return pairs of equal singular values without and with the diagonal, which values are 0, and pairs of zeros."""
     zero = less_equal(s, multiply(max(s, -1, True), 10 * epsilon(s)))
     return *_pairs(_clusters(s)), zero, logical_and(_rows(zero), _columns(zero))
 

@@ -180,7 +180,7 @@ def into(targets, result) -> Any:
     target = targets[0] if isinstance(targets, tuple) else targets
     if not np.can_cast(np.dtype(ops.dtype(result)), np.dtype(ops.dtype(target)), "same_kind"):
         raise ArgumentTypeError(
-            f"`out` has the dtype {ops.dtype(target)}, to which a result of dtype {ops.dtype(result)} is not cast.",
+            f"`out` must take the result's dtype, {ops.dtype(result)}; got an array of dtype {ops.dtype(target)}.",
             argument="out",
         )
     write(target, result, "out=")

@@ -103,7 +103,7 @@ _call("vecdot")(vecdot)
 
 
 def call_of(ufunc: np.ufunc) -> Callable | None:
-    """Return the op for a ufunc of NumPy or SciPy; None if there is none."""
+    """Return the op for a ufunc of NumPy or SciPy; None without one."""
     call = CALLS.get(ufunc)
     if call is None:
         call = scipy_functions.of_ufunc(ufunc)
