@@ -162,6 +162,6 @@ def attention_forward(
     """:func:`dot_product_attention` of tensors of one dtype, by the backend's fastest kernel.
 
     Gradient:
-        As for :func:`dot_product_attention`.
+        As in :func:`dot_product_attention`.
     """
     return _attention(query, key, value, bias, mask, scale, is_causal)

@@ -191,7 +191,7 @@ def depthwise_conv(
         ArgumentError: an unknown ``padding`` or ``data_format``.
 
     Gradient:
-        As for :func:`conv`.
+        As in :func:`conv`.
 
     Examples:
         >>> x, k = np.array([[[1.0], [2.0], [4.0]]]), np.ones((2, 1, 1))
@@ -232,7 +232,7 @@ def separable_conv(
         ArgumentError: an unknown ``padding`` or ``data_format``.
 
     Gradient:
-        As for :func:`conv`.
+        As in :func:`conv`.
 
     Examples:
         >>> x, k, p = np.array([[[1.0], [2.0], [4.0]]]), np.ones((2, 1, 1)), np.ones((1, 1, 1))

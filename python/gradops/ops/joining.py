@@ -14,7 +14,7 @@ from .shaping import expand_dims, ravel, reshape
 
 """Joining.
 
-Several tensors as one, in their promoted dtype.
+Several tensors joined into one, in their promoted dtype.
 
 See Also:
     :func:`split`, :func:`pad`, :func:`tile`, :func:`rearrange`.
@@ -73,7 +73,7 @@ def stack(x: Tensors, axis: Axis = 0) -> Tensor:
 
 @op
 def append(x1: Tensor, x2: Tensor, axis: Axis | None = None) -> Tensor:
-    """``x2`` after ``x1`` along an axis; both flattened without one.
+    """``x2`` appended to ``x1`` along an axis; without an axis, both are flattened.
 
     Returns:
         A tensor in the promoted dtype; a vector without an axis.
@@ -113,7 +113,7 @@ stacking = family(
 @op
 @stacking
 def hstack(xs: Tensors) -> Tensor:
-    """Tensors joined side by side: along the second dimension, vectors and numbers along the first.
+    """Tensors joined horizontally: along the second dimension; vectors and numbers along the first.
 
     Examples:
         >>> x = np.array([1.0, 3.0])
@@ -130,7 +130,7 @@ def hstack(xs: Tensors) -> Tensor:
 @op
 @stacking
 def vstack(xs: Tensors) -> Tensor:
-    """Tensors joined one below the other: along the first dimension, vectors and numbers as rows.
+    """Tensors joined vertically: along the first dimension; vectors and numbers become rows.
 
     Examples:
         >>> x = np.array([1.0, 3.0])
@@ -149,7 +149,7 @@ def vstack(xs: Tensors) -> Tensor:
 @op
 @stacking
 def dstack(xs: Tensors) -> Tensor:
-    """Tensors joined along the third dimension, which matrices, vectors (as rows) and numbers get.
+    """Tensors joined along the third dimension, which is added to matrices, vectors (as rows) and numbers.
 
     Examples:
         >>> x = np.array([1.0, 3.0])
@@ -169,7 +169,7 @@ def dstack(xs: Tensors) -> Tensor:
 @op
 @stacking
 def column_stack(xs: Tensors) -> Tensor:
-    """Tensors joined side by side: along the second dimension, vectors and numbers as columns.
+    """Tensors joined horizontally: along the second dimension; vectors and numbers become columns.
 
     Examples:
         >>> x = np.array([1.0, 3.0])
@@ -187,7 +187,7 @@ def column_stack(xs: Tensors) -> Tensor:
 
 """Splitting.
 
-One tensor as several. Parts that a loss does not use have the gradient 0.
+One tensor split into several. Parts that a loss does not use get the gradient 0.
 
 See Also:
     :func:`concatenate`, :func:`slice`, :func:`take`, :func:`rearrange`.
@@ -234,16 +234,16 @@ def _check_unstack(op, x, num, axis) -> None:
 
 @op(check=_check_unstack, moves=True)
 def unstack(x: Tensor, num: Integer | None = None, axis: Axis = 0):
-    """``x`` taken apart along a dimension.
+    """The slices of ``x`` along a dimension, as a list.
 
     Args:
-        num: the size of the dimension, if it should be checked.
+        num: the size of the dimension, to check it.
 
     Returns:
         A list of tensors without the dimension.
 
     Raises:
-        ArgumentError: another ``num``.
+        ArgumentError: ``num`` is not the size.
 
     Gradient:
         The parts' upstream gradients, stacked; zeros for unused ones.

@@ -67,7 +67,7 @@ def _log_probabilities(output, from_logits, axis):
 
 """Losses.
 
-One number for each element or row. Probabilities are kept ``config.epsilon()`` away from 0 and 1.
+Losses of each element or row. Probabilities are clipped to stay ``config.epsilon()`` away from 0 and 1.
 
 See Also:
     :func:`ctc_loss`, :func:`log_softmax`, :func:`sigmoid`, :func:`mean`, :func:`one_hot`.
@@ -80,8 +80,8 @@ def binary_crossentropy(target: Tensor, output: Tensor, from_logits: bool = Fals
 
     Args:
         target: the true probabilities (often 0 or 1).
-        output: the predicted probabilities ``p``; with ``from_logits`` numbers whose sigmoid they are,
-            for which the formula neither overflows nor rounds to 0.
+        output: the predicted probabilities ``p``; with ``from_logits`` their logits, for which the formula neither
+            overflows nor rounds to 0.
         from_logits: take ``output`` as logits, not as probabilities.
 
     Returns:
@@ -249,7 +249,7 @@ def _check_batch(op: str, outputs, name: str, **others) -> None:
 
 
 _NEVER = -1e30
-"""The logarithm of no probability, finite so that gradients are."""
+"""The logarithm of probability 0: finite, so that gradients are finite."""
 
 
 """Connectionist temporal classification.
@@ -265,14 +265,14 @@ See Also:
 def ctc_loss(
     target: Indices, output: Tensor, target_length: Tensor, output_length: Tensor, mask_index: Index = 0
 ) -> Tensor:
-    """Minus the log of the probability of the labels, over all the ways to time them.
+    """Negative log probability of the labels, summed over all their alignments with the steps.
 
     Args:
         target: ``(batch, labels)``, whole numbers.
         output: ``(batch, steps, classes)``: numbers whose softmax the probabilities of the classes are.
-        target_length: ``(batch,)``: how many labels count.
-        output_length: ``(batch,)``: how many steps count.
-        mask_index: the class that stands for no label.
+        target_length: ``(batch,)``: the number of labels.
+        output_length: ``(batch,)``: the number of steps.
+        mask_index: the blank class.
 
     Returns:
         ``(batch,)``; infinite where there are too few steps for the labels.
@@ -280,11 +280,11 @@ def ctc_loss(
     Raises:
         ShapeError: other numbers of dimensions, or batches of different sizes.
         ArgumentTypeError: labels that are not whole numbers.
-        AxisError: a ``mask_index`` that is no class.
+        AxisError: a ``mask_index`` that is not a class.
 
     Gradient:
-        To ``output``, the softmax less the probability that the class is meant at the step (0 where the loss
-        is infinite).
+        To ``output``, the softmax minus the posterior probability of the class at the step; 0 where the loss is
+        infinite.
 
     Examples:
         >>> x = np.zeros((1, 3, 2))
@@ -304,13 +304,13 @@ def ctc_loss(
     target, target_length, output_length = (cast(x, "int64") for x in (target, target_length, output_length))
     output, final = wide(output)
 
-    # Between, before and after the labels there is the mask: states 0, 2, ... are masks, 1, 3, ... labels.
+    # Blanks surround the labels: states 0, 2, ... are blanks, states 1, 3, ... labels.
     count = expand_dims(target_length, 1)
     target = where(less(np.arange(labels), count), target, mask_index)
     mask = full_like(target, mask_index)
     pairs = reshape(stack([mask, target], 2), (-1 if labels else shape(target)[0], 2 * labels))
     states = concatenate([pairs, full_like(count, mask_index)], 1)
-    # A label may follow the one before it at once, unless it is the same.
+    # A label may follow the previous one without a blank, unless both are equal.
     before = concatenate([full_like(states[:, :2], mask_index), states[:, :-2]], 1)
     skips = logical_and(not_equal(states, mask_index), not_equal(states, before))
 
@@ -349,13 +349,13 @@ def ctc_decode(
 
     Args:
         inputs: ``(batch, steps, classes)``: numbers whose softmax the probabilities of the classes are.
-        sequence_lengths: ``(batch,)``: how many steps count.
+        sequence_lengths: ``(batch,)``: the number of steps.
         strategy: ``"greedy"``: the best class of each step; ``"beam_search"``: the labels of the largest
-            probability over all the ways to time them, keeping ``beam_width`` beginnings after each step.
-        top_paths: the number of answers of a beam search.
-        merge_repeated: greedy only: count a class that goes on over several steps once.
+            probability summed over alignments, keeping ``beam_width`` prefixes after each step.
+        top_paths: the number of results of a beam search.
+        merge_repeated: greedy only: count a class repeated over consecutive steps once.
         mask_index: the class that stands for no label.
-        beam_width: the number of beginnings that a beam search keeps after each step.
+        beam_width: the number of prefixes that a beam search keeps after each step.
 
     Returns:
         The labels, positions among the classes, as int64 ``(1 or top_paths, batch, steps)`` with -1 after the

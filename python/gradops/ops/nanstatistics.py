@@ -55,7 +55,7 @@ def nanprod(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         A tensor without the reduced dimensions; integers multiply in 64 bits.
 
     Gradient:
-        As for :func:`prod`; 0 to NaN.
+        As in :func:`prod`; 0 to NaN.
 
     Examples:
         >>> x = np.array([2.0, np.nan, 3.0])
@@ -76,7 +76,7 @@ def nancumsum(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) -
         A tensor of ``x``'s shape (flat without an axis); integers and bools add up in 64 bits.
 
     Gradient:
-        As for :func:`cumsum`; 0 to NaN.
+        As in :func:`cumsum`; 0 to NaN.
 
     Examples:
         >>> x = np.array([2.0, np.nan, 3.0])
@@ -97,7 +97,7 @@ def nancumprod(x: Tensor, axis: Axis | None = None, dtype: DType | None = None) 
         A tensor of ``x``'s shape (flat without an axis); integers and bools multiply in 64 bits.
 
     Gradient:
-        As for :func:`cumprod`; 0 to NaN.
+        As in :func:`cumprod`; 0 to NaN.
 
     Examples:
         >>> x = np.array([2.0, np.nan, 3.0])
@@ -144,7 +144,7 @@ def nanvar(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         A real tensor without the reduced dimensions; integers give ``floatx``.
 
     Gradient:
-        As for :func:`var`; 0 to NaN.
+        As in :func:`var`; 0 to NaN.
 
     Examples:
         >>> x = np.array([2.0, np.nan, 3.0])
@@ -171,7 +171,7 @@ def nanstd(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         A real tensor without the reduced dimensions; integers give ``floatx``.
 
     Gradient:
-        As for :func:`std`, 0 where the deviation is 0, and its derivative NaN there; 0 to NaN.
+        As in :func:`std`, 0 where the deviation is 0, and its derivative NaN there; 0 to NaN.
 
     Examples:
         >>> x = np.array([2.0, np.nan, 3.0])

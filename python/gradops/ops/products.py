@@ -59,7 +59,7 @@ def dot(x1: Tensor, x2: Tensor) -> Tensor:
         ShapeError: inner sizes that differ.
 
     Gradient:
-        As for :func:`tensordot`.
+        As in :func:`tensordot`.
 
     Examples:
         >>> x = np.array([1.0, 3.0])
@@ -210,7 +210,7 @@ def inner(x1: Tensor, x2: Tensor) -> Tensor:
         ShapeError: last sizes that differ.
 
     Gradient:
-        As for :func:`tensordot`.
+        As in :func:`tensordot`.
 
     Examples:
         >>> x = np.array([1.0, 3.0])

@@ -357,8 +357,8 @@ def trapezoid(y: Tensor, x: Tensor | None = None, dx: Operand = 1.0, axis: Axis 
 
     Args:
         y: values of the function.
-        x: where: a vector along the axis, or of ``y``'s shape; equally spaced if None.
-        dx: the spacing, where there is no ``x``.
+        x: the points: a vector along the axis, or a tensor of ``y``'s shape; equally spaced if None.
+        dx: the spacing if ``x`` is None.
 
     Returns:
         A tensor without the axis; integers give ``floatx``.
@@ -368,7 +368,8 @@ def trapezoid(y: Tensor, x: Tensor | None = None, dx: Operand = 1.0, axis: Axis 
         ShapeError: an ``x`` of another shape.
 
     Gradient:
-        To ``y`` half the widths beside each value, to ``x`` the slopes' shares, to ``dx`` the unscaled integral.
+        To ``y``, half the width of the adjacent intervals; to ``x``, half the difference of the adjacent values; to
+        ``dx``, the integral for a spacing of 1.
 
     Examples:
         >>> y = np.array([1.0, 3.0, 2.0])

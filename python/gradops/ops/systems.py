@@ -1,4 +1,4 @@
-"""Systems of linear equations, inverses and exponentials, of matrices in the last two dimensions."""
+"""Linear systems, inverses and exponentials of matrices in the last two dimensions."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _check_power(op, x, n):
 
 @op(check=_check_power)
 def matrix_power(x: Tensor, n: Integer) -> Tensor:
-    """Power of square matrices, by repeated squaring; a negative one is that of the inverse.
+    """Power of square matrices, by repeated squaring; for a negative exponent, of the inverse.
 
     Args:
         n: the exponent; 0 gives identity matrices.
@@ -112,7 +112,7 @@ def matrix_power(x: Tensor, n: Integer) -> Tensor:
 
     Raises:
         ShapeError: matrices that are not square.
-        ArgumentTypeError: an exponent that is no whole number.
+        ArgumentTypeError: an exponent that is not an integer.
         ArgumentError: a negative power of singular matrices, as in :func:`inv`.
 
     Gradient:
@@ -138,7 +138,7 @@ def pinv(x: Tensor, rcond: float | None = None) -> Tensor:
     """Pseudo-inverse of matrices (Moore-Penrose).
 
     Args:
-        rcond: singular values up to this share of the largest count as 0; by default the dtype's precision
+        rcond: singular values up to this fraction of the largest count as 0; by default the dtype's precision
             times the larger size.
 
     Returns:
@@ -202,10 +202,10 @@ def matrix_rank(x: Tensor, tol: float | None = None) -> Tensor:
 
 @op(check=check_square)
 def cholesky_inverse(x: Tensor, upper: bool = False) -> Tensor:
-    """Inverse of the matrices whose Cholesky factor is ``x``: of ``x @ x^H``, or with ``upper`` of ``x^H @ x``.
+    """Inverse of matrices given by their Cholesky factor ``x``: of ``x @ x^H``, or if ``upper``, of ``x^H @ x``.
 
     Args:
-        upper: take ``x`` as the upper factor.
+        upper: whether ``x`` is the upper factor.
 
     Returns:
         A symmetric (Hermitian) tensor of ``x``'s shape.
@@ -299,7 +299,7 @@ def solve_triangular(a: Tensor, b: Tensor, lower: bool = False) -> Tensor:
         ArgumentError: a 0 on the diagonal (inside JAX's and TensorFlow's traces the result is infinite).
 
     Gradient:
-        As for :func:`solve`, in ``a``'s triangle (Giles 2008).
+        As in :func:`solve`, in ``a``'s triangle (Giles 2008).
 
     Examples:
         >>> b = np.array([3.0, 2.0])
@@ -316,7 +316,7 @@ def solve_triangular(a: Tensor, b: Tensor, lower: bool = False) -> Tensor:
 
 @op(check=check_system)
 def lstsq(a: Tensor, b: Tensor, rcond: float | None = None) -> Tensor:
-    """Least-squares solution: the ``x`` that makes ``a @ x - b`` shortest, and of several the shortest one.
+    """Least-squares solution: the ``x`` that minimises the norm of ``a @ x - b``; of several, the one of least norm.
 
     Args:
         a: matrices (..., m, n) of any rank.
