@@ -20,7 +20,7 @@ import exact  # noqa: E402
 
 import gradops  # noqa: E402
 from gradops.scipy import special, stats  # noqa: E402
-from gradops.scipy.stats._family import Distribution  # noqa: E402
+from gradops.scipy.stats.distributions._family import Distribution  # noqa: E402
 
 AT_AIM = (
     "beta betaln binom powm1 gammainc gammaincc chdtr chdtrc stdtrit logit ndtri log_ndtr boxcox inv_boxcox hyp0f1"

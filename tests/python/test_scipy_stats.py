@@ -10,8 +10,8 @@ from scipy_checks import each_library
 import gradops
 from gradops import backends, ops
 from gradops.scipy import stats
-from gradops.scipy.stats import noncentral
-from gradops.scipy.stats._family import Continuous
+from gradops.scipy.stats.distributions import noncentral
+from gradops.scipy.stats.distributions._family import Continuous
 
 SHAPES = {
     "beta": [1.7, 0.9],

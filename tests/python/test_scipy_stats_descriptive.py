@@ -12,9 +12,19 @@ import gradops
 from gradops import functional, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, AxisError, ShapeError
 from gradops.scipy import stats
-from gradops.scipy.stats import descriptive, orders, relations
+from gradops.scipy.stats import (
+    correlation,
+    descriptive,
+    directional,
+    distances,
+    entropies,
+    order_statistics,
+    power_transforms,
+    trimmed,
+)
 
-NAMES = [*descriptive.__all__, *orders.__all__, *relations.__all__]
+MODULES = (correlation, descriptive, directional, distances, entropies, order_statistics, power_transforms, trimmed)
+NAMES = [name for module in MODULES for name in module.__all__]
 RNG = np.random.default_rng(3)
 A = RNG.gamma(3.0, 1.0, (7, 3)).round(6)
 B = RNG.gamma(2.0, 1.5, (7, 3)).round(6)

@@ -16,7 +16,7 @@ from gradops import backends, jit, ops
 from gradops.errors import GradientError
 from gradops.jit.array import Traced
 from gradops.scipy import _formulas, stats
-from gradops.scipy.stats._discrete import Discrete
+from gradops.scipy.stats.distributions._discrete import Discrete
 
 SHAPES = {
     "bernoulli": [0.3],

@@ -39,9 +39,9 @@ from ...scipy._formulas import (
 from ...scipy.special import bessel
 from ...scipy.special._tails import log_poisson
 from ...scipy.special.probabilities import F
-from ...scipy.stats._arguments import alike, both
-from ...scipy.stats._discrete import Discrete
-from ...scipy.stats.noncentral import ncbeta
+from ...scipy.stats.distributions._arguments import alike, both
+from ...scipy.stats.distributions._discrete import Discrete
+from ...scipy.stats.distributions.noncentral import ncbeta
 
 
 class Family(NamedTuple):

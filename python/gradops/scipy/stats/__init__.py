@@ -17,19 +17,16 @@ See Also:
 """
 
 from .._names import gathered, namespace
-from .density import *  # noqa: F403
+from .correlation import *  # noqa: F403
 from .descriptive import *  # noqa: F403
-from .discretes import *  # noqa: F403
-from .gammas import *  # noqa: F403
-from .hazards import *  # noqa: F403
-from .integrals import *  # noqa: F403
-from .multivariates import *  # noqa: F403
-from .noncentral import *  # noqa: F403
-from .normals import *  # noqa: F403
-from .orders import *  # noqa: F403
-from .powers import *  # noqa: F403
-from .relations import *  # noqa: F403
-from .wisharts import *  # noqa: F403
+from .directional import *  # noqa: F403
+from .distances import *  # noqa: F403
+from .distributions import *  # noqa: F403
+from .entropies import *  # noqa: F403
+from .kernel_density import *  # noqa: F403
+from .order_statistics import *  # noqa: F403
+from .power_transforms import *  # noqa: F403
+from .trimmed import *  # noqa: F403
 
 _TEST = "a test: its statistic is a formula of ops, its p-value the `sf` of a family here"
 _RANKS = "a statistic of ranks, or a test by them, whose derivative is 0"

@@ -16,15 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from ... import ops
-from ...errors import ArgumentError
-from ...ops import _checks
-from ...ops._compose import NUMBERS
-from .._formulas import absolute, all_so, choose, exp, is_single, log, refined, sqrt, where
+from .... import ops
+from ....errors import ArgumentError
+from ....ops import _checks
+from ....ops._compose import NUMBERS
+from ..._formulas import absolute, all_so, choose, exp, is_single, log, refined, sqrt, where
 from . import _quadrature
 from ._arguments import REQUIRED, alike, as_tensor, both, checked, marked, public, safe
+from ._shared import by_hazard, hazard_at
 
 INFINITE = (-math.inf, math.inf)
+
 POSITIVE = (0.0, math.inf)
 
 
@@ -577,3 +579,25 @@ class Frozen:
             return method(*args, *self.args, **kwds, **self.kwds)
 
         return frozen
+
+
+class ByHazard(Continuous):
+    """A family by its cumulative hazard."""
+
+    support_ = POSITIVE
+
+    def _steep(self, *shapes):
+        return False, True
+
+    def _hazard(self, z, *shapes):
+        raise NotImplementedError
+
+    def _at_hazard(self, h, *shapes):
+        """The inverse by ``z``."""
+        raise NotImplementedError
+
+    def _tail(self, z, lower, log, *shapes):
+        return by_hazard(self._hazard(z, *shapes), lower, log)
+
+    def _quantile(self, p, lower, log, *shapes):
+        return self._at_hazard(hazard_at(p, lower, log), *shapes)

@@ -1,4 +1,4 @@
-"""Statistics of ordered observations: within limits, trimmed, by quantiles and ranks, and distances of samples."""
+"""Order statistics: ranges of quantiles, median deviations, modes, ranks and expectiles."""
 
 from __future__ import annotations
 
@@ -11,170 +11,11 @@ from ... import ops
 from ...annotations import Axes, Axis, Operand, Tensor
 from ...errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...ops import _checks
-from .._define import composed, family
+from .._define import composed
 from .._tensors import option, wrong
-from ._samples import ARGUMENTS, RANGE, Sample, extreme, known_number, of_sample, real, root
-
-__all__ = """
-    energy_distance expectile iqr median_abs_deviation mode rankdata tmax tmean tmin trim_mean tsem tstd tvar
-    wasserstein_distance
-""".split()
+from ._samples import Sample, of_sample, real
 
 NORMAL_QUARTILE = 0.67448975019608174320
-
-limited = family(
-    ARGUMENTS | {"limits": "a pair of numbers; None is no limit.", "inclusive": "whether each limit itself is within."},
-    returns="A tensor of ``a``'s shape without ``axis``; NaN where no more than ``ddof`` elements are within.",
-    raises=f"{RANGE}\nArgumentError: no element is within the limits.",
-    gradient="By ``a``, with the elements that are within held fixed.",
-)
-
-
-def _limited(function, a, limits, inclusive, axis, nan_policy, keepdims) -> Sample:
-    """The observations that are not beyond limits."""
-    sample = Sample(function, a, axis, nan_policy, keepdims)
-    if limits is None:
-        return sample
-    (low, high), (with_low, with_high) = limits, inclusive
-    x, beyond = sample.x, None
-    for limit, test in ((low, ops.less if with_low else ops.less_equal),
-                        (high, ops.greater if with_high else ops.greater_equal)):  # fmt: skip
-        if limit is not None:
-            found = test(x, limit)
-            beyond = found if beyond is None else beyond | found
-    if beyond is not None:
-        values = _checks.known(beyond)
-        if values is not None and values.all():
-            raise ArgumentError(f"`{sample.function}`: no element of `a` is within the limits.", argument="a")
-        sample.keep(ops.logical_not(beyond))
-    return sample
-
-
-@limited
-def tmean(
-    a: Tensor, limits: Any = None, inclusive: Any = (True, True), axis: Axes = None, *, nan_policy="propagate",
-    keepdims=False,
-) -> Tensor:  # fmt: skip
-    """Mean of the elements within limits.
-
-    Returns:
-        A tensor of ``a``'s shape without ``axis``; NaN where no element is within.
-    """
-    sample = _limited("tmean", a, limits, inclusive, axis, nan_policy, keepdims)
-    return sample.result(sample.mean())
-
-
-def _tvar(function, a, limits, inclusive, axis, ddof, nan_policy, keepdims):
-    sample = _limited(function, a, limits, inclusive, axis, nan_policy, keepdims)
-    return sample, sample.var(ddof)
-
-
-@limited
-def tvar(
-    a: Tensor, limits: Any = None, inclusive: Any = (True, True), axis: Axes = 0, ddof: Operand = 1, *,
-    nan_policy="propagate", keepdims=False,
-) -> Tensor:  # fmt: skip
-    """Variance of the elements within limits."""
-    sample, var = _tvar("tvar", a, limits, inclusive, axis, ddof, nan_policy, keepdims)
-    return sample.result(var)
-
-
-@limited
-def tstd(
-    a: Tensor, limits: Any = None, inclusive: Any = (True, True), axis: Axes = 0, ddof: Operand = 1, *,
-    nan_policy="propagate", keepdims=False,
-) -> Tensor:  # fmt: skip
-    """Standard deviation of the elements within limits, the root of :func:`tvar`.
-
-    Gradient:
-        By ``a``, with the elements that are within held fixed; 0 where they are equal.
-    """
-    sample, var = _tvar("tstd", a, limits, inclusive, axis, ddof, nan_policy, keepdims)
-    return sample.result(sample.root(var))
-
-
-@limited
-def tsem(
-    a: Tensor, limits: Any = None, inclusive: Any = (True, True), axis: Axes = 0, ddof: Operand = 1, *,
-    nan_policy="propagate", keepdims=False,
-) -> Tensor:  # fmt: skip
-    """Standard error of the mean of the elements within limits.
-
-    Gradient:
-        By ``a``, with the elements that are within held fixed; 0 where they are equal.
-    """
-    sample, var = _tvar("tsem", a, limits, inclusive, axis, ddof, nan_policy, keepdims)
-    return sample.result(sample.root(var) / sample.n**0.5)
-
-
-@of_sample
-def tmin(
-    a: Tensor, lowerlimit: Operand = None, axis: Axes = 0, inclusive=True, nan_policy="propagate", *, keepdims=False
-) -> Tensor:
-    """The smallest element that is not below a limit.
-
-    Args:
-        inclusive: whether the limit itself counts.
-
-    Returns:
-        A tensor of ``a``'s shape without ``axis``, of its floating dtype; NaN where all elements are below.
-
-    Raises:
-        ArgumentError: all elements are below the limit.
-
-    Gradient:
-        To the smallest element; equal ones share it.
-    """
-    sample = _limited("tmin", a, (lowerlimit, None), (inclusive, True), axis, nan_policy, keepdims)
-    return sample.result(extreme(sample, ops.min, np.inf))
-
-
-@of_sample
-def tmax(
-    a: Tensor, upperlimit: Operand = None, axis: Axes = 0, inclusive=True, nan_policy="propagate", *, keepdims=False
-) -> Tensor:
-    """The largest element that is not above a limit.
-
-    Args:
-        inclusive: whether the limit itself counts.
-
-    Returns:
-        A tensor of ``a``'s shape without ``axis``, of its floating dtype; NaN where all elements are above.
-
-    Raises:
-        ArgumentError: all elements are above the limit.
-
-    Gradient:
-        To the largest element; equal ones share it.
-    """
-    sample = _limited("tmax", a, (None, upperlimit), (True, inclusive), axis, nan_policy, keepdims)
-    return sample.result(extreme(sample, ops.max, -np.inf))
-
-
-# Trimmed, and by quantiles --------------------------------------------------------------------------------------------
-
-
-@of_sample
-def trim_mean(a: Tensor, proportiontocut, axis: Axes = 0, *, nan_policy="propagate", keepdims=False) -> Tensor:
-    """Mean without the smallest and the largest elements.
-
-    Args:
-        proportiontocut: the share to leave out at each end, rounded down to whole elements.
-        nan_policy: ``"propagate"`` or ``"raise"``.
-
-    Raises:
-        ArgumentError: a share that leaves nothing, ``nan_policy="omit"``.
-
-    Gradient:
-        By the elements that are left, held fixed.
-    """
-    sample = Sample("trim_mean", a, axis, nan_policy, keepdims, omit=False)
-    count = sample.x.shape[-1]
-    cut = int(known_number(sample.function, "proportiontocut", proportiontocut) * count)
-    if not 0 <= cut <= count - cut:
-        raise ArgumentError(f"`{sample.function}`: `proportiontocut` is too large.", argument="proportiontocut")
-    left = ops.sort(sample.x)[..., cut : count - cut]
-    return sample.result(sample.marked(ops.mean(left, -1, True)))
 
 
 def _scaled(function, value, scale, options):
@@ -347,7 +188,7 @@ def rankdata(a: Tensor, method="average", *, axis: Axis | None = None, nan_polic
     return ops.moveaxis(ops.where(lost, math.nan, ranks), -1, sample.axes[0] if sample.axes else -1)
 
 
-# Of the whole distribution --------------------------------------------------------------------------------------------
+# Expectiles -----------------------------------------------------------------------------------------------------------
 
 
 def _weighted(function, name, values, weights, weight_name):
@@ -403,50 +244,4 @@ def expectile(a: Tensor, alpha: Operand = 0.5, *, weights: Tensor = None) -> Ten
     return ops.where(ops.any(ops.isnan(a)), math.nan, found)
 
 
-def _difference(function, u, v, u_weights, v_weights):
-    """The distances of ordered neighbours of two samples, and the differences of the distribution functions there."""
-    u, u_weights = _weighted(function, "u_values", u, u_weights, "u_weights")
-    v, v_weights = _weighted(function, "v_values", v, v_weights, "v_weights")
-    if not (u.shape[0] and v.shape[0]):
-        name = "v_values" if u.shape[0] else "u_values"
-        raise ShapeError(f"`{function}`: `{name}` must not be empty.", argument=name)
-    u, v, u_weights, v_weights = real(
-        function, u_values=u, v_values=v, u_weights=u_weights / ops.sum(u_weights),
-        v_weights=v_weights / ops.sum(v_weights),
-    )  # fmt: skip
-    x = ops.concatenate([u, v])
-    order = ops.argsort(x)
-    x = ops.take(x, order)
-    rise = ops.cumsum(ops.take(ops.concatenate([u_weights, -v_weights]), order), 0)
-    return x[1:] - x[:-1], rise[:-1]
-
-
-distance = family(
-    dict.fromkeys(("u_weights", "v_weights"), "of the shape of the values; equal without."),
-    returns="A tensor without dimensions.",
-    raises="ShapeError: no values, weights of another shape.\nArgumentError: weights that are negative or all 0.",
-    gradient="By values and weights, with the order of the values held fixed.",
-)
-
-
-@distance
-def wasserstein_distance(
-    u_values: Tensor, v_values: Tensor, u_weights: Tensor = None, v_weights: Tensor = None
-) -> Tensor:
-    """Wasserstein-1 distance of two samples of numbers: the integral of the distance of their distribution
-    functions.
-    """
-    steps, rise = _difference("scipy.stats.wasserstein_distance", u_values, v_values, u_weights, v_weights)
-    return ops.sum(ops.abs(rise) * steps)
-
-
-@distance
-def energy_distance(u_values: Tensor, v_values: Tensor, u_weights: Tensor = None, v_weights: Tensor = None) -> Tensor:
-    """Energy distance of two samples of numbers: by the integral of the square of the distance of their distribution
-    functions.
-
-    Gradient:
-        By values and weights, with the order of the values held fixed; 0 where the samples are the same.
-    """
-    steps, rise = _difference("scipy.stats.energy_distance", u_values, v_values, u_weights, v_weights)
-    return root(2 * ops.sum(rise * rise * steps, keepdims=True), rise * steps)[0]
+__all__ = ["expectile", "iqr", "median_abs_deviation", "mode", "rankdata"]

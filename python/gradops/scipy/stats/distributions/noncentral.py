@@ -1,4 +1,4 @@
-"""Noncentral families."""
+"""Noncentral chi-squared, beta, F and t distributions."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import math
 
 import numpy as np
 
-from ... import _scipy
-from .._formulas import choose, exp, log, log1p, log_rising, sqrt, times_log1m, where
-from .._tensors import floating
-from ..special import _noncentral
-from ..special._tails import f_parts
+from .... import _scipy
+from ..._formulas import choose, exp, log, log1p, log_rising, sqrt, times_log1m, where
+from ..._tensors import floating
+from ...special import _noncentral
+from ...special._tails import f_parts
 from ._arguments import both
 from ._family import INFINITE, POSITIVE, Continuous
 from ._quadrature import quantile_of
-from ._tails import of_raw_moments
-from .gammas import beta, chi2, f
-from .hazards import finite
+from ._shared import finite, of_raw_moments
+from .beta import beta
+from .f import f
+from .gamma import chi2
 
 
 class _Noncentral(Continuous):
@@ -199,8 +200,11 @@ def _of_moments(raw, known):
 
 
 ncx2 = _Ncx2("ncx2", "df, nc")
+
 ncf = _Ncf("ncf", "dfn, dfd, nc")
+
 nct = _Nct("nct", "df, nc")
+
 ncbeta = _Ncbeta("ncbeta", "a, b, nc")
 """R's: SciPy has none."""
 

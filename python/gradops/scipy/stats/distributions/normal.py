@@ -1,4 +1,4 @@
-"""Families whose tails are integrals: of normal, wrapped and circular distributions."""
+"""The normal distribution, and families made of it: log-normal, half, skewed, truncated, exponentially modified."""
 
 from __future__ import annotations
 
@@ -6,29 +6,24 @@ import math
 
 import numpy as np
 
-from ... import ops
-from ...annotations import Operand, Tensor
-from ...flow import stop_gradient
-from .. import special
-from .._define import ufunc
-from .._formulas import absolute, by_tails, choose, exp, log, log1p, log_complement, sqrt, where
-from .._tensors import beside
-from ..special._tails import _Integral
+from .... import ops
+from ....annotations import Operand, Tensor
+from ....flow import stop_gradient
+from ... import special
+from ..._define import ufunc
+from ..._formulas import absolute, by_tails, choose, exp, expm1, lgamma, log, log1p, log_complement, sqrt, where
+from ..._tensors import beside
+from ...special._tails import _Integral
+from ...special.incomplete import GAMMA, GAMMA_INVERSE
 from ._arguments import as_tensor, both
 from ._family import INFINITE, POSITIVE, Continuous
 from ._quadrature import quantile_of
-from ._tails import LOG_2, log_tails, plain
-from .normals import LOG_ROOT
+from ._shared import LOG_2, LOG_ROOT, _column, log_tails, normal, normal_quantile, plain
 
 ROOT_HALF_PI = math.sqrt(math.pi / 2)
-_NODES, _WEIGHTS = [v / 2 for v in np.polynomial.legendre.leggauss(64)]
-_NODES = _NODES + 0.5
+
 _FEW, _FEW_WEIGHTS = [v / 2 for v in np.polynomial.legendre.leggauss(12)]
 """Nodes between -1/2 and 1/2 that give an integral of ``exp(-e)`` to rounding, where e is up to 3 and quadratic."""
-
-
-def _column(x):
-    return ops.expand_dims(x, -1)
 
 
 def log_normal_density(z):
@@ -48,32 +43,146 @@ def log_mills_fall(u, c):
     return _Integral(lambda s, u, c: s * s / 2 + u * s - log(-ops.expm1(-c * s)), scale, _column(u), _column(c)).log()
 
 
-class _Invgauss(Continuous):
-    """Inverse Gaussian distribution of the mean ``mu``."""
+class _Norm(Continuous):
+    """Normal distribution."""
+
+    everywhere = True
+
+    def _logpdf(self, z):
+        return z * z * -0.5 - LOG_ROOT
+
+    def _tail(self, z, lower, log):
+        return normal(z, lower, log)
+
+    def _quantile(self, p, lower, log):
+        return normal_quantile(p, lower, log)
+
+    def _stats(self):
+        return 0.0, 1.0, 0.0, 0.0
+
+    def _entropy(self):
+        return LOG_ROOT + 0.5
+
+    def _random(self, like, shape, seed, shapes):
+        return ops.random.random_normal(like, shape, seed)
+
+
+class _Lognorm(Continuous):
+    """Log-normal distribution, of the exponential of a normal variable of deviation ``s``."""
 
     support_, open = POSITIVE, True
-    reach, ends = 600.0, (0.0, math.inf)
 
-    def _logpdf(self, z, mu):
-        return -LOG_ROOT - 1.5 * log(z) - ops.square(z / mu - 1) / (2 * z)
+    def _logpdf(self, z, s):
+        u = log(z)
+        return ops.square(u / s) * -0.5 - u - log(s) - LOG_ROOT
 
-    def _tail(self, z, lower, as_log, mu):
-        """The tail by normal probabilities (Giner and Smyth 2016, statmod), by Mills' ratio."""
-        root = sqrt(z)
-        u, c = (z / mu - 1) / root, 2 / root
-        low = u <= 0
-        smaller = choose(
-            low,
-            lambda of: log(mills(-of(u, -1.0)) + mills(of(u, -1.0) + of(c, 1.0))),
-            lambda of: log_mills_fall(of(u, 1.0), of(c, 1.0)),
+    def _tail(self, z, lower, log_, s):
+        return normal(log(z) / s, lower, log_)
+
+    def _quantile(self, p, lower, log, s):
+        return exp(s * normal_quantile(p, lower, log))
+
+    def _stats(self, s):
+        p, d = exp(s * s), expm1(s * s)
+        return exp(s * s / 2), p * d, d**0.5 * (2 + p), d * (p * p * p + 3 * p * p + 6 * p + 6)
+
+    def _entropy(self, s):
+        return LOG_ROOT + 0.5 + log(s)
+
+    def _random(self, like, shape, seed, shapes):
+        return exp(ops.random.random_normal(like, shape, seed) * shapes[0])
+
+
+class _Halfnorm(Continuous):
+    """Half-normal distribution, of the absolute value of a normal variable."""
+
+    support_ = POSITIVE
+
+    def _logpdf(self, z):
+        return z * z * -0.5 + (LOG_2 - LOG_ROOT)
+
+    def _steep(self):
+        return False, False
+
+    def _tail(self, z, lower, as_log):
+        if not lower and as_log:
+            return choose(
+                z < 0.5,
+                lambda of: log1p(-special.erf(of(z, 0.2) / math.sqrt(2))),
+                lambda of: special.log_ndtr(-of(z, 1.0)) + LOG_2,
+            )
+        if not as_log:
+            return special.erf(z / math.sqrt(2)) if lower else 2 * special.ndtr(-z)
+        return choose(
+            z > 1,
+            lambda of: log1p(-2 * special.ndtr(-of(z, 2.0))),
+            lambda of: log(special.erf(of(z, 0.5) / math.sqrt(2))),
         )
-        return by_tails(low, log_normal_density(u) + smaller, lower, as_log)
 
-    def _quantile(self, p, lower, log, mu):
-        return _INVGAUSS(p, lower, log, mu)
+    def _quantile(self, p, lower, as_log):
+        if not lower:
+            return -special.ndtri_exp(p - LOG_2) if as_log else -special.ndtri(p / 2)
+        if not as_log:
+            return math.sqrt(2) * special.erfinv(p)
+        return choose(
+            p > -LOG_2,
+            lambda of: -special.ndtri_exp(log_complement(of(p, -0.5)) - LOG_2),
+            lambda of: math.sqrt(2) * special.erfinv(exp(of(p, -1.0))),
+        )
 
-    def _stats(self, mu):
-        return mu, mu**3, 3 * sqrt(mu), 15 * mu
+    def _stats(self):
+        rest = math.pi - 2
+        skew = math.sqrt(2) * (4 - math.pi) / rest**1.5
+        return math.sqrt(2 / math.pi), rest / math.pi, skew, 8 * (math.pi - 3) / rest**2
+
+    def _entropy(self):
+        return LOG_ROOT - LOG_2 + 0.5
+
+
+class _Gennorm(Continuous):
+    """Generalised normal distribution of the power ``beta``."""
+
+    def _logpdf(self, z, beta):
+        return log(beta / 2) - lgamma(1 / beta) - ops.abs(z) ** beta
+
+    def _tail(self, z, lower, as_log, beta):
+        z = z if lower else -z
+        middle = z == 0  # where the slope of the power meets the infinite density of gamma
+        upper = GAMMA[False, as_log](1 / beta, ops.abs(where(middle, 1.0, z)) ** beta)
+        line = 0.5 + where(middle, z, 0.0) * exp(log(beta / 2) - lgamma(1 / beta))
+        if as_log:
+            tails = choose(z < 0, lambda of: of(upper, -1.0) - LOG_2, lambda of: log1p(exp(of(upper, -1.0)) * -0.5))
+            return where(middle, log(line), tails)
+        return where(middle, line, where(z < 0, upper / 2, 1 - upper / 2))
+
+    def _quantile(self, p, lower, as_log, beta):
+        middle = p == (-LOG_2 if as_log else 0.5)  # as above
+        line = where(middle, exp(p) if as_log else p, 0.5) - 0.5
+        line = line / exp(log(beta / 2) - lgamma(1 / beta))
+        p = where(middle, -3.0 if as_log else 0.1, p)
+        own = p + LOG_2 if as_log else 2 * p
+        if as_log:
+            z = choose(
+                p < -LOG_2,
+                lambda of: -GAMMA_INVERSE[False, True](1 / beta, of(own, -1.0)),
+                lambda of: GAMMA_INVERSE[False, False](1 / beta, -2 * special.expm1(of(p, -0.5))),
+            )
+        else:
+            z = choose(
+                p < 0.5,
+                lambda of: -GAMMA_INVERSE[False, False](1 / beta, of(own, 0.5)),
+                lambda of: GAMMA_INVERSE[False, False](1 / beta, 2 - of(own, 1.5)),
+            )
+        size = ops.abs(z) ** (1 / beta)
+        z = where(middle, line, where(z < 0, -size, size))
+        return z if lower else -z
+
+    def _stats(self, beta):
+        c1, c3, c5 = [lgamma(n / beta) for n in (1, 3, 5)]
+        return 0 * beta, exp(c3 - c1), 0 * beta, exp(c5 + c1 - 2 * c3) - 3
+
+    def _entropy(self, beta):
+        return 1 / beta - log(beta / 2) + lgamma(1 / beta)
 
 
 class _Exponnorm(Continuous):
@@ -258,118 +367,21 @@ class _Truncnorm(Continuous):
         return where(first == -math.inf, a, where(last == -math.inf, b, z))
 
 
-class _Circular(Continuous):
-    """Von Mises distribution of the concentration ``kappa``, on the line between -pi and pi."""
+norm = _Norm("norm")
 
-    support_ = (-math.pi, math.pi)
-    reach, ends = math.pi, (-math.pi, math.pi)
+lognorm = _Lognorm("lognorm", "s")
 
-    def _valid(self, kappa):
-        return (kappa >= 0) & (kappa < math.inf)
+halfnorm = _Halfnorm("halfnorm")
 
-    def _inner(self, kappa):
-        return 0.0
-
-    def _logpdf(self, z, kappa):
-        square = ops.square(ops.sin(z / 2))
-        return self._rest(kappa) - 2 * kappa * square - math.log(2 * math.pi) - log(special.i0e(kappa))
-
-    @staticmethod
-    def _rest(kappa):
-        """0, with the slope that ``i0e``, which is even, lacks at 0."""
-        return kappa - absolute(kappa)
-
-    @staticmethod
-    def _nodes(y, kappa):
-        reach = stop_gradient(ops.arccos(ops.maximum(ops.cos(y) - 40 / (kappa + 1e-30), -1.0)) - y)
-        whole = math.pi - y
-        length = ops.maximum(where(reach < whole * (1 - 1e-9), reach, whole), 1e-30)
-        return _column(length) * beside(_NODES, length), length
-
-    def _log_smaller(self, z, kappa):
-        """The tail beyond the distance from 0, by Gauss' rule up to where the density is 1e-17 of its value there."""
-        y, kappa = where(z < 0, -z, z) + 0 * kappa, kappa + 0 * z
-        s, length = self._nodes(y, kappa)
-        e = 2 * _column(kappa) * ops.sin(_column(y) + s / 2) * ops.sin(s / 2)
-        return self._logpdf(y, kappa) + log(length) + log(ops.sum(exp(-e) * beside(_WEIGHTS, length), -1))
-
-    def _tail(self, z, lower, as_log, kappa):
-        return by_tails(z + 0 * kappa < 0, self._log_smaller(z, kappa), lower, as_log)
-
-    def _quantile(self, p, lower, log, kappa):
-        return _VONMISES(p, lower, log, kappa)
-
-    def _stats(self, kappa):
-        s, length = self._nodes(0 * kappa, kappa)
-        weights = 2 * exp(self._logpdf(s, _column(kappa))) * beside(_WEIGHTS, length)
-        var, fourth = [length * ops.sum(weights * s**n, -1) for n in (2, 4)]
-        return 0 * kappa, var, 0 * kappa, fourth / (var * var) - 3
-
-    def _entropy(self, kappa):
-        ratio = special.i1e(kappa) / special.i0e(kappa)
-        return math.log(2 * math.pi) + log(special.i0e(kappa)) + kappa * (1 - ratio) - self._rest(kappa)
-
-
-class _Vonmises(_Circular):
-    """Von Mises distribution of the concentration ``kappa``: on the circle, each turn of which adds 1 to the
-    probability up to a number."""
-
-    support_ = INFINITE
-
-    def _tail(self, z, lower, as_log, kappa):
-        turns = ops.floor(z / (2 * math.pi) + 0.5)
-        part = vonmises_line._tail(z - 2 * math.pi * turns, lower, as_log, kappa)
-        if not as_log:
-            return part + (turns if lower else -turns)
-        return where(turns == 0, part, log(exp(part) + (turns if lower else -turns)))
-
-
-class _Wrapcauchy(Continuous):
-    """Wrapped Cauchy distribution of the concentration ``c``, between 0 and 2 pi."""
-
-    support_ = (0.0, 2 * math.pi)
-    instead = (0.5,)
-
-    def _valid(self, c):
-        return both(c > 0, c < 1)
-
-    def _logpdf(self, z, c):
-        spread = ops.square(1 - c) + 4 * c * ops.square(ops.sin(z / 2))
-        return log1p(-c) + log1p(c) - math.log(2 * math.pi) - log(spread)
-
-    def _tail(self, z, lower, as_log, c):
-        low = z + 0 * c <= math.pi
-        part = ops.arctan(ops.tan(where(low, z, 2 * math.pi - z) / 2) * ((1 + c) / (1 - c))) / math.pi
-        return by_tails(low, log(part), lower, as_log)
-
-    def _quantile(self, p, lower, as_log, c):
-        p, q = plain(p, as_log)
-        p, q = (p, q) if lower else (q, p)
-        half = 2 * ops.arctan(ops.tan(math.pi * where(p < 0.5, p, q)) * ((1 - c) / (1 + c)))
-        return where(p < 0.5, half, 2 * math.pi - half)
-
-    def _stats(self, c):
-        """The moments by the Fourier series of the density, of which the last sum has 400 terms."""
-        n = np.arange(1.0, 401)
-        powers = exp(_column(log(c)) * beside(n, c))
-        second, fourth = special.spence(1 - c), ops.sum(powers * beside(n**-4, c), -1)
-        var = math.pi**2 / 3 + 4 * second
-        kurtosis = (math.pi**4 / 5 + 8 * math.pi**2 * second - 48 * fourth) / (var * var) - 3
-        return math.pi + 0 * c, var, 0 * c, kurtosis
-
-    def _entropy(self, c):
-        return math.log(2 * math.pi) + log1p(-c) + log1p(c)
+gennorm = _Gennorm("gennorm", "beta")
 
 
 exponnorm = _Exponnorm("exponnorm", "K")
-invgauss = _Invgauss("invgauss", "mu")
+
 skewnorm = _Skewnorm("skewnorm", "a")
+
 truncnorm = _Truncnorm("truncnorm", "a, b")
-vonmises_line = _Circular("vonmises_line", "kappa")
-vonmises = _Vonmises("vonmises", "kappa")
-wrapcauchy = _Wrapcauchy("wrapcauchy", "c")
 
-_EXPONNORM, _INVGAUSS, _SKEWNORM = quantile_of(exponnorm), quantile_of(invgauss), quantile_of(skewnorm)
-_VONMISES = quantile_of(vonmises_line)
+_EXPONNORM, _SKEWNORM = quantile_of(exponnorm), quantile_of(skewnorm)
 
-__all__ = ["exponnorm", "invgauss", "skewnorm", "truncnorm", "vonmises", "vonmises_line", "wrapcauchy"]
+__all__ = ["exponnorm", "gennorm", "halfnorm", "lognorm", "norm", "skewnorm", "truncnorm"]

@@ -1,15 +1,15 @@
-"""Distributions of covariance matrices."""
+"""The Wishart distribution of covariance matrices, and its inverse."""
 
 from __future__ import annotations
 
 import math
 
-from ... import ops
-from ...errors import ShapeError
-from .. import special
+from .... import ops
+from ....errors import ShapeError
+from ... import special
+from .._samples import real
 from ._family import seed_of
-from ._samples import real
-from .multivariates import (
+from ._multivariate import (
     LOG_2,
     Multivariate,
     _factor,
@@ -25,8 +25,6 @@ from .multivariates import (
     _trace_of_square,
     _turned,
 )
-
-__all__ = ["invwishart", "wishart"]
 
 
 class _Wishart(Multivariate):
@@ -157,4 +155,7 @@ class _InvWishart(_Wishart):
 
 
 invwishart = _InvWishart("invwishart")
+
 wishart = _Wishart("wishart")
+
+__all__ = ["invwishart", "wishart"]

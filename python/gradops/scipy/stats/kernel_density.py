@@ -10,10 +10,8 @@ from ... import ops
 from ...errors import ArgumentError, ShapeError
 from ...ops import _checks
 from .. import special
-from ._family import seed_of
 from ._samples import real
-
-__all__ = ["gaussian_kde"]
+from .distributions._family import seed_of
 
 
 class gaussian_kde:  # SciPy's name
@@ -166,3 +164,6 @@ class gaussian_kde:  # SciPy's name
         """The density of some of the dimensions, with the same bandwidth."""
         found = np.atleast_1d(np.asarray(dimensions))
         return gaussian_kde(ops.take(self.dataset, found, 0), self.factor, self.weights)
+
+
+__all__ = ["gaussian_kde"]

@@ -1,18 +1,48 @@
-"""Families of whole numbers by their powers."""
+"""Zipf's distribution, without and with a largest integer."""
 
 from __future__ import annotations
 
 import math
 
-from .. import special
-from .._formulas import choose, complement, exp, log, log1p, log_complement
-from ..special import incomplete
-from ..special.zetas import zeta_slope
+import numpy as np
+
+from .... import ops
+from ... import special
+from ..._formulas import choose, exp, log, log1p, where
+from ..._tensors import beside
+from ...special.zetas import zeta_slope
 from ._arguments import both
 from ._discrete import Discrete, is_whole
-from ._sums import power_sum
-from ._tails import of_raw_moments
-from .hazards import finite
+from ._shared import exprel, finite, of_raw_moments
+
+_FIRST = np.arange(20.0)
+
+_BERNOULLI = [1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600]
+
+
+def power_sum(first, last, a):
+    """The sum of ``j**-a`` over j from ``first`` to ``last``, both positive tensors of whole numbers.
+
+    Twenty terms, and the rest by the formula of Euler and Maclaurin.
+    """
+    first, last, a = first + 0 * last + 0 * a, last + 0 * first + 0 * a, a + 0 * first + 0 * last
+    j = ops.expand_dims(first, -1) + beside(_FIRST, first)
+    inside = j <= ops.expand_dims(last, -1)
+    total = ops.sum(where(inside, exp(-ops.expand_dims(a, -1) * log(where(inside, j, 1.0))), 0.0), -1)
+
+    def rest(of):
+        start, end, power = of(first, 1.0) + 20.0, of(last, 30.0), of(a, 1.0)
+        rise = log(end / start)
+        low, high = exp(-power * log(start)), exp(-power * log(end))
+        value = start * low * rise * exprel((1 - power) * rise) + (low + high) / 2
+        rising = power
+        for k, weight in enumerate(_BERNOULLI):
+            low, high = low / start, high / end
+            value = value + weight * rising * (low - high)
+            low, high, rising = low / start, high / end, rising * (power + 2 * k + 1) * (power + 2 * k + 2)
+        return value
+
+    return total + choose(last >= first + 20, rest, lambda of: 0 * of(a, 0.0))
 
 
 class _Zipf(Discrete):
@@ -76,34 +106,8 @@ class _Zipfian(Discrete):
         return of_raw_moments(*[power_sum(one, n, a - i) / whole for i in (1, 2, 3, 4)])
 
 
-class _Logser(Discrete):
-    """Logarithmic series distribution: of ``p**k / k``."""
-
-    support_ = (1.0, math.inf)
-    instead = (0.5,)
-
-    def _valid(self, p):
-        return both(p > 0, p < 1)
-
-    def _logpmf(self, k, p):
-        return k * log(p) - log(k) - log(-log1p(-p))
-
-    def _tail(self, k, lower, as_log, p):
-        """The tail by the incomplete beta function of a second shape that is all but 0."""
-        tiny = 1e-30
-        upper = incomplete.log_betainc(k + 1, tiny, p) - math.log(tiny) - log(-log1p(-p))
-        if as_log:
-            return log_complement(upper) if lower else upper
-        return complement(upper) if lower else exp(upper)
-
-    def _stats(self, p):
-        q, size = 1 - p, -1 / log1p(-p)
-        one, two, three = size * p / q, size * p / (q * q), size * p * (1 + p) / q**3
-        return of_raw_moments(one, two, three, size * p * (1 + 4 * p + p * p) / q**4)
-
-
-logser = _Logser("logser", "p")
 zipf = _Zipf("zipf", "a")
+
 zipfian = _Zipfian("zipfian", "a, n")
 
-__all__ = ["logser", "zipf", "zipfian"]
+__all__ = ["zipf", "zipfian"]

@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ... import grad, ops
-from ...ops._compose import NUMBERS
-from .._define import refused
-from .._formulas import all_so, exp
-from .._hosted import TERMS, hosted, with_derivatives
+from .... import grad, ops
+from ....ops._compose import NUMBERS
+from ..._define import refused
+from ..._formulas import all_so, exp
+from ..._hosted import TERMS, hosted, with_derivatives
 from ._arguments import REQUIRED, as_tensor, both, checked, marked, safe
 from ._family import POSITIVE, Distribution, standard
 
@@ -250,3 +250,8 @@ def _sums(family: Discrete) -> Callable:
 
     name = f"_{family.name}_entropy"
     return with_derivatives(name, family.shapes, real, function, "A derivative of the entropy.")
+
+
+def is_part(p):
+    """True where a number is a probability."""
+    return (p >= 0) & (p <= 1)

@@ -1,14 +1,26 @@
-"""Probabilities and their inverses by what is the same in several families: hazards and normal probabilities.
+"""Tail probabilities, moments and constants that several families share.
 
-``lower`` asks for the probability up to a point, else beyond it; ``log`` for its logarithm.
+``lower`` asks for the probability up to a point, else beyond it; ``log`` and ``as_log`` for its logarithm.
 """
 
 from __future__ import annotations
 
 import math
 
-from .. import special
-from .._formulas import choose, complement, exp, log, log1p, log_complement, sqrt
+from .... import ops
+from ....annotations import Operand, Tensor
+from ... import special
+from ..._define import ufunc
+from ..._formulas import _of_numbers, absolute, choose, complement, exp, log, log1p, log_complement, sqrt, where
+from ...special.logarithms import slope_by_power
+
+LOG_ROOT = math.log(2 * math.pi) / 2
+
+EULER = 0.57721566490153286061
+
+ZETA_3 = 1.2020569031595942854
+
+GUMBEL_SKEW = 12 * math.sqrt(6) * ZETA_3 / math.pi**3
 
 LOG_2 = math.log(2)
 
@@ -68,3 +80,43 @@ def normal_quantile(p, lower: bool, as_log: bool):
     else:
         z = special.ndtri(p)
     return z if lower else -z
+
+
+exprel = _of_numbers(special.exprel, lambda x: float(special.exprel(x)))
+
+
+def finite(test, function, shape, instead: float, inner: float = 10.0):
+    """``function(shape)`` where it is finite."""
+    return where(test, function(where(test, shape, inner)), instead)
+
+
+def log1p_over(u):
+    """``log1p(u) / u``, 1 at 0."""
+
+    def near(of):
+        place = of(u, 0.0)
+        r = place / (2 + place)
+        w, total = r * r, 0.0
+        for n in range(15, 0, -2):
+            total = 1 / n + w * total
+        return 2 / (2 + place) * total
+
+    return choose(absolute(u) < 0.1, near, lambda of: log1p(of(u, 1.0)) / of(u, 1.0))
+
+
+def power_over(h, c):
+    """``(exp(c * h) - 1) / c``, ``h`` where ``c`` is 0; of an infinite ``h`` its end."""
+    ever = absolute(h) == math.inf
+    value = _power_over(where(ever, 1.0, h), c)
+    end = where(c * h < 0, -1 / where(c == 0, 1.0, c), h)
+    return where(ever, end, value)
+
+
+@ufunc("", h=lambda g, h, c: g * exp(c * h), c=lambda g, h, c: g * slope_by_power(h, c))
+def _power_over(h: Operand, c: Operand) -> Tensor:
+    """Its derivative by ``h`` is by that, not by the value, which may be nearer to its end than numbers are."""
+    return h * exprel(c * h)
+
+
+def _column(x):
+    return ops.expand_dims(x, -1)

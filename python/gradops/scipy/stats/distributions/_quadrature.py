@@ -7,16 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from ... import ops
-from ...ops._compose import NUMBERS
-from .._formulas import choose, exp, sqrt, where
-from .._hosted import hosted
-from .._tensors import beside
-from ._tails import LOG_2, log_tails
+from .... import ops
+from ....ops._compose import NUMBERS
+from ..._formulas import choose, exp, sqrt, where
+from ..._hosted import hosted
+from ..._tensors import beside
+from ._shared import LOG_2, log_tails
 
 _T = 0.1 * (np.arange(56) + 0.5)
+
 _ODDS = np.exp(-math.pi * np.sinh(_T))
+
 _P = _ODDS / (1 + _ODDS)
+
 _W = 0.1 * math.pi * np.cosh(_T) * _ODDS / (1 + _ODDS) ** 2
 
 
