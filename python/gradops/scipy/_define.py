@@ -66,7 +66,7 @@ def ufunc(
     return decorate
 
 
-def in_groups(function: F, group: Callable) -> F:
+def grouped_op(function: F, group: Callable) -> F:
     """An op of a function that chooses between forms for each element.
 
     NumPy's arrays go through it in groups of elements that choose alike, so that no form is computed in vain, and 104
@@ -95,25 +95,6 @@ def in_groups(function: F, group: Callable) -> F:
 
     extend.kernel(made, "numpy", kernel)
     return made
-
-
-def in_part(value, part, function: Callable, *arguments):
-    """``value`` with ``function`` of the elements in ``part``, if there are any: NumPy's arrays that broadcast."""
-    if not np.count_nonzero(part):  # the fastest of NumPy's questions
-        return value
-    given = value, part, *arguments
-    if not all(x.__class__ is np.ndarray and x.shape == value.shape for x in given):  # sooner asked than arranged
-        given = np.broadcast_arrays(*given)
-    value, part, *whole = given
-    value, places = np.array(value), part.nonzero() if part.ndim else part
-    value[places] = function(*[x[places].astype(np.float64) for x in whole])
-    return value
-
-
-def up_to(limits: tuple[float, ...], name: str, function: F) -> F:
-    """``function``, a kernel that is SciPy's function of that name unless an argument is larger than its limit."""
-    function.function, function.limits = name, limits  # type: ignore[attr-defined]
-    return function
 
 
 def composed(function: F) -> F:

@@ -167,6 +167,11 @@ def _known_mean(k, mean):
     return where((mean == 0) & (k == 0), 1.0, mean)
 
 
+def is_inside_gamma(a, x):
+    """True where the gamma distribution of shape ``a`` has a density that is neither 0 nor infinite at ``x``."""
+    return (a > 0) & (a < math.inf) & (x > 0) & (x < math.inf)
+
+
 def gamma_is_below(a, x):
     """True where ``x`` is at most the mean, so that the lower tail is the one without the mode."""
     return x <= a
@@ -296,6 +301,11 @@ def log_beta_density(a: Operand, b: Operand, x: Operand, rest: Operand) -> Tenso
 def _log_of(x, y):
     """``log(x)``, by y = 1 - x where that is small."""
     return choose(x > 0.5, lambda of: log1p(-of(y, 0.25)), lambda of: log(of(x, 0.25)))
+
+
+def is_inside_beta(a, b, x):
+    """True where the beta distribution of ``a`` and ``b`` has a density that is neither 0 nor infinite at ``x``."""
+    return (a > 0) & (a < math.inf) & (b > 0) & (b < math.inf) & (x > 0) & (x < 1)
 
 
 def beta_is_below(a, b, x, y):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import cmath
-import math
 from collections.abc import Callable
 
 from ... import _scipy, ops
 from ...annotations import Tensor
 from ...errors import ArgumentTypeError, Given
 from ...extend import derivative
-from .._define import composed, in_part, ufunc
+from .._define import composed, ufunc
 from .._formulas import choose
 from .._tensors import as_complex, constant, inexact, is_complex
+from . import _scipy_corrections as corrected
 
 __all__ = """
     airy airye bei bei_zeros beip beip_zeros ber ber_zeros berp berp_zeros itairy kei kei_zeros keip keip_zeros
@@ -161,24 +160,11 @@ def bei(x: Tensor) -> Tensor:
     """
 
 
-_TURN = cmath.exp(0.25j * math.pi)
-
-
 def _k(order, z):
     return _scipy.special.kv(order, z)
 
 
-def _of_k(name: str, of_turned: Callable) -> Callable:
-    """SciPy's; between its two series, which have ten digits there, by Bessel's function of a turned argument."""
-
-    def function(x):
-        value = getattr(_scipy.special, name)(x)
-        return in_part(value, (x > 2) & (x < 25), lambda x: of_turned(_TURN * x), x)
-
-    return function
-
-
-@ufunc(_of_k("ker", lambda z: _k(0, z).real), x=lambda g, x: g * kerp(x))
+@ufunc(corrected.kelvin_k("ker", lambda z: _k(0, z).real), x=lambda g, x: g * kerp(x))
 def ker(x: Tensor) -> Tensor:
     """Kelvin function ker, the real part of ``kv(0, x * exp(1j * pi / 4))``.
 
@@ -187,7 +173,7 @@ def ker(x: Tensor) -> Tensor:
     """
 
 
-@ufunc(_of_k("kei", lambda z: _k(0, z).imag), x=lambda g, x: g * keip(x))
+@ufunc(corrected.kelvin_k("kei", lambda z: _k(0, z).imag), x=lambda g, x: g * keip(x))
 def kei(x: Tensor) -> Tensor:
     """Kelvin function kei, the imaginary part of ``kv(0, x * exp(1j * pi / 4))``.
 
@@ -214,7 +200,9 @@ def beip(x: Tensor) -> Tensor:
     """
 
 
-@ufunc(_of_k("kerp", lambda z: -(_TURN * _k(1, z)).real), x=lambda g, x: g * (-kei(x) - kerp(x) / x))
+@ufunc(
+    corrected.kelvin_k("kerp", lambda z: -(corrected.TURN * _k(1, z)).real), x=lambda g, x: g * (-kei(x) - kerp(x) / x)
+)
 def kerp(x: Tensor) -> Tensor:
     """Derivative of :func:`ker`.
 
@@ -223,7 +211,9 @@ def kerp(x: Tensor) -> Tensor:
     """
 
 
-@ufunc(_of_k("keip", lambda z: -(_TURN * _k(1, z)).imag), x=lambda g, x: g * (ker(x) - keip(x) / x))
+@ufunc(
+    corrected.kelvin_k("keip", lambda z: -(corrected.TURN * _k(1, z)).imag), x=lambda g, x: g * (ker(x) - keip(x) / x)
+)
 def keip(x: Tensor) -> Tensor:
     """Derivative of :func:`kei`.
 

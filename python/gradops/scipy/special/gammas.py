@@ -8,14 +8,15 @@ from typing import Literal
 
 import numpy as np
 
-from ... import _scipy, ops
+from ... import ops
 from ...annotations import Integer, Operand, Tensor
 from ...errors import ArgumentError
 from ...ops._checks import choice, integer
 from .. import _formulas
-from .._define import composed, in_part, ufunc, up_to
+from .._define import composed, ufunc
 from .._formulas import choose, refined
 from .._tensors import constant, floating
+from . import _scipy_corrections as corrected
 from . import _tails
 
 __all__ = """
@@ -139,26 +140,10 @@ def betaln(a: Operand, b: Operand) -> Tensor:
     return _positive(a, b, _formulas.log_beta, lambda a, b: gammaln(a) + gammaln(b) - gammaln(a + b))
 
 
-_LARGE = 100.0
-"""From which on SciPy's beta and binom lose digits."""
-
-
-def _with_large(name: str, is_large: Callable, log: Callable, limits: tuple[float, float]) -> Callable:
-    """SciPy's function, of large arguments by its logarithm."""
-
-    def function(x1, x2):
-        value = getattr(_scipy.special, name)(x1, x2)
-        return in_part(value, is_large(x1, x2), lambda *xs: np.exp(log(*xs)), x1, x2)
-
-    return up_to(limits, name, function)
-
-
-def _is_large_pair(a, b):
-    return (np.maximum(a, b) > _LARGE) & (np.minimum(a, b) > 0)
-
-
 @ufunc(
-    _with_large("beta", _is_large_pair, _formulas.log_beta, (_LARGE, _LARGE)),
+    corrected.with_large_arguments(
+        "beta", corrected.is_large_pair, _formulas.log_beta, (corrected.LARGE, corrected.LARGE)
+    ),
     a=lambda g, a, b, y: -g * y * _rise(a, b),
     b=lambda g, a, b, y: -g * y * _rise(b, a),
 )
@@ -170,14 +155,10 @@ def beta(a: Operand, b: Operand) -> Tensor:
     """
 
 
-def _is_large_choice(x, k):
-    """Not of few things, whose number SciPy multiplies out."""
-    least = np.minimum(k, x - k)
-    return (x > _LARGE) & (least > 0) & ((least >= 20) | (k != np.floor(k)))
-
-
 @ufunc(
-    _with_large("binom", _is_large_choice, lambda x, k: _formulas.log_choose(k, x - k), (_LARGE, np.inf)),
+    corrected.with_large_arguments(
+        "binom", corrected.is_large_choice, lambda x, k: _formulas.log_choose(k, x - k), (corrected.LARGE, np.inf)
+    ),
     x=lambda g, x, k, y: g * y * _rise(x - k + 1, k),
     k=lambda g, x, k, y: g * y * _rise(k + 1, x - 2 * k),
 )

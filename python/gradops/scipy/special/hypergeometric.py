@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ... import _scipy, ops
 from ...annotations import Operand, Tensor
-from .._define import in_part, promoting, refused, ufunc
+from .._define import promoting, refused, ufunc
+from . import _scipy_corrections as corrected
 
 __all__ = ["hyp0f1", "hyp1f1", "hyp2f1", "hyperu", "log_wright_bessel", "wright_bessel"]
 
@@ -20,19 +19,7 @@ def _of_real_parameters(name: str):
     return function
 
 
-def _hyp0f1(v, z):
-    """SciPy's; of numbers below -4 by the Bessel function that it is, of which SciPy's has 11 digits at -30."""
-    value = _of_real_parameters("hyp0f1")(v, z)
-    if np.iscomplexobj(z):
-        return value
-
-    def of_bessel(v, z):
-        return _scipy.special.gamma(v) * (-z) ** ((1 - v) / 2) * _scipy.special.jv(v - 1, 2 * np.sqrt(-z))
-
-    return in_part(value, (z < -4) & (v > 0) & (v < 10), of_bessel, v, z)
-
-
-@ufunc(_hyp0f1, v=refused("hyp0f1", "v", _WHY), z=promoting(lambda g, v, z: g * hyp0f1(v + 1, z) / v))
+@ufunc(corrected.hyp0f1, v=refused("hyp0f1", "v", _WHY), z=promoting(lambda g, v, z: g * hyp0f1(v + 1, z) / v))
 def hyp0f1(v: Operand, z: Operand) -> Tensor:
     """Confluent hypergeometric limit function, also of complex arguments.
 
@@ -70,33 +57,8 @@ def hyp2f1(a: Operand, b: Operand, c: Operand, z: Operand) -> Tensor:
     """
 
 
-_PLACES = np.arange(-4.2, 5.2, 0.0625)
-_LOGS = _PLACES - np.exp(-_PLACES)
-_NODES, _WEIGHTS = np.exp(_LOGS), 0.0625 * (1 + np.exp(-_PLACES))
-"""Of the double exponential rule for integrals over ``exp(-u)`` (Takahasi and Mori 1974)."""
-
-
-def _hyperu(a, b, x):
-    """By its integral (DLMF 13.4.4), where that has all digits, of which SciPy's may have one; elsewhere SciPy's."""
-    with np.errstate(all="ignore"):
-        inside = (a >= 0.5) & (a <= 50) & (np.abs(b) <= 50) & (x >= 0.05) & (x <= 1e6)
-        inside = inside & ((x >= 1) | (1 + a - b <= 15))
-        value = in_part(a + b + x, inside, _hyperu_integral, a, b, x)
-        return in_part(value, ~inside, _scipy.special.hyperu, a, b, x)
-
-
-def _hyperu_integral(*parameters):
-    flat = [np.reshape(v, -1) for v in parameters]
-    found = np.empty(flat[0].shape)
-    for start in range(0, found.size, 128):  # whose terms stay in the cache
-        a, b, x = (v[start : start + 128, None] for v in flat)
-        logs = a * _LOGS - _NODES + (b - a - 1) * np.log1p(_NODES / x) - _scipy.special.gammaln(a)
-        found[start : start + 128] = (np.exp(logs) @ _WEIGHTS) * (x**-a)[:, 0]
-    return found.reshape(np.shape(parameters[0]))
-
-
 @ufunc(
-    _hyperu,
+    corrected.hyperu,
     a=refused("hyperu", "a", _WHY),
     b=refused("hyperu", "b", _WHY),
     x=promoting(lambda g, a, b, x: -g * a * hyperu(a + 1, b + 1, x)),

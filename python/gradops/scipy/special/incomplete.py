@@ -14,21 +14,17 @@ import numpy as np
 
 from ... import _scipy, ops
 from ...annotations import Operand, Tensor
-from ...backends.numpy.base import greatest, least
 from ...extend import derivative
 from ...ops._compose import NUMBERS
-from .._define import in_groups, in_part, ufunc, up_to
+from .._define import grouped_op, ufunc
 from .._formulas import choose, exp, usually, where
 from .._tensors import floating
+from . import _scipy_corrections as corrected
 from . import _tails
 
 __all__ = "betainc betaincc betainccinv betaincinv gammainc gammaincc gammainccinv gammaincinv".split()
 
 # Gamma ----------------------------------------------------------------------------------------------------------------
-
-
-def _gamma_inside(a, x):
-    return (a > 0) & (a < math.inf) & (x > 0) & (x < math.inf)
 
 
 def constant(valid, x):
@@ -51,12 +47,12 @@ def gamma_density(a, x):
         first = where(shape == 1, exp(-place), where(shape == 2, place, first))  # with their slopes
         return where(place == 0, first, constant((shape >= 0) & (place >= 0), place)) + 0 * of(a * 0 + x * 0, 0.0)
 
-    return usually(_gamma_inside(a, x), lambda of: exp(_tails.log_gamma_density(of(a, 1.0), of(x, 1.0))), edge)
+    return usually(_tails.is_inside_gamma(a, x), lambda of: exp(_tails.log_gamma_density(of(a, 1.0), of(x, 1.0))), edge)
 
 
 def _gamma_group(a, x):
     kind = np.where(a < 0.1, x < 1, 2 + _tails.gamma_is_below(a, x))
-    return np.where(_gamma_inside(a, x), 1 + kind, 0)
+    return np.where(_tails.is_inside_gamma(a, x), 1 + kind, 0)
 
 
 def _gamma_slope(a: Operand, x: Operand):
@@ -76,36 +72,13 @@ def _gamma_slope(a: Operand, x: Operand):
 
         return choose(shape + 0 * place < 0.1, small, usual)
 
-    return choose(_gamma_inside(a, x), inside, lambda of: constant((of(a, 0.0) >= 0) & (of(x, 0.0) >= 0), x))
+    return choose(_tails.is_inside_gamma(a, x), inside, lambda of: constant((of(a, 0.0) >= 0) & (of(x, 0.0) >= 0), x))
 
 
-gamma_slope = in_groups(_gamma_slope, _gamma_group)
+gamma_slope = grouped_op(_gamma_slope, _gamma_group)
 
 
-_MANY = 5e4
-"""Shapes from which on SciPy's series for the tails of the gamma distribution, of 2,000 terms, are too short."""
-
-
-def _of_scipys_gamma(name: str):
-    """SciPy's function; of large shapes by the tail's integral beyond the reach of Temme's expansion."""
-
-    def function(a, x):
-        value = getattr(_scipy.special, name)(a, x)
-        if greatest(a) <= _MANY:
-            return value
-        with np.errstate(all="ignore"):
-            far = (a > _MANY) & (np.abs(x - a) > 4.4 * np.sqrt(a)) & _gamma_inside(a, x)
-        small = far & (value < 0.5)
-        value = in_part(value, small, lambda *v: np.exp(_tails.log_gamma_tail(*v)), a, x)
-        return in_part(value, far & ~small, lambda *v: -np.expm1(_tails.log_gamma_tail(*v)), a, x)
-
-    return up_to((_MANY, np.inf), name, function)
-
-
-_lower_gamma, _upper_gamma = _of_scipys_gamma("gammainc"), _of_scipys_gamma("gammaincc")
-
-
-@ufunc(_lower_gamma, a=lambda g, a, x: g * gamma_slope(a, x), x=lambda g, a, x: g * gamma_density(a, x))
+@ufunc(corrected.gammainc, a=lambda g, a, x: g * gamma_slope(a, x), x=lambda g, a, x: g * gamma_density(a, x))
 def gammainc(a: Operand, x: Operand) -> Tensor:
     """Regularised lower incomplete gamma function, the gamma distribution function of shape ``a``.
 
@@ -115,7 +88,7 @@ def gammainc(a: Operand, x: Operand) -> Tensor:
     """
 
 
-@ufunc(_upper_gamma, a=lambda g, a, x: -g * gamma_slope(a, x), x=lambda g, a, x: -g * gamma_density(a, x))
+@ufunc(corrected.gammaincc, a=lambda g, a, x: -g * gamma_slope(a, x), x=lambda g, a, x: -g * gamma_density(a, x))
 def gammaincc(a: Operand, x: Operand) -> Tensor:
     """Regularised upper incomplete gamma function, ``1 - gammainc(a, x)`` with its digits.
 
@@ -124,30 +97,8 @@ def gammaincc(a: Operand, x: Operand) -> Tensor:
     """
 
 
-def _of_scipys_inverse(name: str, sign: int):
-    """SciPy's; of large shapes far in the tail by Newton's method from there on."""
-
-    def function(a, p):
-        x = getattr(_scipy.special, name)(a, p)
-        if greatest(a) <= _MANY:
-            return x
-        far = (a > _MANY) & (a < np.inf) & (p > 0) & (p < 1) & (np.minimum(p, 1 - p) < 1e-4)
-
-        def corrected(a, p, x):
-            small = p < 0.5
-            target, side = np.where(small, np.log(p), np.log1p(-p)), np.where(small, sign, -sign)
-            return np.exp(_newton_on_gamma(a, np.log(x), target, side))
-
-        return in_part(x, far, corrected, a, p, x)
-
-    return up_to((_MANY, np.inf), name, function)
-
-
-_gammaincinv, _gammainccinv = _of_scipys_inverse("gammaincinv", 1), _of_scipys_inverse("gammainccinv", -1)
-
-
 @ufunc(
-    _gammaincinv,
+    corrected.gammaincinv,
     a=lambda g, a, p, y: -g * _quotient(gamma_slope(a, y), gamma_density(a, y)),
     p=lambda g, a, p, y: g / gamma_density(a, y),
 )
@@ -160,7 +111,7 @@ def gammaincinv(a: Operand, p: Operand) -> Tensor:
 
 
 @ufunc(
-    _gammainccinv,
+    corrected.gammainccinv,
     a=lambda g, a, p, y: -g * _quotient(gamma_slope(a, y), gamma_density(a, y)),
     p=lambda g, a, p, y: -g / gamma_density(a, y),
 )
@@ -187,15 +138,15 @@ def _log_of_tails(p, q, log_tail, *arguments):
     if len(arguments) == 3:  # of beta, whose last one is a part
         lost = lost & (arguments[-1] < 1)
     with np.errstate(all="ignore"):
-        return in_part(logs, lost, log_tail, *arguments)
+        return corrected.replace_where(logs, lost, log_tail, *arguments)
 
 
 def _log_gammainc(a, x):
-    return _log_of_tails(_lower_gamma(a, x), _upper_gamma(a, x), _tails.log_gamma_tail, a, x)
+    return _log_of_tails(corrected.gammainc(a, x), corrected.gammaincc(a, x), _tails.log_gamma_tail, a, x)
 
 
 def _log_gammaincc(a, x):
-    return _log_of_tails(_upper_gamma(a, x), _lower_gamma(a, x), _tails.log_gamma_tail, a, x)
+    return _log_of_tails(corrected.gammaincc(a, x), corrected.gammainc(a, x), _tails.log_gamma_tail, a, x)
 
 
 @ufunc(
@@ -223,7 +174,7 @@ def _log_density_over(a, x, log_p):
     def inside(of):
         return exp(_tails.log_gamma_density(of(a, 1.0), of(x, 1.0)) - of(log_p, 0.0))
 
-    return choose(_gamma_inside(a, x), inside, lambda of: of(gamma_density(a, x) / exp(log_p), 0.0))
+    return choose(_tails.is_inside_gamma(a, x), inside, lambda of: of(gamma_density(a, x) / exp(log_p), 0.0))
 
 
 def _log_slope(a, x, log_lower, log_upper, lower: bool):
@@ -239,21 +190,7 @@ def _log_slope(a, x, log_lower, log_upper, lower: bool):
             below, difference = ops.logical_not(below), -difference
         return rate * where(below, 1.0, -exp(-where(below, 0.0, difference)))
 
-    return choose(_gamma_inside(a, x), inside, lambda of: constant((of(a, 0.0) >= 0) & (of(x, 0.0) >= 0), x))
-
-
-def _newton_on_log(tail, log_density, start, target, sign):
-    """The logarithm of where a tail's logarithm, concave in that, is ``target``; ``sign`` 1 of a lower tail."""
-    u = start
-    with np.errstate(all="ignore"):
-        for _ in range(40):
-            x = np.exp(u)
-            reached = tail(x)
-            step = sign * (reached - target) * np.exp(reached - log_density(x) - u)
-            u = np.where(np.isfinite(step), u - np.clip(step, -5, 5), u)
-            if not (np.abs(step) > 1e-15 * np.maximum(1, np.abs(u))).any():
-                break
-    return u
+    return choose(_tails.is_inside_gamma(a, x), inside, lambda of: constant((of(a, 0.0) >= 0) & (of(x, 0.0) >= 0), x))
 
 
 _SMALLEST = -690.0
@@ -278,22 +215,17 @@ def _inverse_of_log(lower, upper, far):
     return function
 
 
-def _newton_on_gamma(a, start, target, sign):
-    return _newton_on_log(
-        lambda x: _tails.log_gamma_tail(a, x), lambda x: _tails.log_gamma_density(a, x), start, target, sign
-    )
-
-
 def _far_below(a, p):
-    return np.exp(_newton_on_gamma(a, (p + _scipy.special.gammaln(a + 1)) / a, p, 1))  # from its series' first term
+    first_term = (p + _scipy.special.gammaln(a + 1)) / a
+    return np.exp(corrected.newton_on_gamma(a, first_term, p, 1))
 
 
 def _far_above(a, p):
-    return np.exp(_newton_on_gamma(a, np.log(a - p), p, -1))
+    return np.exp(corrected.newton_on_gamma(a, np.log(a - p), p, -1))
 
 
 @ufunc(
-    _inverse_of_log(_gammaincinv, _gammainccinv, _far_below),
+    _inverse_of_log(corrected.gammaincinv, corrected.gammainccinv, _far_below),
     a=lambda g, a, p, y: -g * _quotient(_log_slope(a, y, p, log_gammaincc(a, y), True), _log_density_over(a, y, p)),
     p=lambda g, a, p, y: g / _log_density_over(a, y, p),
 )
@@ -302,7 +234,7 @@ def log_gammaincinv(a: Operand, p: Operand) -> Tensor:
 
 
 @ufunc(
-    _inverse_of_log(_gammainccinv, _gammaincinv, _far_above),
+    _inverse_of_log(corrected.gammainccinv, corrected.gammaincinv, _far_above),
     a=lambda g, a, p, y: g * _quotient(_log_slope(a, y, log_gammainc(a, y), p, False), _log_density_over(a, y, p)),
     p=lambda g, a, p, y: -g / _log_density_over(a, y, p),
 )
@@ -313,17 +245,13 @@ def log_gammainccinv(a: Operand, p: Operand) -> Tensor:
 # Beta -----------------------------------------------------------------------------------------------------------------
 
 
-def _beta_inside(a, b, x):
-    return (a > 0) & (a < math.inf) & (b > 0) & (b < math.inf) & (x > 0) & (x < 1)
-
-
 def _of_beta(inside, edge):
     """A function of ``a``, ``b`` and ``x`` within their domain, and what it is elsewhere."""
 
     def function(a, b, x):
         a, b, x = floating(a, b, x)
         return usually(
-            _beta_inside(a, b, x),
+            _tails.is_inside_beta(a, b, x),
             lambda of: inside(of(a, 1.0), of(b, 1.0), of(x, 0.5)),
             lambda of: edge(of(a, 1.0), of(b, 1.0), of(x, 0.0)),
         )
@@ -360,7 +288,7 @@ def _beta_slope(which: int):
 
 def _beta_group(a, b, x):
     below = _tails.beta_is_below(a, b, x, 1 - x)
-    return np.where(_beta_inside(a, b, x), 1 + below + 2 * (np.where(below, a, b) < 0.1), 0)
+    return np.where(_tails.is_inside_beta(a, b, x), 1 + below + 2 * (np.where(below, a, b) < 0.1), 0)
 
 
 def _slope_a(a: Operand, b: Operand, x: Operand):
@@ -373,49 +301,11 @@ def _slope_b(a: Operand, b: Operand, x: Operand):
     return _beta_slope(1)(a, b, x)
 
 
-beta_slope_a, beta_slope_b = in_groups(_slope_a, _beta_group), in_groups(_slope_b, _beta_group)
-
-
-def _log_beta_tail(a, b, x):
-    return _tails.log_beta_tail(a, b, x, 1 - x)
-
-
-def _with_tiny_ones(value, a, b, x):
-    """A tail, by its integral below 1e-280, where SciPy's is 0."""
-    if least(value) >= 1e-280:
-        return value
-    lost = (value < 1e-280) & _beta_inside(a, b, x)
-    return in_part(value, lost, lambda *v: np.exp(_log_beta_tail(*v)), a, b, x)
-
-
-def _lower_beta(a, b, x):
-    """SciPy's function; by the complement where that is the smaller one of few and many whole successes, of which SciPy
-    sums probabilities of a rounded ``1 - x``."""
-    value = _with_tiny_ones(_scipy.special.betainc(a, b, x), a, b, x)
-    if greatest(a) + greatest(b) <= 1000:
-        return value
-    rounded = (value > 0.5) & (a + b > 1000) & (a == np.floor(a)) & (b == np.floor(b))
-    return in_part(value, rounded, lambda *v: 1 - _scipy.special.betaincc(*v), a, b, x)
-
-
-def _beta_tails(a, b, x):
-    """Both tails. SciPy's ``betaincc`` takes the time of 25 of its ``betainc``, which serves where ``1 - x`` has all
-    digits."""
-    lower = _lower_beta(a, b, x)
-    small, near = lower > 0.5, x < 0.25
-    upper = in_part(1 - lower, small & ~near, lambda a, b, x: _lower_beta(b, a, 1 - x), a, b, x)
-    small = small & near
-    if np.count_nonzero(small):
-        upper = in_part(upper, small, lambda *v: _with_tiny_ones(_scipy.special.betaincc(*v), *v), a, b, x)
-    return lower, upper
-
-
-def _upper_beta(a, b, x):
-    return _beta_tails(a, b, x)[1]
+beta_slope_a, beta_slope_b = grouped_op(_slope_a, _beta_group), grouped_op(_slope_b, _beta_group)
 
 
 @ufunc(
-    _lower_beta,
+    corrected.betainc,
     a=lambda g, a, b, x: g * beta_slope_a(a, b, x),
     b=lambda g, a, b, x: g * beta_slope_b(a, b, x),
     x=lambda g, a, b, x: g * beta_density(a, b, x),
@@ -430,7 +320,7 @@ def betainc(a: Operand, b: Operand, x: Operand) -> Tensor:
 
 
 @ufunc(
-    _upper_beta,
+    corrected.betaincc,
     a=lambda g, a, b, x: -g * beta_slope_a(a, b, x),
     b=lambda g, a, b, x: -g * beta_slope_b(a, b, x),
     x=lambda g, a, b, x: -g * beta_density(a, b, x),
@@ -443,21 +333,7 @@ def betaincc(a: Operand, b: Operand, x: Operand) -> Tensor:
     """
 
 
-def of_betaincinv(a, b, p):
-    """SciPy's; of a tiny probability, where that ends early, by Newton's method on logarithms."""
-    x = _scipy.special.betaincinv(a, b, p)
-    tiny = ((p < 1e-50) | (x < 1e-300)) & (p > 0) & (a > 0) & (b > 0)
-    return in_part(x, tiny, lambda a, b, p: np.exp(_log_far_below_of_beta(a, b, np.log(p))), a, b, p)
-
-
-def of_betainccinv(a, b, p):
-    """The same of the complement."""
-    x = _scipy.special.betainccinv(a, b, p)
-    tiny = (p < 1e-50) & (p > 0) & (a > 0) & (b > 0) & (x > 1e-3)
-    return in_part(x, tiny, lambda a, b, p: -np.expm1(_log_far_below_of_beta(b, a, np.log(p))), a, b, p)
-
-
-@ufunc(of_betaincinv)
+@ufunc(corrected.betaincinv)
 def betaincinv(a: Operand, b: Operand, p: Operand) -> Tensor:
     """Inverse of :func:`betainc`: the quantile of the beta distribution.
 
@@ -466,7 +342,7 @@ def betaincinv(a: Operand, b: Operand, p: Operand) -> Tensor:
     """
 
 
-@ufunc(of_betainccinv)
+@ufunc(corrected.betainccinv)
 def betainccinv(a: Operand, b: Operand, p: Operand) -> Tensor:
     """Inverse of :func:`betaincc`: the quantile of an upper probability.
 
@@ -477,14 +353,14 @@ def betainccinv(a: Operand, b: Operand, p: Operand) -> Tensor:
 
 def _left(inverse: Callable, x, a, b, p):
     """``1 - x`` of a quantile, with its digits: where that is small by the ``inverse`` of the other tail."""
-    return in_part(1 - x, x > 0.5, lambda a, b, p: inverse(b, a, p), a, b, p)
+    return corrected.replace_where(1 - x, x > 0.5, lambda a, b, p: inverse(b, a, p), a, b, p)
 
 
-@ufunc(lambda a, b, p, x: _left(of_betainccinv, x, a, b, p))
+@ufunc(lambda a, b, p, x: _left(corrected.betainccinv, x, a, b, p))
 def _beyond_lower(a: Operand, b: Operand, p: Operand, x: Operand) -> Tensor: ...
 
 
-@ufunc(lambda a, b, p, x: _left(of_betaincinv, x, a, b, p))
+@ufunc(lambda a, b, p, x: _left(corrected.betaincinv, x, a, b, p))
 def _beyond_upper(a: Operand, b: Operand, p: Operand, x: Operand) -> Tensor: ...
 
 
@@ -531,11 +407,11 @@ for _inverse, _beyond, _lower in ((betaincinv, _beyond_lower, True), (betainccin
 
 
 def _log_betainc(a, b, x):
-    return _log_of_tails(*_beta_tails(a, b, x), _log_beta_tail, a, b, x)
+    return _log_of_tails(*corrected.beta_tails(a, b, x), corrected.log_beta_tail, a, b, x)
 
 
 def _log_betaincc(a, b, x):
-    return _log_of_tails(*_beta_tails(a, b, x)[::-1], _log_beta_tail, a, b, x)
+    return _log_of_tails(*corrected.beta_tails(a, b, x)[::-1], corrected.log_beta_tail, a, b, x)
 
 
 @ufunc(_log_betainc)
@@ -607,22 +483,22 @@ for _tail, _other, _lower in ((log_betainc, log_betaincc, True), (log_betaincc, 
     derivative(_tail, **_of_log_tail(_other, _lower))
 
 
-def _log_far_below_of_beta(a, b, p):
-    return _newton_on_log(
-        lambda x: _log_beta_tail(a, b, x),
-        lambda x: _tails.log_beta_density(a, b, x, 1 - x),
-        np.minimum((p + np.log(a) + _scipy.special.betaln(a, b)) / a, -1e-3),
-        p,
-        1,
+@ufunc(
+    _inverse_of_log(
+        corrected.betaincinv, corrected.betainccinv, lambda a, b, p: np.exp(corrected.log_betaincinv_far_below(a, b, p))
     )
-
-
-@ufunc(_inverse_of_log(of_betaincinv, of_betainccinv, lambda a, b, p: np.exp(_log_far_below_of_beta(a, b, p))))
+)
 def log_betaincinv(a: Operand, b: Operand, p: Operand) -> Tensor:
     """The quantile of the logarithm ``p`` of a lower probability: the inverse of :func:`log_betainc`."""
 
 
-@ufunc(_inverse_of_log(of_betainccinv, of_betaincinv, lambda a, b, p: -np.expm1(_log_far_below_of_beta(b, a, p))))
+@ufunc(
+    _inverse_of_log(
+        corrected.betainccinv,
+        corrected.betaincinv,
+        lambda a, b, p: -np.expm1(corrected.log_betaincinv_far_below(b, a, p)),
+    )
+)
 def log_betainccinv(a: Operand, b: Operand, p: Operand) -> Tensor:
     """The quantile of the logarithm ``p`` of an upper probability: the inverse of :func:`log_betaincc`."""
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numpy as np
-
 from ... import _scipy, ops
 from ...annotations import Operand, Tensor
 from ...extend import derivative
-from .._define import composed, in_part, promoting, refused, ufunc
+from .._define import composed, promoting, refused, ufunc
 from .._formulas import choose
 from .._tensors import as_complex, constant, inexact, is_complex
+from . import _scipy_corrections as corrected
 from .airys import parts
 from .bessel import i0, j0, k0, y0
 
@@ -59,30 +58,7 @@ def expi(x: Tensor) -> Tensor:
     """
 
 
-def _whole(name: str) -> Callable:
-    """A function of whole numbers, which SciPy takes in double precision alone."""
-
-    def function(n, x):
-        n = n.astype("float64")
-        return getattr(_scipy.special, name)(n, x).astype(x.dtype)
-
-    return function
-
-
-def _expn(n, x):
-    """SciPy's; of orders from 49 on, where its expansions lose digits, by 20 terms of a continued fraction."""
-
-    def by_fraction(n, x):
-        rest = 0.0
-        for i in range(20, 0, -1):
-            rest = i * (n - 1 + i) / (x + n + 2 * i - rest)
-        return np.exp(-x) / (x + n - rest)
-
-    value = _whole("expn")(n, x)
-    return in_part(value, (n >= 49) & (x > 0) & (x < np.inf), by_fraction, n, x)
-
-
-@ufunc(_expn, n=refused("expn", "n", "of whole orders"), x=promoting(lambda g, n, x: g * _expn_slope(n, x)))
+@ufunc(corrected.expn, n=refused("expn", "n", "of whole orders"), x=promoting(lambda g, n, x: g * _expn_slope(n, x)))
 def expn(n: Operand, x: Operand) -> Tensor:
     """Generalised exponential integral, of ``exp(-x * t) / t**n`` from 1 to infinity, of whole ``n``.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -11,11 +10,11 @@ import numpy as np
 
 from ... import _scipy, ops
 from ...annotations import Operand, Tensor
-from ...backends.numpy.base import greatest, least
 from ...extend import derivative
-from .._define import composed, family, in_groups, in_part, ufunc
+from .._define import composed, family, grouped_op, ufunc
 from .._formulas import exp, usually, where
 from .._tensors import floating
+from . import _scipy_corrections as corrected
 from . import _tails, incomplete
 from .gammas import betaln
 from .incomplete import (
@@ -311,7 +310,7 @@ def _f_slope_d(dfn: Operand, dfd: Operand, x: Operand):
     return _of_f(lambda m, n, x, _: _tails.f_slope(m, n, x, 1) / 2, _f_constant)(dfn, dfd, x)
 
 
-f_slope_n, f_slope_d = in_groups(_f_slope_n, _f_group), in_groups(_f_slope_d, _f_group)
+f_slope_n, f_slope_d = grouped_op(_f_slope_n, _f_group), grouped_op(_f_slope_d, _f_group)
 
 
 def _f_tail(lower: bool, as_log: bool, dfn, dfd, x):
@@ -406,17 +405,14 @@ for _kind in incomplete.KINDS:
     derivative(F_INVERSE[_kind], **_of_inverse)
 
 
-def _fdtridfd(dfn, p, x):
-    """SciPy's by a step of Newton's method, too."""
-    dfd = _scipy.special.fdtridfd(dfn, p, x)
-
-    def better(dfd, dfn, p, x):
-        return dfd - (fdtr(dfn, dfd, x) - p) / (_f_density_over(dfn, dfd, x) * x * f_slope_d(dfn, dfd, x))
-
-    return in_part(dfd, (dfd > 1e-3) & (dfd < 1e6), better, dfd, dfn, p, x)
+def _fdtr_slope(dfn, dfd, x):
+    return _f_density_over(dfn, dfd, x) * x * f_slope_d(dfn, dfd, x)
 
 
-@family(gradient="Of the implicit function.", within=ufunc(_fdtridfd))
+@family(
+    gradient="Of the implicit function.",
+    within=ufunc(lambda dfn, p, x: corrected.fdtridfd(dfn, p, x, fdtr, _fdtr_slope)),
+)
 def fdtridfd(dfn: Operand, p: Operand, x: Operand) -> Tensor:
     """Second degrees of freedom of the F distribution of ``dfn`` first ones that has ``p`` up to ``x``."""
 
@@ -431,26 +427,7 @@ derivative(
 # Student's t ----------------------------------------------------------------------------------------------------------
 
 
-def _stdtr(df, t):
-    """SciPy's; where ``t`` is small beside ``df`` by ``t**2 / (df + t**2)``.
-
-    SciPy's has the rounded ``df / (df + t**2)``: relative errors of ``epsilon * df / abs(t) / 5`` near 0, and of
-    ``epsilon * df / 2`` in the tails.
-    """
-    size = np.abs(t)
-    if least(size) * 600 > greatest(df):
-        return _scipy.special.stdtr(df, t)
-    near = size < df * (1 / 600)
-
-    def by_part(df, t):
-        half, part = np.full_like(df, 0.5), t * t / (df + t * t)
-        middle = 0.5 + np.sign(t) * _scipy.special.betainc(half, df / 2, part) / 2
-        return in_part(middle, t < -1, lambda *xs: _scipy.special.betaincc(*xs) / 2, half, df / 2, part)
-
-    return in_part(_scipy.special.stdtr(df, t), near & (df < np.inf), by_part, df, t)
-
-
-@ufunc(_stdtr, df=lambda g, df, t: g * t_slope(df, t), t=lambda g, df, t: g * t_density(df, t))
+@ufunc(corrected.stdtr, df=lambda g, df, t: g * t_slope(df, t), t=lambda g, df, t: g * t_density(df, t))
 def stdtr(df: Operand, t: Operand) -> Tensor:
     """Student's t distribution function of ``df`` degrees of freedom.
 
@@ -485,60 +462,24 @@ def t_slope(df, t):
     return t_density(df, t) * t_slope_over(df, t)
 
 
-def _from_parts(df, rest, part, log_both):
-    """``sqrt(df * rest / part)``; of a part that is no number any more by the first term of its series."""
-    with np.errstate(all="ignore"):
-        log_part = (log_both + np.log(df / 2) + _scipy.special.betaln(df / 2, 0.5)) * 2 / df
-        return np.sqrt(df) * np.where(part > 1e-290, np.sqrt(rest / part), np.exp(-log_part / 2))
-
-
-@functools.cache
-def _scipys_has_digits() -> bool:
-    """SciPy's quantile is a search with fewer digits before 1.17."""
-    return abs(_scipy.special.stdtrit(7.3, 0.01) + 2.963940447583897) < 1e-13
-
-
-def _stdtrit(df, p):
-    """SciPy's; near the median, of few degrees of freedom and far in the tails, where it loses digits, by parts."""
-    with np.errstate(all="ignore"):
-        t = _scipy.special.stdtrit(df, p)
-        poor = ~((df >= 0.5) & (df < 1e10) & (np.abs(p - 0.5) > 0.005) & (np.abs(t) < np.inf))
-        return in_part(t, poor | (not _scipys_has_digits()), _stdtrit_by_parts, df, p)
-
-
-def _stdtrit_by_parts(df, p):
-    """The quantile by the beta distribution of ``df / (df + t**2)``; in the middle of ``t**2 / (df + t**2)``."""
-    half, small = np.full_like(df, 0.5), df / 2
-    both = 2 * np.minimum(p, 1 - p)
-    far = both < 0.5
-    tail = np.where(far, both, 0.25)
-    rest = np.where(
-        far, incomplete.of_betainccinv(half, small, tail), incomplete.of_betaincinv(half, small, np.abs(2 * p - 1))
-    )
-    part = np.where(rest < 0.5, 1 - rest, incomplete.of_betaincinv(small, half, both))
-    t = np.where(both == 0, np.inf, _from_parts(df, rest, part, np.log(both))) * np.sign(p - 0.5)
-    t = np.where(df == np.inf, _scipy.special.ndtri(p), t)
-    return np.where((df > 0) & (p >= 0) & (p <= 1), t, np.nan)
-
-
 def _log_stdtrit(df, p):
     """The same of the logarithm of a lower probability."""
     df, p = np.broadcast_arrays(df, p)
     with np.errstate(all="ignore"):
         near = p > -1
-        middle = _stdtrit(df, np.exp(np.where(near, p, -1.0)))
-        upper = _stdtrit(df, -np.expm1(np.where(near, p, -1.0)))  # its digits where `p` is near 0
+        middle = corrected.stdtrit(df, np.exp(np.where(near, p, -1.0)))
+        upper = corrected.stdtrit(df, -np.expm1(np.where(near, p, -1.0)))  # its digits where `p` is near 0
         middle = np.where(p > -0.5, -upper, middle)
         tail = np.where(near, -1.0, p) + math.log(2)
         half = np.full_like(df, 0.5)
-        t = -_from_parts(
+        t = -corrected.t_from_beta_parts(
             df, incomplete.log_betainccinv(half, df / 2, tail), incomplete.log_betaincinv(df / 2, half, tail), tail
         )
         t = np.where(df == np.inf, _scipy.special.ndtri_exp(p), np.where(near, middle, t))
     return np.where((df > 0) & (p <= 0), t, np.nan).astype(np.result_type(df, p), copy=False)
 
 
-@ufunc(_stdtrit, df=lambda g, df, y: -g * t_slope_over(df, y), p=lambda g, df, y: _over_t_density(g, df, y))
+@ufunc(corrected.stdtrit, df=lambda g, df, y: -g * t_slope_over(df, y), p=lambda g, df, y: _over_t_density(g, df, y))
 def stdtrit(df: Operand, p: Operand) -> Tensor:
     """Quantile of Student's t distribution of ``df`` degrees of freedom.
 
@@ -547,14 +488,7 @@ def stdtrit(df: Operand, p: Operand) -> Tensor:
     """
 
 
-def _stdtridf(p, t):
-    """SciPy's, which ends its search early, by a step of Newton's method."""
-    df = _scipy.special.stdtridf(p, t)
-    inside = (df > 1e-3) & (df < 1e6) & (t != 0)
-    return in_part(df, inside, lambda df, p, t: df - (_stdtr(df, t) - p) / t_slope(df, t), df, p, t)
-
-
-@family(gradient="Of the implicit function.", within=ufunc(_stdtridf))
+@family(gradient="Of the implicit function.", within=ufunc(lambda p, t: corrected.stdtridf(p, t, t_slope)))
 def stdtridf(p: Operand, t: Operand) -> Tensor:
     """Degrees of freedom of Student's t distribution that has ``p`` up to ``t``."""
 
