@@ -14,11 +14,14 @@ import gradops
 from gradops import functional, ops
 from gradops.autodiff.graph import Node
 from gradops.errors import ArgumentError, ArgumentTypeError, InferenceError, JitError, ShapeError
-from gradops.functional import SparseHessian, sparse
-from gradops.functional.affine_parts import SeparableHessian
-from gradops.inference import laplace, likelihood, programs
+from gradops.functional import SparseHessian
+from gradops.functional.sparsity import laplace as laplace_programs
+from gradops.functional.sparsity import strategy
+from gradops.functional.sparsity.colors import positions
+from gradops.functional.sparsity.laplace import Programs, Shared
+from gradops.functional.sparsity.separable import SeparableHessian
+from gradops.inference import laplace, likelihood
 from gradops.inference.parameters import Layout
-from gradops.inference.programs import Programs, Shared
 from gradops.jit.program import Program
 from gradops.jit.scalars import Scalars
 from gradops.jit.steps import Step
@@ -393,8 +396,8 @@ def test_programs_of_one_trace_and_of_several_agree(way, monkeypatch):
     np.testing.assert_allclose(model.random_sd(theta, covariance), reference.random_sd(theta, covariance), rtol=1e-9)
     exact = np.array([slopes(lambda t, k=k: model.value_and_grad(t)[1][k], theta) for k in range(2)])
     np.testing.assert_allclose(model.hessian(theta), exact, rtol=1e-6, atol=1e-7)
-    monkeypatch.setattr(programs, "FEW", 0)
-    monkeypatch.setattr(programs, "MANY", 0)
+    monkeypatch.setattr(laplace_programs, "FEW", 0)
+    monkeypatch.setattr(laplace_programs, "MANY", 0)
     model.value_and_grad(theta + 0.1)
     again = model.value_and_grad(theta)  # by compiled programs, until now their steps in turn
     np.testing.assert_allclose(again[0], value, rtol=1e-10)
@@ -446,7 +449,7 @@ OF_AFFINE_MAPS = {
 @pytest.mark.parametrize("kind", [SeparableHessian, SparseHessian])
 @pytest.mark.parametrize("name", OF_AFFINE_MAPS)
 def test_elements_of_hessians_of_functions_of_affine_maps(name, kind, monkeypatch):
-    monkeypatch.setattr(programs, "may_pay", lambda maps: kind is SeparableHessian)
+    monkeypatch.setattr(strategy, "may_pay", lambda maps: kind is SeparableHessian)
     monkeypatch.setattr(SeparableHessian, "pays", property(lambda self: True, lambda self, value: None), raising=False)
     joint = OF_AFFINE_MAPS[name]
     model = laplace(joint, {"a": 0.3, "s": -0.2, "u": np.linspace(-0.3, 0.4, 7)}, random="u")
@@ -455,7 +458,7 @@ def test_elements_of_hessians_of_functions_of_affine_maps(name, kind, monkeypatc
     theta, u = np.array([0.4, -0.1]), np.linspace(0.5, -0.4, 7)
     pattern = model._programs.hessian.pattern
     found = np.zeros(pattern.shape)
-    found[sparse.positions(pattern)] = model._programs.elements(theta, u)
+    found[positions(pattern)] = model._programs.elements(theta, u)
     np.testing.assert_allclose(found, functional.hessian(lambda x: model.f(theta, x), u), rtol=1e-12, atol=1e-12)
     gradient = model.value_and_grad(theta)[1]
     np.testing.assert_allclose(gradient, slopes(model.value, theta), rtol=1e-6, atol=1e-8)

@@ -25,7 +25,7 @@ import gradops.scipy.special  # noqa: F401  # whose ops are native, too
 from gradops import Variable, autodiff, backends, config, errors, functional, ops
 from gradops.autodiff import record
 from gradops.functional import batched
-from gradops.functional.sparse import pattern
+from gradops.functional.sparsity.patterns import pattern
 from gradops.jit import jit, sparsity
 from gradops.jit.compiled import trace
 from gradops.ops._dispatch import registry

@@ -16,7 +16,9 @@ from seeds import seeds
 import gradops
 from gradops import Variable, functional, ops
 from gradops.errors import ArgumentError, ArgumentTypeError, GradientError
-from gradops.functional import hessian, jacobian, sparse
+from gradops.functional import hessian, jacobian
+from gradops.functional.sparsity import colors as colorings
+from gradops.functional.sparsity import patterns
 from gradops.jit import JitError, jit
 
 RNG = np.random.default_rng(3)
@@ -136,16 +138,14 @@ def test_a_pattern_holds_for_all_values():
 
 
 def test_few_products(monkeypatch):
-    from gradops.functional import sparse
-
     seen = []
-    compressed = sparse.compressed
+    compressed = patterns.compressed
 
     def counted(run, xs, vs, colors):
         seen.append(int(colors.max()) + 1)
         return compressed(run, xs, vs, colors)
 
-    monkeypatch.setattr(sparse, "compressed", counted)
+    monkeypatch.setattr(patterns, "compressed", counted)
     x = RNG.normal(size=300)
     hessian(banded, x, sparse=True)
     hessian(arrow, x, sparse=True)
@@ -339,10 +339,10 @@ def graphs():
 def test_colourings_are_what_they_are_called(pattern):
     dense = pattern.toarray()
     n = len(dense)
-    columns = sparse.of_columns(pattern)
+    columns = colorings.of_columns(pattern)
     for row in dense:
         assert len(set(columns[row])) == row.sum()
-    colors = sparse.star(pattern)
+    colors = colorings.star(pattern)
     np.fill_diagonal(dense, False)
     for a, b, c in itertools.product(range(n), repeat=3):
         if not (dense[a, b] and dense[b, c]) or a == c:
@@ -392,7 +392,7 @@ def test_the_elements_of_a_sparse_hessian_have_derivatives(backend):
     inputs = tuple(tensors(list(numbers), backend))
     found = functional.SparseHessian(coupled, inputs, pattern=pattern)
     weights = RNG.normal(size=pattern.nnz)
-    rows, columns = sparse.positions(pattern)
+    rows, columns = colorings.positions(pattern)
 
     def weighted(x, s, y):
         return ops.sum(tensors(weights, backend) * found.values(x, s, y))

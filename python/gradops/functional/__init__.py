@@ -7,7 +7,7 @@ from .matrices import hessian, hvp, jacobian, jvp, vhp, vjp
 from .reverse import grad, value_and_grad
 from .shapes import ShapeDtypeStruct, eval_shape
 from .shards import objective
-from .sparse_hessian import SparseHessian
+from .sparsity.hessian import SparseHessian
 from .taylor import jet
 
 __all__ = [

@@ -14,7 +14,7 @@ from ..ops import _checks
 from . import on_tape, point
 from .point import EmptyOutput, Point, is_complex, is_empty
 from .reverse import grad, value_and_grad
-from .sparse import sparse_hessian, sparse_jacobian
+from .sparsity.matrices import sparse_hessian, sparse_jacobian
 from .structured import takes_structures
 
 STRATEGIES = ("reverse-mode", "forward-mode")

@@ -23,6 +23,7 @@ import numpy as np
 from .. import _scipy, functional, ops
 from ..errors import ArgumentError, InferenceError, JitError
 from ..functional import SparseHessian
+from ..functional.sparsity.laplace import Programs, Shared
 from ..functional.transformations import vmap
 from ..scipy._tensors import beside
 from ..scipy.sparse import _ops as sparse_ops
@@ -30,7 +31,6 @@ from ..scipy.sparse import _pattern
 from ..scipy.sparse._factor import Factor
 from .likelihood import Likelihood, differences, symmetrised
 from .parameters import Layout, Parameters, check_likelihood, function_of, listed, made_by, shown
-from .programs import Programs, Shared
 from .quadrature import NEGLIGIBLE, Domain, domain
 
 STEPS, HALVINGS, RIDGES = 100, 40, 24

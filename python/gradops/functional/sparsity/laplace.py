@@ -20,19 +20,24 @@ from typing import Any
 
 import numpy as np
 
-from .. import functional, ops
-from ..autodiff import gradients, state
-from ..autodiff.derivatives import fresh
-from ..autodiff.modes import differentiated, ensured_recording
-from ..autodiff.variable import data_of, is_active
-from ..errors import JitError
-from ..functional import SparseHessian, forward, sparse
-from ..functional.affine_parts import AffineParts, SeparableHessian, may_pay
-from ..functional.columns import by_columns
-from ..jit.array import Traced
-from ..jit.compiled import Compiled
-from ..jit.liveness import needed_steps
-from ..jit.scalar_blocks import expanded
+from ... import ops
+from ...autodiff import gradients, state
+from ...autodiff.derivatives import fresh
+from ...autodiff.modes import differentiated, ensured_recording
+from ...autodiff.variable import data_of, is_active
+from ...errors import JitError
+from ...jit.array import Traced
+from ...jit.compiled import Compiled
+from ...jit.liveness import needed_steps
+from ...jit.scalar_blocks import expanded
+from .. import forward
+from ..columns import by_columns
+from ..matrices import hvp
+from ..reverse import grad, value_and_grad
+from . import patterns, traces
+from .hessian import SparseHessian
+from .separable import AffineParts, SeparableHessian
+from .strategy import hessian_plan
 
 
 class Programs:
@@ -54,12 +59,10 @@ class Programs:
             return f(theta, u) + ops.sum(weights * hessian.values(theta, u)) / 2
 
         self.hessian = hessian
-        self.by_u = compiled(functional.value_and_grad(f, 1))
+        self.by_u = compiled(value_and_grad(f, 1))
         self.elements = hessian.values
-        self._with_determinant = compiled(functional.grad(with_determinant, (1, 0)))
-        self._along = compiled(
-            lambda theta, u, along: functional.hvp(f, (theta, u), (ops.zeros_like(theta), along))[1][0]
-        )
+        self._with_determinant = compiled(grad(with_determinant, (1, 0)))
+        self._along = compiled(lambda theta, u, along: hvp(f, (theta, u), (ops.zeros_like(theta), along))[1][0])
 
     def by_mode(self, theta, u, weights, left):
         return self._with_determinant(theta, u, weights)
@@ -121,7 +124,7 @@ class Shared:
     def _value(self, f, inputs: tuple):
         """The likelihood, by operations on columns where these are far fewer than its own."""
         left: list = []  # variables that the likelihood takes as constants
-        with sparse.watching(left.append, state.readers), sparse.watching(left.append, state.leavers):
+        with traces.watching(left.append, state.readers), traces.watching(left.append, state.leavers):
             value = differentiated(inputs, f, *inputs)
         found = None if left else by_columns(inputs, value)
         return value if found is None else found(*inputs)
@@ -141,16 +144,14 @@ class Shared:
 
     def _takes_parts(self, parts: AffineParts) -> bool:
         """Whether derivatives are taken by the ends of affine maps; what the Hessian is made of is then known."""
-        if self.hessian is not None or not parts.ends or not may_pay(maps := parts.pattern()):
-            return isinstance(self.hessian, SeparableHessian)
-        found = SeparableHessian(maps, parts.pattern_by_ends())
-        self.hessian = found if found.pays else None
-        return True
+        if self.hessian is None:
+            self.hessian = hessian_plan(parts=parts)
+        return parts.are_taken or isinstance(self.hessian, SeparableHessian)
 
     def _all(self, f, theta, u, along):
         inputs = fresh(theta), fresh(u)
         with ensured_recording():
-            with sparse.watching(_refuse_unnatural):
+            with traces.watching(_refuse_unnatural):
                 value = self._value(f, inputs)
                 parts = AffineParts(value, inputs[1], along)
                 if by_ends := self._takes_parts(parts):
@@ -182,7 +183,7 @@ def _needs(y, x: Any) -> bool:
 
 
 def _refuse_unnatural(node) -> None:
-    if not sparse.is_natural(node.rule):
+    if not traces.is_natural(node.rule):
         raise JitError("a likelihood with a derivative of the user's own is not compiled at once.")
 
 
@@ -190,7 +191,7 @@ def _dependence(y, x: Any):
     """The pattern of the elements of an array that depend on those of another."""
     if not isinstance(y, Traced):
         return np.zeros((x.size, x.size), bool)
-    return sparse.pattern(x.program.so_far(), [y.place], [x.place])
+    return patterns.pattern(x.program.so_far(), [y.place], [x.place])
 
 
 def _gradients(pairs: list, xs) -> list:

@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import ops
-from ..autodiff import engine
-from ..autodiff.graph import AccumulateGrad, GradientEdge, Node, key, nodes_of
-from ..autodiff.variable import Variable, attach, data_of, wrap
-from . import forward, sparse
+from ... import ops
+from ...autodiff import engine
+from ...autodiff.graph import AccumulateGrad, GradientEdge, Node, key, nodes_of
+from ...autodiff.variable import Variable, attach, data_of, wrap
+from .. import forward
+from . import patterns, traces
+from .colors import of_columns, positions
 
 LARGEST = 64
 """Ends, each of which has a record of its own."""
@@ -85,7 +87,7 @@ class AffineParts:
             if moved(node):
                 moving.add(node.seq)
 
-        with sparse.watching(note):
+        with traces.watching(note):
             for node in nodes:
                 given = moved(node)
                 if not given:
@@ -109,6 +111,11 @@ class AffineParts:
         """Where the matrix of the maps can be other than 0: a CSC matrix of True."""
         return self._pattern([self._tangents[key(edge)] for edge in self.ends], [self._along])
 
+    @property
+    def are_taken(self) -> bool:
+        """Whether the derivatives by the ends are recorded, and so best taken."""
+        return bool(self._products)
+
     def pattern_by_ends(self):
         """The same of the Hessian by the ends."""
         self._directions = [self._program.source(np.ones(edge.shape)) for edge in self.ends]
@@ -117,7 +124,7 @@ class AffineParts:
 
     def _pattern(self, parts: list, sources: list):
         places = [getattr(x, "place", x) for x in (data_of(_whole(*pair)) for pair in zip(parts, self.ends))]
-        return sparse.pattern(self._program.so_far(), places, [source.place for source in sources])
+        return patterns.pattern(self._program.so_far(), places, [source.place for source in sources])
 
     def _second(self, directions: list) -> list:
         known = {key(e): v for e, v in zip(self.ends, directions)}
@@ -133,7 +140,7 @@ class AffineParts:
                 tangents[node.seq] = forward.through(node, tangents, True)
             return self._flat([tangents.get(key(edge)) for edge in self.ends])
 
-        return sparse.together(moved, sparse.seeds(colors, [self._x.shape]))
+        return traces.together(moved, patterns.seeds(colors, [self._x.shape]))
 
     def products(self, colors: np.ndarray):
         """For each colour the sum of the columns of that colour of the Hessian by the ends, a row."""
@@ -141,8 +148,8 @@ class AffineParts:
             for direction in self._directions:
                 self._program.settle(direction)
             return ops.expand_dims(self._flat(self._products), 0)
-        seeds = sparse.seeds(colors, [edge.shape for edge in self.ends])
-        return sparse.together(lambda *directions: self._flat(self._second(list(directions))), seeds)
+        seeds = patterns.seeds(colors, [edge.shape for edge in self.ends])
+        return traces.together(lambda *directions: self._flat(self._second(list(directions))), seeds)
 
     def _flat(self, parts: list):
         return ops.concatenate([ops.reshape(_whole(part, edge), (-1,)) for part, edge in zip(parts, self.ends)])
@@ -176,12 +183,12 @@ class SeparableHessian:
 
     def __init__(self, maps, hessian):
         size, count = maps.shape
-        plan = sparse.Found(hessian, [], False, None, True).by_star
-        row, column = sparse.positions(plan.pattern)
+        plan = patterns.Found(hessian, [], False, None, True).by_star
+        row, column = positions(plan.pattern)
         maps = _without_others(maps, row)
         once = row >= column
         row, column = row[once], column[once]
-        colors = sparse.of_columns(maps)
+        colors = of_columns(maps)
         maps = maps.tocsr()
         starts, lengths = maps.indptr, np.diff(maps.indptr)
         pairs = lengths[row] * lengths[column]  # of each element of G
@@ -209,7 +216,7 @@ class SeparableHessian:
         columns, rows = np.divmod(every, count)
         self._all = np.searchsorted(low, np.minimum(rows, columns) * count + np.maximum(rows, columns))
         starts = np.searchsorted(columns, np.arange(count + 1))
-        self.pattern = sparse.csc((np.ones(len(every), bool), rows, starts), (count, count))
+        self.pattern = patterns.csc((np.ones(len(every), bool), rows, starts), (count, count))
         products = int(colors.max(initial=0) + plan.colors.max(initial=0)) + 2
         self.pays = len(of) < _saved(starts, products, size + count)
 
@@ -245,6 +252,6 @@ def _without_others(maps, rows: np.ndarray):
     """The matrix without its other rows: of ends that are only added to the rest, as sums of all are."""
     bends = np.zeros(maps.shape[0], bool)
     bends[rows] = True
-    kept = sparse.csc((bends[maps.indices], maps.indices, maps.indptr), maps.shape)
+    kept = patterns.csc((bends[maps.indices], maps.indices, maps.indptr), maps.shape)
     kept.eliminate_zeros()
     return kept

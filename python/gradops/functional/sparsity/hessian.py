@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from .. import _display, backends, ops
-from ..autodiff.variable import data_of
-from ..errors import ArgumentError, ArgumentTypeError, ShapeError, TypeOf
-from ..jit import jit
-from . import sparse
-from .matrices import hvp
-from .point import Point
-from .reverse import grad
-from .structured import Flat
-from .transformations import linearize, vmap
+from ... import _display, backends, ops
+from ...autodiff.variable import data_of
+from ...errors import ArgumentError, ArgumentTypeError, ShapeError, TypeOf
+from ...jit import jit
+from ..matrices import hvp
+from ..point import Point
+from ..reverse import grad
+from ..structured import Flat
+from ..transformations import linearize, vmap
+from . import matrices, patterns, traces
+from .strategy import hessian_plan
 
 AT_ONCE = 8  # colours; so many or fewer are faster one by one
 
@@ -91,15 +92,15 @@ class SparseHessian:
         if pattern is None and not numpy:
             pattern = np.ones((size, size), bool)
         if pattern is None:
-            found = self._found(inputs, sparse.arrays(at, False))
+            found = self._found(inputs, matrices.arrays(at, False))
         else:
-            found = sparse.Found(sparse.csc(pattern, None).astype(bool), [], False, None, True)
+            found = patterns.Found(patterns.csc(pattern, None).astype(bool), [], False, None, True)
             if found.pattern.shape != (size, size):
                 raise ShapeError(
                     f"`SparseHessian`: `pattern` must have the shape {(size, size)}; got {found.pattern.shape}.",
                     argument="pattern",
                 )
-        plan = found.by_star if found.natural else found.by_columns
+        plan = hessian_plan(found)
         self.pattern, self.colors, self.count = plan.pattern, plan.colors, plan.count
         rows, columns = plan.places
         self._places = rows * self.count + columns
@@ -136,7 +137,7 @@ class SparseHessian:
             count = len(xs)
             return hvp(lambda *parts: func(*parts, *all_parts[count:]), tuple(all_parts[:count]), tuple(vs))
 
-        return sparse.program(Flat(flat, (), False), "hvp", product, [*xs, *numbers], xs).analysis
+        return matrices.program(Flat(flat, (), False), "hvp", product, [*xs, *numbers], xs).analysis
 
     def values(self, *inputs):
         """The elements in the order of :attr:`pattern`, by columns and in each by rows.
@@ -168,9 +169,9 @@ class SparseHessian:
         """
         if not self.count:
             return ops.reshape(xs[0], (-1,))
-        seeds = sparse.seeds(self.colors, [tuple(np.shape(data_of(x))) for x in xs])
+        seeds = patterns.seeds(self.colors, [tuple(np.shape(data_of(x))) for x in xs])
         if recorded:
-            return ops.take(ops.reshape(ops.transpose(sparse.together(push, seeds)), (-1,)), self._places, 0)
+            return ops.take(ops.reshape(ops.transpose(traces.together(push, seeds)), (-1,)), self._places, 0)
         seeds = [_like(seed, x) for seed, x in zip(seeds, xs)]
         if self.count > AT_ONCE:
             products = vmap(push, out_axes=1)(*seeds)
@@ -181,7 +182,7 @@ class SparseHessian:
     def __call__(self, *inputs):
         """The Hessian as a SciPy CSC matrix of NumPy's numbers; see :meth:`values` for its derivatives."""
         values = ops.convert_to_numpy(data_of(self.values(*inputs)))
-        return sparse.csc((values, self.pattern.indices, self.pattern.indptr), self.pattern.shape)
+        return patterns.csc((values, self.pattern.indices, self.pattern.indptr), self.pattern.shape)
 
     def __repr__(self) -> str:
         return f"<gradops sparse Hessian, {self._about()}>"

@@ -1,0 +1,143 @@
+"""Sparse Jacobians and Hessians: where they can be other than 0, and their elements from a few products.
+
+The product with a vector is recorded as a program. The matrix can be other than 0 where the result depends on an
+element of the vector: the pattern follows the derivative rules, so also those of a custom gradient. Columns are
+coloured, and the program runs once for each colour: one product finds the columns of one colour (Curtis, Powell &
+Reid 1974).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...autodiff import state
+from ...autodiff.modes import recording
+from ...autodiff.variable import data_of, is_active
+from ...errors import ArgumentError, ArgumentTypeError, GradientError
+from ...jit.compiled import Compiled
+from ..point import Point, is_complex
+from ..structured import Flat, tensors_of
+from .patterns import Found, blocks, pattern
+from .strategy import hessian_plan
+from .traces import is_natural, watching
+
+
+def sparse_jacobian(at: Point, jvp: Callable, vjp: Callable, create_graph: bool, strict: bool, strategy: str | None):
+    """The Jacobian as CSC matrices, by columns or rows, whichever have fewer colours.
+
+    Raises:
+        ArgumentError, ArgumentTypeError, GradientError: as of :func:`arrays`.
+    """
+    xs = arrays(at, create_graph)
+    forwards = program(at.given, "jvp", jvp, xs, xs)
+    found = forwards.analysis
+    at.several_outputs = found.several
+    if at.given.owner(Compiled) is not None:
+        at.given.gave(found.structure, found.several)
+    if strategy == "forward-mode" or strategy is None and found.by_columns.count <= found.by_rows.count:
+        whole = found.by_columns.matrix(forwards, xs, xs)
+    else:
+        whole = found.by_rows.matrix(program(at.given, "vjp", vjp, xs, found.outputs), xs, found.outputs)
+    rows = blocks(whole, found.outputs, xs)
+    if strict:
+        at.check_dependence([[bool(part.nnz) for part in row] for row in rows])
+    return at.rows(rows)
+
+
+def sparse_hessian(at: Point, hvp: Callable, create_graph: bool, strict: bool):
+    """The Hessian as CSC matrices, from products with it for the colours of a star colouring.
+
+    With a derivative of the user's own on the way it need not be symmetric; then it is found column by column.
+
+    Raises:
+        ArgumentError, ArgumentTypeError, GradientError: as of :func:`arrays`.
+    """
+    xs = arrays(at, create_graph)
+    second = program(at.given, "hvp", hvp, xs, xs)
+    found = second.analysis
+    whole = hessian_plan(found).matrix(second, xs, xs)
+    rows = blocks(whole, xs, xs)
+    if strict:
+        at.check_dependence([[any(bool(part.nnz) for part in row) for row in rows]])
+    return tuple(map(tuple, rows)) if at.several else rows[0][0]
+
+
+def arrays(at: Point, create_graph: bool) -> list[np.ndarray]:
+    """The inputs, as NumPy's real arrays.
+
+    Raises:
+        ArgumentTypeError: tensors of another library, or complex numbers.
+        ArgumentError: ``create_graph``.
+        GradientError: variables that require a gradient, which the matrix would lose.
+    """
+    if not at.backend.is_tensor_type(np.ndarray):
+        raise ArgumentTypeError(
+            f"`{at.name}`: `sparse=True` needs NumPy arrays, as it reads dependences off a program of their "
+            f"operations; got {at.backend.name} tensors.",
+            argument="inputs",
+            hint="pass NumPy arrays to a function made of gradops ops; or leave `sparse` out",
+        )
+    if any(map(is_complex, at.leaves)):
+        raise ArgumentTypeError(f"`{at.name}`: `sparse=True` needs real inputs; got complex ones.", argument="inputs")
+    if create_graph:
+        raise ArgumentError(
+            f"`{at.name}`: a sparse matrix has no gradient: `create_graph` does not go with `sparse`.",
+            argument="create_graph",
+        )
+    if recording.get() and any(is_active(x) for x in at.leaves):
+        raise GradientError(
+            f"`{at.name}`: a sparse matrix has no gradient, and an input requires one, which would be lost.",
+            argument="inputs",
+            hint="pass `x.detach()`",
+        )
+    return [np.asarray(data_of(x)) for x in at.leaves]
+
+
+def program(func: Flat, name: str, product: Callable, xs: list, vs: list) -> Any:
+    """The compiled product ``(*xs, *vs)`` to the list of its parts, with a :class:`Found`.
+
+    Of a function that ``jit`` made it is compiled once and for all, as the function itself.
+    """
+    owner = func.owner(Compiled)
+    compiled = owner.derived.get(name) if owner is not None else None
+    if compiled is None:
+        compiled = _compiled(owner.f if owner is not None else func, product, len(xs))
+        if owner is not None:
+            owner.derived[name] = compiled
+    return compiled.program(*xs, *vs)
+
+
+def _compiled(func: Callable, product: Callable, count: int) -> Compiled:
+    seen: dict[str, Any] = {}
+
+    def watched(*xs):
+        y, seen["structure"] = tensors_of(func(*xs))
+        seen["several"] = isinstance(y, tuple)
+        seen["outputs"] = [np.zeros(np.shape(data_of(part)), _dtype(part)) for part in _listed(y)]
+        hooked = state.hooks or any(getattr(x, "_hooks", None) for x in xs)
+        seen["natural"] = seen["natural"] and not hooked
+        return y
+
+    def traced(*arguments):
+        seen["natural"] = True
+        with watching(lambda node: seen.update(natural=seen["natural"] and is_natural(node.rule))):
+            return list(_listed(product(watched, arguments[:count], arguments[count:])[1]))
+
+    def analyse(program, outputs):
+        sources = program.inputs[count:]
+        return Found(
+            pattern(program, outputs, sources), seen["outputs"], seen["several"], seen["structure"], seen["natural"]
+        )
+
+    return Compiled(traced, (), analyse)
+
+
+def _listed(y) -> list:
+    return list(y) if isinstance(y, (tuple, list)) else [y]
+
+
+def _dtype(y):
+    return getattr(data_of(y), "dtype", float)

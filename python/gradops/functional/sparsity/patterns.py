@@ -1,0 +1,126 @@
+"""Patterns of sparse matrices, and their elements from products with sums of unit vectors, one for each colour."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ... import _scipy
+from ...jit import sparsity
+from .colors import of_columns, positions, star
+
+
+class Plan:
+    """The unit vectors that share a product, and the place in the products where each element is read.
+
+    Args:
+        colors: for each unit vector its colour.
+        places: of each element of the pattern its row in the products, and their column.
+    """
+
+    def __init__(self, pattern, colors: np.ndarray, places: tuple):
+        self.pattern, self.colors, self.places = pattern, colors, places
+        self.count = int(colors.max(initial=-1)) + 1
+
+    def matrix(self, run: Callable, xs: list, vs: list):
+        """The matrix, from the products ``run([*xs, *vectors])`` for each colour; ``vs`` have the vectors' shapes."""
+        products = compressed(run, xs, vs, self.colors)
+        pattern = self.pattern
+        return csc((products[self.places], pattern.indices.copy(), pattern.indptr.copy()), pattern.shape)
+
+
+class Found:
+    """The findings of tracing a product.
+
+    Attributes:
+        pattern: a CSC matrix of True where the matrix may be other than 0.
+        outputs: arrays of the shapes and dtypes of the function's values.
+        several: whether the function gives several; ``structure``: theirs, where they are no tuple.
+        natural: whether all derivatives on the way are gradops' own.
+    """
+
+    def __init__(self, pattern, outputs: list, several: bool, structure, natural: bool):
+        self.pattern, self.outputs, self.natural = pattern, outputs, natural
+        self.several, self.structure = several, structure
+
+    @functools.cached_property
+    def by_columns(self) -> Plan:
+        """Columns of one colour have no element in one row."""
+        rows, columns = positions(self.pattern)
+        colors = of_columns(self.pattern)
+        return Plan(self.pattern, colors, (rows, colors[columns]))
+
+    @functools.cached_property
+    def by_rows(self) -> Plan:
+        """Rows of one colour have no element in one column; the products are with the transpose."""
+        rows, columns = positions(self.pattern)
+        colors = of_columns(self.pattern.T.tocsc())
+        return Plan(self.pattern, colors, (columns, colors[rows]))
+
+    @functools.cached_property
+    def by_star(self) -> Plan:
+        """The plan for a symmetric matrix: an element is read where it, or its twin, is alone in its row and colour."""
+        pattern = (self.pattern + self.pattern.T).tocsc()
+        pattern.sort_indices()
+        rows, columns = positions(pattern)
+        colors = star(pattern)
+        low, high = np.minimum(rows, columns), np.maximum(rows, columns)
+        if not colors.any():  # a diagonal, or nothing: every element is alone
+            return Plan(pattern, colors, (rows, colors[columns]))
+        count = len(colors)
+        often = np.unique(rows * count + colors[columns], return_inverse=True, return_counts=True)
+        alone = often[2][often[1]] == 1
+        read_low = alone[np.searchsorted(columns * count + rows, high * count + low)]
+        places = np.where(read_low, low, high), colors[np.where(read_low, high, low)]
+        return Plan(pattern, colors, places)
+
+
+def csc(parts, shape):
+    """A SciPy CSC matrix."""
+    return _scipy.sparse.csc_matrix(parts, shape)
+
+
+def pattern(program, outputs: list, sources: list[int]):
+    """A CSC matrix of True where an element of ``outputs``, one after the other, depends on one of ``sources``."""
+    found = sparsity.dependence(program, outputs, sources)
+    rows = [s for sets in found for s in sets.reshape(-1).tolist()]
+    lengths = np.fromiter(map(len, rows), int, len(rows))
+    columns = np.fromiter(itertools.chain.from_iterable(rows), int, lengths.sum())
+    shape = len(rows), sum(math.prod(np.shape(program.value(p))) for p in sources)
+    order = np.argsort(columns, kind="stable")
+    starts = np.cumsum(np.bincount(columns + 1, minlength=shape[1] + 1))
+    return csc((np.ones(len(columns), bool), np.repeat(np.arange(len(rows)), lengths)[order], starts), shape)
+
+
+def compressed(run: Callable, xs: list, vs: list, colors: np.ndarray) -> np.ndarray:
+    """The products with the sum of the unit vectors of each colour, as columns."""
+    found = []
+    cuts = np.cumsum([v.size for v in vs])[:-1]
+    for color in range(int(colors.max(initial=-1)) + 1):
+        parts = np.split(colors == color, cuts)
+        seeds = [part.reshape(v.shape).astype(v.dtype) for part, v in zip(parts, vs)]
+        found.append(np.concatenate([np.ravel(part) for part in run([*xs, *seeds])]))
+    return np.stack(found, axis=1) if found else np.zeros((0, 0))
+
+
+def seeds(colors: np.ndarray, shapes: list[tuple]) -> list[np.ndarray]:
+    """For each colour the sum of its unit vectors, cut into parts of these shapes: one upon the other."""
+    of_colors = (colors == np.arange(int(colors.max(initial=-1)) + 1)[:, None]).astype(float)
+    parts = np.split(of_colors, np.cumsum([math.prod(shape) for shape in shapes])[:-1], 1)
+    return [part.reshape(len(part), *shape) for part, shape in zip(parts, shapes)]
+
+
+def blocks(matrix, outputs: list, inputs: list) -> list[list]:
+    """The matrix cut by output and input."""
+    rows = np.cumsum([0, *(y.size for y in outputs)])
+    columns = np.cumsum([0, *(x.size for x in inputs)])
+    if len(rows) == len(columns) == 2:
+        return [[matrix]]
+    return [
+        [matrix[rows[i] : rows[i + 1], columns[j] : columns[j + 1]] for j in range(len(inputs))]
+        for i in range(len(outputs))
+    ]

@@ -1,0 +1,76 @@
+"""Observers of what a trace records, and products with several vectors that are recorded as one batch."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+import numpy as np
+
+from ... import ops
+from ...autodiff import inplace, record, state
+from ...autodiff.cotangents import whole
+from ...autodiff.graph import Node, Rule, key
+from ...autodiff.variable import data_of, is_active, wrap
+from ...jit import scalars
+from .. import batched
+
+
+@contextlib.contextmanager
+def watching(watch: Callable, watchers: list = state.watchers):
+    """A scope in which ``watch`` is called with the node of each operation that is recorded, or as others are."""
+    watchers.append(watch)
+    try:
+        yield
+    finally:
+        watchers.remove(watch)
+
+
+def is_natural(rule) -> bool:
+    """True of gradops' own derivatives, not those that users define."""
+    return rule.vjp is None or rule.vjp.__module__ in (record.__name__, inplace.__name__, scalars.__name__)
+
+
+def together(move: Callable, seeds: list[np.ndarray]):
+    """The results of ``move``, a function of variables to one, for each row of seeds: one batch, which has a gradient.
+
+    What does not depend on the seeds is the same for all members, and its gradient is the sum of theirs.
+    """
+    count = len(seeds[0])
+    if count == 1:
+        return ops.expand_dims(move(*(wrap(row[0]) for row in seeds)), 0)
+    batched.register()
+    with batched.deeper() as level:
+        own = [wrap(batched.Batched(row, level)) for row in seeds]
+        inside = set()
+        for x in own:
+            x.requires_grad = True  # for their results to be recorded, and known
+            inside.add(key(x))
+
+        def note(node: Node) -> None:
+            within = [edge is None or key(edge) in inside for edge in node.edges]
+            if any(edge is not None and of_batch for edge, of_batch in zip(node.edges, within)):
+                inside.add(node.seq)
+                if not all(within):
+                    node.rule = _summed(node.rule, within, count, level)
+
+        with watching(note):
+            found = move(*own)
+    rows = batched.members(data_of(found), count, level)
+    if not is_active(found):
+        return rows
+    rule = Rule("members", vjps=(lambda g, saved, edge: batched.Batched(g, level),))
+    return record.record(rule, (found._node or found,), (), rows)
+
+
+def _summed(rule: Rule, within: list[bool], count: int, level: int) -> Rule:
+    """The rule of an operation in a batch, with sums over its members for the edges that are not ``within`` it."""
+
+    def vjp(g, saved, node):
+        found = rule.pull(g, saved, node.edges) if rule.vjp is None else rule.vjp(g, saved, node)
+        return [
+            x if x is None or own else ops.sum(batched.members(whole(x), count, level), 0)
+            for x, own in zip(found, within)
+        ]
+
+    return Rule(rule.name, vjp=vjp, slots=rule.slots, holomorphic=rule.holomorphic)
