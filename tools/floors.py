@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The floors of the core and what imports what, read from the sources; writes the picture in docs/architecture.md.
 
-An import counts wherever it stands, in a function, under ``TYPE_CHECKING``, or as ``import_module(".x", __package__)``.
+An import counts wherever it stands, in a function or under ``TYPE_CHECKING``, and where a string names the module: as
+``import_module(".x", __package__)``, ``pkgutil.resolve_name("gradops.x")``, ``sys.modules["gradops.x"]``, or
+``namespace(__name__, later=("x",))``. A name of ``gradops/__init__.py`` is an import of that file, the floor below R.
 """
 
 from __future__ import annotations
@@ -30,11 +32,14 @@ FLOORS = [  # from the ground up; a module imports from lower floors, and from i
     ("scipy",),
     ("array_api",),
     ("inference",),
+    ("",),  # gradops/__init__.py, the public names
     ("interop",),
 ]
-LATE = {  # which import a library, once a tensor of it is met
-    ("ops._symbolic", "ops._keras"),
+LATE = {
+    ("ops._symbolic", "ops._keras"),  # imports Keras, once a tensor of it is met
+    ("interop.r.calls", ""),  # finds R's functions by their names
 }
+IMPORTERS = ("import_module", "__import__", "resolve_name", "find_spec")
 MEANING = {
     "_names": "what `dir()` of a module shows, and suggestions",
     "errors": "the conditions that gradops raises",
@@ -58,6 +63,7 @@ MEANING = {
     "extend": "ops and backends of other packages",
     "scipy": "SciPy's functions by its names, with derivatives",
     "array_api": "the array API standard, for SciPy's and scikit-learn's functions",
+    "": "the public names",
     "inference": "random effects, fits of likelihoods, posterior densities and a sampler",
     "interop": "R, and other hosts",
 }
@@ -73,7 +79,10 @@ def modules() -> dict[str, pathlib.Path]:
 
 
 def imports(name: str, path: pathlib.Path, known: dict) -> list[tuple[str, int, bool]]:
-    """Each import of a module of the core's: its name, the line, and whether it stands in a function."""
+    """Each import of a module of the core's: its name, the line, and whether it stands in a function.
+
+    The name is empty for ``gradops`` itself.
+    """
     base = name if path.name == "__init__.py" else name.rpartition(".")[0]
     found: list[tuple[str, int, bool]] = []
 
@@ -84,16 +93,45 @@ def imports(name: str, path: pathlib.Path, known: dict) -> list[tuple[str, int, 
                 for alias in node.names:
                     whole = f"{module}.{alias.name}".lstrip(".")
                     found.append((whole if whole in known else module, node.lineno, inside))
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
-            text = node.args[0].value if isinstance(node.args[0], ast.Constant) else ""
-            if text.startswith("."):
-                found.append((f"{base}{text}".lstrip("."), node.lineno, inside))
+        if isinstance(node, ast.Import):
+            found.extend((t, node.lineno, inside) for alias in node.names if (t := _of_core(alias.name)) is not None)
+        found.extend((target, node.lineno, inside) for target in _named(node, name, base, known))
         inside = inside or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
         for child in ast.iter_child_nodes(node):
             visit(child, inside)
 
     visit(ast.parse(path.read_text()), False)
     return found
+
+
+def _of_core(path: str) -> str | None:
+    """The name of a module of the core's without ``gradops``; None for others."""
+    package, _, rest = path.partition(".")
+    return rest if package == "gradops" else None
+
+
+def _named(node, name: str, base: str, known: dict) -> list[str]:
+    """The modules of the core's that a call or a subscript names in a string."""
+    if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "sys.modules":
+        text = _start(node.slice)
+    elif isinstance(node, ast.Call) and node.args and ast.unparse(node.func).rpartition(".")[2] in IMPORTERS:
+        text = _start(node.args[0])
+    elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("namespace"):
+        later = next((keyword.value for keyword in node.keywords if keyword.arg == "later"), None)
+        return [f"{name}.{late}".lstrip(".") for late in ast.literal_eval(later)] if later is not None else []
+    else:
+        return []
+    found = f"gradops.{base}{text}".replace("..", ".") if text.startswith(".") else text
+    target = _of_core(found.rstrip("."))
+    while target and target not in known:  # an object in a module, or one whose name is computed
+        target = target.rpartition(".")[0]
+    return [] if target is None else [target]
+
+
+def _start(node) -> str:
+    """A string that is written out, or the part of one before what is computed."""
+    first = node.values[0] if isinstance(node, ast.JoinedStr) else node
+    return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
 
 
 def _resolved(node: ast.ImportFrom, base: str) -> str | None:
@@ -114,9 +152,7 @@ def floor_of(name: str) -> int:
 def graph() -> dict[str, set[str]]:
     known = modules()
     return {
-        name: {target for target, _, _ in imports(name, path, known) if target and target != name}
-        for name, path in known.items()
-        if name
+        name: {target for target, _, _ in imports(name, path, known) if target != name} for name, path in known.items()
     }
 
 
@@ -162,9 +198,9 @@ def drawing() -> str:
     for floor in reversed(FLOORS):
         for top in floor:
             below = {t.partition(".")[0] for m, ts in edges.items() if m.partition(".")[0] == top for t in ts}
-            names = [n for level in reversed(FLOORS) for n in level if n in below and n != top]
+            names = [n or "gradops" for level in reversed(FLOORS) for n in level if n in below and n != top]
             arrow = f"  <- {', '.join(names)}" if names else ""
-            lines.append(f"{top:<12}{MEANING[top]}\n{'':<12}{arrow}".rstrip())
+            lines.append(f"{top or 'gradops':<12}{MEANING[top]}\n{'':<12}{arrow}".rstrip())
     return "```text\n" + "\n".join(lines) + "\n```"
 
 

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import builtins
 import functools
-import importlib
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -44,6 +43,7 @@ from ._tree import items
 from .autodiff import inplace
 from .autodiff.variable import Variable
 from .errors import ArgumentError, ArgumentTypeError
+from .ops import scipy_functions
 from .ops.numpy_functions import LISTS, ROWS, is_ours, typed
 
 __all__ = """
@@ -356,10 +356,11 @@ def _counterpart(name: str, value: Any, reader: str) -> Any:
 @functools.cache
 def _module_of_ours(place: str) -> Any:
     """The module of gradops under a name of NumPy's or SciPy's; None where there is none."""
-    try:
-        return importlib.import_module(f"gradops.{place}")
-    except ImportError:
-        return None
+    package, _, path = place.partition(".")
+    if package == "numpy":
+        return sys.modules.get(f"{__package__}.{place}")
+    found = scipy_functions.find(path)
+    return found if isinstance(found, ModuleType) else None
 
 
 class _Over:

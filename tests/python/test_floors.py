@@ -38,6 +38,20 @@ def test_a_circle_and_an_upward_import_are_seen(tmp_path):
         ("ops.y", 4, True),
         ("ops.y", 5, True),
     ]
+    module.write_text(
+        "import gradops.scipy\nfrom gradops import grad\n"
+        "def f(name):\n    import_module(f'gradops.{name}')\n    pkgutil.resolve_name('gradops.ops.y.f')\n"
+        "    return sys.modules['gradops'], sys.modules.get('gradops')\n"
+        "namespace(__name__, later=('z',))\n"
+    )
+    assert floors.imports("ops.x", module, known) == [
+        ("scipy", 1, False),
+        ("", 2, False),
+        ("", 4, True),
+        ("ops.y", 5, True),
+        ("", 6, True),
+        ("ops.x.z", 7, False),
+    ]
     assert floors.circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
     assert floors.floor_of("autodiff.engine") > floors.floor_of("ops.creation") > floors.floor_of("errors")
 

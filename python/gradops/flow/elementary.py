@@ -16,6 +16,7 @@ from ..autodiff.variable import Variable, data_of, differentiable, without_gradi
 from ..backends import tracing
 from ..errors import GRAD, VARIABLE, ArgumentError, GradientError, TypeOf
 from ..ops import _checks, conversion, creation, elementwise, indexing, reductions
+from ..ops._registry import functions
 from ..ops._symbolic import in_model
 from .custom import custom_gradient
 from .gradient_functions import is_tensor
@@ -219,6 +220,9 @@ def _times(g, scale):
     if not isinstance(scale, (int, float)):
         return elementwise.multiply(indexing.where(elementwise.equal(scale, 0), 0, g), scale)
     return indexing.where(creation.zeros_like(g, "bool"), g, 0) if scale == 0 else elementwise.multiply(g, scale)
+
+
+functions.update(stop_gradient=stop_gradient, scaled_gradient_ext=scaled_gradient_ext)
 
 
 def set_requires_gradient(x) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from operator import attrgetter
 
 import keras
 
 from ..errors import ArgumentTypeError
-from ._registry import registry
+from ._registry import functions, registry
 
 
 @keras.saving.register_keras_serializable("gradops")
@@ -43,4 +41,4 @@ class Operation(keras.Operation):
 
 
 def _named(name: str) -> Callable:
-    return registry[name].call if name in registry else attrgetter(name)(sys.modules["gradops"])
+    return registry[name].call if name in registry else functions[name]

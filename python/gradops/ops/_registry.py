@@ -56,6 +56,9 @@ FACTS = tuple(field.name for field in fields(Facts))
 registry: dict[str, Any] = {}
 """Ops by name. :mod:`._dispatch` makes them; the table is here so that modules it imports can look up ops."""
 
+functions: dict[str, Any] = {}
+"""Functions by the names that Keras's models save, which are no ops: :mod:`gradops.flow` adds its own."""
+
 names = {"custom_gradient", "image", "nn", "stop_gradient"}
 """The public names: ops, added as they are made; the two functions of gradops.flow; and the namespaces. Other entries
 of the registry are for the tape's rules."""

@@ -13,7 +13,7 @@ import numpy as np
 from .. import _scipy
 
 find: Callable[[str], Any] = lambda path: None  # noqa: E731
-"""Return a function of ``gradops.scipy`` by its path, ``stats.norm.logpdf``; None if there is none."""
+"""Return what ``gradops.scipy`` has at a path, ``stats.norm.logpdf``, or None; ``gradops.scipy`` puts its own here."""
 
 
 @cache

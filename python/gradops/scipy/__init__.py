@@ -27,9 +27,9 @@ def __getattr__(name: str) -> Any:
 
 
 def _find(path: str) -> Any:
-    """The object that a path (``stats.norm.logpdf``) leads to; None where it leads nowhere."""
+    """The object at a path (``stats.norm.logpdf``), this module at an empty one; None if there is none."""
     found: Any = sys.modules[__name__]
-    for name in path.split("."):
+    for name in filter(None, path.split(".")):
         found = getattr(found, name, None)
     return found
 

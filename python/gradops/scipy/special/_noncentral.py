@@ -13,8 +13,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ... import grad, ops
+from ... import ops
 from ...flow import stop_gradient
+from ...functional import grad
 from .._formulas import by_smaller, choose, deviance_part, exp, held, lgamma, log, stirling, where
 from .._hosted import TERMS, in_chunks, orders
 from .._tensors import floating

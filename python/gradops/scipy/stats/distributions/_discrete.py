@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .... import grad, ops
+from .... import ops
+from ....functional import grad
 from ....ops._compose import NUMBERS
 from ..._define import refused
 from ..._formulas import all_so, exp
