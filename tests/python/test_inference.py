@@ -111,7 +111,7 @@ def test_profiled_parameters_are_at_their_best(backend):
     np.testing.assert_allclose(numpy(model.parameters(theta)["beta"]), best, rtol=1e-9)
     np.testing.assert_allclose(value, marginal([*best, *theta]), rtol=1e-12)
     np.testing.assert_allclose(gradient, slopes(marginal, np.array([*best, *theta]))[2:], rtol=1e-6)
-    with pytest.raises(ArgumentError, match="profiled is not integrated out"):
+    with pytest.raises(ArgumentError, match="profiled parameters are not integrated out"):
         model.importance(theta)
     with pytest.raises(ArgumentError, match="`profile`: there is no parameter `b`"):
         laplace(joint, start, random="u", profile="b")
@@ -343,7 +343,7 @@ def test_what_cannot_be_integrated_over_by_quadrature():
         laplace(walk, start, random="u", integrate=True)
     with pytest.raises(ArgumentError, match="True, for the whole line, or a pair of finite numbers in order"):
         laplace(walk, start, random="u", integrate=(1, 0))
-    with pytest.raises(ArgumentError, match="what is profiled"):
+    with pytest.raises(ArgumentError, match="profiled parameters"):
         laplace(lambda p: ops.sum(p["u"] ** 2) + p["a"] ** 2, start, random="u", profile="a", integrate=True)
 
 

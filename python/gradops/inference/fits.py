@@ -1,4 +1,4 @@
-"""Fits of likelihoods: estimates, standard errors, intervals, and by name what is not identified."""
+"""Fits of likelihoods: estimates, standard errors, intervals, and the names of parameters that are not identified."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ from .samples import Draws
 
 POLISHING = 10
 NEAR = 4e-10
-"""The square of a step in standard errors that changes these by less than 1e-5 of theirs."""
+"""The largest squared step, in standard errors, after which the Hessian is not computed again.
+
+Such a step changes standard errors by less than 1e-5 of their size.
+"""
 ENDED = 1e-6
-"""The fall that Newton's step promises, twice, at which a search has ended at a minimum."""
+"""The largest Newton decrement (twice the predicted decrease) at which a search counts as converged."""
 SINGULAR = {True: 1e-5, False: 1e-9}
-"""The eigenvalue of a scaled Hessian below which a direction is not identified: by differences, and exact."""
+"""The eigenvalue of a scaled Hessian below which a direction is not identified: True by differences, False exact."""
 
 
 def fit(
@@ -41,40 +44,40 @@ def fit(
     integrate=False,
     nobs: int | None = None,
 ) -> Fit:
-    """The parameters at which a negative log-likelihood is least, with all that goes with them.
+    """Minimise a negative log-likelihood, and return estimates, standard errors and diagnostics.
 
-    The search is SciPy's with the exact gradient, by ``BFGS``, or ``L-BFGS-B`` with bounds. Newton's steps follow, so
-    that estimates are exact to rounding. Where ``BFGS`` ends too early, ``trust-exact`` goes on with exact Hessians.
-    The Hessian for standard errors has at least six digits of these: it is by differences of the exact gradient where
-    that suffices, else exact.
+    SciPy's ``BFGS``, or ``L-BFGS-B`` with bounds, searches with the exact gradient. Newton steps follow, so that
+    estimates are exact to rounding. Where ``BFGS`` stops too early, ``trust-exact`` continues with exact Hessians.
+    Standard errors have at least six digits: their Hessian comes from differences of the exact gradient where that
+    suffices, and is exact elsewhere.
 
     Args:
-        nll: the negative log-likelihood, with random effects the joint one: a function of the parameters, in the form
-            of ``start``, and of ``data`` where that is given, to a scalar.
+        nll: the negative log-likelihood, or the joint one with random effects. It takes the parameters, in the form of
+            ``start``, and ``data`` if that is given, and returns a scalar.
         start: where the search starts: a dict of tensors, numbers or lists, also nested, of double precision.
-        data: the second argument of ``nll``, as it is.
-        random, map, transforms, integrate: as of :func:`laplace`. The estimates are those of free numbers;
-            ``params`` and ``bse`` are of what the transforms make of them.
-        bounds: for names of parameters a pair of the least and the largest value, None for none.
-        nobs: the number of observations; by default the length that all arrays in ``data`` have.
+        data: the second argument of ``nll``, passed on unchanged.
+        random, map, transforms, integrate: see :func:`laplace`. The search runs over the unconstrained parameters;
+            ``params`` and ``bse`` hold the transformed ones.
+        bounds: a dict from names of parameters to pairs of lower and upper bound; None means no bound.
+        nobs: the number of observations; by default the common length of all arrays in ``data``.
 
     Returns:
         A :class:`Fit`.
 
     Raises:
-        InferenceError: the likelihood is not a number at the start; with random effects as of :func:`laplace`.
-        ArgumentError: an unknown name; no parameter to estimate; bounds that are no pair, or crossed.
-        ArgumentTypeError: as of :func:`laplace`.
+        InferenceError: the likelihood is NaN or infinite at the start; with random effects see :func:`laplace`.
+        ArgumentError: an unknown name; no parameter to estimate; bounds that are not a pair, or are crossed.
+        ArgumentTypeError: see :func:`laplace`.
 
     Warns:
-        RuntimeWarning: a direction of the parameters that the likelihood does not identify, by name; a search that did
-            not end at a minimum.
+        RuntimeWarning: the likelihood does not identify a direction of the parameters, which the warning names; the
+            search did not end at a minimum.
 
     Gradient:
-        None: estimates are NumPy's numbers.
+        None: estimates are NumPy numbers.
 
     Examples:
-        A regression of counts, whose estimates are those of a generalised linear model:
+        A Poisson regression, with the estimates of a generalised linear model:
 
         >>> import numpy as np
         >>> from gradops import ops
@@ -90,7 +93,7 @@ def fit(
         [[-1.386  1.063]
          [ 0.263  1.007]]
 
-        The standard errors are those of the exact Hessian:
+        The standard errors agree with the exact Hessian:
 
         >>> print(np.sqrt(np.diag(np.linalg.inv(found.model.hessian(found.theta)))).round(4))
         [0.6246 0.1899]
@@ -110,7 +113,7 @@ def fit(
 
 
 def estimated(model: Likelihood, lower: np.ndarray, upper: np.ndarray, nobs: int | None) -> Fit:
-    """The fit of a model, of bounds for each of its parameters."""
+    """Return the fit of a model whose parameters have these bounds."""
     if not model.start.size:
         raise ArgumentError("`fit`: there is no parameter to estimate: all are fixed or random.", argument="start")
     start = np.clip(model.start, lower, upper)
@@ -167,7 +170,7 @@ def finished(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the minimum near the end of a search, and the Hessian there.
 
-    A search that ended too early, as one by gradients does on badly scaled parameters, goes on with exact Hessians.
+    A search by gradients stops too early on badly scaled parameters; it continues with exact Hessians.
     """
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -182,7 +185,7 @@ def finished(
 
 
 def polished(model: Any, theta: np.ndarray, lower, upper) -> tuple[np.ndarray, np.ndarray]:
-    """Newton's steps from near a minimum, as long as they bring the gradient down; and the Hessian."""
+    """Take Newton steps near a minimum while they reduce the gradient; return the minimum and the Hessian."""
     gradient, hessian = model.value_and_grad(theta)[1], model.information(theta)
     least, near = (1e-14, NEAR) if model.by_differences else (1e-22, 1e-12)
     for _ in range(POLISHING):
@@ -201,13 +204,13 @@ def polished(model: Any, theta: np.ndarray, lower, upper) -> tuple[np.ndarray, n
 
 
 def free(theta: np.ndarray, gradient: np.ndarray, lower, upper) -> np.ndarray:
-    """True for each parameter that is not held by a bound."""
+    """True for each parameter that no bound holds."""
     room = 1e-9 * (1 + np.abs(theta))
     return ~((theta <= lower + room) & (gradient > 0) | (theta >= upper - room) & (gradient < 0))
 
 
 def newton(hessian: np.ndarray, gradient: np.ndarray, inside: np.ndarray) -> tuple[np.ndarray, float]:
-    """Newton's step in the directions that are curved upwards, and the fall that it promises, twice."""
+    """Return Newton's step in the directions of positive curvature, and twice the decrease that it predicts."""
     step = np.zeros_like(gradient)
     if not np.isfinite(hessian).all() or not inside.any():
         return step, np.nan if inside.any() else 0.0
@@ -220,7 +223,7 @@ def newton(hessian: np.ndarray, gradient: np.ndarray, inside: np.ndarray) -> tup
 
 
 class Held:
-    """A model in which one parameter has a value."""
+    """A model with one parameter fixed at a value."""
 
     def __init__(self, model: Any, k: int, value: float):
         self.model, self.k, self.given = model, k, value
@@ -244,7 +247,7 @@ class Held:
 
 
 class Printed(str):
-    """A text that the console shows as it is."""
+    """A string that the console shows without quotes."""
 
     __repr__ = str.__str__
 
@@ -257,13 +260,13 @@ class Fit:
     """A fit of a likelihood; made by :func:`fit`.
 
     Attributes:
-        model: the likelihood as a function of a vector, a :class:`Laplace` with random effects.
+        model: the likelihood as a function of a vector; a :class:`Laplace` if there are random effects.
         names, theta: the estimated parameters.
         hessian: the second derivatives at the estimate.
-        tvalues, pvalues: in the order of ``names`` estimates over their standard errors, and the probability of larger
-            ones where the parameter is 0.
+        tvalues, pvalues: estimates divided by their standard errors, in the order of ``names``, and the two-sided
+            p-values of a parameter of 0.
         llf, aic, df_model, nobs: the log-likelihood; Akaike's criterion; the numbers of parameters and observations.
-        problems: what was found wrong, in words; nothing of a good fit.
+        problems: descriptions of what is wrong with the fit; empty for a good one.
         converged: whether the estimate is a minimum.
 
     Examples:
@@ -332,9 +335,9 @@ class Fit:
         return found
 
     def cov_params(self) -> np.ndarray:
-        """The covariance of the estimates, in the order of ``names``.
+        """Return the covariance matrix of the estimates, in the order of ``names``.
 
-        It is the inverse Hessian; NaN where a parameter is held by a bound, or anything is in ``problems``.
+        It is the inverse Hessian, NaN for parameters held by a bound, and everywhere if the fit has ``problems``.
         """
         return self._covariance.copy()
 
@@ -345,8 +348,7 @@ class Fit:
 
     @property
     def bse(self):
-        """Standard errors in the form of ``start``; those of random effects are their standard deviations, of what is
-        fixed NaN."""
+        """Standard errors in the form of ``start``: standard deviations for random effects, NaN for fixed values."""
         layout = self.model.layout
         if layout.transformed:
             leaves, structure = _tree.flatten(self.params)
@@ -357,7 +359,7 @@ class Fit:
         return self.model.tree(layout.spread(self._se, random))
 
     def _known(self) -> np.ndarray:
-        """The covariance, 0 of parameters held by a bound."""
+        """Return the covariance matrix, with 0 for parameters held by a bound."""
         found = self.cov_params()
         found[~self._free] = found[:, ~self._free] = 0.0
         return found
@@ -386,9 +388,9 @@ class Fit:
         return float(np.log(self.nobs)) * self.df_model - 2 * self.llf
 
     def delta(self, g: Callable) -> tuple[Any, Any]:
-        """The value of ``g``, a function of all parameters in their form, and its standard error, by the delta method.
+        """Return the value of ``g``, a function of all parameters, and its standard error by the delta method.
 
-        Random effects count with their own uncertainty.
+        The uncertainty of the random effects is included.
 
         Returns:
             A pair of arrays, one number for each element of ``g``'s value.
@@ -397,8 +399,10 @@ class Fit:
         return value, np.sqrt(np.diag(covariance))
 
     def report(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """What the likelihood reports by :func:`report`, by name: pairs of a value and its standard error, by
-        the delta method; random effects count with their own uncertainty."""
+        """Return the quantities that the likelihood passes to :func:`report`: by name a value and its standard error.
+
+        Standard errors are by the delta method; the uncertainty of the random effects is included.
+        """
         values = self.model.report(self.theta)
         if not values:
             return {}
@@ -412,18 +416,18 @@ class Fit:
         return {name: (x, se.reshape(x.shape)[()]) for (name, x), se in zip(values.items(), parts)}
 
     def simulate(self, seed: int | None = None, *, effects: bool = True) -> dict[str, np.ndarray]:
-        """Observations that are drawn from the fit; see :meth:`Laplace.simulate`."""
+        """Draw observations from the fitted model; see :meth:`Laplace.simulate`."""
         return self.model.simulate(self.theta, seed, effects=effects)
 
     def residuals(self, method: str = "cdf", seed: int | None = None):
-        """One-step-ahead residuals; see :meth:`Laplace.residuals`."""
+        """Return one-step-ahead residuals; see :meth:`Laplace.residuals`."""
         return self.model.residuals(self.theta, method, seed)
 
     def draws(self, draws: int = 4000, seed: int | None = None) -> Draws:
-        """Draws from the normal distribution of the estimates, with random effects given them from theirs.
+        """Draw parameters from the normal distribution of the estimates, and random effects given the parameters.
 
         Args:
-            draws: how many.
+            draws: the number of draws.
             seed: of NumPy's generator.
 
         Raises:
@@ -440,15 +444,15 @@ class Fit:
         return Draws(model, (self.theta[:, None] + moved).T[None], u.T[None], {})
 
     def conf_int(self, alpha: float = 0.05, method: str = "wald") -> np.ndarray:
-        """Confidence intervals, a row for each of ``names``.
+        """Return confidence intervals, a row for each of ``names``.
 
         Args:
-            alpha: 1 minus the level.
-            method: ``"wald"``, of the standard errors; ``"profile"``, of the likelihood's ratio, where the others are
-                estimated again for each value: an end that is not found within 50 standard errors is infinite.
+            alpha: 1 minus the confidence level.
+            method: ``"wald"`` uses standard errors; ``"profile"`` the likelihood ratio, with the other parameters
+                estimated again for each value. An end that is not found within 50 standard errors is infinite.
 
         Raises:
-            ArgumentError: an unknown method, or a level that is none.
+            ArgumentError: an unknown method; ``alpha`` is not between 0 and 1.
         """
         if method not in ("wald", "profile"):
             raise ArgumentError(f"`conf_int`: `method` must be wald or profile; got {method}.", argument="method")
@@ -466,18 +470,19 @@ class Fit:
         return np.reshape(found, (-1, 2))
 
     def profile(self, parameter: str | int, alpha: float = 0.01, points: int = 6) -> tuple[np.ndarray, np.ndarray]:
-        """The likelihood where a parameter has values, the others estimated again.
+        """Return the likelihood profile of a parameter: the other parameters are estimated again for each value.
 
         Args:
-            parameter: its name, or its place in ``names``.
+            parameter: the name of the parameter, or its position in ``names``.
             alpha: 1 minus the level of the profile interval that the values span.
             points: the number of values on each side.
 
         Returns:
-            The values, and the signed roots of twice what the negative log-likelihood grows there by: normal quantiles.
+            The values, and the signed square roots of twice the increase of the negative log-likelihood, which compare
+            with normal quantiles.
 
         Raises:
-            ArgumentError: an unknown parameter; points or a level that are none.
+            ArgumentError: an unknown parameter; ``points`` less than 1; ``alpha`` not between 0 and 1.
         """
         if parameter not in (*self.names, *range(self.theta.size)):
             message = f"`profile`: there is no parameter `{parameter}` among {listed(self.names)}."
@@ -498,7 +503,10 @@ class Fit:
         return self.theta[k] + np.array(sorted(found)), np.array([found[by] for by in sorted(found)])
 
     def _excess(self, k: int) -> Callable[[float], float]:
-        """The growth of the least value where a parameter is moved, by a search from the last place."""
+        """Return the profile's increase as a function of a parameter's distance from the estimate.
+
+        Each search starts from the result of the one before.
+        """
         others, (lower, upper) = np.delete(self.theta, k), (np.delete(b, k) for b in self._bounds)
 
         def excess(by: float) -> float:
@@ -527,7 +535,7 @@ class Fit:
         return float(self.theta[k] + side * _scipy.optimize.brentq(excess, near, far, xtol=1e-9 * se, rtol=1e-9))
 
     def summary(self) -> Printed:
-        """The estimates as a table, and what was found wrong."""
+        """Return a table of the estimates, and the problems of the fit."""
         rows = _display.aligned(self._rows(), least=(0, 8, 10, 7, 7))
         return Printed("\n".join([self._heading(), *rows, *(f"! {problem}" for problem in self.problems)]))
 

@@ -1,7 +1,7 @@
-"""A function some of whose arguments are where it is least, or integrated out by the Laplace approximation there.
+"""Functions with one argument minimised over, or integrated out by the Laplace approximation.
 
-Of what is left the derivatives are exact, to third order: the place is found on constants, and Newton's steps from it
-are recorded. Its second derivatives are a sparse matrix.
+Derivatives by the other argument are exact to third order: the minimum is found on constants, and the Newton steps
+from it are recorded. The second derivatives by the minimised argument are a sparse matrix.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ STEPS, RIDGES = 200, 30
 
 
 class Inner:
-    """A function of ``u`` and others, with ``u`` where it is least.
+    """A function of ``u`` and other arguments, minimised over ``u``.
 
     Args:
-        f: of the others and ``u``, vectors, to a scalar.
-        others, u: at which what depends on what is found, whatever their values; ``u`` is where each search starts.
+        f: a function of the vectors ``others`` and ``u`` to a scalar.
+        others, u: where the sparsity pattern is found, which holds for all values; each search starts from ``u``.
     """
 
     def __init__(self, f: Callable, others, u):
         self._f, self._start = f, u
-        try:  # what the function closes over may be 0 now, and other numbers later
+        try:  # captured values may be 0 now and nonzero later, so the pattern must not be read off them
             pattern = np.ones((ops.size(u),) * 2, bool) if connected(f(others, u)) else None
             self._hessian = SparseHessian(f, (others, u), 1, pattern)
-        except JitError:  # it looks at values
+        except JitError:  # the function branches on values
             self._hessian = SparseHessian(f, (others, u), 1, np.ones((ops.size(u),) * 2, bool))
         places = self._hessian.pattern.tocoo()
         self._pattern, _ = _pattern.at(places.shape, places.row, places.col)
         self._diagonal = (self._pattern.diagonal[:, None] == np.arange(self._pattern.count)).any(0)[:, None] * 1.0
 
     def mode(self, others):
-        """The ``u`` with the least value."""
+        """Return the ``u`` that minimises the function."""
         return minimum(lambda u, others: self._f(others, u), self._start, (others,), 1e-8, STEPS, self._inverse)
 
     def laplace(self, others, saddlepoint: bool = False):
-        """Minus the logarithm of the integral over ``u`` of the exponential of minus the function.
+        """Return minus the logarithm of the integral of ``exp(-f)`` over ``u``, by the Laplace approximation.
 
-        With ``saddlepoint`` the function is a cumulant generating function, less its argument times what is observed,
-        and this is minus the logarithm of the density (Butler 2007).
+        With ``saddlepoint`` the function is a cumulant generating function minus its argument times the observation,
+        and the result is minus the log density by the saddlepoint approximation (Butler 2007).
         """
         u = self.mode(others)
 
@@ -69,7 +69,7 @@ class Inner:
         return ops.reshape(sparse_ops.log_determinant(values, ops.stop_gradient(values)[:1], self._pattern), ())
 
     def _inverse(self, slope: Callable, u) -> Callable:
-        """The inverse of the second derivatives at a place, of what makes them positive definite where they are not."""
+        """Return a solver with the Hessian at ``u``, with a ridge added where it is not positive definite."""
         values = held(lambda u: self._elements(slope, u))(u)
         scale = 1e-4 * ops.mean(ops.abs(values))
 

@@ -18,28 +18,31 @@ from .nonfinite import nonfinite_from
 from .parameters import Layout, listed, shown
 
 LONG = 20_000
-"""Steps of a gradient, of which the second derivatives are several times as many."""
+"""Program steps of a gradient above which the Hessian is not compiled, as it has several times as many steps."""
 DIGITS = 4e-6
-"""The error of a Hessian over its least eigenvalue, both scaled, that changes standard errors by half as much."""
+"""The largest error of a scaled Hessian, relative to its smallest eigenvalue, that standard errors allow.
+
+Standard errors change by half of that.
+"""
 
 
 class Likelihood:
-    """A negative log-likelihood of only the estimated parameters.
+    """A negative log-likelihood as a function of the vector of estimated parameters.
 
     Args:
-        f: of the estimated parameters and the random effects, as vectors.
-        tensor: a function of NumPy's numbers to a tensor of the likelihood's library.
-        tree: a function of a vector of all parameters to their form.
+        f: the likelihood as a function of two vectors, the estimated parameters and the random effects.
+        tensor: converts NumPy arrays to tensors of the likelihood's library.
+        tree: converts a vector of all parameters to the user's structure.
     """
 
-    by_differences = False  # of the gradient :meth:`hessian` is found
+    by_differences = False  # whether :meth:`hessian` takes differences of the gradient
     _longest_step = 1e-3  # in standard deviations, of differences
-    log_jacobian: Callable  # of what makes parameters of a vector of all, where something does
-    with_effects: type[Likelihood]  # :class:`Laplace`, which its module says
+    log_jacobian: Callable  # of the transforms, if there are any
+    with_effects: type[Likelihood]  # :class:`Laplace`, set by its module
 
     @staticmethod
     def of(f: Callable, layout: Layout, tensor: Callable, tree: Callable, *integrate) -> Likelihood:
-        """The model of a likelihood, with its random effects integrated out where there are any."""
+        """Return the model of a likelihood, with its random effects, if any, integrated out."""
         if layout.u.size:
             return Likelihood.with_effects(f, layout, tensor, tree, *integrate)
         return Likelihood(f, layout, tensor, tree)
@@ -47,7 +50,7 @@ class Likelihood:
     def __init__(self, f: Callable, layout: Layout, tensor: Callable, tree: Callable):
         self.f, self.layout, self.tensor, self.tree = f, layout, tensor, tree
         self.start, self.names = layout.theta, layout.names_of_theta
-        self._moves: Any = np.inf  # how far each parameter moves, as far as is known
+        self._moves: Any = np.inf  # standard deviation of each parameter given the others, once known
         nothing = tensor(layout.u)
         owner: Any = backends.of(nothing)
         self._on_numpy, self._eager = isinstance(nothing, np.ndarray), owner.derivatives.own_tape
@@ -66,7 +69,7 @@ class Likelihood:
         return _display.block(type(self).__name__, self._about(), _display.rows_of(rows, ["parameter", "start"]))
 
     def _compiled(self, function: Callable) -> Any:
-        """A function compiled, but on a library that records as it runs and takes longer to compile than to run."""
+        """Compile a function, except on libraries that run eagerly, where compiling costs more than running."""
         return function if self._eager else jit(function)
 
     def _vector(self, theta) -> np.ndarray:
@@ -84,13 +87,15 @@ class Likelihood:
         return self.value_and_grad(theta)[0]
 
     def value_and_grad(self, theta) -> tuple[float, np.ndarray]:
-        """The value, and its gradient by the estimated parameters."""
+        """Return the value and its gradient with respect to the estimated parameters."""
         value, gradient = self._first(self.tensor(self._vector(theta)))
         return float(value), np.array(ops.convert_to_numpy(gradient))
 
     def hessian(self, theta) -> np.ndarray:
-        """The second derivatives; of a gradient of more than 20,000 steps by differences of it, as it takes longer to
-        compile those of each step than to run them all.
+        """Return the second derivatives.
+
+        They are differences of the gradient if its program has more than 20,000 steps, as compiling the exact Hessian
+        would then take longer than all gradients.
         """
         theta = self._vector(theta)
         self.value_and_grad(theta)
@@ -102,8 +107,8 @@ class Likelihood:
     def information(self, theta) -> np.ndarray:
         """Return the second derivatives for standard errors, exact or by differences of the exact gradient.
 
-        A Hessian's program takes as long to make as 30 gradients and more, and to run as long as p / 3 of p parameters;
-        differences take 2 p + 2. They stand where they give standard errors six digits.
+        Compiling the Hessian takes at least as long as 30 gradients, and running it for p parameters as long as p / 3;
+        differences take 2 p + 2 gradients. They are used where they give standard errors six digits.
         """
         theta = self._vector(theta)
         columns, steps = self._differences(theta)
@@ -113,9 +118,9 @@ class Likelihood:
 
     def _differences(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the derivatives of the exact gradient by central differences, and their steps."""
-        # The gradient has some 12 digits, also with random effects, as the last of Newton's steps doubles those of the
-        # mode. Truncation grows with the square of a step over what the parameter moves by, its standard deviation were
-        # the others known; rounding grows as that falls. A step that is off is taken anew, at 3e-4 of that.
+        # The gradient has some 12 digits, also with random effects, as the last Newton step doubles the digits of the
+        # mode. The truncation error grows with the square of the step in units of the parameter's conditional standard
+        # deviation, and the rounding error with its inverse. Unsuitable steps are repeated at 3e-4 of that unit.
         sizes = np.maximum(np.abs(theta), 1.0)
         steps = 3e-5 * sizes
         found = differences(lambda x: self.value_and_grad(x)[1], theta, steps)
@@ -129,8 +134,8 @@ class Likelihood:
 
     def _error(self, columns: np.ndarray, theta: np.ndarray, steps: np.ndarray) -> float:
         """Return the largest error of :meth:`_differences`, in units of the Hessian's diagonal."""
-        # A step twice as long, of all parameters at once, has four times the error of truncation and more; asymmetry
-        # shows the error of rounding.
+        # A step twice as long, in all parameters at once, has at least four times the truncation error; asymmetry
+        # shows the rounding error.
         along = steps / np.sqrt(max(1, steps.size))
         above, below = (self.value_and_grad(theta + by)[1] for by in (2 * along, -2 * along))
         scale = diagonal_scale(columns)
@@ -140,52 +145,54 @@ class Likelihood:
         return float(np.maximum(errors.max(initial=0), asymmetry.max(initial=0)))
 
     def parameters(self, theta):
-        """All parameters in their form, as NumPy's numbers."""
+        """Return all parameters in the user's structure, as NumPy numbers."""
         return self.tree(self.layout.numbers(self._vector(theta), self.layout.u))
 
     # Marks ------------------------------------------------------------------------------------------------------------
 
     def report(self, theta) -> dict[str, np.ndarray]:
-        """What the likelihood reports by :func:`report`, by name."""
+        """Return the quantities that the likelihood passes to :func:`report`, by name."""
         theta = self._vector(theta)
         found = reports_of(lambda: self.f(self.tensor(theta), self.tensor(self._effects(theta))))
         return {name: np.asarray(ops.convert_to_numpy(x)) for name, x in found.items()}
 
     def simulate(self, theta, seed: int | None = None, *, effects: bool = True) -> dict[str, np.ndarray]:
-        """Observations that are drawn from the model, by name, with :func:`observed` ones in the likelihood.
+        """Draw observations from the model; the likelihood marks them with :func:`observed`.
 
         Args:
-            seed: a whole number, or None for a fresh one.
+            seed: an integer, or None for a random one.
             effects: True also draws the random effects, False keeps them at their mode.
 
+        Returns:
+            The observations by name.
+
         Raises:
-            ArgumentError: no observations are marked; as of :func:`observed`.
+            ArgumentError: no observations are marked; see :func:`observed`.
         """
         theta = self._vector(theta)
         return validation.simulated(self, theta, self._effects(theta), seed, effects)
 
     def residuals(self, theta, method: str = "cdf", seed: int | None = None):
-        """One-step-ahead residuals of :func:`observed` observations, independent and standard normal of a right model.
+        """One-step-ahead residuals of :func:`observed` observations, independent standard normal for a correct model.
 
-        They are the normal quantiles of each one's probability given those before it, with random effects integrated
-        out; of counts at a random point between the probabilities below it and up to it (Thygesen, Albertsen, Berg,
-        Kristensen & Nielsen 2017).
+        A residual is the normal quantile of the probability of an observation given the earlier ones, with random
+        effects integrated out. For counts it is taken at a random point between the probabilities below the count and
+        up to it (Thygesen, Albertsen, Berg, Kristensen & Nielsen 2017).
 
         Args:
-            method: ``"cdf"`` has the probabilities by the Laplace approximation, and exact ones without random
-                effects; ``"gaussian"`` is exact where observations and random effects are normal together;
-                ``"slope"`` takes each observation given those before it as normal, by the value and the slope of its
-                density, and ``"mode"`` by where that is largest and its curvature there; ``"integral"`` integrates the
-                density, or sums it over whole numbers: it is nearest where there are random effects, and takes longest.
-                TMB calls them ``cdf``, ``fullGaussian``, ``oneStepGaussianOffMode``, ``oneStepGaussian`` and
-                ``oneStepGeneric``.
+            method: ``"cdf"`` takes probabilities from the Laplace approximation, and exact ones without random effects;
+                ``"gaussian"`` is exact where observations and random effects are jointly normal; ``"slope"`` treats
+                each observation as normal given the earlier ones, from the value and slope of its log density, and
+                ``"mode"`` from the mode and the curvature there; ``"integral"`` integrates the density, or sums it over
+                integers: it is the most accurate with random effects, and the slowest. TMB calls them ``cdf``,
+                ``fullGaussian``, ``oneStepGaussianOffMode``, ``oneStepGaussian`` and ``oneStepGeneric``.
             seed: of the random points.
 
         Returns:
-            An array, NaN where observations are missing or have no mode; a dict by name where several are marked.
+            An array, NaN where observations are missing or have no mode; a dict by name if several are marked.
 
         Raises:
-            ArgumentError: an unknown method; no observations are marked; as of :func:`observed`.
+            ArgumentError: an unknown method; no observations are marked; see :func:`observed`.
         """
         if method not in validation.METHODS:
             *others, last = validation.METHODS
@@ -197,17 +204,17 @@ class Likelihood:
         return next(iter(found.values())) if len(found) == 1 else found
 
     def consistency(self, theta, draws: int = 100, seed: int | None = None) -> validation.Consistency:
-        """A check of the approximation: the gradient at data that are drawn from the model has the mean 0.
+        """Check the approximation: gradients at data drawn from the model have mean 0 if it is right.
 
         Args:
-            draws: how many sets of data, more than there are parameters.
-            seed: a whole number, or None for a fresh one.
+            draws: the number of simulated data sets, more than there are parameters.
+            seed: an integer, or None for a random one.
 
         Returns:
-            ``pvalue`` of a mean of 0; ``bias`` of the estimates, to first order; ``gradients``, a row for each set.
+            ``pvalue`` of a mean of 0; ``bias`` of the estimates, to first order; ``gradients``, a row per data set.
 
         Raises:
-            ArgumentError: too few draws; no observations are marked; as of :func:`observed`.
+            ArgumentError: too few draws; no observations are marked; see :func:`observed`.
         """
         theta = self._vector(theta)
         if draws <= theta.size:
@@ -217,7 +224,7 @@ class Likelihood:
         return validation.consistency(self, theta, self._effects(theta), draws, seed)
 
     def delta(self, g: Callable, theta, covariance) -> tuple[np.ndarray, np.ndarray]:
-        """The value of ``g``, a function of all parameters in their form, and its covariance by the delta method."""
+        """Return the value of ``g``, a function of all parameters, and its covariance by the delta method."""
 
         def flat(theta, u):
             return ops.reshape(g(self.tree(self.layout.vector(theta, u))), (-1,))
@@ -233,17 +240,17 @@ class Likelihood:
         return value, self.propagated(theta, covariance, *derivatives)
 
     def propagated(self, theta, covariance, by_theta: np.ndarray, by_u: np.ndarray) -> np.ndarray:
-        """The covariance of numbers with these derivatives, by the delta method."""
+        """Return the covariance, by the delta method, of quantities with these derivatives."""
         return by_theta @ covariance @ by_theta.T
 
     def _effects(self, theta) -> np.ndarray:
         return self.layout.u
 
     def check(self, theta) -> None:
-        """Raise where there is no likelihood.
+        """Raise if the likelihood has no finite value.
 
         Raises:
-            InferenceError: it is not a number; the random effects have no mode.
+            InferenceError: the value is NaN or infinite; the random effects have no mode.
         """
         try:
             value = self.value(theta)
@@ -254,10 +261,10 @@ class Likelihood:
             self._check_number(theta, self.layout.u)
 
     def _check_number(self, theta, u) -> None:
-        """Run the likelihood uncompiled; raise where it is not a number, and say which operation made it so.
+        """Run the likelihood uncompiled; raise an error if the value is not finite.
 
         Raises:
-            InferenceError: with the parameters and, on NumPy, the first operation that gave NaN.
+            InferenceError: names the parameters and, on NumPy, the first operation with a result that is not finite.
         """
         found = self.f(self.tensor(theta), self.tensor(u))
         many = ops.is_tensor(found) and ops.size(found) != 1
@@ -282,7 +289,7 @@ class Likelihood:
 
 
 def differences(gradient: Callable, theta: np.ndarray, steps: np.ndarray, of=None) -> np.ndarray:
-    """The derivatives of a gradient by central differences, a row for each parameter, or for those ``of`` numbers."""
+    """Return central differences of a gradient, a row for each parameter or for each index in ``of``."""
     found = []
     for k in range(theta.size) if of is None else of:
         ends = np.stack([theta, theta])

@@ -1,7 +1,7 @@
-"""Marks in a likelihood: observations, and quantities to report.
+"""Observations and reported quantities, marked in a likelihood.
 
-Outside of a scope they do nothing. A scope hears of them while a likelihood runs: observations are then
-:class:`Observed`, which the distributions of :mod:`gradops.scipy.stats` hand to the scope with their parameters.
+Outside of a scope the marks do nothing. While a likelihood runs in a scope, observations are :class:`Observed` objects,
+which the distributions of :mod:`gradops.scipy.stats` pass to the scope with their parameters.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ..errors import ArgumentError
 
 
 class Scope:
-    """What hears of marks; by itself a likelihood runs in it as without."""
+    """Receiver of marks; this base class ignores them."""
 
     effects = False
-    """True where random effects are marked as observations are, by the names of their parameters."""
+    """Whether random effects are marked like observations, by the names of their parameters."""
 
     def observe(self, x, name: str):
         return x
@@ -34,13 +34,13 @@ _scope: ContextVar[Scope | None] = ContextVar("scope", default=None)
 
 
 def scope() -> Scope | None:
-    """The scope in which a likelihood runs."""
+    """Return the current scope, or None."""
     return _scope.get()
 
 
 @contextlib.contextmanager
 def marked_by(given: Scope) -> Iterator[None]:
-    """A block in which a scope hears of marks."""
+    """Context manager: ``given`` receives the marks."""
     token = _scope.set(given)
     try:
         yield
@@ -49,22 +49,22 @@ def marked_by(given: Scope) -> Iterator[None]:
 
 
 def observed(x, name: str = "y"):
-    """Observations, marked where a likelihood takes its data; otherwise ``x`` as it is.
+    """Mark observations in a likelihood; returns ``x``.
 
-    With them a fit can :meth:`~gradops.inference.Fit.simulate` data, and has one-step-ahead
-    :meth:`~gradops.inference.Fit.residuals`. Both need observations, and simulations random effects, as the first
-    argument of a ``logpdf`` or ``logpmf`` of :mod:`gradops.scipy.stats`, whose sum the likelihood is. They may be
-    taken apart before, as ``y[1:]``.
+    A fit of marked observations can :meth:`~gradops.inference.Fit.simulate` data and has one-step-ahead
+    :meth:`~gradops.inference.Fit.residuals`. For both, the likelihood must be a sum of ``logpdf`` and ``logpmf`` of
+    :mod:`gradops.scipy.stats` with the observations as first argument; for simulations the random effects, too. The
+    observations may be indexed before, as in ``y[1:]``.
 
     Args:
         x: a tensor of known numbers.
-        name: for the results, where there are several.
+        name: the key in the results, if several tensors are marked.
 
     Returns:
         ``x``.
 
     Raises:
-        ArgumentError: while data are drawn or weighed, several tensors of one name; observations that are in no
+        ArgumentError: in simulations and residuals: several tensors with one name; observations that are in no
             density, or in two.
 
     Gradient:
@@ -93,7 +93,7 @@ def observed(x, name: str = "y"):
 
 
 def report(**quantities) -> None:
-    """Name quantities in a likelihood, which a fit then reports with standard errors; a search does not look at them.
+    """Name quantities in a likelihood that a fit then reports with standard errors; they do not change the fit.
 
     Args:
         quantities: tensors or numbers by name.
@@ -114,7 +114,7 @@ def report(**quantities) -> None:
         >>> print(value.round(4), se.round(4))  # the variance times the root of 2 / n
         0.3896 0.2464
 
-        In a derivative it does nothing:
+        It does not affect derivatives:
 
         >>> print(gradops.grad(nll)({"mean": 4.0, "log_sd": 0.0})["mean"].round(4))
         -5.4
@@ -128,7 +128,7 @@ def report(**quantities) -> None:
 
 
 class Reports(Scope):
-    """A scope that keeps what is reported, later ones in place of earlier."""
+    """A scope that collects reported quantities; later ones replace earlier ones of the same name."""
 
     def __init__(self):
         self.found: dict[str, Any] = {}
@@ -138,7 +138,7 @@ class Reports(Scope):
 
 
 def reports_of(run: Callable) -> dict[str, Any]:
-    """What ``run()`` reports."""
+    """Return the quantities that ``run()`` reports, by name."""
     found = Reports()
     with marked_by(found):
         run()
@@ -146,7 +146,7 @@ def reports_of(run: Callable) -> dict[str, Any]:
 
 
 class Replaced(Scope):
-    """A scope in which observations are other numbers, by name; without any it keeps those that it sees."""
+    """A scope that records the observations, and replaces them by ``numbers`` of the same names, if given."""
 
     def __init__(self, numbers: dict | None = None):
         self.numbers = numbers
@@ -158,11 +158,11 @@ class Replaced(Scope):
 
 
 class Places(Scope):
-    """A scope in which observations have places, one after the other, and densities say what they are worth.
+    """A scope that numbers the observations one after the other, and receives each log density of them.
 
     Attributes:
-        names: of each place.
-        seen: for each place that was in a density whether it is a whole number.
+        names: the name for each number (place).
+        seen: for each place that was in a density, whether the observation is a count.
     """
 
     def __init__(self):
@@ -186,30 +186,30 @@ class Places(Scope):
         return np.array_equal(known, numbers, equal_nan=True)
 
     def value(self, x, name: str):
-        """The numbers that the likelihood sees."""
+        """Return the values that the likelihood sees."""
         return x
 
     def part(self, value, places: np.ndarray, at) -> Observed:
-        """The observations at places, which are ``value[at]``."""
+        """Return the observations ``value[at]``, which have these places."""
         return Observed(value[at], places, self)
 
     def density(self, family, x: Observed, args: tuple):
-        """The value of a log density at observations."""
+        """Return the log density of a family at observations."""
         raise NotImplementedError
 
     def numbers(self) -> np.ndarray:
-        """The number of each place."""
+        """Return all observations as one vector."""
         return np.concatenate([np.zeros(0), *(numbers.reshape(-1) for numbers, _ in self._known.values())])
 
     def split(self, values: np.ndarray) -> dict[str, np.ndarray]:
-        """Numbers, one for each place, by name and in their shapes."""
+        """Split a vector of all places by name, in the shapes of the observations."""
         return {name: values[places] for name, (_, places) in self._known.items()}
 
     def of_seen(self) -> tuple[np.ndarray, np.ndarray]:
-        """For each place whether there is an observation, and whether it is a whole number.
+        """Return for each place whether it has an observation, and whether that is a count.
 
         Raises:
-            ArgumentError: no observations are marked; some that are not missing were in no density.
+            ArgumentError: no observations are marked; one that is not missing was in no density.
         """
         check_marked(self.names)
         places = range(len(self.names))
@@ -223,15 +223,15 @@ class Places(Scope):
 
 
 class Observed:
-    """Numbers with their places among all that a scope has. For all but a density they are the numbers."""
+    """Observations with their places in a scope; for all but a density they behave like the values."""
 
-    __array_ufunc__ = None  # NumPy's arrays leave operators to those below
+    __array_ufunc__ = None  # makes NumPy arrays defer to the operators below
 
     def __init__(self, value, places: np.ndarray, scope: Places):
         self.value, self.places, self.scope = value, places, scope
 
     def log_density(self, family, args: tuple):
-        """The log density of a family, in whose method this stands."""
+        """Return the log density of a family; called by the family's own method."""
         return self.scope.density(family, self, args)
 
     def __getitem__(self, at) -> Observed:
@@ -265,11 +265,11 @@ for _name in "neg pos abs lt le gt ge eq ne float int bool".split():
 
 
 def check_marked(names) -> None:
-    """Raise where a likelihood marks no observations."""
+    """Raise if a likelihood marks no observations."""
     if not names:
         raise ArgumentError("the likelihood marks no observations.", argument="nll", hint="`observed(y)`")
 
 
 def refused(name: str, what: str) -> ArgumentError:
-    """The error of observations: their name, and what is wrong."""
+    """Return the error that says what is wrong with the observations of this name."""
     return ArgumentError(f"`observed`: `{name}` {what}.", argument="observed")

@@ -1,4 +1,4 @@
-"""The function that gives no number: of a likelihood that is none, what its writer called."""
+"""Find the function call that made a likelihood NaN or infinite."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ..jit.scalar_blocks import expanded
 from ..ops._structures import recorder
 
 OP = "<gradops op "
-"""How the file names of ops begin; that of R's form of one ends with "for R"."""
+"""Prefix of the file names of ops; the name of an op's R form ends with "for R"."""
 
 
 class _Called(Program):
-    """A program that knows, of each step whose result is not finite, what was called for it."""
+    """A program that records, for each step with a result that is not finite, which function was called."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,9 +39,9 @@ class _Called(Program):
 
 
 def nonfinite_from(f: Callable, *xs: np.ndarray) -> str | None:
-    """What a function of NumPy's arrays calls that is no number though its arguments are; None where that is unknown.
+    """Return the call in ``f`` that has finite arguments and a result that is not finite; None if unknown.
 
-    It is looked for backward from the result, so that what another branch has does not count.
+    The search goes backward from the result, so that values of branches that were not taken do not count.
     """
     program = _Called()
     register()
@@ -64,9 +64,9 @@ def _is_finite(value) -> bool:
 
 
 def _by_user(frame: Any) -> str | None:
-    """The function of gradops that the nearest frame of another's called, by its name for users.
+    """Return the public name of the gradops function that the innermost frame of other code called.
 
-    A module where names of functions are not those for users says them: ``called_as(name, locals)``.
+    A module whose internal function names differ from the public ones defines ``called_as(name, locals)``.
     """
     name = None
     while frame is not None:

@@ -21,10 +21,10 @@ C = TypeVar("C")
 
 
 def made_by(function: str) -> Callable[[type[C]], type[C]]:
-    """Decorate a class of which only ``function`` makes objects, so that a call with anything else says so.
+    """Decorate a class whose objects only ``function`` may create.
 
     Raises:
-        ArgumentTypeError: none of the arguments is a layout or has one.
+        ArgumentTypeError: the class is called by users: no argument is a layout or has one.
     """
 
     def decorate(cls: type[C]) -> type[C]:
@@ -47,20 +47,21 @@ def made_by(function: str) -> Callable[[type[C]], type[C]]:
 
 
 class Layout:
-    """A vector of parameters, from the estimated ones and the random ones.
+    """How the vector of all parameters is made of estimated parameters, random effects and fixed values.
 
     Args:
-        values: where estimation starts, all parameters.
-        names: of each.
+        values: the starting values of all parameters.
+        names: their names.
         random: True for each random effect.
-        labels: for each parameter a number; those of one number are one parameter, -1 is fixed. By default none are.
+        labels: an integer for each parameter: parameters with the same label share a value, -1 fixes. By default each
+            has a label of its own.
         profiled: True for each random effect that is maximised over, not integrated out.
 
     Attributes:
-        theta, u: the start of the estimated parameters and of the random effects.
+        theta, u: the starting values of the estimated parameters and of the random effects.
         names_of_theta, names_of_u: their names.
-        integrated: of each random effect whether it is integrated out.
-        transformed: whether they are free numbers, of which transforms make parameters.
+        integrated: for each random effect, whether it is integrated out.
+        transformed: whether the parameters are unconstrained, and transforms make the user's of them.
     """
 
     transformed = False
@@ -80,7 +81,7 @@ class Layout:
         start = 0
         for chosen in (free & ~random, free & random):
             _, first, back = np.unique(labels[chosen], return_index=True, return_inverse=True)
-            order = np.argsort(first)  # in the order of their first places
+            order = np.argsort(first)  # in order of first appearance
             rank = np.empty_like(order)
             rank[order] = np.arange(len(order))
             self._place[chosen] = start + rank[back.reshape(-1)]
@@ -99,14 +100,14 @@ class Layout:
         )
 
     def vector(self, theta, u):
-        """All parameters, from tensors or variables of the estimated ones and the random ones."""
+        """Return the vector of all parameters from tensors of the estimated parameters and the random effects."""
         sizes = self.theta.size, self.u.size, self._fixed.size
         return _taken([theta, u, beside(self._fixed, theta)], sizes, self._place)
 
     def halves(self, theta, u) -> tuple:
-        """:meth:`vector` of those that are not random, and of those that are where there are some.
+        """Return :meth:`vector` in two parts: parameters that are not random, and random effects if there are any.
 
-        As one vector, all of it has derivatives by the random effects.
+        In one vector every element would seem to depend on the random effects.
         """
         fixed, count = beside(self._fixed, theta), self.theta.size
         place = self._place[~self._among]
@@ -117,27 +118,27 @@ class Layout:
         return first, _taken([u, fixed], (self.u.size, self._fixed.size), self._place[self._among] - count)
 
     def numbers(self, theta, u) -> np.ndarray:
-        """:meth:`vector` of NumPy's numbers."""
+        """Return :meth:`vector` for NumPy arrays."""
         return np.concatenate([theta, u, self._fixed])[self._place]
 
     def spread(self, of_theta, of_u) -> np.ndarray:
-        """For each parameter the number of its estimated one or its random effect; NaN where it is fixed."""
+        """Distribute values of the estimated parameters and random effects to all parameters; NaN if fixed."""
         return np.concatenate([of_theta, of_u, np.full(self._fixed.size, np.nan)])[self._place]
 
     def columns(self, jacobian: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives by all parameters as those by the estimated ones and by the random effects."""
+        """Return derivatives by the estimated parameters and by the random effects, from those by all parameters."""
         sizes = self.theta.size, self.u.size, self._fixed.size
         found = np.zeros((len(jacobian), sum(sizes)))
         np.add.at(found.T, self._place, jacobian.T)
         return found[:, : sizes[0]], found[:, sizes[0] : sum(sizes[:2])]
 
     def gathered(self, values: np.ndarray) -> np.ndarray:
-        """For each estimated parameter the number, of one for each parameter, at its first place."""
+        """Return for each estimated parameter the value of the first parameter that shares it."""
         return values[self._first]
 
 
 def _taken(parts: list, sizes: tuple, places: np.ndarray):
-    """Numbers at places among those of all parts, of these sizes."""
+    """Take elements at ``places`` from the concatenation of ``parts``, leaving out the parts that none is in."""
     starts = np.cumsum([0, *sizes])
     used = [bool(((places >= start) & (places < end)).any()) for start, end in zip(starts, starts[1:])]
     chosen = [part for part, use in zip(parts, used) if use] or parts[:1]
@@ -149,12 +150,12 @@ def _taken(parts: list, sizes: tuple, places: np.ndarray):
 
 
 class Parameters:
-    """A likelihood's parameters in the form in which it takes them, and as a :class:`Layout`.
+    """Conversion between the user's structure of parameters and the vectors of a :class:`Layout`.
 
     Raises:
-        ArgumentTypeError: a parameter that is no tensor or number; a transform that is none.
-        ArgumentError: an unknown name in ``random``, ``map`` or ``transforms``; a map of another size than its
-            parameter; a start that its transform does not give.
+        ArgumentTypeError: a parameter that is not a tensor or number; a transform of another type.
+        ArgumentError: an unknown name in ``random``, ``map`` or ``transforms``; a map whose size differs from its
+            parameter's; a start outside of its transform's range.
     """
 
     def __init__(self, start, random=(), map=None, names=None, transforms=None, profile=()):
@@ -197,7 +198,7 @@ class Parameters:
             ) from error
 
     def tree(self, vector, effects=None) -> Any:
-        """The parameters in their form, of a vector of all, or of :meth:`Layout.halves`."""
+        """Return the parameters in the user's structure, from one vector or the two of :meth:`Layout.halves`."""
         found: list = [None] * len(self.order)
         marks = scope()
         among = zip(self.order, self._parts(vector, effects), self.transforms, self._random, self._titles)
@@ -216,15 +217,15 @@ class Parameters:
             yield ops.reshape(whole[start : start + size], shape) if shape else whole[start]
 
     def log_jacobian(self, vector):
-        """The log determinant of the derivatives of all transforms, of a vector of free numbers; 0 without any."""
+        """Return the log Jacobian determinant of all transforms at unconstrained parameters; 0 without transforms."""
         found = [t.log_jacobian(x) for t, x in zip(self.transforms, self._parts(vector)) if t is not None]
         return sum(found) if found else 0.0
 
     def bounds(self, given: dict) -> tuple[np.ndarray, np.ndarray]:
-        """The least and the largest value of each estimated parameter.
+        """Return the lower and upper bounds of the estimated parameters.
 
         Raises:
-            ArgumentError: an unknown name; a value that is not a pair, of the wrong size, or crossed.
+            ArgumentError: an unknown name; bounds that are not a pair, have the wrong size, or are crossed.
         """
         _known(tuple(given), list(self.tops), "bounds")
         both = [name for name, transform in zip(self.tops, self.transforms) if transform is not None and name in given]
@@ -250,20 +251,20 @@ class Parameters:
         return lower, upper
 
     def tensor(self, x: np.ndarray):
-        """NumPy's numbers as a tensor of the parameters' library.
+        """Convert a NumPy array to a tensor of the parameters' library.
 
         Raises:
-            ArgumentTypeError: a library that has no double precision, as JAX without x64.
+            ArgumentTypeError: the library has no double precision, like JAX without x64.
         """
         return in_double(self.backend, x)
 
 
 def free_numbers(transform, x: np.ndarray, title: str) -> np.ndarray:
-    """The free numbers where a transformed parameter starts.
+    """Return the unconstrained starting values of a transformed parameter.
 
     Raises:
-        ArgumentTypeError: no transform.
-        ArgumentError: they are not finite.
+        ArgumentTypeError: not a transform.
+        ArgumentError: the values are not finite.
     """
     if not isinstance(transform, Transform):
         raise ArgumentTypeError(
@@ -279,9 +280,9 @@ def free_numbers(transform, x: np.ndarray, title: str) -> np.ndarray:
 
 
 def in_double(backend, x: np.ndarray):
-    """NumPy's numbers as a backend's tensor; errors as of :meth:`Parameters.tensor`."""
+    """Convert a NumPy array to a backend's tensor; raises as :meth:`Parameters.tensor`."""
     if x.__class__ is np.ndarray and x.dtype == np.float64 and backend.is_tensor_type(np.ndarray):
-        return x  # a tenth of a short evaluation would be in what follows
+        return x  # the rest would take a tenth of a short evaluation
     found = backend.convert(np.asarray(x, float))
     if ops.dtype(found) != "float64":
         raise ArgumentTypeError(
@@ -293,10 +294,10 @@ def in_double(backend, x: np.ndarray):
 
 
 def _names_in(given, argument: str) -> tuple:
-    """One name, or several.
+    """Return a tuple of names, from one name or several.
 
     Raises:
-        ArgumentTypeError: no names.
+        ArgumentTypeError: something other than names.
     """
     found = (given,) if isinstance(given, str) else given
     if not isinstance(found, (tuple, list, set)) or not all(isinstance(name, (str, int)) for name in found):
@@ -307,10 +308,10 @@ def _names_in(given, argument: str) -> tuple:
 
 
 def of_names(given, argument: str) -> dict:
-    """A dict by names of parameters; none for None.
+    """Return a dict with names of parameters as keys; an empty one for None.
 
     Raises:
-        ArgumentTypeError: no dict.
+        ArgumentTypeError: not a dict.
     """
     if given is not None and not isinstance(given, dict):
         raise ArgumentTypeError(
@@ -322,7 +323,7 @@ def of_names(given, argument: str) -> dict:
 
 
 def check_likelihood(name: str, argument: str, f: Callable, data=None) -> None:
-    """A function of the parameters, and of data where there are any."""
+    """Raise unless ``f`` takes the parameters, and data if they are given."""
     try:
         check_functions(name, 1 if data is None else 2, **{argument: f})
     except ArgumentTypeError as error:
@@ -334,12 +335,12 @@ def check_likelihood(name: str, argument: str, f: Callable, data=None) -> None:
 
 
 def function_of(f: Callable, parameters: Parameters) -> Callable:
-    """``f`` of the estimated parameters and the random effects as vectors."""
+    """Return ``f`` as a function of the vectors of estimated parameters and random effects."""
     return lambda theta, u: f(parameters.tree(*parameters.layout.halves(theta, u)))
 
 
 def _as_arrays(x):
-    """A structure in which lists of numbers are arrays."""
+    """Replace lists of numbers in a structure by arrays."""
     if isinstance(x, dict):
         return {key: _as_arrays(part) for key, part in x.items()}
     if isinstance(x, list) and all(isinstance(item, (int, float)) for item in _tree.items(x)):
@@ -351,7 +352,7 @@ def _as_arrays(x):
 
 
 def _titles(start, structure, order) -> tuple[list, list[str]]:
-    """For each leaf the key at the top, and its name: keys joined by dots."""
+    """Return the top-level key of each leaf, and its name: all keys joined by dots."""
     paths = [path for _, path in _paths(structure)]
     tops = [paths[k][0] if paths[k] else None for k in order]
     titles = titles_of(structure)
@@ -359,7 +360,7 @@ def _titles(start, structure, order) -> tuple[list, list[str]]:
 
 
 def titles_of(structure) -> list[str]:
-    """The name of each leaf: keys joined by dots."""
+    """Return the name of each leaf: its keys joined by dots."""
     return [".".join(map(str, path)) or "x" for _, path in _paths(structure)]
 
 
@@ -408,5 +409,5 @@ def listed(names: list[str], most: int = 6) -> str:
 
 
 def shown(names: list[str], values) -> str:
-    """Names with their values, for messages."""
+    """Format names with their values, for messages."""
     return listed([f"{name} = {float(value):.6g}" for name, value in zip(names, values)])

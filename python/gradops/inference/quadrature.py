@@ -1,8 +1,8 @@
-"""Integrals over single random effects, of slopes: one gradient at each node serves all effects at once.
+"""Quadrature over each random effect from slopes: one gradient at each node serves all effects at once.
 
-The integral over an effect is of ``exp(-g)``, where only the sum of all effects' ``g`` is known, but each one's slope.
-At Gauss and Legendre's nodes in panels ``g`` is the integral of the polynomials through its slopes, outwards from the
-middle; panels that start where ``exp(-g)`` is negligible do not count.
+The integrand for an effect is ``exp(-g)``. Of ``g`` only the sum over all effects is known, but the slope of each. In
+panels of Gauss-Legendre nodes, ``g`` is the integral of the polynomial through its slopes, outwards from the middle.
+Panels that start where ``exp(-g)`` is negligible are left out.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from ..errors import ArgumentError
 
 NODES = 12
 EDGES = {True: (0, 1.5, 3, 4.5, 6, 8, 11, 15, 20), False: tuple(np.linspace(0, 1, 9).tolist())}
-"""The panels on each side, of the whole line in standard deviations, or of the interval from -1 to 1."""
+"""Panel edges on each side: for the whole line in standard deviations (True), for the interval [-1, 1] (False)."""
 NEGLIGIBLE = 60.0
 
 
 class Rule(NamedTuple):
-    """Nodes ``z`` about 0 in panels, the logarithms of their weights, and matrices from slopes by ``z`` to the rises
-    from 0: to the start of a node's panel, and from there to the node."""
+    """A quadrature rule: nodes ``z`` around 0, their log weights, and matrices that integrate slopes.
+
+    ``before`` integrates slopes from 0 to the start of a node's panel, ``within`` from there to the node.
+    """
 
     z: np.ndarray
     log_weights: np.ndarray
@@ -33,7 +35,7 @@ class Rule(NamedTuple):
 
 @functools.cache
 def rule(whole_line: bool) -> Rule:
-    """The rule of the whole line, or of the interval from -1 to 1."""
+    """Return the rule for the whole line, or for the interval [-1, 1]."""
     t, weights = legendre.leggauss(NODES)
     orders = np.arange(NODES)
     coefficients = (orders[:, None] + 0.5) * weights * legendre.legvander(t, NODES - 1).T
@@ -49,7 +51,7 @@ def rule(whole_line: bool) -> Rule:
 
 
 class Domain(NamedTuple):
-    """What random effects are integrated over: the whole line, or between two numbers."""
+    """The range of integration of random effects: the whole line, or an interval."""
 
     lower: float = -np.inf
     upper: float = np.inf
@@ -59,7 +61,7 @@ class Domain(NamedTuple):
         return rule(not np.isfinite(self.lower))
 
     def places(self, mode: np.ndarray, spread: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The middle and the scale of each effect's nodes, by its mode and its standard deviation there."""
+        """Return the centre and the scale of each effect's nodes, given its mode and its standard deviation there."""
         if not np.isfinite(self.lower):
             return mode, spread
         middle, half = (self.lower + self.upper) / 2, (self.upper - self.lower) / 2
@@ -67,10 +69,10 @@ class Domain(NamedTuple):
 
 
 def domain(integrate) -> Domain | None:
-    """The domain that ``integrate`` says: None for False, the whole line for True, or a pair of numbers.
+    """Return the domain for the argument ``integrate``: None for False, the whole line for True, or an interval.
 
     Raises:
-        ArgumentError: neither; ends that are not finite or not in order.
+        ArgumentError: another value; ends that are not finite or not in order.
     """
     if integrate is False or integrate is None:
         return None

@@ -1,8 +1,9 @@
 """The Laplace approximation of a likelihood with random effects, with its exact gradient.
 
-The random effects are integrated out around their mode: the value is that of the joint negative log-likelihood there,
-plus half the log determinant of its Hessian, whose factor is sparse. The gradient is by the implicit function theorem,
-not through Newton's steps: with ``H`` the Hessian by the random effects ``u``, and ``W`` its inverse on its pattern,
+The random effects are integrated out around their mode: the value is the joint negative log-likelihood there plus half
+the log determinant of its Hessian, which has a sparse factor. The gradient comes from the implicit function theorem,
+not from differentiating Newton's steps: with ``H`` the Hessian by the random effects ``u``, and ``W`` its inverse on
+its pattern,
 
     l(theta) = f(u, theta) + sum(W * H(u, theta)) / 2      has the gradient of l by theta at fixed u and W,
                                                            minus that of a . f_u(u, theta), H a = l_u
@@ -34,44 +35,45 @@ from .parameters import Layout, Parameters, check_likelihood, function_of, liste
 from .quadrature import NEGLIGIBLE, Domain, domain
 
 STEPS, HALVINGS, RIDGES = 100, 40, 24
-LEFT = 1e-18  # of what the joint likelihood may still fall: the mode is within 1e-9 of its standard deviations
-NOISE = 1e-8  # of a value: where it rises by less, its slope says whether a step ends in a minimum (Hager & Zhang 2005)
-SLOW = 0.05  # of what was left to fall, after a step by an earlier factor: a Newton step is worth its Hessian then
+LEFT = 1e-18  # remaining decrease of the joint likelihood: the mode is then within 1e-9 standard deviations
+NOISE = 1e-8  # relative noise of a value: below it the slope decides on a step (Hager & Zhang 2005)
+SLOW = 0.05  # part of the decrease that remains after a step with an old factor, from which on a new Hessian pays
 
 
 def laplace(f: Callable, parameters, *, random, map=None, transforms=None, profile=(), integrate=False) -> Laplace:
-    """The Laplace approximation of a negative log-likelihood, the random effects integrated out.
+    """Integrate random effects out of a negative log-likelihood by the Laplace approximation.
 
     Args:
         f: the joint negative log-likelihood: a function of the parameters, in the form of ``parameters``, to a scalar.
-        parameters: where estimation starts: a dict of tensors, numbers or lists, also nested, all of double precision.
+        parameters: the starting values: a dict of tensors, numbers or lists, also nested, all of double precision.
         random: the names of the random effects, a string or a tuple of them.
-        map: for names of parameters None, which fixes them where they start, or a label for each element: those of one
-            label are one parameter, which starts as the first, and None fixes.
-        transforms: for names of parameters a transform of :mod:`gradops.inference.transforms`: the model is of its free
-            numbers, called "name (free)", which start where ``parameters`` says, and ``f`` takes what they become.
-        profile: the names of parameters that are found with the random effects, where the joint likelihood is largest,
-            and not integrated out: TMB's way with many fixed effects, which leaves few parameters to estimate.
-        integrate: True integrates over each random effect by quadrature, in place of the approximation: they have to be
-            independent of each other given the parameters. The nodes are about the mode, in units of the standard
-            deviation there, and reach 20 of them; a pair of numbers has them between these.
+        map: a dict from names of parameters to None, which fixes them at their start, or to a label for each element:
+            elements with the same label share one parameter, which starts as the first; None fixes.
+        transforms: a dict from names of parameters to transforms of :mod:`gradops.inference.transforms`. The model's
+            parameter is then unconstrained, is called "name (free)" and starts where ``parameters`` says; ``f`` takes
+            the transformed one.
+        profile: the names of parameters that are maximised with the random effects and not integrated out, as in TMB:
+            with many fixed effects few parameters are then left to estimate.
+        integrate: True integrates over each random effect by quadrature instead of the approximation; the random
+            effects must be independent of each other given the parameters. The nodes are centred at the mode and
+            extend to 20 standard deviations; a pair of numbers is the interval to integrate over.
 
     Returns:
         A :class:`Laplace`.
 
     Raises:
-        ArgumentError: an unknown name in ``random``, ``map``, ``transforms`` or ``profile``, or no random effect; to
-            ``integrate`` random effects that depend on each other, or beside a profile; a start
-            that is not within its transform.
-        ArgumentTypeError: a parameter that is no tensor or number; a library without double precision.
-        InferenceError: the likelihood has no curvature by a random effect, whatever the values.
-        GradientError: ``f`` gives no scalar.
+        ArgumentError: an unknown name in ``random``, ``map``, ``transforms`` or ``profile``; no random effect;
+            ``integrate`` with random effects that depend on each other, or with ``profile``; a start outside of its
+            transform's range.
+        ArgumentTypeError: a parameter that is not a tensor or number; a library without double precision.
+        InferenceError: the likelihood has no curvature in a random effect, for any values.
+        GradientError: ``f`` does not return a scalar.
 
     Gradient:
-        :meth:`Laplace.value_and_grad` has the exact one.
+        :meth:`Laplace.value_and_grad` returns the exact one.
 
     Examples:
-        Groups with a mean of their own: the integral is known, and here the approximation is exact.
+        Groups with means of their own: the model is normal, so that the approximation is exact.
 
         >>> import numpy as np
         >>> from gradops import ops
@@ -99,13 +101,13 @@ class Laplace(Likelihood):
     """A negative log-likelihood with the random effects integrated out; made by :func:`laplace`.
 
     Attributes:
-        start: the estimated parameters where they start, as a vector.
-        names: of each of them.
-        random_names: of each random effect.
-        u: the random effects, from where the next search of their mode starts.
+        start: the starting values of the estimated parameters, a vector.
+        names: their names.
+        random_names: the names of the random effects.
+        u: the random effects from which the next search for their mode starts.
 
     Examples:
-        An effect with a variance of 1, seen with a noise of variance 1: its mode is half of what is seen.
+        A random effect with variance 1, observed with noise of variance 1: its mode is half of the observation.
 
         >>> from gradops import ops
         >>> from gradops.inference import laplace
@@ -120,7 +122,7 @@ class Laplace(Likelihood):
     """
 
     by_differences = True
-    _longest_step = 1e-2  # a second pass would take as long as the first
+    _longest_step = 1e-2  # larger than the base class's, as each gradient needs a search
 
     def __init__(self, f: Callable, layout: Layout, tensor: Callable, tree: Callable, integrate: Domain | None = None):
         super().__init__(f, layout, tensor, tree)
@@ -129,8 +131,8 @@ class Laplace(Likelihood):
         self.random_names = layout.names_of_u
         self.u = layout.u.copy()
         self._factor: Factor | None = None  # of the last search
-        self._mode: tuple[bytes, float] | None = None  # the parameters that it was for, and the joint value
-        self._left = self.u  # the gradient by the random effects that is left at the mode
+        self._mode: tuple[bytes, float] | None = None  # its parameters, and the joint value
+        self._left = self.u  # the remaining gradient by the random effects at the mode
         self._slope: tuple = (None, None)  # the same mode, and the gradient there
         start, u = tensor(layout.theta), tensor(layout.u)
         try:
@@ -164,10 +166,10 @@ class Laplace(Likelihood):
             )
 
     def _check_independent(self, pattern) -> None:
-        """Raise where not each random effect can be integrated over by itself."""
+        """Raise if random effects depend on each other."""
         if self._count < len(self.random_names):
-            raise ArgumentError("`integrate`: what is profiled is not integrated out.", argument="profile")
-        # only on NumPy is the pattern of what depends on what; elsewhere all of it
+            raise ArgumentError("`integrate`: profiled parameters are not integrated out.", argument="profile")
+        # other libraries than NumPy have a dense pattern, so look at the values
         values = self._programs.elements(self.tensor(self.layout.theta), self.tensor(self.layout.u))
         both = np.flatnonzero((pattern.row != pattern.col) & (ops.convert_to_numpy(values) != 0))
         if both.size:
@@ -180,7 +182,7 @@ class Laplace(Likelihood):
             )
 
     def _integrated_out(self, domain: Domain, theta, places, scales):
-        """Minus the logarithm of the integral over each random effect, of nodes at multiples of scales from places."""
+        """Return minus the log of the integrals over the random effects; ``places`` and ``scales`` set their nodes."""
         z, log_weights, before, within = (beside(x, theta) for x in domain.rule)
         by_u = vmap(functional.grad(lambda u: self.f(theta, u)))
         slopes = by_u(places + ops.expand_dims(z, 1) * scales) * scales
@@ -200,14 +202,13 @@ class Laplace(Likelihood):
     # The mode ---------------------------------------------------------------------------------------------------------
 
     def _newton(self, theta: np.ndarray) -> tuple[float, np.ndarray, Factor]:
-        """The joint value at the mode of the random effects, the mode, and the factor of the Hessian there.
+        """Find the mode of the random effects; return the joint value, the mode, and the factor of the Hessian there.
 
-        A step is by the factor of the step before, or of the search before, as long as such steps come nearer fast;
-        what the gradient has shown since then adds to that factor as in the method of Broyden, Fletcher, Goldfarb and
-        Shanno (Nocedal 1980).
+        Steps use the factor of an earlier step or search as long as they converge fast. Changes of the gradient since
+        then correct that factor, as in L-BFGS (Nocedal 1980).
 
         Raises:
-            InferenceError: there is no mode, or it was not found.
+            InferenceError: there is no mode, or the search did not find it.
         """
         given = self.tensor(theta)
         u, factor = self.u, self._factor
@@ -220,9 +221,9 @@ class Laplace(Likelihood):
             if not _are_finite(value, gradient):
                 raise self._failed("is not a number", theta, u)
         if quadratic := self._programs.is_quadratic:
-            factor = None  # by its own, which holds wherever u is, one step is all
+            factor = None  # its own factor holds for every u, so that one step suffices
         fall, near, here, ridge = np.inf, False, quadratic, False  # here: the factor is of the Hessian at u
-        seen: list[tuple] = []  # since the factor: steps, by what the gradient changed along them, their product
+        seen: list[tuple] = []  # steps since then, changes of the gradient, their products
         for _ in range(STEPS):
             if factor is None or near:
                 if factor is None or not here:
@@ -242,11 +243,11 @@ class Laplace(Likelihood):
             if not here and (rate > SLOW and before < np.inf):
                 factor, fall = None, np.inf
                 continue
-            near = not ridge and fall * (fall if here else rate) < LEFT  # what is left after the step
+            near = not ridge and fall * (fall if here else rate) < LEFT  # predicted decrease after this step
             for halving in range(HALVINGS if here else 1):
                 moved = u + step * 0.5**halving
                 new, new_gradient = self._at(given, moved)
-                # Values may be of fewer digits than slopes, as those of quantiles of probabilities near 1 are.
+                # Values can have fewer digits than slopes: those of quantiles of probabilities near 1 do.
                 is_flat = new <= value + NOISE * (1 + abs(value)) and abs(float(new_gradient @ step)) <= 0.1 * fall
                 falls = new <= value - 1e-4 * fall * 0.5**halving + 1e-11 * (1 + abs(value))
                 if (falls or is_flat) and _are_finite(new, new_gradient):
@@ -256,7 +257,7 @@ class Laplace(Likelihood):
                     raise self._failed("does not fall along Newton's step", theta, u)
                 factor, fall, near = None, np.inf, False
                 continue
-            near = near and (halving == 0 or fall < 1e-12 * (1 + abs(value)))  # less than the value can show
+            near = near and (halving == 0 or fall < 1e-12 * (1 + abs(value)))  # below the noise of the value
             if ridge and halving == 0 and fall <= 1e-12:
                 raise self._without_curvature(values, theta)
             change = new_gradient - gradient
@@ -275,7 +276,7 @@ class Laplace(Likelihood):
         return float(value), np.asarray(ops.convert_to_numpy(gradient))
 
     def _factored(self, values: np.ndarray, theta) -> tuple[Factor, bool]:
-        """The factor, of the Hessian or with a ridge that makes it positive definite; and whether there is one."""
+        """Return the factor of the Hessian and whether it needed a ridge to be positive definite."""
         ridge = 0.0
         scale = max(float(np.abs(values[self._diagonal]).mean()), 1e-8)
         for k in range(RIDGES):
@@ -306,23 +307,23 @@ class Laplace(Likelihood):
     # Value and gradient -----------------------------------------------------------------------------------------------
 
     def _by_integrated(self, factor: Factor) -> Factor:
-        """The factor of the Hessian by the effects that are integrated out, of that by all."""
+        """Return the factor of the Hessian by the effects that are integrated out, from that by all effects."""
         if self._count == len(self.random_names):
             return factor
         found = sparse_ops.cholesky(self._inner, factor.values[self._integrated])
-        assert found is not None  # as a part of what is positive definite
+        assert found is not None  # a principal submatrix of a positive definite matrix
         return found
 
     def value(self, theta) -> float:
-        """The approximate negative log-likelihood, NaN where the random effects have no mode.
+        """Return the approximate negative log-likelihood, NaN if the random effects have no mode.
 
         Warns:
-            RuntimeWarning: says at which parameters there is none, and why.
+            RuntimeWarning: there is no mode; names the parameters and the reason.
         """
         return self._evaluated(theta, False)[0]
 
     def value_and_grad(self, theta) -> tuple[float, np.ndarray]:
-        """The value, and its gradient by the estimated parameters."""
+        """Return the value and its gradient with respect to the estimated parameters."""
         return self._evaluated(theta, True)
 
     def _evaluated(self, theta, wants_gradient: bool):
@@ -360,41 +361,41 @@ class Laplace(Likelihood):
         return np.array(ops.convert_to_numpy(by_theta))
 
     def hessian(self, theta) -> np.ndarray:
-        """The second derivatives, by central differences of the exact gradient."""
+        """Return the second derivatives, by central differences of the exact gradient."""
         return symmetrised(self._differences(self._vector(theta))[0])
 
     def information(self, theta) -> np.ndarray:
         """Return the second derivatives for standard errors, which are :meth:`hessian`."""
         return self.hessian(theta)
 
-    # What is found at an estimate -------------------------------------------------------------------------------------
+    # Results at an estimate -------------------------------------------------------------------------------------------
 
     def mode(self, theta) -> np.ndarray:
-        """The random effects at the minimum of the joint likelihood, as a vector; see :attr:`random_names`.
+        """Return the random effects that minimise the joint likelihood, in the order of ``random_names``.
 
         Raises:
-            InferenceError: there is none.
+            InferenceError: there is no minimum.
         """
         return self._newton(self._vector(theta))[1]
 
     def parameters(self, theta):
-        """All parameters in their form, random effects at their mode, as NumPy's numbers."""
+        """Return all parameters in the user's structure, random effects at their mode, as NumPy numbers."""
         theta = self._vector(theta)
         return self.tree(self.layout.numbers(theta, self.mode(theta)))
 
     def _joint(self, theta) -> tuple:
-        """The factor by the random effects, and the joint Hessian's columns by the estimated parameters."""
-        # By differences, as the Hessian beside which they count is, but with some 10 digits: no step needs a search.
+        """Return the Hessian's factor by the random effects, and its columns by the estimated parameters."""
+        # Differences have some 10 digits here, as no step needs a search for the mode.
         _, u, factor = self._newton(theta)
         steps = np.minimum(1e-5 * np.maximum(np.abs(theta), 1.0), 0.01 * self._moves)
         found = differences(lambda x: self._at(self.tensor(x), u)[1], theta, steps)
         return factor, found.T.reshape(u.size, theta.size)
 
     def random_sd(self, theta, covariance=None) -> np.ndarray:
-        """Standard deviations of the random effects, as a vector.
+        """Return the standard deviations of the random effects, as a vector.
 
         Args:
-            covariance: of the estimated parameters, whose uncertainty counts too; without it they are known.
+            covariance: of the estimated parameters, to include their uncertainty; without it they count as known.
         """
         theta = self._vector(theta)
         factor, mixed = self._joint(theta)
@@ -405,16 +406,19 @@ class Laplace(Likelihood):
         return np.sqrt(found)
 
     def drawn(self, theta, moved: np.ndarray, rng) -> np.ndarray:
-        """Random effects as columns, normal given estimated parameters that are ``moved``, as columns, from these."""
+        """Draw random effects given the parameters ``theta + moved``, a column for each draw."""
         factor, mixed = self._joint(theta)
         u = self.mode(theta)[:, None] - factor.solve(mixed @ moved)
         return u + factor.spread(rng.standard_normal(u.shape))
 
     def precision(self, theta, hessian=None):
-        """The joint precision of random effects, which come first, and estimated parameters: a SciPy CSC matrix.
+        """Return the joint precision matrix of random effects, which come first, and estimated parameters.
 
         Args:
             hessian: of the approximate likelihood; by default :meth:`hessian`.
+
+        Returns:
+            A SciPy CSC matrix.
         """
         theta = self._vector(theta)
         factor, mixed = self._joint(theta)
@@ -424,13 +428,13 @@ class Laplace(Likelihood):
         return _scipy.sparse.block_array(blocks, format="csc")
 
     def importance(self, theta, draws: int = 1000, seed: int | None = None) -> tuple[float, float]:
-        """The negative log-likelihood without the approximation, by importance sampling, and its standard error.
+        """Return the negative log-likelihood by importance sampling, without the approximation, and its standard error.
 
-        Random effects are drawn, in pairs about their mode, from the normal distribution that the approximation has
-        (Skaug & Fournier 2006). Where :meth:`value` is several standard errors away it is the approximation that is.
+        Random effects are drawn in antithetic pairs around their mode, from the normal distribution of the Laplace
+        approximation (Skaug & Fournier 2006). A :meth:`value` several standard errors away is a poor approximation.
 
         Args:
-            draws: how many, an even number.
+            draws: the number of draws, even.
             seed: of NumPy's generator.
 
         Raises:
@@ -438,7 +442,7 @@ class Laplace(Likelihood):
             InferenceError: the random effects have no mode.
         """
         if self._count < len(self.random_names):
-            raise ArgumentError("`importance`: what is profiled is not integrated out.", argument="profile")
+            raise ArgumentError("`importance`: profiled parameters are not integrated out.", argument="profile")
         if draws % 2 or draws < 4:
             raise ArgumentError(
                 f"`importance`: `draws` must be an even number, at least 4; got {draws}.", argument="draws"
@@ -456,14 +460,14 @@ class Laplace(Likelihood):
         return float(found), float(weights.std(ddof=1) / mean / np.sqrt(weights.size))
 
     def propagated(self, theta, covariance, by_theta: np.ndarray, by_u: np.ndarray) -> np.ndarray:
-        """The covariance of numbers with these derivatives, by the delta method; random effects have their own."""
+        """Return the covariance, by the delta method, of quantities with these derivatives, also by random effects."""
         factor, mixed = self._joint(theta)
         solved = factor.solve(by_u.T)
         whole = by_theta - solved.T @ mixed
         return by_u @ solved + whole @ covariance @ whole.T
 
     def check(self, theta) -> None:
-        """Raise where the random effects have no mode."""
+        """Raise if the random effects have no mode."""
         self.mode(theta)
 
     def _effects(self, theta) -> np.ndarray:
@@ -475,7 +479,7 @@ def _are_finite(value: float, gradient: np.ndarray) -> bool:
 
 
 def _solved(factor: Factor, seen: list[tuple], gradient: np.ndarray) -> np.ndarray:
-    """The factor's solution, corrected by what the gradient has shown along the steps since."""
+    """Solve with the factor, corrected by the L-BFGS recursion over the steps since it was computed."""
     left, parts = gradient, []
     for step, change, product in reversed(seen):
         parts.append(float(step @ left) / product)

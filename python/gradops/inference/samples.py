@@ -1,4 +1,4 @@
-"""Posterior densities in the form that samplers take, and a sampler: No-U-Turn, with its draws."""
+"""Posterior densities for samplers, a No-U-Turn sampler, and its draws."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ DIVERGENT = 1000.0
 
 
 def posterior(nlp: Callable, start, data=None, *, random=(), map=None, transforms=None) -> Posterior:
-    """A posterior density of free numbers, with its gradient, for samplers.
+    """Return a posterior density of unconstrained parameters, with its gradient, for samplers.
 
     Args:
-        nlp: the negative logarithm of the density, likelihood times prior, up to a constant: a function of the
-            parameters, in the form of ``start``, and of ``data`` where that is given, to a scalar.
-        start: as of :func:`laplace`: a dict of tensors, numbers or lists.
-        data: the second argument of ``nlp``, as it is.
-        random, map: as of :func:`laplace`; what is random is integrated out.
-        transforms: as of :func:`laplace`. The density is that of the free numbers: with the transforms' Jacobians.
+        nlp: the negative logarithm of likelihood times prior, up to a constant. It takes the parameters, in the form
+            of ``start``, and ``data`` if that is given, and returns a scalar.
+        start: a dict of tensors, numbers or lists, see :func:`laplace`.
+        data: the second argument of ``nlp``, passed on unchanged.
+        random, map: see :func:`laplace`; random effects are integrated out.
+        transforms: see :func:`laplace`. The density is that of the unconstrained parameters: it includes the Jacobians
+            of the transforms.
 
     Returns:
         A :class:`Posterior`.
 
     Raises:
-        ArgumentError, ArgumentTypeError, InferenceError: as of :func:`laplace`; without parameters.
+        ArgumentError, ArgumentTypeError, InferenceError: see :func:`laplace`; there are no parameters.
 
     Gradient:
-        :meth:`Posterior.logp_and_grad` has it; :meth:`Posterior.density` is differentiable by its argument.
+        :meth:`Posterior.logp_and_grad` returns it; :meth:`Posterior.density` is differentiable by its argument.
 
     Examples:
-        A rate with a gamma prior, of which the posterior is known:
+        A Poisson rate with a gamma prior has a known posterior:
 
         >>> import numpy as np
         >>> from gradops import ops
@@ -75,12 +76,12 @@ def posterior(nlp: Callable, start, data=None, *, random=(), map=None, transform
 
 @made_by("posterior")
 class Posterior:
-    """A density of free numbers; made by :func:`posterior`.
+    """A density of unconstrained parameters; made by :func:`posterior`.
 
-    ``logp_and_grad`` is what nutpie and black boxes of PyMC take; blackjax takes ``density`` on JAX.
+    nutpie and PyMC's black-box likelihoods take ``logp_and_grad``; blackjax takes ``density`` on JAX.
 
     Attributes:
-        names, start: of the free numbers.
+        names, start: names and starting values of the unconstrained parameters.
 
     Examples:
         >>> import numpy as np
@@ -103,28 +104,28 @@ class Posterior:
         return self.model._repr_html_()
 
     def logp(self, x) -> float:
-        """The logarithm of the density, of a vector; minus infinity where it is not a number."""
+        """Return the log density at a vector; minus infinity where it is not finite."""
         return self.logp_and_grad(x)[0]
 
     def logp_and_grad(self, x) -> tuple[float, np.ndarray]:
-        """The logarithm of the density and its gradient, of a NumPy vector."""
+        """Return the log density and its gradient at a NumPy vector."""
         value, gradient = self.model.value_and_grad(x)
         if not np.isfinite(value) or not np.isfinite(gradient).all():
             return -math.inf, np.zeros_like(gradient)
         return -value, -gradient
 
     def density(self, x):
-        """The logarithm of the density as a tensor of a tensor, which the library's own transformations go through.
+        """Return the log density of a tensor as a tensor; the library's own transformations can be applied to it.
 
         Raises:
-            ArgumentError: random effects are integrated out, which is no function of tensors.
+            ArgumentError: random effects are integrated out, which runs on NumPy arrays.
         """
         if isinstance(self.model, Laplace):
             raise ArgumentError("`density`: random effects are integrated out; use `logp_and_grad`.", argument="x")
         return -self.model.f(x, self.model.tensor(self.model.layout.u))
 
     def parameters(self, x):
-        """The parameters in their form, of free numbers."""
+        """Return the parameters in the user's structure, from unconstrained ones."""
         return self.model.parameters(x)
 
     def sample(
@@ -136,18 +137,19 @@ class Posterior:
         seed: int | None = None,
         progress: bool | None = None,
     ) -> Draws:
-        """Draws by the No-U-Turn sampler, with step and scales found in ``tune`` draws before (Hoffman & Gelman 2014).
+        """Draw with the No-U-Turn sampler (Hoffman & Gelman 2014).
 
-        The tree's points count by their density (Betancourt 2017); scales are variances in windows that double.
+        ``tune`` draws before adapt the step size and the scales, which are variances over windows that double in
+        length. Points of a trajectory are chosen by multinomial sampling (Betancourt 2017).
 
         Args:
-            draws, tune, chains: how many.
+            draws, tune, chains: the numbers of draws, of draws to tune before, and of chains.
             seed: of NumPy's generator.
-            progress: True shows a bar, False none, None after two seconds where there is a terminal.
+            progress: True shows a bar, False none; None shows one after two seconds in a terminal.
 
         Raises:
-            ArgumentError: a number of draws or chains that is less than 1, or less than 20 to tune.
-            InferenceError: the density is not a number at the start.
+            ArgumentError: less than 1 draw or chain, or less than 20 draws to tune.
+            InferenceError: the density is not finite at the start.
         """
         if draws < 1 or chains < 1 or tune < 20:
             raise ArgumentError(
@@ -175,8 +177,8 @@ class Draws:
     """Draws of parameters: ``draws["name"]`` has the dimensions chains, draws, and those of the parameter.
 
     Attributes:
-        posterior: a dict of all, by name.
-        sample_stats: of each draw ``lp``, ``diverging``, ``tree_depth`` and ``step_size``; empty of a fit's.
+        posterior: a dict of the draws of all parameters.
+        sample_stats: ``lp``, ``diverging``, ``tree_depth`` and ``step_size`` of each draw; empty for draws of a fit.
 
     Examples:
         >>> import numpy as np
@@ -210,7 +212,7 @@ class Draws:
         return self.posterior[name]
 
     def summary(self) -> dict[str, dict[str, float]]:
-        """By name of each number its mean, standard deviation, effective sample size and R-hat of split chains."""
+        """Return mean, standard deviation, effective sample size and split R-hat of each element, by name."""
         found = {}
         for name, x in self.posterior.items():
             for at in np.ndindex(x.shape[2:]):
@@ -235,7 +237,7 @@ class Draws:
         )
 
     def to_arviz(self) -> Any:
-        """ArviZ's object of these draws, of its version that is installed: a ``DataTree`` or an ``InferenceData``.
+        """Return the draws as an object of the installed ArviZ: a ``DataTree`` or an ``InferenceData``.
 
         Raises:
             ImportError: ArviZ is not installed.
@@ -250,7 +252,7 @@ class Draws:
 
 
 def _mixing(chains: np.ndarray) -> dict[str, float]:
-    """The effective sample size by Geyer's initial sequence and R-hat, of halves of chains (Gelman et al. 2013)."""
+    """Return the effective sample size by Geyer's initial sequence, and R-hat, of split chains (Gelman et al. 2013)."""
     half = chains.shape[1] // 2
     if half < 4:
         return {"ess": math.nan, "r_hat": math.nan}
@@ -283,7 +285,7 @@ class _Tree(NamedTuple):
     chosen: _State
     log_weight: float
     momentum: np.ndarray
-    """The sum of all points' momenta."""
+    """The sum of the momenta of all points."""
     turns: bool
     diverges: bool
     acceptance: float
@@ -291,7 +293,7 @@ class _Tree(NamedTuple):
 
 
 class _Dynamics:
-    """Hamilton's equations of a density, with the variances of the parameters for masses' inverses."""
+    """Hamiltonian dynamics of a density; the inverse mass matrix holds the variances of the parameters."""
 
     def __init__(self, density: Callable, rng, size: int):
         self.density, self.rng, self.variances, self.step = density, rng, np.ones(size), 1.0
@@ -314,7 +316,7 @@ class _Dynamics:
         return any(float(momentum @ (self.variances * end.momentum)) <= 0 for end in ends)
 
     def tree(self, state: _State, side: int, depth: int, origin: float) -> _Tree:
-        """Twice as many points with each depth, to a side."""
+        """Return a trajectory of ``2**depth`` points to one side of a state."""
         if depth == 0:
             new = self.leap(state, side * self.step)
             gain = self.energy(new) - origin
@@ -326,7 +328,7 @@ class _Dynamics:
         return self.joined(first, second, side, False)
 
     def joined(self, first: _Tree, second: _Tree, side: int, biased: bool) -> _Tree:
-        """Two trees, of which the second is to a side of the first; ``biased`` towards its points."""
+        """Join a tree and the one to its ``side``; ``biased`` prefers points of the second (progressive sampling)."""
         stops = second.turns or second.diverges
         weight = float(np.logaddexp(first.log_weight, second.log_weight))
         chance = second.log_weight - (first.log_weight if biased else weight)
@@ -356,7 +358,10 @@ class _Dynamics:
         return whole.chosen, whole, depth + 1
 
     def first_step(self, x: np.ndarray) -> float:
-        """A step at which about half of all single leaps are accepted (Hoffman & Gelman 2014, algorithm 4)."""
+        """Return a step size at which a single leapfrog step is accepted about as often as not.
+
+        Algorithm 4 of Hoffman & Gelman (2014), with a threshold of 0.8.
+        """
         state = self.start(x)
         step, way = 1.0, 0
         for _ in range(60):
@@ -369,7 +374,7 @@ class _Dynamics:
 
 
 class _Averaging:
-    """Nesterov's dual averaging of the logarithm of the step, towards an acceptance of 0.8."""
+    """Nesterov's dual averaging of the log step size, with a target acceptance of 0.8."""
 
     def __init__(self, step: float):
         self.towards, self.count, self.error, self.mean = math.log(10 * step), 0, 0.0, 0.0
@@ -422,7 +427,10 @@ def _chain(
 
 
 def _windows(tune: int) -> list[int]:
-    """The end of a first phase without scales, and those of windows that double; the last tenth is for the step."""
+    """Return the end of the first phase, which adapts no scales, and the ends of windows that double.
+
+    The last tenth of the tuning adapts the step size alone.
+    """
     first, last = max(tune // 10, 5), tune - max(tune // 10, 5)
     ends, size = [first], max(tune // 40, 5)
     while ends[-1] + 3 * size <= last:

@@ -1,9 +1,9 @@
-"""The parts of a density of one number below and above a place, of few values of its logarithm.
+"""Tail integrals of a density of one variable, from few values of the log density.
 
-Each value may take a search for random effects. So polynomials through the logarithm, on panels that are halved until
-they agree with it, stand in for it: that of a normal density is one of them. An end of the range is moved to infinity
-by a logarithm, in which densities that rise as a power there are smooth. Panels go on, each twice as wide, until what
-is left is negligible.
+Each value may need a search for random effects. So the log density is interpolated by polynomials, on panels that are
+halved until they agree with it; for a normal density one polynomial is exact. A finite end of the range is moved to
+infinity by a logarithm, which makes densities smooth that grow as a power there. Panels double in width until the rest
+is negligible.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ import numpy as np
 from .. import _scipy
 
 AGREES = 1e-6
-"""Of a tail: the polynomial of twice the degree, which is taken, is nearer by far."""
+"""Largest difference, relative to a tail, of interpolants of degrees n and 2 n; the latter is far more accurate."""
 NEGLIGIBLE = 1e-8
-"""Of a tail: what may be left out."""
+"""Part of a tail that may be left out."""
 DROP = 22.0
-"""Of the logarithm from the largest value, where a normal density has less than that beyond."""
+"""Fall of the log density from its maximum beyond which a normal density has less than ``NEGLIGIBLE``."""
 HALVINGS, DOUBLINGS = 60, 100
 FEW, MANY = 16, 2**16
-"""Terms of a sum that are all asked for; those at most that a polynomial stands in for."""
+"""Terms of a sum that are all evaluated; the most terms that one polynomial interpolates."""
 VALUES = 4000
-"""After so many of a density, which then jumps or is of few digits, panels are not halved to agree."""
+"""Evaluations after which panels are no longer halved: the density then has jumps or few digits."""
 
 Values = Callable[[float], float]
 
 
 def _chebyshev(count: int) -> np.ndarray:
-    """Places between -1 and 1, of which every second are those of half as many steps."""
+    """Return nodes on [-1, 1]; every second node belongs to the grid with half as many intervals."""
     return -np.cos(np.pi * np.arange(count) / (count - 1))
 
 
 def _interpolation(nodes: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """The matrix of a polynomial's values at places, of its values at others (Berrut & Trefethen 2004)."""
+    """Return the matrix that maps a polynomial's values at ``nodes`` to those at ``at`` (Berrut & Trefethen 2004)."""
     apart = (nodes[:, None] - nodes) * 4 / (nodes[-1] - nodes[0])
     np.fill_diagonal(apart, 1.0)
     gaps = at[:, None] - nodes
@@ -55,18 +55,19 @@ _TO_DENSE = {2 * n - 1: _interpolation(_chebyshev(2 * n - 1), _DENSE) for n in _
 
 
 def log_sum(logs) -> float:
-    """The logarithm of a sum."""
+    """Return the logarithm of the sum of exponentials."""
     top = np.max(logs, initial=-np.inf)
     return float(top if np.isinf(top) else top + np.log(np.sum(np.exp(np.asarray(logs) - top))))
 
 
 def tails(log_density: Values, normal: Callable, y: float, lower: float, upper: float) -> tuple[float, float]:
-    """The logarithms of the integrals of a density below and above a place within its range.
+    """Return the logarithms of the integrals of a density below and above ``y``, which is within its range.
 
     Args:
         log_density: -inf or NaN outside of the support.
-        normal: of a place, and the logarithm of a coordinate's slope and the slope of that there: were the density by
-            the coordinate normal, its standard deviation, and by how many of these the place is above its mean.
+        normal: returns the standard deviation of a normal density with the same value and slope at a point, and the
+            distance of the point above its mean in standard deviations. Its arguments are the point, the log slope of
+            the coordinate there, and the derivative of the log slope.
     """
     place, log_slope, bend = _coordinate(y, lower, upper)
 
@@ -82,7 +83,10 @@ def tails(log_density: Values, normal: Callable, y: float, lower: float, upper: 
 
 
 def _coordinate(y: float, lower: float, upper: float) -> tuple[Values, Values, float]:
-    """A coordinate without ends that is 0 at a place: the places by it, the logarithm of their slope, and its slope."""
+    """Return an unbounded coordinate that is 0 at ``y``.
+
+    The results are the map from the coordinate to the range, the log of its slope, and the derivative of that log at 0.
+    """
     if math.isinf(lower) and math.isinf(upper):
         return lambda t: y + t, lambda t: 0.0, 0.0
     if math.isinf(upper):
@@ -99,7 +103,7 @@ def _coordinate(y: float, lower: float, upper: float) -> tuple[Values, Values, f
 
 
 class _Kept:
-    """A function that keeps its values."""
+    """A memoised function."""
 
     def __init__(self, f: Values):
         self.f = f
@@ -112,7 +116,7 @@ class _Kept:
 
 
 def _tail(f: _Kept, width: float) -> float:
-    """The logarithm of the integral from 0 on to one side, of which the first panel has a width."""
+    """Return the logarithm of the integral from 0 to one side; ``width`` is that of the first panel, with its sign."""
     start, total = 0.0, -math.inf
     for _ in range(DOUBLINGS):
         end = start + width
@@ -124,7 +128,7 @@ def _tail(f: _Kept, width: float) -> float:
 
 
 def _panel(f: _Kept, near: float, far: float, total: float, halvings: int) -> float:
-    """The logarithm of an integral so far, with a panel added, of whose ends ``near`` is within the support."""
+    """Add a panel to an integral, both as logarithms; the end ``near`` is within the support."""
     middle, width = (near + far) / 2, abs(far - near)
     values = np.array([f(near), f(middle), f(far)])
     top = np.max(values[np.isfinite(values)], initial=-np.inf)
@@ -144,13 +148,13 @@ def _panel(f: _Kept, near: float, far: float, total: float, halvings: int) -> fl
 
 
 def sums(log_density: Values, y: float) -> tuple[float, float]:
-    """The logarithms of the sums of a density of whole numbers up to a place, and above it."""
+    """Return the logarithms of the sums of a probability mass function up to ``y``, and above it."""
     here = log_density(y)
     return _sum(_Kept(lambda k: log_density(y - k)), here, here), _sum(_Kept(lambda k: log_density(y + k)), here)
 
 
 def _sum(f: _Kept, before: float, total: float = -math.inf) -> float:
-    """The logarithm of a sum from 1 on, with another added, and given the term before."""
+    """Return the logarithm of ``total`` plus the terms from 1 on; ``before`` is the log of term 0."""
     for k in range(1, FEW + 1):
         term = f(k)
         if not np.isfinite(term):
@@ -169,11 +173,11 @@ def _sum(f: _Kept, before: float, total: float = -math.inf) -> float:
 
 
 def _terms(f: _Kept, start: int, count: int, total: float) -> float:
-    """The logarithm of a sum so far, with the terms after a number added."""
+    """Add ``count`` terms after ``start`` to a sum, all as logarithms."""
     if count <= FEW:
         terms = [f(k) for k in range(start + 1, start + count + 1)]
         return log_sum([total, *(term for term in terms if np.isfinite(term))])
-    for n in (9,) if count < 64 else (9, 17):  # which are then different numbers
+    for n in (9,) if count < 64 else (9, 17):  # the rounded nodes must be distinct
         nodes = start + 1 + np.round((_chebyshev(n) + 1) / 2 * (count - 1))
         values = np.array([f(k) for k in nodes.tolist()])
         if not (np.isfinite(values).all() and values.max() - values[-1] < 3 * DROP):

@@ -1,9 +1,10 @@
-"""Transforms of numbers without bounds to parameters with some, with the logarithms of their Jacobians.
+"""Transforms of unconstrained numbers to constrained parameters, with their log Jacobian determinants.
 
-A transform is called with free numbers; ``inverse`` goes back, for where a search starts; ``log_jacobian`` is the log
-of the absolute determinant of its derivatives, which makes a density of the result one of the free numbers: for
-samplers and priors, not for maximum likelihood. All are Stan's (Stan Development Team, Reference Manual, chapter
-Constraint Transforms), work on tensors of all libraries, and have derivatives.
+A transform is called with unconstrained numbers; ``inverse`` maps back, for starting values. ``log_jacobian`` is the
+log of the absolute Jacobian determinant. Added to a log density of the parameters, it gives the log density of the
+unconstrained numbers, which samplers and priors need, and maximum likelihood does not. All transforms are those of Stan
+(Stan Development Team, Reference Manual, chapter Constraint Transforms), work on tensors of all libraries, and have
+derivatives.
 
 Examples:
     >>> import numpy as np
@@ -36,13 +37,13 @@ __all__ = ["Transform", "correlation_cholesky", "covariance_cholesky", "interval
 
 
 class Transform:
-    """A transform of free numbers, with its inverse and the log determinant of its derivatives.
+    """A transform of unconstrained numbers, with its inverse and its log Jacobian determinant.
 
     Args:
-        name: for messages.
+        name: the name in error messages.
         forward, inverse: functions of a tensor to a tensor.
-        log_jacobian: a function of the free numbers to a number.
-        vector: whether the numbers make one thing, and need a dimension.
+        log_jacobian: a function of the unconstrained numbers to a scalar.
+        vector: whether the transform acts on vectors, not on each number.
 
     Examples:
         >>> import gradops
@@ -64,19 +65,19 @@ class Transform:
         self.name, self._forward, self._inverse, self._log_jacobian = name, forward, inverse, log_jacobian
 
     def __call__(self, x):
-        """The constrained parameters."""
+        """Return the constrained parameters."""
         return self._forward(self._numbers(x, "x"))
 
     def inverse(self, y):
-        """The free numbers that give ``y``."""
+        """Return the unconstrained numbers that give ``y``."""
         return self._inverse(self._numbers(y, "y"))
 
     def log_jacobian(self, x):
-        """The log of the absolute determinant of the derivatives, a number."""
+        """Return the log of the absolute Jacobian determinant, a scalar."""
         return self._log_jacobian(self._numbers(x, "x"))
 
     def _numbers(self, x, argument: str):
-        """A tensor of real floating numbers, with a dimension where these make one thing.
+        """Return a tensor of a real floating dtype, of at least one dimension for transforms of vectors.
 
         Raises:
             ArgumentTypeError: a value that is not a tensor of real numbers.
@@ -135,7 +136,7 @@ def interval(lower, upper) -> Transform:
 
 
 def _before(x):
-    """The sums of the elements before each, along the last dimension."""
+    """Return exclusive cumulative sums along the last dimension."""
     return ops.cumsum(x, -1) - x
 
 
@@ -144,7 +145,7 @@ def _offsets(count: int) -> np.ndarray:
 
 
 def _sticks(x):
-    """The logs of the parts broken off, of what is left of each, and of what there was before."""
+    """Return the logs of the stick-breaking fractions, of what they leave, and of the stick before each break."""
     free = x - beside(_offsets(x.shape[-1]), x)
     left = -ops.softplus(free)
     return -ops.softplus(-free), left, _before(left)
@@ -162,7 +163,7 @@ def _simplex_inverse(y):
 
 @functools.cache
 def _triangle(size: int, diagonal: bool) -> tuple[np.ndarray, np.ndarray]:
-    """For a lower triangular matrix the number that stands at each place, and where in it each number is."""
+    """Return the index of the number at each entry of a lower triangular matrix, and the flat index of each number."""
     rows, columns = np.tril_indices(size, 0 if diagonal else -1)
     numbers = np.full((size, size), len(rows))
     numbers[rows, columns] = np.arange(len(rows))
@@ -170,7 +171,7 @@ def _triangle(size: int, diagonal: bool) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _rows(x, diagonal: bool):
-    """Numbers as a lower triangular matrix."""
+    """Return numbers arranged in a lower triangular matrix, by rows."""
     count = int(x.shape[-1])
     size = (math.isqrt(8 * count + 1) + (-1 if diagonal else 1)) // 2
     if size * (size + (1 if diagonal else -1)) // 2 != count:
@@ -183,7 +184,7 @@ def _picked(matrix, diagonal: bool):
 
 
 def _partial(x):
-    """Partial correlations, and the logs of the lengths that are left for them in their rows."""
+    """Return partial correlations, and the logs of the lengths that remain for them in their rows."""
     rows = _rows(x, False)
     return ops.tanh(rows), _before(_log_sech(rows))
 
@@ -218,9 +219,9 @@ def _covariance_inverse(y):
 
 
 positive = Transform("positive", ops.exp, ops.log, ops.sum)
-"""Numbers above 0, each."""
+"""Positive numbers."""
 simplex = Transform("simplex", _simplex, _simplex_inverse, lambda x: ops.sum(sum(_sticks(x))), True)
-"""Numbers above 0 with the sum 1, one more than free ones: sticks that are broken."""
+"""Positive numbers with the sum 1, one more than the unconstrained ones, by stick breaking."""
 ordered = Transform(
     "ordered",
     lambda x: ops.cumsum(ops.concatenate([x[..., :1], ops.exp(x[..., 1:])], -1), -1),
@@ -228,11 +229,11 @@ ordered = Transform(
     lambda x: ops.sum(x[..., 1:]),
     True,
 )
-"""Numbers that grow from each to the next."""
+"""Increasing numbers."""
 correlation_cholesky = Transform(
     "correlation_cholesky", _correlation_cholesky, _correlation_inverse, _correlation_log_jacobian, True
 )
-"""The lower Cholesky factor of a correlation matrix, of a number for each pair."""
+"""The lower Cholesky factor of a correlation matrix, from one number for each pair."""
 covariance_cholesky = Transform(
     "covariance_cholesky",
     _covariance_cholesky,
@@ -240,6 +241,6 @@ covariance_cholesky = Transform(
     lambda x: ops.sum(ops.diagonal(_rows(x, True))),
     True,
 )
-"""The lower Cholesky factor of a covariance matrix, by rows, the diagonal's logarithms."""
+"""The lower Cholesky factor of a covariance matrix, from its rows, with logarithms on the diagonal."""
 
 __dir__, __getattr__ = namespace(__name__)

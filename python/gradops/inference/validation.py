@@ -1,4 +1,4 @@
-"""Data drawn from a likelihood, one-step-ahead residuals, and a check of the approximation by drawn data."""
+"""Simulation from a likelihood, one-step-ahead residuals, and a check of the Laplace approximation by simulation."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ METHODS = "cdf", "gaussian", "slope", "integral", "mode"
 
 
 class _Drawing(Places):
-    """A scope in which densities draw: each with a seed of its own, so that another run draws the same numbers but
-    where they depend on others that were not drawn before."""
+    """A scope in which each density draws its observations.
+
+    Each density has a seed of its own, so a repeated run draws the same numbers, unless they depend on draws that came
+    later in the run before.
+    """
 
     def __init__(self, seed: int | None, effects: bool):
         super().__init__()
@@ -44,7 +47,7 @@ class _Drawing(Places):
         return beside(self.drawn[name], x)
 
     def part(self, value, places, at):
-        # What is drawn by now: a loop over time then draws each number given the last in one run.
+        # The current draws: a loop over time then draws each number given the one before in a single run.
         if not places.size:
             return super().part(value, places, at)
         name = self.names[places.flat[0]]
@@ -70,7 +73,7 @@ class _Drawing(Places):
 
 
 def simulated(model: Any, theta, u, seed: int | None, effects: bool) -> dict[str, np.ndarray]:
-    """Observations drawn from a likelihood, and with ``effects`` random effects before them, by name."""
+    """Draw observations from a likelihood, and with ``effects`` first its random effects; return them by name."""
     drawing = _Drawing(seed, effects)
     runs = 0
     while True:
@@ -92,9 +95,12 @@ def simulated(model: Any, theta, u, seed: int | None, effects: bool) -> dict[str
 
 
 class _Weighing(Places):
-    """A scope in which each log density counts ``keep`` times, and with ``tails`` the logarithms of the probabilities
-    up to it and above it ``below`` and ``above`` times; else it is at the observation and a ``shift`` of that. Without
-    weights it only looks at which places there are."""
+    """A scope that weights the log density of each observation.
+
+    With the method ``"cdf"`` there are three weights: of the log density, and of the log probabilities up to and above
+    the observation. With other methods there are a weight and a shift of the observation. Without weights the scope
+    only records the places.
+    """
 
     def __init__(self, method: str):
         super().__init__()
@@ -102,7 +108,7 @@ class _Weighing(Places):
         self.of_counts = method in ("cdf", "integral")
         self.weights: Any = None
         self.range: dict[int, tuple[float, float]] = {}
-        """The ends of the support by place."""
+        """The ends of the support, by place."""
 
     def density(self, family, x, args):
         places, shape = x.places.reshape(-1), x.places.shape
@@ -113,7 +119,7 @@ class _Weighing(Places):
                 self.names[places[0]], f"has no residuals of `{family.name}` one by one: ask for `gaussian` ones"
             )
         if counts and not self.of_counts:
-            raise refused(self.names[places[0]], "are counts, of which there are `cdf` and `integral` residuals")
+            raise refused(self.names[places[0]], "are counts, which have only `cdf` and `integral` residuals")
         self.seen.update(dict.fromkeys(places.tolist(), counts))
         if self.weights is None:
             ends = [np.broadcast_to(ops.convert_to_numpy(end), shape).reshape(-1) for end in family.support(*args)]
@@ -126,13 +132,13 @@ class _Weighing(Places):
 
 
 def residuals(model: Any, theta, u, method: str, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """One-step-ahead residuals of the observations by name, NaN where these are missing.
+    """Return one-step-ahead residuals of the observations by name, NaN where these are missing.
 
-    They are the normal quantiles of each one's probability given those before it, random effects integrated out
-    (Thygesen, Albertsen, Berg, Kristensen & Nielsen 2017).
+    A residual is the normal quantile of the probability of an observation given the earlier ones, with random effects
+    integrated out (Thygesen, Albertsen, Berg, Kristensen & Nielsen 2017).
 
     Raises:
-        ArgumentError: no observations are marked; a family that has no residuals by that method.
+        ArgumentError: no observations are marked; a family has no residuals by this method.
     """
     scope = _Weighing(method)
     given = model.tensor(theta)
@@ -182,7 +188,7 @@ def residuals(model: Any, theta, u, method: str, rng: np.random.Generator) -> di
 
 
 def _around(model: Any, f, theta: np.ndarray, u: np.ndarray) -> Any:
-    """A model of other parameters, whose last random effects are those of a model."""
+    """Return the model of ``f`` with other parameters; its last random effects are those of ``model``."""
     size = len(theta) + len(u)
     integrated = np.append(np.ones(size - len(model.layout.u), bool), model.layout.integrated)
     layout = Layout(
@@ -192,11 +198,11 @@ def _around(model: Any, f, theta: np.ndarray, u: np.ndarray) -> Any:
 
 
 def order_of(turns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The observations that are known from the start, those that come one by one, and those that never come.
+    """Return the places of observations that are conditioned on, that are predicted in turn, and that are left out.
 
     Args:
-        turns: for each observation a number by which they come, of equal ones the first before; 0 where it is not in
-            the likelihood, and negative where it is known from the start.
+        turns: the order of prediction: observations come by rising number, equal numbers by place; 0 leaves an
+            observation out, and a negative number conditions on it.
     """
     places = np.argsort(turns, kind="stable")
     known, never = turns[places] < 0, turns[places] == 0
@@ -204,18 +210,18 @@ def order_of(turns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def step_residuals(model: Any, turns: np.ndarray, counts: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-    """Residuals of a likelihood of each observation's weights of its density, and of its lower and upper tail.
+    """Return residuals from a likelihood of the weights of each density and of its lower and upper tail probability.
 
     Args:
-        turns: as of :func:`order_of`.
-        counts: True for each that is a whole number, whose residual is drawn.
-        uniform: random numbers, to draw those by.
+        turns: see :func:`order_of`.
+        counts: True for each count, whose residual is randomised.
+        uniform: uniform random numbers for that.
     """
     count = len(turns)
     known, coming, _ = order_of(turns)
     below, above, density = np.full((3, count), np.nan)
     none = np.zeros(count)
-    if not model.layout.u.size:  # then they are the derivatives
+    if not model.layout.u.size:  # the likelihood is linear in the weights
         density, below, above = np.split(model.value_and_grad(model.start)[1], 3)
     else:
         past = none.copy()
@@ -232,10 +238,12 @@ def step_residuals(model: Any, turns: np.ndarray, counts: np.ndarray, uniform: n
 
 
 def _quantiles(below, above, density, drawn, uniform):
-    """Normal quantiles of minus the logarithms of the parts of a density up to and above observations, and at them.
+    """Return the normal quantiles of observations.
 
     Args:
-        drawn: True for each that has a probability of its own, within which its residual is drawn.
+        below, above, density: minus the logarithms of the integrals up to and above the observations, and of the
+            densities at them; the integrals need not add up to 1.
+        drawn: True for each observation with a positive probability, within which its residual is drawn.
     """
     whole = np.logaddexp(-below, -above)
     quantile, of_log = _scipy.special.ndtri, _scipy.special.ndtri_exp
@@ -246,11 +254,11 @@ def _quantiles(below, above, density, drawn, uniform):
 
 
 class _Step:
-    """The density of one observation given those before it, of a likelihood of each one's weight and shift.
+    """The density of one observation given the earlier ones, from a likelihood of weights and shifts.
 
     Args:
-        weights: 1 for it and those before, 0 for others, which also are the shifts.
-        before: the negative log-likelihood of those before.
+        weights: the weights, 1 for this and the earlier observations, 0 for the others, followed by the shifts, all 0.
+        before: the negative log-likelihood of the earlier observations.
     """
 
     def __init__(self, model: Any, weights: np.ndarray, k: int, before: float):
@@ -261,12 +269,12 @@ class _Step:
         return self.model.value(self._shifted(shift))
 
     def both(self, shift: float) -> tuple[float, float]:
-        """Value and slope."""
+        """Return the value and the slope."""
         value, gradient = self.model.value_and_grad(self._shifted(shift))
         return value, gradient[self.at]
 
     def slope(self, shift: float) -> float:
-        """NaN outside of the support."""
+        """Return the slope, NaN outside of the support."""
         value, slope = self.both(shift)
         return slope if np.isfinite(value) else np.nan
 
@@ -276,13 +284,13 @@ class _Step:
         return moved
 
     def normal(self, value: float, slope: float) -> tuple[float, float]:
-        """The standard deviation, and by how many of these the place is above the mean, were the density normal."""
+        """Return the standard deviation and the standardised residual of a normal density with this value and slope."""
         above = _standardized(value - self.before, slope)
         return math.exp(min(value - self.before - above**2 / 2 - math.log(2 * math.pi) / 2, 700.0)), above
 
 
 def _steps(model: Any, turns: np.ndarray) -> Iterator[tuple[int, _Step, float, float]]:
-    """The observations that come, each with its density, and the value and slope of its negative logarithm."""
+    """Yield each predicted observation with its density, and the value and slope of its negative logarithm."""
     known, coming, _ = order_of(turns)
     weights = np.zeros(2 * len(turns))
     weights[known] = 1.0
@@ -296,10 +304,10 @@ def _steps(model: Any, turns: np.ndarray) -> Iterator[tuple[int, _Step, float, f
 
 
 def _standardized(value: float, slope: float) -> float:
-    """By how many standard deviations a place is above the mean, of minus the logarithm of a normal density there.
+    """Return the standardised residual of a normal density, from the value and slope of its negative logarithm.
 
-    Of a residual ``r``, a standard deviation ``s`` and the density's logarithm, the value ``-log(s) - r**2 / 2 + c``
-    and the slope ``-r / s`` give ``r**2 exp(r**2)``.
+    With a residual ``r`` and a standard deviation ``s`` the log density has the value ``-log(s) - r**2 / 2 + c`` and
+    the slope ``-r / s``; together they give ``r**2 exp(r**2)``.
     """
     with np.errstate(divide="ignore"):
         log = 2 * (value + np.log(np.abs(slope))) - np.log(2 * np.pi)
@@ -307,8 +315,10 @@ def _standardized(value: float, slope: float) -> float:
 
 
 def slope_residuals(model: Any, turns: np.ndarray) -> np.ndarray:
-    """Residuals of a likelihood of each observation's weight and shift, as if each were normal given those before it,
-    by the value and the slope of its density."""
+    """Return residuals that treat each observation as normal given the earlier ones.
+
+    The value and the slope of the log density at the observation determine the normal distribution.
+    """
     found = np.full(len(turns), np.nan)
     for k, step, value, slope in _steps(model, turns):
         found[k] = _standardized(value - step.before, slope)
@@ -316,13 +326,13 @@ def slope_residuals(model: Any, turns: np.ndarray) -> np.ndarray:
 
 
 def mode_residuals(model: Any, turns: np.ndarray) -> np.ndarray:
-    """As :func:`slope_residuals`, by the place where the density is largest, and the curvature of its logarithm there.
+    """Return residuals that treat each observation as normal given the earlier ones, NaN where the density has no mode.
 
-    NaN where it has no such place.
+    The mode of the density and the curvature of the log density there determine the normal distribution.
     """
     found = np.full(len(turns), np.nan)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of places that the search leaves
+        warnings.simplefilter("ignore", RuntimeWarning)  # points at which the search fails
         for k, step, value, slope in _steps(model, turns):
             sd, above = step.normal(value, slope)
             at, curvature = _mode(step.slope, slope, above * sd, sd)
@@ -331,17 +341,17 @@ def mode_residuals(model: Any, turns: np.ndarray) -> np.ndarray:
 
 
 def _mode(slope_at: Callable[[float], float], slope: float, above: float, sd: float) -> tuple[float, float]:
-    """Where a slope, which rises, is 0, and its own slope there, NaN where there is no such place.
+    """Return the root of an increasing function and its slope there, NaN if there is no root.
 
     Args:
-        slope: at 0, from where the search goes.
-        above: a guess of how far 0 is above it.
+        slope: the function's value at 0, where the search starts.
+        above: a guess of minus the root.
         sd: a unit of length.
     """
     at, step = 0.0, -1.01 * above
     while slope != 0 and 1e-12 * sd < abs(step) < 1e12 * sd:
         end = slope_at(at + step)
-        if not np.isfinite(end):  # not as far
+        if not np.isfinite(end):  # too far
             step /= 4
         elif np.sign(end) == np.sign(slope):
             at, step = at + step, 2 * step
@@ -351,7 +361,7 @@ def _mode(slope_at: Callable[[float], float], slope: float, above: float, sd: fl
     else:
         if slope != 0:
             return np.nan, np.nan
-    for _ in range(2):  # by steps that the unit, and then the curvature says
+    for _ in range(2):  # first with the given unit, then with the one from the curvature
         by = 3e-4 * sd
         curvature = (slope_at(at + by) - slope_at(at - by)) / (2 * by)
         if not curvature > 0:
@@ -370,21 +380,21 @@ def integral_residuals(
     upper: np.ndarray,
     points: Sequence = (),
 ) -> np.ndarray:
-    """Residuals of a likelihood of each observation's weight and shift, by integrals of its density.
+    """Return residuals from integrals of each observation's density.
 
     Args:
+        model: a likelihood of weights and shifts.
         y: the observations.
-        turns: as of :func:`order_of`.
-        kinds: 0 for each that has a density, 1 for a whole number, 2 for one with a density and a probability at the
-            lower end.
-        uniform: random numbers, to draw residuals by.
-        lower, upper: the ends of the supports, infinite where these are not known.
-        points: of whole numbers all that there are; of others, those that have a probability.
+        turns: see :func:`order_of`.
+        kinds: 0 for a continuous observation, 1 for a count, 2 for a continuous one with a point mass at the lower end.
+        uniform: uniform random numbers for randomised residuals.
+        lower, upper: the ends of the supports, infinite where unknown.
+        points: for counts all possible values, for others the point masses.
     """
     below, above = np.full((2, len(y)), np.nan)
     drawn = kinds == 1
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of places outside of the support
+        warnings.simplefilter("ignore", RuntimeWarning)  # points outside of the support
         for k, step, value, slope in _steps(model, turns):
 
             def log_density(place, k=k, step=step, value=value):
@@ -412,11 +422,11 @@ def integral_residuals(
 
 
 def _parts(log_density, normal, y: float, lower: float, upper: float, beside, alone: bool) -> tuple[float, float]:
-    """The logarithms of the integrals of a density below and above a place.
+    """Return the logarithms of the integrals of a density below and above ``y``.
 
     Args:
-        beside: other places, of which some are where the density is not small.
-        alone: True where the density at the place is none, but a probability.
+        beside: other observations, some of them where the density is not small.
+        alone: True if ``y`` is a point mass, so that the density there is not the continuous part's.
     """
     if lower < y < upper and not alone:
         return tails(log_density, normal, y, lower, upper)
@@ -432,12 +442,12 @@ def _parts(log_density, normal, y: float, lower: float, upper: float, beside, al
 
 
 def normal_residuals(model: Any, theta: np.ndarray, y: np.ndarray, turns: np.ndarray | None = None) -> np.ndarray:
-    """Residuals of observations that are normal together: they are the first random effects of a model, too.
+    """Return residuals of jointly normal observations, which are the first random effects of ``model``.
 
-    The Cholesky factor of their precision, in reverse order, conditions each one on those before it.
+    The Cholesky factor of their precision matrix in reverse order conditions each observation on the earlier ones.
 
     Args:
-        turns: as of :func:`order_of`; None: one after the other.
+        turns: see :func:`order_of`; None takes the observations in order.
     """
     count, effects = len(y), len(model.random_names)
     at = model.mode(theta)[:count]
@@ -458,18 +468,18 @@ def normal_residuals(model: Any, theta: np.ndarray, y: np.ndarray, turns: np.nda
 
 
 class Consistency(NamedTuple):
-    """What gradients at drawn data say, which have the mean 0 where the approximation is right."""
+    """Result of a check by simulation: gradients at drawn data have mean 0 if the approximation is right."""
 
     pvalue: float
-    """Of a mean of 0."""
+    """The p-value of a mean of 0."""
     bias: np.ndarray
-    """Of the estimates by the approximation, to first order, in the order of ``names``."""
+    """The bias of the estimates by the approximation, to first order, in the order of ``names``."""
     gradients: np.ndarray
-    """A row for each set of data."""
+    """The gradients, a row for each data set."""
 
 
 def consistency(model: Any, theta, u, draws: int, seed: int | None) -> Consistency:
-    """The gradient by the parameters at ``draws`` sets of data that are drawn from a model."""
+    """Test whether gradients at ``draws`` data sets drawn from a model have mean 0."""
     replaced = Replaced()
     with marked_by(replaced):
         model.f(model.tensor(theta), model.tensor(u))
@@ -494,7 +504,7 @@ def consistency(model: Any, theta, u, draws: int, seed: int | None) -> Consisten
 
 
 def score_test(scores: np.ndarray) -> Consistency:
-    """The test of rows that have the mean 0, and the shift of the parameters that explains another."""
+    """Test whether rows have mean 0; return the shift of the parameters that explains another mean, too."""
     mean, information = scores.mean(0), np.atleast_2d(np.cov(scores, rowvar=False))
     shift = np.linalg.solve(information, mean)
     return Consistency(float(_scipy.special.chdtrc(mean.size, len(scores) * mean @ shift)), -shift, scores)
