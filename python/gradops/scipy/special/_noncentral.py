@@ -1,9 +1,9 @@
-"""Noncentral chi-squared, beta and t distributions: logarithms of densities and tails, as sums of positive terms.
+"""Log densities and log tails of the noncentral chi-squared, beta and t distributions, as sums of positive terms.
 
-The first two mix central ones by Poisson's distribution of the mean ``nc / 2``: the terms fall on both sides of the
-largest one. The third mixes normal ones by a chi variable exp(w), an integral over the line, which the trapezoidal rule
-gives to rounding (Trefethen and Weideman 2014). All terms keep their digits as logarithms; sums are found on the host,
-and so are their derivatives, those of the terms.
+The first two are mixtures of central distributions with Poisson weights of mean ``nc / 2``; their terms have a single
+maximum. The third is a mixture of normal distributions over a chi variable exp(w): an integral over the real line,
+which the trapezoidal rule computes to rounding (Trefethen and Weideman 2014). Terms are kept as logarithms. The sums,
+and their derivatives term by term, are computed on the host.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from .incomplete import BETA, GAMMA
 from .normal import log_ndtr
 
 LEAST = 42.0
-"""Terms by more than this below the largest, as logarithms, do not count."""
+"""Log terms that are smaller than the largest by more than this are left out."""
 LOG_2 = math.log(2)
 LOG_ROOT = math.log(2 * math.pi) / 2
 
 
 def _sums(name: str, parameters: tuple[str, ...], term: Callable, window: Callable) -> Callable:
-    """An op of an order for each parameter: that derivative of the logarithm of a sum over evenly spaced nodes.
+    """Return an op for derivatives of the log of a sum over evenly spaced nodes, given an order for each parameter.
 
     Args:
-        term: of nodes and parameters the logarithm of a term, and a factor that is 1 and has its derivatives.
-        window: of parameters a node near the largest term, the step, a distance, and the least node.
+        term: returns, for nodes and parameters, the log of a term, and a factor of value 1 that carries derivatives.
+        window: returns, for parameters, a node near the largest term, the step, a distance, and the smallest node.
     """
 
     def function(order, *given):
@@ -70,7 +70,7 @@ def _slope(function: Callable, i: int) -> Callable:
 
 
 def _nodes(each: Callable, centre, step, reach, least):
-    """The first of the nodes that count, their steps and numbers; the logarithms of terms have one maximum."""
+    """Return the first node, the step and the number of nodes that matter; log terms have a single maximum."""
     low, high = np.maximum(centre - reach, least), centre + reach
     for _ in range(60):
         ends = each(np.stack([low, centre, high], -1))
@@ -87,20 +87,20 @@ def _nodes(each: Callable, centre, step, reach, least):
 
 
 def _mixed(central: Callable) -> Callable:
-    """Terms: those of ``central(j, *parameters)``, each with Poisson's probability of ``j``."""
+    """Return the terms of a Poisson mixture: ``central(j, *parameters)`` weighted by the probability of ``j``."""
 
     def term(j, *parameters):
         *rest, nc = parameters
         mean = nc / 2
         known = ops.maximum(stop_gradient(mean), 1e-100)
-        # the factor's derivatives are polynomials of j, where those of a logarithm would cancel each other
+        # derivatives of a factor are polynomials in j, which do not cancel
         return log_poisson(j, known) + central(j, *rest), (mean / known) ** j * exp(known - mean)
 
     return term
 
 
 def _poisson_window(odds: Callable, tail: str):
-    """About the largest product of probabilities, or where the central tail is near 1 about the mean.
+    """Return the window of terms: around the largest product, or around the Poisson mean if the central tail is near 1.
 
     Args:
         odds: of the parameters ``p`` and ``q``, where the product is largest at ``j * j + p * j == q``.
@@ -132,7 +132,7 @@ def _chi2(tail: str) -> Callable:
 
 
 def _beta(tail: str) -> Callable:
-    """The tail of the beta distribution by ``x`` and its complement ``y``, of which the smaller one is used."""
+    """Return the beta tail from ``x`` and ``y = 1 - x``, using the smaller of the two."""
 
     def central(j, x, y, a, b):
         shape, other = a + j, b + 0 * j
@@ -152,7 +152,7 @@ def _beta(tail: str) -> Callable:
 
 
 def _log_tail(tails: dict, lower: bool, *arguments):
-    """The logarithm of a tail, by the probability itself where that is not too small for a number."""
+    """Return the log of a tail, from the probability itself unless that underflows."""
     value = tails[lower, False](*arguments)
     if np.min(held(value)) > 1e-290:
         return log(value)
@@ -167,7 +167,7 @@ BETA_SUMS = {tail: _beta(tail) for tail in ("density", "lower", "upper")}
 
 
 def _chi(w, df):
-    """The logarithm of the density of w, of which exp(w) is a chi variable over the root of ``df``."""
+    """Return the log density of ``w = log(chi / sqrt(df))`` for a chi variable with ``df`` degrees of freedom."""
     a = df / 2
     rise, near = np.expm1(2 * w), np.abs(w) < 0.04
     deviance = np.where(near, deviance_part(1.0, 1.0, np.where(near, rise, 0.0)), rise - 2 * w)
@@ -180,8 +180,8 @@ def _chi(w, df):
 
 
 def _from_mean(w, t, nc):
-    """``t * exp(w) - nc``, with its digits where both are large and ``w`` is near 0."""
-    near = np.abs(w) < 0.5  # elsewhere the terms of the other sum have lost theirs
+    """Return ``t * exp(w) - nc``, accurate for large ``t`` and ``nc`` and ``w`` near 0."""
+    near = np.abs(w) < 0.5  # the other form loses digits here
     return where(near, (t - nc) + t * np.expm1(np.where(near, w, 0.0)), t * np.exp(w) - nc)
 
 
@@ -191,7 +191,7 @@ def _t_density_term(w, t, df, nc):
 
 
 def _t_lower_term(w, t, df, nc):
-    """The term with a geometric series in place of those below the least node, which fall by ``exp(-df * step)``."""
+    """Return the term; at the smallest node it includes the terms below, which fall geometrically."""
     first = w == held(_least(t))
     rest = log(-ops.expm1(-df * held(_step(df, nc))))
     return _chi(w, df) + log_ndtr(_from_mean(w, t, nc)) - where(first, rest, 0.0), 1.0
@@ -202,12 +202,12 @@ def _step(df, nc):
 
 
 def _least(t):
-    """The least node: below it neither t matters, nor the part of chi beside its power."""
+    """Return the smallest node, below which only the power in the chi density matters."""
     return -40 - ops.log1p(ops.abs(t))
 
 
 def _t_window(tail: str):
-    """About the maximum of the product with a normal density, or where the normal tail is near 1 about that of chi."""
+    """Return the window around the largest product, or around the chi density if the normal tail is near 1."""
 
     def window(t, df, nc):
         p, q = t * nc, df + t * t
@@ -239,12 +239,12 @@ def _chosen(low, ops_by_tail: dict, arguments, instead):
 
 
 def value(sums: Callable, *arguments):
-    """The logarithm itself."""
+    """Return the value of the log sum."""
     return sums((0,) * len(arguments))(*arguments)
 
 
 def chi2_tail(x, df, nc, lower: bool, as_log: bool):
-    """The noncentral chi-squared distribution, of positive ``x``."""
+    """Return a tail of the noncentral chi-squared distribution, for positive ``x``."""
     given = floating(x, df, nc)
     tails = {tail: lambda *xs, tail=tail: value(CHI2[tail], *xs) for tail in CHI2}
     return by_smaller(
@@ -253,7 +253,7 @@ def chi2_tail(x, df, nc, lower: bool, as_log: bool):
 
 
 def beta_tail(x, y, a, b, nc, lower: bool, as_log: bool):
-    """The noncentral beta distribution, of ``x`` and ``y`` = 1 - x, both positive."""
+    """Return a tail of the noncentral beta distribution at ``x``, with ``y = 1 - x``, both positive."""
     given = x, y, a, b, nc = floating(x, y, a, b, nc)
     tails = {tail: lambda *xs, tail=tail: value(BETA_SUMS[tail], *xs) for tail in BETA_SUMS}
     return by_smaller(
@@ -262,7 +262,7 @@ def beta_tail(x, y, a, b, nc, lower: bool, as_log: bool):
 
 
 def t_tail(t, df, nc, lower: bool, as_log: bool):
-    """The noncentral t distribution; the tail above is that below of both signs turned."""
+    """Return a tail of the noncentral t distribution; the upper tail is the lower one with both signs reversed."""
     t, df, nc = floating(t, df, nc)
 
     def smaller(low):

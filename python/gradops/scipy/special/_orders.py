@@ -1,13 +1,13 @@
-"""Derivatives of Bessel functions by their order, as moments of their integrals along paths of steepest descent.
+"""Derivatives of Bessel functions by their order, as moments of integrals along paths of steepest descent.
 
-With the order ``v``, the argument ``z`` and F = sinh for J and Y, cosh for I, they are sums of ::
+With the order ``v``, the argument ``z`` and F = sinh for J and Y, cosh for I, the functions are sums of ::
 
     integral of exp(z * F(t) - v * t) dt
 
-between valleys (Watson 1944, A Treatise on the Theory of Bessel Functions, chapters 6 and 8), whose derivative of
-order n by ``v`` has the factor ``(-t)**n``. Along the path on which the exponent's imaginary part is constant the
-integrand does not oscillate, and nothing cancels. The sum is that of double exponential quadrature (Takahasi and Mori
-1974). These are functions of NumPy's arrays, called on the host.
+between valleys (Watson 1944, A Treatise on the Theory of Bessel Functions, chapters 6 and 8). The derivative of order n
+by ``v`` has the factor ``(-t)**n``. Along a path on which the exponent's imaginary part is constant the integrand does
+not oscillate, so nothing cancels. Integrals use double exponential quadrature (Takahasi and Mori 1974). All functions
+take NumPy arrays and run on the host.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from ... import _scipy
 
 STEP = 1 / 40
 REACH = 3.6
-CHUNK = 64  # elements at once, whose nodes stay in the cache
+CHUNK = 64  # elements at a time, so that their nodes stay in the cache
 
 
 def _double_exponential() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Nodes on (0, 1) as distances from both ends, and weights."""
+    """Return nodes on (0, 1), as distances from both ends, and their weights."""
     tau = np.arange(-REACH, REACH + STEP / 2, STEP)
     s = math.pi * np.sinh(tau)
     near, far = _scipy.special.expit(s), _scipy.special.expit(-s)
@@ -49,13 +49,13 @@ def _less_sine(d):
 
 
 def _moment(t, slope, exponent, n, weight):
-    """The integral of ``(-t)**n * exp(exponent)``, dt = slope * weight."""
+    """Return the integral of ``(-t)**n * exp(exponent)`` with ``dt = slope * weight``."""
     with np.errstate(under="ignore"):
         return np.sum((-t) ** n * np.exp(exponent) * slope * weight, -1)
 
 
 def _from_real_axis(v, z, n):
-    """The path from the saddle on the real axis to infinity + i pi, z <= v; of its maximum the logarithm."""
+    """Return the path from the saddle on the real axis to infinity + i pi, z <= v, and the log of the maximum."""
     near, far, weight = nodes()
     theta, rest = math.pi * near, math.pi * far
     sine = np.sin(np.minimum(theta, rest))
@@ -110,7 +110,7 @@ def _over_imaginary_axis(v, z, n):
 
 
 def _first_kinds(v, z, n):
-    """Derivatives of order ``n`` of J and Y, v >= 0, z > 0."""
+    """Return derivatives of order ``n`` of J and Y, for v >= 0 and z > 0."""
     high = z[:, 0] <= v[:, 0]
     J, Y = np.empty(len(v)), np.empty(len(v))
     if high.any():
@@ -164,7 +164,7 @@ def _modified_second(v, z, n):
 
 
 def _turns(n: int, mu, start: float) -> list:
-    """Derivatives by ``mu`` of ``cos(pi * mu + start * pi / 2)``, of the orders 0 to ``n``."""
+    """Return the derivatives of orders 0 to ``n`` of ``cos(pi * mu + start * pi / 2)`` by ``mu``."""
     whole = np.round(mu)
     rest = math.pi * (mu - whole)
     sign = 1 - 2 * np.mod(whole, 2)
@@ -174,7 +174,7 @@ def _turns(n: int, mu, start: float) -> list:
 
 
 def _product(first: list, second: list, n: int):
-    """The derivative of order ``n`` of a product, by those of its factors."""
+    """Return the derivative of order ``n`` of a product, from the derivatives of its factors."""
     return sum(math.comb(n, k) * first[k] * second[n - k] for k in range(n + 1))
 
 
@@ -201,7 +201,7 @@ def _Y(v, z, n):
 
 
 def _raised(v, z, n):
-    """The value by the recurrence from two higher orders where the order is below 1."""
+    """Return the value by the recurrence from the next two orders, for an order below 1."""
     low = v[:, 0] < 1
     y = np.empty(len(v))
     if not low.all():
@@ -220,7 +220,7 @@ def _raised(v, z, n):
 def _I(v, z, n):
     mu = np.abs(v)
     y = _raised(mu, z, n)
-    if n == 1:  # there I is an even function of the order, but for a part of K
+    if n == 1:  # I(-v) is I(v) plus a multiple of K(v)
         y = np.where(v[:, 0] == 0, -(_scipy.special.k0e(z) * np.exp(-2 * z))[:, 0], y)
     below = v[:, 0] < 0
     if below.any():
@@ -237,7 +237,7 @@ def _K(v, z, n):
 
 
 def _edges(kind: str, v, z):
-    """Derivatives where the argument is 0 or infinite; NaN where it is negative."""
+    """Return derivatives at the arguments 0 and infinity; NaN for negative arguments."""
     at_0 = {"J": 0.0, "I": 0.0, "Y": -np.inf, "K": np.inf}[kind]
     limit = np.where(v > 0, at_0, np.where((v == 0) & (kind in "JI"), -np.inf, np.nan))
     return np.where(z == 0, limit, np.where(z == np.inf, np.inf if kind == "I" else 0.0, np.nan))

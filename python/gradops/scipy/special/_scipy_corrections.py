@@ -181,7 +181,7 @@ def log_beta_tail(a, b, x):
 def _with_tiny_values(value, a, b, x):
     """Replace values below 1e-280 by the integral over the tail.
 
-    SciPy's are 0 or have few digits there (scipy#24074; in SciPy 1.17.1 an error of 3e-12 at 2e-308).
+    SciPy's values are 0 or have few digits there (scipy#24074; in SciPy 1.17.1 an error of 3e-12 at 2e-308).
     """
     if least(value) >= 1e-280:
         return value
@@ -302,7 +302,7 @@ def _hyperu_integral(*parameters):
 def expn(n, x):
     """Return SciPy's ``expn``; of orders from 49 on 20 terms of a continued fraction.
 
-    SciPy's expansion for large orders loses digits where ``x`` is large, too: in SciPy 1.17.1 an error of 1e-13 at
+    SciPy's expansion for large orders loses digits for large ``x``: in SciPy 1.17.1 an error of 1e-13 at
     ``expn(5000, 700)`` (no issue known).
     """
 

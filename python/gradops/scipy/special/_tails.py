@@ -1,9 +1,9 @@
-"""Tails of the gamma and beta distributions: their logarithms, and how these change with the shapes.
+"""Tails of the gamma and beta distributions: their logarithms, and derivatives by the shapes.
 
-The tail that does not hold the mode is ``x**a * exp(-x) / gamma(a)``, or its like, times an integral of exp(-e(s)) over
-s > 0, with e(0) = 0 and e rising: of t = x * exp(-s) below, of t = x + s above the mode. The integrand has no peak,
-so the double exponential rule (Takahasi and Mori, 1974) with 76 nodes, on the scale where e is about 1, gives it to
-rounding. All is arithmetic of the arguments, so derivatives by each of them, of all orders, are those of the integral.
+The tail without the mode is ``x**a * exp(-x) / gamma(a)``, for the gamma distribution, times an integral of exp(-e(s))
+over s > 0, where e(0) = 0 and e increases: t = x * exp(-s) below the mode and t = x + s above it. The integrand has no
+peak, so the double exponential rule (Takahasi and Mori, 1974) with 76 nodes, on the scale where e is about 1, computes
+it to rounding. The rule is arithmetic in the arguments, so automatic differentiation gives derivatives of all orders.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def _column(x):
 
 
 class _Integral:
-    """The integral of exp(-e(s)) over s > 0, and means under this weight; the parameters of e are columns.
+    """The integral of exp(-e(s)) over s > 0, and means with this weight; the parameters of e are columns.
 
-    ``exponent`` may give terms of e beside it, which are kept: means of them are what derivatives are made of.
+    ``exponent`` may also return terms of e; derivatives are means of these terms.
     """
 
     def __init__(self, exponent, scale, *parameters):
@@ -71,7 +71,7 @@ class _Integral:
         return log(self.total) + log(self.scale)
 
     def on_scale(self, scale):
-        """The same integral, over nodes on another scale."""
+        """Return the integral with nodes on another scale."""
         return _Integral(self.exponent, 0 * self.scale + scale, *self.parameters)
 
     def sum(self, function):
@@ -85,7 +85,7 @@ class _Integral:
 
 
 def _scale_from(start, e, slope):
-    """The place where ``e`` is 1, from the right by Newton's method."""
+    """Return the point where ``e`` is 1, by Newton's method from the right."""
     for _ in range(3):
         start = start - (e(start) - 1) / slope(start)
     return start
@@ -178,7 +178,7 @@ def gamma_is_below(a, x):
 
 
 def _gamma_integral(a, x):
-    """The integral of the tail without the mode."""
+    """Return the integral for the tail without the mode."""
     below = gamma_is_below(a, x)
     x0, a0 = stop_gradient(x), stop_gradient(a)
 
@@ -213,7 +213,7 @@ def _gamma_integral(a, x):
 
 
 def log_gamma_tail(a, x):
-    """The logarithm of the tail that does not hold the mode, of finite positive ``a`` and ``x``."""
+    """Return the log of the tail without the mode, for finite positive ``a`` and ``x``."""
     return log_gamma_density(a, x) + where(gamma_is_below(a, x), log(x), 0.0) + _gamma_integral(a, x).log()
 
 
@@ -222,7 +222,7 @@ def gamma_rate(a, x):
     below = gamma_is_below(a, x)
 
     def series(of):
-        """The rate by a series where both are small: a mean of s, which is about 1 / a, would lose the digits."""
+        """Return the rate by a series for small arguments, where the mean of s, about 1 / a, would lose digits."""
         return _lower_rate_of_small(of(a, 0.05), of(x, 0.01))
 
     def integral(of):
@@ -279,7 +279,7 @@ def log_beta_density(a: Operand, b: Operand, x: Operand, rest: Operand) -> Tenso
     def of_large(of):
         m, n, p, q = of(a, 20.0), of(b, 20.0), of(x, 0.5), of(rest, 0.5)
         size = m + n
-        d = n * p - m * q  # m * q - n * p of Loader's, with the digits of both
+        d = n * p - m * q  # Loader's m * q - n * p, accurate for small q and small p
         return (
             log(m / size * n / (2 * math.pi)) / 2
             + stirling(size)
@@ -299,7 +299,7 @@ def log_beta_density(a: Operand, b: Operand, x: Operand, rest: Operand) -> Tenso
 
 
 def _log_of(x, y):
-    """``log(x)``, by y = 1 - x where that is small."""
+    """Return ``log(x)``, from ``y = 1 - x`` where that is small."""
     return choose(x > 0.5, lambda of: log1p(-of(y, 0.25)), lambda of: log(of(x, 0.25)))
 
 
@@ -339,13 +339,13 @@ def _beta_integral(a, b, x, y):
 
 
 def _turned(a, b, x, y):
-    """The arguments of the tail without the mode as of a lower one."""
+    """Swap shapes and arguments so that the tail without the mode is the lower one."""
     below = beta_is_below(a, b, x, y)
     return where(below, a, b), where(below, b, a), where(below, x, y), where(below, y, x)
 
 
 def log_beta_tail(a, b, x, y):
-    """The logarithm of the tail that does not hold the mode, of finite positive shapes, within (0, 1); y = 1 - x."""
+    """Return the log of the tail without the mode, for finite positive shapes and ``x`` in (0, 1); ``y = 1 - x``."""
     m, n, p, q = _turned(a, b, x, y)
     return log_beta_density(m, n, p, q) + _log_of(p, q) + _beta_integral(m, n, p, q).log()
 
@@ -372,7 +372,7 @@ def beta_rates(a, b, x, y):
 
 
 def _both(test, first, second):
-    """:func:`choose` of functions that give two results."""
+    """Return :func:`choose` for functions with two results."""
     known = all_so(test)
     if known is not None:
         return (first if known else second)(lambda x, instead: x)
@@ -381,7 +381,7 @@ def _both(test, first, second):
 
 
 def _rates_of_small(first, second, place, rest, integral):
-    """The rates by parts, over nodes on the scale 1: means of s are about 1 / first, and s matters near 0."""
+    """Return the rates by integration by parts, on nodes of scale 1: means of s, about 1 / first, would lose digits."""
     near = integral.on_scale(1.0)
     size = integral.total * integral.scale
 
@@ -406,7 +406,7 @@ def f_parts(m, n, x):
 
 @ufunc("")
 def log_f_density(m: Operand, n: Operand, x: Operand) -> Tensor:
-    """The logarithm of the density of F, of ``2 * m`` and ``2 * n`` degrees of freedom, in R's form.
+    """Return the log density of F with ``2 * m`` and ``2 * n`` degrees of freedom, by R's formula.
 
     At ``1 / x`` the degrees of freedom change places: the first is the smaller one.
     """
@@ -461,7 +461,7 @@ def log_f_density_slope(m, n, x):
     t=lambda g, df, t: g * (-(df + 1) * t / (df + t * t)),
 )
 def log_t_density(df: Operand, t: Operand) -> Tensor:
-    """The logarithm of the density of Student's t."""
+    """Return the log density of Student's t distribution."""
     square = t * t
     start = log_rising(df / 2, 0.5) - math.log(2 * math.pi) / 2
     return start - scaled_log1p(df / 2, square / 2) - log1p(square / df) / 2
@@ -470,7 +470,7 @@ def log_t_density(df: Operand, t: Operand) -> Tensor:
 def f_slope(m, n, x, which: int):
     """The derivative of F's distribution function by ``m``, or ``n``, over that by ``log(x)``, of positive arguments.
 
-    At the same ``x``: where ``n`` is large it falls with ``1 / n**2``, where those of :func:`beta_rates` and of the
+    At fixed ``x``: where ``n`` is large it falls with ``1 / n**2``, where those of :func:`beta_rates` and of the
     place on the beta distribution's scale fall with ``1 / n``.
     """
     part, rest = f_parts(m, n, x)

@@ -26,10 +26,10 @@ kelvin_zeros = constant("special.kelvin_zeros")
 
 
 def parts(name: str, count: int, rules: Callable) -> list[Callable]:
-    """Ops of the results of a function of SciPy's that gives several.
+    """Return an op for each result of a SciPy function that has several results.
 
     Args:
-        rules: of the ops, the rule of each by its argument, a function of ``g`` and ``x``.
+        rules: a function of the ops to their derivative rules, functions of ``g`` and ``x``.
     """
 
     def part(i: int) -> Callable:
@@ -103,13 +103,13 @@ def airye(z: Tensor) -> tuple:
     """Scaled Airy functions: Ai and Ai' multiplied by ``exp(2 / 3 * z**1.5)``, Bi and Bi' by its inverse.
 
     Returns:
-        Four tensors of ``z``'s shape, of which those of Ai are NaN below 0.
+        Four tensors of ``z``'s shape; Ai and Ai' are NaN below 0.
 
     Raises:
         ArgumentTypeError: a complex ``z``: the factor of Bi has no complex derivative.
 
     Gradient:
-        That of :func:`airy`, and of the factors.
+        From the gradients of :func:`airy` and of the factors.
     """
     z = inexact(z)
     real("airye", z)
@@ -187,7 +187,7 @@ def berp(x: Tensor) -> Tensor:
     """Derivative of :func:`ber`.
 
     Gradient:
-        ``-bei(x) - berp(x) / x``, as of Bessel's equation.
+        ``-bei(x) - berp(x) / x``, by Bessel's equation.
     """
 
 
@@ -223,7 +223,7 @@ def keip(x: Tensor) -> Tensor:
 
 
 def _at_0(x, limit, other: Callable):
-    """The value of ``other``, which divides by ``x``, and at 0 its limit."""
+    """Return ``other``, which divides by ``x``, with its limit at 0."""
     return choose(x == 0, lambda of: 0 * of(x, 0.0) + limit, lambda of: other(of(x, 1.0)))
 
 
@@ -235,7 +235,7 @@ def kelvin(x: Tensor) -> tuple:
         Four complex tensors of ``x``'s shape.
 
     Gradient:
-        The derivatives, and those of Bessel's equation.
+        The derivatives, and second derivatives from Bessel's equation.
     """
     x = inexact(x)
     pairs = ((ber, bei), (ker, kei), (berp, beip), (kerp, keip))

@@ -1,9 +1,9 @@
-"""Bessel functions, of real orders.
+"""Bessel functions of real order.
 
-Derivatives by the argument are those of the recurrences (NIST's Digital Library of Mathematical Functions, 10.6 and
-10.29). Those by the order are integrals along paths of steepest descent (see ``_orders.py``), for positive arguments;
-their error is some 1e-13 of the function's size, more near a zero of it, and for ``iv`` of an order near 0 beside a
-large argument, where the derivative itself is small.
+Derivatives by the argument use recurrences (NIST's Digital Library of Mathematical Functions, 10.6 and 10.29).
+Derivatives by the order are integrals along paths of steepest descent (see ``_orders.py``), for positive arguments.
+Their error is about 1e-13 of the function's size; it is larger near zeros of the function, and for ``iv`` with an order
+near 0 and a large argument, where the derivative is small.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ y0_zeros, y1_zeros, y1p_zeros = (constant(f"special.{name}") for name in ("y0_ze
 
 
 def of_real_order(name: str) -> Callable:
-    """SciPy's function of a real first and a complex second argument, for arrays of one dtype."""
+    """Return SciPy's function of a real order and a complex argument, for arrays of one dtype."""
 
     def function(v, z):
         return getattr(_scipy.special, name)(v.real, z)
@@ -42,13 +42,13 @@ def of_real_order(name: str) -> Callable:
     return function
 
 
-# By the order --------------------------------------------------------------------------------------------------------
+# Derivatives by the order ---------------------------------------------------------------------------------------------
 
-ORDERS = 3  # so many derivatives
+ORDERS = 3  # highest order of derivatives
 
 
 def _by_order(name: str, kind: str, scaled: bool) -> list[Callable]:
-    """Ops of the derivatives by the order, from the first."""
+    """Return ops for the derivatives by the order, from the first on."""
     made: list[Callable] = []
     for n in range(1, ORDERS + 1):
 
@@ -65,7 +65,7 @@ def _by_order(name: str, kind: str, scaled: bool) -> list[Callable]:
 
 
 def _along(f: Callable) -> Callable:
-    """The rule by the order, through which nothing flows where there is no derivative."""
+    """Return the rule by the order; where there is no derivative, no gradient flows."""
 
     def rule(g, v, z):
         slope = f(v, z)
@@ -76,7 +76,7 @@ def _along(f: Callable) -> Callable:
 
 
 def _by_recurrence(f: Callable, kind: str, scaled: bool) -> Callable:
-    """The rule by the argument: half the sum or difference of the orders above and below."""
+    """Return the rule by the argument: half the sum or difference of the neighbouring orders."""
     plus = {"J": -1, "Y": -1, "I": 1, "K": 1}[kind]
 
     def rule(g, v, z):
@@ -91,7 +91,7 @@ def _by_recurrence(f: Callable, kind: str, scaled: bool) -> Callable:
 
 
 def _by_the_value(f: Callable) -> Callable:
-    """The rule by the argument of a K: by the value and the order one nearer to 0, whose terms have one sign."""
+    """Return the rule by the argument for K, from the value and the order nearer to 0: terms of one sign."""
 
     def rule(g, v, z, y):
         below, end = ops.real(v) < 0, z == 0
@@ -157,7 +157,7 @@ def kv(v: Operand, z: Operand) -> Tensor:
 
 @ufunc()
 def ive(v: Operand, z: Operand) -> Tensor:
-    """:func:`iv`, multiplied by ``exp(-abs(real(z)))``, of real arguments.
+    """:func:`iv` times ``exp(-abs(real(z)))``, for real arguments.
 
     Gradient:
         By ``z`` ``(ive(v - 1, z) + ive(v + 1, z)) / 2 - sign(z) * ive(v, z)``; by ``v`` as of :func:`iv`.
@@ -166,7 +166,7 @@ def ive(v: Operand, z: Operand) -> Tensor:
 
 @ufunc(of_real_order("kve"))
 def kve(v: Operand, z: Operand) -> Tensor:
-    """:func:`kv`, multiplied by ``exp(z)``, also of complex arguments.
+    """:func:`kv` times ``exp(z)``, also for complex arguments.
 
     Raises:
         ShapeError: shapes that do not broadcast.
@@ -193,7 +193,7 @@ def jve(v: Operand, z: Operand) -> Tensor:
         A tensor of the shape that ``v`` and ``z`` broadcast to.
 
     Gradient:
-        That of :func:`jv`, and of the factor.
+        From the gradients of :func:`jv` and of the factor.
     """
     return jv(v, z) * _damping(z)
 
@@ -206,7 +206,7 @@ def yve(v: Operand, z: Operand) -> Tensor:
         A tensor of the shape that ``v`` and ``z`` broadcast to.
 
     Gradient:
-        That of :func:`yv`, and of the factor.
+        From the gradients of :func:`yv` and of the factor.
     """
     return yv(v, z) * _damping(z)
 
@@ -216,7 +216,7 @@ def _damping(z):
     return ops.cast(ops.exp(-ops.abs(ops.imag(z))), ops.dtype(z)) if is_complex(z) else 1.0
 
 
-# Of whole orders -----------------------------------------------------------------------------------------------------
+# Integer orders -------------------------------------------------------------------------------------------------------
 
 
 def _whole(name: str) -> Callable:
@@ -234,7 +234,7 @@ def _whole(name: str) -> Callable:
     x=promoting(lambda g, n, x: g * (yn(ops.trunc(n) - 1, x) - yn(ops.trunc(n) + 1, x)) / 2),
 )
 def yn(n: Operand, x: Operand) -> Tensor:
-    """Bessel function of the second kind of whole order, to which others are cut off.
+    """Bessel function of the second kind of integer order; other orders are truncated.
 
     Gradient:
         By ``x`` ``(yn(n - 1, x) - yn(n + 1, x)) / 2``; an error by ``n``, see :func:`yv`.
@@ -247,7 +247,7 @@ def yn(n: Operand, x: Operand) -> Tensor:
     x=promoting(lambda g, n, x: -g * (kn(ops.abs(ops.trunc(n) - 1), x) + kn(ops.trunc(n) + 1, x)) / 2),
 )
 def kn(n: Operand, x: Operand) -> Tensor:
-    """Modified Bessel function of the second kind of whole order, to which others are cut off.
+    """Modified Bessel function of the second kind of integer order; other orders are truncated.
 
     Gradient:
         By ``x`` ``-(kn(n - 1, x) + kn(n + 1, x)) / 2``; an error by ``n``, see :func:`kv`.

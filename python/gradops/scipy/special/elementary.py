@@ -1,4 +1,4 @@
-"""Elementary functions of SciPy's: Huber's losses, Dirichlet's and Whittaker's kernels, powers."""
+"""Elementary functions: Huber losses, the Dirichlet kernel, powers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _slope(c, n):
 
 @composed
 def diric(x: Operand, n: Operand) -> Tensor:
-    """Periodic sinc function: ``sin(n * x / 2) / (n * sin(x / 2))`` of whole ``n``.
+    """Periodic sinc function: ``sin(n * x / 2) / (n * sin(x / 2))`` for integer ``n``.
 
     Returns:
         A tensor of the shape that ``x`` and ``n`` broadcast to.
@@ -77,7 +77,7 @@ def _by_delta(delta, r):
     p=lambda g, x, p: g * choose(x > 0, lambda of: of(x, 1.0) ** p * ops.log(of(x, 1.0)), lambda of: 0 * of(x, 0.0)),
 )
 def powm1(x: Operand, p: Operand) -> Tensor:
-    """``x**p - 1``, with its digits where it is small.
+    """``x**p - 1``, accurate where it is small.
 
     Gradient:
         By ``x`` ``p * x**(p - 1)``, by ``p`` ``x**p * log(x)``.

@@ -34,7 +34,7 @@ ellip_normal = constant("special.ellip_normal")
 
 
 def _in_chunks(function, *xs):
-    """A function of nodes along a last axis, some MB of them at once; NaN of complex tensors."""
+    """Evaluate a function of nodes along a last axis in chunks of some MB; NaN for complex tensors."""
     dtype = np.result_type(*xs)
     xs = np.broadcast_arrays(*xs)
     if dtype.kind == "c":
@@ -51,7 +51,7 @@ def _in_chunks(function, *xs):
 
 
 def _carlson_sum(x, y, z, p, i, j, k, exponent, m):
-    """The trapezoidal rule in log(t), within which all factors' singularities are at a distance of pi."""
+    """Apply the trapezoidal rule in log(t), where all singularities are at a distance of pi from the real line."""
     places = np.stack([x, y, z, np.where(exponent > 0, p, x)])
     low = np.log(np.where(places > 0, places, np.inf).min(0)) - 90
     high = np.log(places.max(0)) + 90
@@ -77,7 +77,7 @@ def _carlson_sum(x, y, z, p, i, j, k, exponent, m):
 def carlson(
     x: Operand, y_: Operand, z: Operand, p: Operand, i: Operand, j: Operand, k: Operand, e: Operand, m: Operand
 ) -> Tensor:
-    """Carlson's integral of general exponents, of arguments that are not negative."""
+    """Return Carlson's integral with general exponents, for nonnegative arguments."""
 
 
 def _integral(x, y, z, p=1.0, i=0, j=0, k=0, e=0, m=0):
@@ -131,7 +131,7 @@ def _elliprc(x: Operand, y_: Operand) -> Tensor:
 
 
 def _of_rc(x, y, by_x: bool):
-    """The derivative by an integral; where ``y`` is below 0 (a principal value) by the differential equation."""
+    """Return the derivative: an integral, or for ``y`` below 0 (a principal value) from the differential equation."""
 
     def integral(of):
         first, second = of(x, 1.0), of(y, 1.0)
@@ -215,7 +215,7 @@ def ellipk(m: Tensor) -> Tensor:
 
 @ufunc(p=lambda g, p: -g * _k_slope(p))
 def ellipkm1(p: Tensor) -> Tensor:
-    """``ellipk(1 - p)``, with its digits where ``p`` is small.
+    """``ellipk(1 - p)``, accurate for small ``p``.
 
     Gradient:
         That of :func:`ellipk`, with the other sign.
@@ -236,7 +236,7 @@ def _k_slope(p):
 
 
 def _legendre_sum(phi, m, a, b):
-    """The complete integral for whole periods, and the one from 0 for the rest, on double exponential nodes."""
+    """Add the complete integral over full periods and the rest from 0, on double exponential nodes."""
     near, far, weight = nodes()
     periods = np.round(phi / math.pi)
     rest = phi - periods * math.pi
@@ -258,7 +258,7 @@ def _legendre_sum(phi, m, a, b):
     m=lambda g, phi, m, a, b: g * (b + 0.5) * legendre(phi, m, a + 1, b + 1),
 )
 def legendre(phi: Operand, m: Operand, a: Operand, b: Operand) -> Tensor:
-    """Legendre's integral of general exponents."""
+    """Return Legendre's integral with general exponents."""
 
 
 def _integrand(phi, m, a, b):

@@ -1,7 +1,7 @@
-"""Functions of Mathieu, parabolic cylinders and spheroids, which SciPy gives with their derivatives.
+"""Mathieu, parabolic cylinder and spheroidal functions, which SciPy computes together with their derivatives.
 
-The derivative's own derivative is that of the differential equation, so that there are derivatives to all orders by the
-argument (NIST's Digital Library of Mathematical Functions, 12.2, 28.2, 28.20, 30.2). By parameters there are none.
+The second derivative follows from the differential equation, so there are derivatives by the argument of all orders
+(NIST's Digital Library of Mathematical Functions, 12.2, 28.2, 28.20, 30.2). Parameters have no derivatives.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LARGEST = 1e6
 
 
 def in_bounds(name: str, *xs) -> tuple:
-    """SciPy's results, NaN for arguments with which its Fortran reads beyond its arrays or finds no end."""
+    """Return SciPy's results; NaN for arguments for which its code reads out of bounds or does not terminate."""
     valid = np.ones((), bool)
     if name.startswith(("mathieu", "pro", "obl")):
         for x in xs:
@@ -59,7 +59,7 @@ POINTS = 512
 
 
 def _mathieu_slope(name: str) -> Callable:
-    """The derivative by the parameter: the mean of ``2 * cos(2 * x)`` times the square, by the trapezoidal rule."""
+    """Return the derivative by ``q``, the mean of ``2 * cos(2 * x) * y**2``, by the trapezoidal rule."""
 
     def function(m, q):
         places = np.arange(POINTS) * (360 / POINTS)
@@ -136,7 +136,7 @@ for _value, _name in ((pro_cv, "pro_cv"), (obl_cv, "obl_cv")):
 
 
 def _op(name: str, i: int, count: int) -> Callable:
-    """The value or the derivative, as an op of parameters and of the argument ``x``."""
+    """Return an op of the parameters and ``x`` for the value, or for the derivative."""
 
     def of_scipy(*xs):
         return in_bounds(name, *xs)[i]
@@ -159,11 +159,11 @@ def _op(name: str, i: int, count: int) -> Callable:
 
 
 def _solution(name: str, title: str, parameters: str, argument: str, second: Callable, unit: float = 1.0) -> Callable:
-    """A public function of SciPy's pair.
+    """Return the public function for a pair of value and derivative.
 
     Args:
-        second: the second derivative, of ``x``, the value, the derivative and the parameters.
-        unit: of the argument, of which the derivative is by 1.
+        second: the second derivative as a function of ``x``, the value, the derivative and the parameters.
+        unit: the length of ``x``'s unit; SciPy differentiates by a unit of 1.
     """
     known = parameters.split()
     value, slope = _op(name, 0, len(known)), _op(name, 1, len(known))
@@ -202,7 +202,7 @@ def _solution(name: str, title: str, parameters: str, argument: str, second: Cal
 
 
 def _by_argument(count: int, rule: Callable) -> Callable:
-    """A rule by ``x`` that names the parameters."""
+    """Return a rule by ``x`` whose signature names the parameters."""
     return (
         lambda g, a, x: g * rule(x, a),
         lambda g, a, b, x: g * rule(x, a, b),
@@ -223,7 +223,7 @@ def _modified_mathieu(characteristic: Callable) -> Callable:
 
 
 def _spheroidal(sign: int, characteristic: Callable | None, radial: bool) -> Callable:
-    """The derivative of ``y'`` by ``(1 - s * x**2) * y'' - 2 * s * x * y' + (...) * y = 0``; ``s`` is ``sign``."""
+    """Return ``y''`` from ``(1 - s * x**2) * y'' - 2 * s * x * y' + (...) * y = 0``; ``s`` is ``sign``."""
 
     def second(x, y, slope, m, n, c, value=None):
         value = characteristic(m, n, c) if characteristic is not None else value

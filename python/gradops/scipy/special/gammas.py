@@ -103,7 +103,7 @@ def polygamma(n: Integer, x: Operand) -> Tensor:
     """The ``n``-th derivative of :func:`digamma`.
 
     Args:
-        n: a whole number, not negative.
+        n: a nonnegative integer.
 
     Returns:
         A tensor of ``x``'s shape, of a floating dtype.
@@ -118,23 +118,23 @@ def polygamma(n: Integer, x: Operand) -> Tensor:
 
 
 def _positive(a, b, usual: Callable, other: Callable):
-    """``usual(a, b)`` of positive numbers, ``other(a, b)`` elsewhere, which is right everywhere but loses digits."""
+    """Return ``usual(a, b)`` for positive numbers, elsewhere ``other(a, b)``, which is less accurate."""
     return refined(
         (a > 0) & (b > 0), lambda of: usual(of(a, 1.0), of(b, 1.0)), lambda of: other(of(a, -0.5), of(b, -0.2))
-    )  # no poles: of each SciPy reports an error, which takes a microsecond
+    )  # avoid poles: SciPy reports an error for each, which takes a microsecond
 
 
 def _rise(a, d):
-    """``digamma(a + d) - digamma(a)``, with its digits where both are positive."""
+    """Return ``digamma(a + d) - digamma(a)``, without cancellation if both are positive."""
     return _positive(a, d, _tails.psi_rise, lambda a, d: _digamma(a + d) - _digamma(a))
 
 
 @ufunc("", a=lambda g, a, b: -g * _rise(a, b), b=lambda g, a, b: -g * _rise(b, a))
 def betaln(a: Operand, b: Operand) -> Tensor:
-    """Logarithm of the absolute value of the beta function, with its digits where one argument is large.
+    """Logarithm of the absolute value of the beta function, accurate if one argument is large.
 
     Gradient:
-        ``digamma(a) - digamma(a + b)``, and the same of ``b``, without cancellation.
+        By ``a`` ``digamma(a) - digamma(a + b)``, by ``b`` likewise, without cancellation.
     """
     a, b = floating(a, b)
     return _positive(a, b, _formulas.log_beta, lambda a, b: gammaln(a) + gammaln(b) - gammaln(a + b))
@@ -151,7 +151,7 @@ def beta(a: Operand, b: Operand) -> Tensor:
     """Beta function.
 
     Gradient:
-        ``beta(a, b) * (digamma(a) - digamma(a + b))``, and the same of ``b``, without cancellation.
+        By ``a`` ``beta(a, b) * (digamma(a) - digamma(a + b))``, by ``b`` likewise, without cancellation.
     """
 
 
@@ -244,7 +244,7 @@ def factorial(n: Operand, exact: bool = False, extend: Literal["zero", "complex"
 
 @composed
 def comb(N: Operand, k: Operand, *, exact: bool = False, repetition: bool = False) -> Tensor:
-    """Number of combinations of ``k`` of ``N`` things, with ``repetition`` of ``N + k - 1``; 0 where there are none.
+    """Number of combinations of ``k`` of ``N`` things, with ``repetition`` of ``N + k - 1``; 0 for invalid arguments.
 
     Args:
         exact: True for a whole number of Python's, see :func:`factorial`.
@@ -270,7 +270,7 @@ def comb(N: Operand, k: Operand, *, exact: bool = False, repetition: bool = Fals
 
 @composed
 def perm(N: Operand, k: Operand, exact: bool = False) -> Tensor:
-    """Number of ordered choices of ``k`` of ``N`` things; 0 where there are none.
+    """Number of ordered choices of ``k`` of ``N`` things; 0 for invalid arguments.
 
     Args:
         exact: True for a whole number of Python's, see :func:`factorial`.

@@ -1,4 +1,4 @@
-"""Legendre functions and spherical harmonics, by their arguments: degrees and orders have no derivative."""
+"""Legendre functions and spherical harmonics, differentiable by their arguments, not by degree and order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = """
 
 @ufunc()
 def lpmv(m: Operand, v: Operand, x: Operand) -> Tensor:
-    """Associated Legendre function of whole order ``m`` and real degree ``v``, on [-1, 1].
+    """Associated Legendre function of integer order ``m`` and real degree ``v``, on [-1, 1].
 
     Gradient:
         By ``x`` ``(v * x * lpmv(m, v, x) - (v + m) * lpmv(m, v - 1, x)) / (x**2 - 1)``, NaN at -1 and 1; an error by
@@ -57,7 +57,7 @@ def legendre_p(n: Operand, z: Operand, *, diff_n: Integer = 0) -> Tensor:
 
 
 def _legendre_derivative(n, z, k: int):
-    """The derivative of order ``k`` by ``(2 * k - 1)!!`` and Gegenbauer's polynomial."""
+    """Return the derivative of order ``k``: ``(2 * k - 1)!!`` times a Gegenbauer polynomial."""
     factor = math.prod(range(1, 2 * k, 2))
     degree = n + 0 * ops.stop_gradient(z)
     return choose(
@@ -86,7 +86,7 @@ def legendre_p_all(n: Integer, z: Tensor, *, diff_n: Integer = 0) -> Tensor:
 
 
 def _counts(n: int, rank: int, m: int | None = None) -> np.ndarray:
-    """Degrees to ``n`` along a first dimension, or orders along a first, 0 to ``m`` and from ``-m`` to -1."""
+    """Return degrees 0 to ``n``, or orders 0 to ``m`` and ``-m`` to -1, along a first dimension."""
     counts = np.arange(n + 1.0) if m is None else np.concatenate([np.arange(m + 1.0), np.arange(-m, 0.0)])
     return counts.reshape(-1, *[1] * rank)
 
@@ -95,7 +95,7 @@ def _counts(n: int, rank: int, m: int | None = None) -> np.ndarray:
 
 
 def _whole(name: str, **settings) -> Callable:
-    """SciPy's function of whole degrees and orders, without the dimension of derivatives."""
+    """Return SciPy's function of integer degrees and orders, without the dimension of derivatives."""
 
     def function(n, m, x):
         y = getattr(_scipy.special, name)(n.astype("int64"), m.astype("int64"), x, **settings)
@@ -108,7 +108,7 @@ def _associated(branch_cut: int, norm: bool) -> tuple[Callable, Callable]:
     """The function and its derivative by ``z``."""
 
     def function(n: Operand, m: Operand, z: Operand) -> Tensor:
-        """An associated Legendre function of whole degree and order."""
+        """An associated Legendre function of integer degree and order."""
 
     function.__name__ = function.__qualname__ = f"assoc_legendre_p_{branch_cut}{'_norm' * norm}"
     made = ufunc(_whole("assoc_legendre_p", branch_cut=branch_cut, norm=norm))(function)
@@ -133,10 +133,10 @@ _ASSOCIATED = {(cut, norm): _associated(cut, norm) for cut in (2, 3) for norm in
 def assoc_legendre_p(
     n: Operand, m: Operand, z: Operand, *, branch_cut: int = 2, norm: bool = False, diff_n: Integer = 0
 ) -> Tensor:
-    """Associated Legendre function of whole degree and order, of real arguments.
+    """Associated Legendre function of integer degree and order, for real arguments.
 
     Args:
-        branch_cut: 2 for arguments within [-1, 1], 3 for those beyond.
+        branch_cut: 2 for arguments within [-1, 1], 3 for arguments outside.
         norm: True for an integral of 1 over the square.
         diff_n: the highest order of derivatives by ``z``: 0, 1 or 2.
 
@@ -189,7 +189,7 @@ def assoc_legendre_p_all(
 
 
 def _all(function: str, n: int, m: int, z) -> tuple:
-    """Degrees and orders that broadcast to all, before ``z``'s dimensions."""
+    """Return all degrees and orders; their dimensions precede those of ``z``."""
     n = integer(function, n, "n", 0)
     m = integer(function, m, "m", 0)
     rank = len(z.shape)
@@ -197,7 +197,7 @@ def _all(function: str, n: int, m: int, z) -> tuple:
 
 
 def _order(function: str, diff_n) -> int:
-    """The highest order of derivatives that SciPy gives."""
+    """Return the highest order of derivatives as an integer; SciPy computes at most two."""
     diff_n = integer(function, diff_n, "diff_n", 0)
     if diff_n > 2:
         raise wrong("diff_n", "be 0, 1 or 2", diff_n, hint="`gradops.grad` of the value", of=function)
@@ -213,13 +213,13 @@ def _sph(n: Operand, m: Operand, theta: Operand) -> Tensor:
 
 
 def _sph_derivative(n, m, theta, k: int):
-    """The derivative of order ``k`` by the orders above and below, which holds at the poles, too."""
+    """Return the derivative of order ``k`` from the neighbouring orders; this also holds at the poles."""
     if k == 0:
         return _sph(n, m, theta)
     up = ops.sqrt(_not_below_0((n - m) * (n + m + 1)))
     down = ops.sqrt(_not_below_0((n + m) * (n - m + 1)))
     slope = (up * _sph_derivative(n, m + 1, theta, k - 1) - down * _sph_derivative(n, m - 1, theta, k - 1)) / 2
-    return ops.where(ops.sin(theta) < 0, -slope, slope)  # SciPy's has the absolute value of the sine
+    return ops.where(ops.sin(theta) < 0, -slope, slope)  # SciPy's slope has the absolute value of the sine
 
 
 derivative(
@@ -231,7 +231,7 @@ derivative(
 
 @composed
 def sph_legendre_p(n: Operand, m: Operand, theta: Operand, *, diff_n: Integer = 0) -> Tensor:
-    """Spherical Legendre function of whole degree and order, and its derivatives to order ``diff_n``.
+    """Spherical Legendre function of integer degree and order, and its derivatives to order ``diff_n``.
 
     Args:
         theta: the polar angle.
@@ -270,7 +270,7 @@ def sph_legendre_p_all(n: Integer, m: Integer, theta: Tensor, *, diff_n: Integer
 
 @composed
 def sph_harm_y(n: Operand, m: Operand, theta: Operand, phi: Operand, *, diff_n: Integer = 0) -> Tensor:
-    """Spherical harmonic of whole degree and order, and its derivatives to order ``diff_n``.
+    """Spherical harmonic of integer degree and order, and its derivatives to order ``diff_n``.
 
     Args:
         theta: the polar angle.
@@ -290,7 +290,7 @@ def sph_harm_y(n: Operand, m: Operand, theta: Operand, phi: Operand, *, diff_n: 
     diff_n = _order("sph_harm_y", diff_n)
     n, m, theta, phi = floating(n, m, theta, phi)
     cos, sin = ops.cos(m * phi), ops.sin(m * phi)
-    # by the azimuth each order multiplies the harmonic by 1j * m
+    # each derivative by the azimuth multiplies by 1j * m
     turns = (cos, sin), (-m * sin, m * cos), (-m * m * cos, -m * m * sin)
     by_polar = [_sph_derivative(n, m, theta, k) for k in range(diff_n + 1)]
 

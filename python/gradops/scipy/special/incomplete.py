@@ -1,7 +1,7 @@
 """Incomplete gamma and beta functions, their logarithms and inverses.
 
-Derivatives by the shapes are those of the tail's integral (see ``_tails.py``); of inverses those of the implicit
-function, which hold to all orders.
+Derivatives by the shapes come from an integral over the tail (see ``_tails.py``). Inverses use the implicit function
+theorem. Both have derivatives of all orders.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ __all__ = "betainc betaincc betainccinv betaincinv gammainc gammaincc gammaincci
 
 
 def constant(valid, x):
-    """A derivative where a function is constant, in the dtype of ``x``; NaN where it is none."""
+    """Return a derivative of 0 in the dtype of ``x``; NaN where ``valid`` is false."""
     return _like(where(valid, 0.0, math.nan), x)
 
 
 def _like(y, x):
-    """``y``, chosen of numbers, in the dtype of ``x``: TensorFlow multiplies no two dtypes."""
+    """Cast ``y`` to the dtype of ``x``, as TensorFlow does not multiply different dtypes."""
     return y if type(y) in NUMBERS or type(x) in NUMBERS else ops.cast(y, ops.dtype(x))
 
 
@@ -106,7 +106,8 @@ def gammaincinv(a: Operand, p: Operand) -> Tensor:
     """Inverse of :func:`gammainc`: the quantile of the gamma distribution of shape ``a``.
 
     Gradient:
-        Of the implicit function: by ``p`` 1 over the density, by ``a`` the slope of :func:`gammainc` over it.
+        From the implicit function theorem: by ``p`` 1 over the density, by ``a`` the derivative of :func:`gammainc`
+        divided by the density.
     """
 
 
@@ -124,18 +125,18 @@ def gammainccinv(a: Operand, p: Operand) -> Tensor:
 
 
 def _quotient(slope, x):
-    """``slope / x``, 0 where both are."""
+    """Return ``slope / x``, 0 where both are 0."""
     return slope / where((x == 0) & (slope == 0), 1.0, x)
 
 
 def _log_of_tails(p, q, log_tail, *arguments):
-    """``log(p)``: by ``log1p(-q)`` above 1 / 2, and by the tail's own logarithm where it has underflowed."""
+    """Return ``log(p)``: as ``log1p(-q)`` above 1 / 2, and from ``log_tail`` where ``p`` has underflowed."""
     with np.errstate(all="ignore"):
         logs = np.where(p < 0.5, np.log(p), np.log1p(-q))
     lost = p < 1e-290
     for x in arguments:
         lost = lost & (x > 0) & (x < np.inf)
-    if len(arguments) == 3:  # of beta, whose last one is a part
+    if len(arguments) == 3:  # beta: the last argument is in [0, 1]
         lost = lost & (arguments[-1] < 1)
     with np.errstate(all="ignore"):
         return corrected.replace_where(logs, lost, log_tail, *arguments)
@@ -155,7 +156,7 @@ def _log_gammaincc(a, x):
     x=lambda g, a, x, y: g * _log_density_over(a, x, y),
 )
 def log_gammainc(a: Operand, x: Operand) -> Tensor:
-    """``log(gammainc(a, x))``, with its digits where that is 0 or 1."""
+    """``log(gammainc(a, x))``, accurate where that rounds to 0 or 1."""
 
 
 @ufunc(
@@ -164,11 +165,11 @@ def log_gammainc(a: Operand, x: Operand) -> Tensor:
     x=lambda g, a, x, y: -g * _log_density_over(a, x, y),
 )
 def log_gammaincc(a: Operand, x: Operand) -> Tensor:
-    """``log(gammaincc(a, x))``, with its digits where that is 0 or 1."""
+    """``log(gammaincc(a, x))``, accurate where that rounds to 0 or 1."""
 
 
 def _log_density_over(a, x, log_p):
-    """The density over a probability, of its logarithm."""
+    """Return the density divided by a probability that is given by its logarithm."""
     a, x = floating(a, x)
 
     def inside(of):
@@ -178,7 +179,7 @@ def _log_density_over(a, x, log_p):
 
 
 def _log_slope(a, x, log_lower, log_upper, lower: bool):
-    """The derivative of the logarithm of a tail by ``a``."""
+    """Return the derivative of the log of a tail by ``a``."""
     a, x = floating(a, x)
 
     def inside(of):
@@ -194,11 +195,11 @@ def _log_slope(a, x, log_lower, log_upper, lower: bool):
 
 
 _SMALLEST = -690.0
-"""Logarithms of probabilities from which on these are numbers of all digits."""
+"""Log probabilities above this are represented with all digits."""
 
 
 def _inverse_of_log(lower, upper, far):
-    """SciPy's inverses at ``exp(p)`` or ``-expm1(p)``, ``far`` where that is too small for a number."""
+    """Return SciPy's inverse at ``exp(p)`` or ``-expm1(p)``, and ``far`` where ``exp(p)`` underflows."""
 
     def function(*arguments):
         *shapes, p = np.broadcast_arrays(*arguments)
@@ -246,7 +247,7 @@ def log_gammainccinv(a: Operand, p: Operand) -> Tensor:
 
 
 def _of_beta(inside, edge):
-    """A function of ``a``, ``b`` and ``x`` within their domain, and what it is elsewhere."""
+    """Return a function that is ``inside`` in the interior of the domain, and ``edge`` elsewhere."""
 
     def function(a, b, x):
         a, b, x = floating(a, b, x)
@@ -338,7 +339,8 @@ def betaincinv(a: Operand, b: Operand, p: Operand) -> Tensor:
     """Inverse of :func:`betainc`: the quantile of the beta distribution.
 
     Gradient:
-        Of the implicit function: by ``p`` 1 over the density, by a shape the slope of :func:`betainc` over it.
+        From the implicit function theorem: by ``p`` 1 over the density, by a shape the derivative of :func:`betainc`
+        divided by the density.
     """
 
 
@@ -352,7 +354,7 @@ def betainccinv(a: Operand, b: Operand, p: Operand) -> Tensor:
 
 
 def _left(inverse: Callable, x, a, b, p):
-    """``1 - x`` of a quantile, with its digits: where that is small by the ``inverse`` of the other tail."""
+    """Return ``1 - x`` for a quantile ``x``, where small from the ``inverse`` of the other tail."""
     return corrected.replace_where(1 - x, x > 0.5, lambda a, b, p: inverse(b, a, p), a, b, p)
 
 
@@ -365,7 +367,7 @@ def _beyond_upper(a: Operand, b: Operand, p: Operand, x: Operand) -> Tensor: ...
 
 
 def _of_quantile(beyond: Callable, lower: bool) -> dict[str, Any]:
-    """Rules of an inverse, by the rest ``beyond`` the quantile: as that may be nearer to 1 than numbers are."""
+    """Return rules of an inverse in terms of ``1 - x``, which stays accurate when the quantile x rounds to 1."""
 
     def at_quantile(inside: Callable, edge: Callable):
         def function(a, b, p, x):
@@ -416,16 +418,16 @@ def _log_betaincc(a, b, x):
 
 @ufunc(_log_betainc)
 def log_betainc(a: Operand, b: Operand, x: Operand) -> Tensor:
-    """``log(betainc(a, b, x))``, with its digits where that is 0 or 1."""
+    """``log(betainc(a, b, x))``, accurate where that rounds to 0 or 1."""
 
 
 @ufunc(_log_betaincc)
 def log_betaincc(a: Operand, b: Operand, x: Operand) -> Tensor:
-    """``log(betaincc(a, b, x))``, with its digits where that is 0 or 1."""
+    """``log(betaincc(a, b, x))``, accurate where that rounds to 0 or 1."""
 
 
 def _log_beta_slope(which: int, lower: bool):
-    """The derivative of the logarithm of a tail by a shape, of both logarithms."""
+    """Return the derivative of the log of a tail by a shape, as a function of the logs of both tails."""
 
     def function(a, b, x, log_own, log_other):
         def inside(a, b, x):
@@ -449,7 +451,7 @@ def _log_beta_density_over(a, b, x, log_p):
 
 
 def _of_log_tail(other: Callable, lower: bool) -> dict[str, Any]:
-    """Rules of a tail's logarithm, by that of the other tail."""
+    """Return the rules of the log of a tail, given the log of the ``other`` tail."""
     by_a, by_b = _SLOPES[lower]
 
     def by_place(g, a, b, x, y):
@@ -464,7 +466,7 @@ def _of_log_tail(other: Callable, lower: bool) -> dict[str, Any]:
 
 
 def _of_log_inverse(other: Callable, lower: bool) -> dict[str, Any]:
-    """Rules of its inverse."""
+    """Return the rules of the inverse of a log tail."""
     tail = _of_log_tail(other, lower)
 
     def over(g, a, b, p, y):
@@ -507,7 +509,7 @@ for _inverse, _other, _lower in ((log_betaincinv, log_betaincc, True), (log_beta
     derivative(_inverse, **_of_log_inverse(_other, _lower))
 
 
-# By whether they are lower ones, and logarithms ----------------------------------------------------------------------
+# Functions by (lower tail, logarithm) ---------------------------------------------------------------------------------
 
 KINDS = (True, False), (False, False), (True, True), (False, True)
 GAMMA = dict(zip(KINDS, (gammainc, gammaincc, log_gammainc, log_gammaincc)))
@@ -517,7 +519,7 @@ BETA_INVERSE = dict(zip(KINDS, (betaincinv, betainccinv, log_betaincinv, log_bet
 
 
 def beta_tail(a, b, x, y, lower: bool, as_log: bool):
-    """The beta distribution, by ``y`` = 1 - x where that is the smaller one."""
+    """Return a tail of the beta distribution, computed from ``y = 1 - x`` where that is smaller."""
     return choose(
         x <= y,
         lambda of: BETA[lower, as_log](of(a, 1.0), of(b, 1.0), of(x, 0.25)),

@@ -25,7 +25,7 @@ fresnelc_zeros, fresnels_zeros = constant("special.fresnelc_zeros"), constant("s
 
 
 def series(w, coefficients):
-    """A power series by Horner's rule."""
+    """Evaluate a power series by Horner's rule."""
     total = coefficients[-1]
     for c in reversed(coefficients[:-1]):
         total = total * w + c
@@ -51,7 +51,7 @@ def exp1(z: Tensor) -> Tensor:
 
 @ufunc(x=lambda g, x: g * (ops.exp(x) / x))
 def expi(x: Tensor) -> Tensor:
-    """Exponential integral, of ``exp(t) / t`` from minus infinity to ``x``, its principal value; also of complex ones.
+    """Exponential integral: principal value of the integral of ``exp(t) / t`` from -infinity to ``x``, also complex.
 
     Gradient:
         ``exp(x) / x``.
@@ -60,7 +60,7 @@ def expi(x: Tensor) -> Tensor:
 
 @ufunc(corrected.expn, n=refused("expn", "n", "of whole orders"), x=promoting(lambda g, n, x: g * _expn_slope(n, x)))
 def expn(n: Operand, x: Operand) -> Tensor:
-    """Generalised exponential integral, of ``exp(-x * t) / t**n`` from 1 to infinity, of whole ``n``.
+    """Generalised exponential integral of ``exp(-x * t) / t**n`` from 1 to infinity, for integer ``n``.
 
     Gradient:
         By ``x`` ``-expn(n - 1, x)``; an error by ``n``.
@@ -146,7 +146,7 @@ def fresnel(z: Tensor) -> tuple:
 
 
 def _modified_fresnel(name: str, sign: int) -> Callable:
-    """Both integrals as complex numbers, of ops of their real and imaginary parts."""
+    """Return both integrals as complex numbers, made of ops for real and imaginary parts."""
 
     def part(i: int, which: str) -> Callable:
         def function(x: Tensor) -> Tensor:

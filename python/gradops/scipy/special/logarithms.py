@@ -28,20 +28,20 @@ _DEGREE = math.pi / 180
 
 @ufunc("", x=lambda g, x, y: g * y * expit(-x))
 def expit(x: Tensor) -> Tensor:
-    """Logistic function ``1 / (1 + exp(-x))``: :func:`gradops.ops.sigmoid`, but for the derivative.
+    """Logistic function ``1 / (1 + exp(-x))``: :func:`gradops.ops.sigmoid` with another derivative.
 
     Gradient:
-        ``expit(x) * expit(-x)``, with its digits where the value is near 1.
+        ``expit(x) * expit(-x)``, accurate where the value is near 1.
     """
     return ops.sigmoid(x)
 
 
 @ufunc("", x=lambda g, x: g * ops.exp(x))
 def expm1(x: Tensor) -> Tensor:
-    """``exp(x) - 1``, with its digits near 0: :func:`gradops.ops.expm1`, but for the derivative.
+    """``exp(x) - 1``, accurate near 0: :func:`gradops.ops.expm1` with another derivative.
 
     Gradient:
-        ``exp(x)``, with its digits where the value is near -1.
+        ``exp(x)``, accurate where the value is near -1.
     """
     return ops.expm1(x)
 
@@ -57,7 +57,7 @@ def exp10(x: Tensor) -> Tensor:
 
 @ufunc(x=lambda g, x: -g * ops.sin(x))
 def cosm1(x: Tensor) -> Tensor:
-    """``cos(x) - 1``, with its digits near 0.
+    """``cos(x) - 1``, accurate near 0.
 
     Gradient:
         ``-sin(x)``.
@@ -91,7 +91,7 @@ def _exprel_slope(x, y):
 
 @ufunc(torch="round", jax="numpy.round", tensorflow="math.round", x=lambda g, x: 0 * g)
 def round(x: Tensor) -> Tensor:
-    """The nearest whole number, the even one of two.
+    """The nearest integer; halves round to even.
 
     Gradient:
         0.
@@ -163,9 +163,9 @@ def logsumexp(a: Tensor, axis: Axes = None, b: Tensor | None = None, keepdims: b
     """``log(sum(b * exp(a)))``, without overflow.
 
     Args:
-        axis: all without.
-        b: factors, also negative or 0 ones.
-        return_sign: also give the sign of the sum, and the logarithm of its absolute value.
+        axis: the axes to sum over; all by default.
+        b: factors, which may be negative or 0.
+        return_sign: also return the sign of the sum; the result is then the log of its absolute value.
 
     Returns:
         A tensor of ``a``'s shape without ``axis``, or a tuple of two. NaN for a negative sum without its sign.
@@ -182,7 +182,7 @@ def logsumexp(a: Tensor, axis: Axes = None, b: Tensor | None = None, keepdims: b
     top = ops.where(ops.abs(top) < math.inf, top, 0.0)
     exponent = a - top
     # A factor 0 has the slope `exp(exponent)`, which must be finite for the product to be 0, also if `a` is infinite.
-    largest = math.log(float(np.finfo(ops.dtype(a)).max)) - 1.0  # less what rounding may add
+    largest = math.log(float(np.finfo(ops.dtype(a)).max)) - 1.0  # minus a margin for rounding
     exponent = ops.where((b == 0) & ~(exponent <= largest), largest, exponent)
     total = ops.sum(b * exp(exponent), axis=axis, keepdims=keepdims)
     sign = ops.stop_gradient(ops.sign(total))
@@ -310,7 +310,7 @@ def boxcox(x: Operand, lmbda: Operand) -> Tensor:
     lmbda=lambda g, x, lmbda: g * slope_by_power(ops.log1p(x), lmbda),
 )
 def boxcox1p(x: Operand, lmbda: Operand) -> Tensor:
-    """:func:`boxcox` of ``1 + x``, with its digits near 0.
+    """:func:`boxcox` of ``1 + x``, accurate near 0.
 
     Gradient:
         As of :func:`boxcox` at ``1 + x``.
@@ -325,7 +325,7 @@ def inv_boxcox(v: Operand, lmbda: Operand) -> Tensor:
     """Inverse of :func:`boxcox`.
 
     Gradient:
-        Of the implicit function.
+        From the implicit function theorem.
     """
 
 
@@ -338,7 +338,7 @@ def inv_boxcox1p(v: Operand, lmbda: Operand) -> Tensor:
     """Inverse of :func:`boxcox1p`.
 
     Gradient:
-        Of the implicit function.
+        From the implicit function theorem.
     """
     return ops.expm1(_log_inverse(*floating(v, lmbda)))
 
@@ -350,7 +350,7 @@ def _log_inverse(v, lmbda):
     def series(of):
         near = of(z, 0.0)
         near = ops.where(ops.isfinite(near), near, 0.0)  # of an infinite `v`
-        return of(v, 0.0) * (1 - near * (1 / 2 - near * (1 / 3 - near / 4)))  # whose derivatives are those at 0
+        return of(v, 0.0) * (1 - near * (1 / 2 - near * (1 / 3 - near / 4)))  # with the derivatives at 0
 
     return choose(
         (ops.abs(z) < 1e-20) | (lmbda == 0),

@@ -1,6 +1,6 @@
-"""Noncentral distribution functions and their inverses, by cdflib's names, of sums of positive terms.
+"""Noncentral distribution functions and their inverses, by cdflib's names, as sums of positive terms.
 
-An inverse begins at SciPy's value and takes two of Newton's steps, which have its digits and its derivatives.
+An inverse starts at SciPy's value and takes two Newton steps, which make it accurate and carry its derivatives.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _of_sums = _probability("By each argument, to second order.")
 
 
 def _within(inside, function: Callable, arguments, safe, ends):
-    """``function`` of arguments inside the domain, else what ``ends`` are."""
+    """Return ``function`` inside the domain, and ``ends`` outside."""
     known = function(*[where(inside, x, other) for x, other in zip(arguments, safe)])
     return where(inside, known, ends)
 
 
 def _ends(x, low, high, valid):
-    """Probabilities beyond a support, NaN of parameters that are not valid."""
+    """Return probabilities outside of the support; NaN for invalid parameters."""
     return where(valid & (x == low), 0.0, where(valid & (x == high), 1.0, np.nan))
 
 
@@ -90,7 +90,7 @@ def nctdtr(df: Operand, nc: Operand, t: Operand) -> Tensor:
 
 
 def _by_tails(low, sums: dict, i: int, arguments):
-    """The slope by argument ``i``, of the smaller tail."""
+    """Return the derivative by argument ``i``, from the smaller tail."""
     order = tuple(int(i == j) for j in range(len(arguments)))
 
     def slope(tail):
@@ -151,7 +151,7 @@ _STARTS = {
 
 
 def _found(name: str, probability: Callable, slope: Callable, place: int, *given):
-    """The argument at a ``place``, where a probability is given, with which the function has that."""
+    """Return the argument ``place`` for which the function has a given probability."""
     arguments = floating(*given)
     start, p = _STARTS[name](*arguments), arguments[place]
 

@@ -120,7 +120,7 @@ def erfcinv(p: Tensor) -> Tensor:
 
 @ufunc(torch="special.log_ndtr", x=lambda g, x, y: g * _mills(x, y))
 def log_ndtr(x: Tensor) -> Tensor:
-    """Logarithm of :func:`ndtr`, with its digits in both tails.
+    """Logarithm of :func:`ndtr`, accurate in both tails.
 
     Gradient:
         The inverse Mills ratio, ``exp(-x**2 / 2 - log_ndtr(x)) / sqrt(2 * pi)``; below -1 by :func:`erfcx`.
@@ -207,7 +207,7 @@ _ODD = np.cumprod([1.0, *range(3, 26, 2)])
 
 
 def _series_far(x, sigma, gamma, by_sigma: bool):
-    """The derivatives of both parts by ``x``, or by ``sigma``, by the asymptotic series of Faddeeva's function.
+    """Return the derivatives of both parts by ``x``, or ``sigma``, from the asymptotic series of Faddeeva's function.
 
     The complex value is ``1j / pi`` times the sum of ``(2n - 1)!! * sigma**(2n) / (x + 1j * gamma)**(2n + 1)``.
     """
@@ -229,7 +229,7 @@ def _product(one, two):
 
 
 def _near(x, sigma, gamma, by_sigma: bool):
-    """The same by the derivative of Faddeeva's function, whose terms are small differences far from 0."""
+    """Return these derivatives from that of Faddeeva's function, whose terms cancel far from 0."""
     real, imaginary, square = voigt_profile(x, sigma, gamma), _imaginary_voigt(x, sigma, gamma), ops.square(sigma)
     if by_sigma:
         first, second = _near(x, sigma, gamma, False)
@@ -238,11 +238,11 @@ def _near(x, sigma, gamma, by_sigma: bool):
 
 
 def _slope(part: int, x, sigma, gamma, by_sigma: bool = False):
-    """A derivative of the real or of the imaginary part by ``x``; by ``gamma`` those times the imaginary unit."""
+    """Return a derivative of the real or imaginary part by ``x``; those by ``gamma`` are the same times ``1j``."""
     x, sigma, gamma = floating(x, sigma, gamma)
     far = ops.square(x) + ops.square(gamma) > 400 * ops.square(sigma)
     return choose(
-        far & (gamma > 1e-50 * ops.abs(x)),  # below that the real part is the normal density
+        far & (gamma > 1e-50 * ops.abs(x)),  # for smaller gamma the real part is the normal density
         lambda of: _series_far(of(x, 30.0), of(sigma, 1.0), of(gamma, 1.0), by_sigma)[part],
         lambda of: _near(of(x, 0.0), of(sigma, 1.0), of(gamma, 1.0), by_sigma)[part],
     )

@@ -1,7 +1,6 @@
-"""Orthogonal polynomials, by their argument.
+"""Orthogonal polynomials, differentiable by their argument, not by degree and parameters.
 
-Degrees and parameters have no derivative. SciPy's functions of whole degrees, which are recurrences, serve whole
-numbers of a floating dtype, too.
+SciPy's functions of integer degree, which use recurrences, are also called for integers of a floating dtype.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ cg_roots, ps_roots, ts_roots, us_roots, js_roots = (
 
 
 def _of_degree(name: str) -> Callable:
-    """SciPy's function, of whole degrees by its recurrence."""
+    """Return SciPy's function, using its recurrence for integer degrees."""
 
     def function(n, *xs):
         degree = n.real
@@ -74,7 +73,7 @@ def _of_degree(name: str) -> Callable:
         is_real = xs[-1].dtype.kind != "c"
         if (whole == degree).all() and (np.abs(whole) < 2**31).all() and is_real:
             degree = whole.astype("int64")
-        elif name.startswith("eval_hermite") and is_real:  # of whole degrees alone
+        elif name.startswith("eval_hermite") and is_real:  # integer degrees only
             lost = (whole != degree) | (np.abs(whole) >= 2**31)
             y = function(np.where(lost, 0, whole).astype(n.dtype), *xs)
             return np.where(lost, np.nan, y).astype(y.dtype)
@@ -88,7 +87,7 @@ def _of_degree(name: str) -> Callable:
 
 
 def _from_1(n, x, rule: Callable):
-    """``rule`` of degrees from 1 on; 0 of degree 0."""
+    """Return ``rule`` for degrees from 1 on, 0 for degree 0."""
     n, x = floating(n, x)
     n = n + 0 * ops.stop_gradient(x)
     return choose(n == 0, lambda of: 0 * of(x, 0.0), lambda of: rule(of(n, 1.0), of(x, 0.5)))
@@ -168,7 +167,7 @@ def eval_laguerre(n: Operand, x: Operand) -> Tensor:
 
 @ufunc(_of_degree("eval_hermite"))
 def eval_hermite(n: Operand, x: Operand) -> Tensor:
-    """Physicists' Hermite polynomial of whole degree ``n``.
+    """Physicists' Hermite polynomial of integer degree ``n``.
 
     Gradient:
         By ``x`` ``2 * n * eval_hermite(n - 1, x)``; an error by ``n``.
@@ -177,7 +176,7 @@ def eval_hermite(n: Operand, x: Operand) -> Tensor:
 
 @ufunc(_of_degree("eval_hermitenorm"))
 def eval_hermitenorm(n: Operand, x: Operand) -> Tensor:
-    """Probabilists' Hermite polynomial of whole degree ``n``.
+    """Probabilists' Hermite polynomial of integer degree ``n``.
 
     Gradient:
         By ``x`` ``n * eval_hermitenorm(n - 1, x)``; an error by ``n``.

@@ -1,4 +1,4 @@
-"""Distribution functions and their inverses, by Cephes' names, of incomplete gamma and beta functions."""
+"""Distribution functions and their inverses, by Cephes' names, from incomplete gamma and beta functions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _RESULT = """
 
 
 def _probability(gradient: str):
-    """A decorator: the docstring's usual sections, and errors with the function's name."""
+    """Decorator that adds the common docstring sections, and the function's name to errors."""
 
     def decorate(function):
         function.__doc__ = f"{function.__doc__}\n{_RESULT.format(gradient=gradient)}"
@@ -138,11 +138,11 @@ def pdtri(k: Operand, p: Operand) -> Tensor:
 
 
 def _count(k):
-    """A count, rounded down; NaN below 0."""
+    """Return a count rounded down, NaN below 0."""
     return ops.where(k < 0, math.nan, ops.floor(k))
 
 
-implicit = family(gradient="Of the implicit function.", within=ufunc())
+implicit = family(gradient="From the implicit function theorem.", within=ufunc())
 
 
 @implicit
@@ -152,7 +152,7 @@ def gdtrib(a: Operand, p: Operand, x: Operand) -> Tensor:
 
 @implicit
 def pdtrik(p: Operand, m: Operand) -> Tensor:
-    """The real count up to which the Poisson distribution of mean ``m`` has ``p``."""
+    """Real count ``k`` for which the Poisson distribution of mean ``m`` has the probability ``p`` up to ``k``."""
 
 
 derivative(
@@ -208,7 +208,7 @@ def bdtri(k: Operand, n: Operand, p: Operand) -> Tensor:
 
 
 def _counts(k, n):
-    """The count, rounded down and NaN where there is none; if there is one, if it is all."""
+    """Return the count rounded down (NaN if invalid), whether it is valid, and whether it equals ``n``."""
     k, n = ops.floor(k), ops.floor(n)
     possible = (k >= 0) & (k <= n)
     return ops.where(possible, k, math.nan), possible, k == n
@@ -234,7 +234,7 @@ def nbdtrc(k: Operand, n: Operand, p: Operand) -> Tensor:
 
 @_of_beta_inverse
 def nbdtri(k: Operand, n: Operand, p: Operand) -> Tensor:
-    """Probability of a success with which at most ``k`` failures before ``n`` successes have ``p``."""
+    """Success probability for which at most ``k`` failures before ``n`` successes have the probability ``p``."""
     k, n, p = floating(k, n, p)
     return betaincinv(n, _count(k) + 1, p)
 
@@ -266,7 +266,7 @@ derivative(
 
 
 def _of_f(inside: Callable, edge: Callable):
-    """A function of degrees of freedom and of ``x`` within their domain, and what it is elsewhere."""
+    """Return a function that is ``inside`` in the interior of F's domain, and ``edge`` elsewhere."""
 
     def function(dfn, dfd, x, log_p=0.0):
         dfn, dfd, x, log_p = floating(dfn, dfd, x, log_p)
@@ -280,7 +280,7 @@ def _of_f(inside: Callable, edge: Callable):
 
 
 def _f_at_0(m, n, x, log_p):
-    """The density where there is none but at 0; infinite over a probability that is 0."""
+    """Return the density at 0, and 0 at infinity."""
     part, rest = _tails.f_parts(m, n, where(x < math.inf, x, 0.0))
     density = beta_density(m, n, part) * (m / n) * rest * rest
     return where(x < math.inf, density, 0.0 * m)
@@ -291,7 +291,7 @@ def _f_constant(m, n, x, _):
 
 
 _f_density_over = _of_f(lambda m, n, x, log_p: exp(_tails.log_f_density(m, n, x) - log_p), _f_at_0)
-"""The density, over a probability of a logarithm."""
+"""The density divided by a probability that is given by its logarithm."""
 
 
 def _f_group(dfn, dfd, x):
@@ -328,7 +328,7 @@ def _f_quantile(lower: bool, as_log: bool, dfn, dfd, p):
 
 
 _that_of_betainc = family(gradient="That of :func:`betainc`, without cancellation.", within=ufunc(""))
-_that_of_betaincinv = family(gradient="Of the implicit function.", within=ufunc(""))
+_that_of_betaincinv = family(gradient="From the implicit function theorem.", within=ufunc(""))
 
 
 @_that_of_betainc
@@ -345,13 +345,13 @@ def fdtrc(dfn: Operand, dfd: Operand, x: Operand) -> Tensor:
 
 @_that_of_betainc
 def log_fdtr(dfn: Operand, dfd: Operand, x: Operand) -> Tensor:
-    """``log(fdtr(dfn, dfd, x))``, with its digits where that is 0 or 1."""
+    """``log(fdtr(dfn, dfd, x))``, accurate where that rounds to 0 or 1."""
     return _f_tail(True, True, dfn, dfd, x)
 
 
 @_that_of_betainc
 def log_fdtrc(dfn: Operand, dfd: Operand, x: Operand) -> Tensor:
-    """``log(fdtrc(dfn, dfd, x))``, with its digits where that is 0 or 1."""
+    """``log(fdtrc(dfn, dfd, x))``, accurate where that rounds to 0 or 1."""
     return _f_tail(False, True, dfn, dfd, x)
 
 
@@ -380,7 +380,7 @@ def log_fdtrci(dfn: Operand, dfd: Operand, p: Operand) -> Tensor:
 
 
 def _f_rules(lower: bool, as_log: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Rules of a tail and of its inverse; by degrees of freedom by way of the place."""
+    """Return the rules of a tail and of its inverse; those by the degrees of freedom use the one by ``log(x)``."""
 
     def density(dfn, dfd, x, y):
         found = _f_density_over(dfn, dfd, x, y if as_log else 0.0)
@@ -410,7 +410,7 @@ def _fdtr_slope(dfn, dfd, x):
 
 
 @family(
-    gradient="Of the implicit function.",
+    gradient="From the implicit function theorem.",
     within=ufunc(lambda dfn, p, x: corrected.fdtridfd(dfn, p, x, fdtr, _fdtr_slope)),
 )
 def fdtridfd(dfn: Operand, p: Operand, x: Operand) -> Tensor:
@@ -442,7 +442,7 @@ def t_density(df, t):
 
 
 def t_slope_over(df, t):
-    """The derivative of :func:`stdtr` by ``df`` over that by ``t``: that of F, whose place is ``t**2``."""
+    """Return the derivative of :func:`stdtr` by ``df`` divided by that by ``t``, from F at ``t**2``."""
     df, t = floating(df, t)
     square = t * t
     inside = (df > 0) & (df < math.inf) & (square > 0) & (square < math.inf)
@@ -463,12 +463,12 @@ def t_slope(df, t):
 
 
 def _log_stdtrit(df, p):
-    """The same of the logarithm of a lower probability."""
+    """Return the quantile of the log ``p`` of a lower probability."""
     df, p = np.broadcast_arrays(df, p)
     with np.errstate(all="ignore"):
         near = p > -1
         middle = corrected.stdtrit(df, np.exp(np.where(near, p, -1.0)))
-        upper = corrected.stdtrit(df, -np.expm1(np.where(near, p, -1.0)))  # its digits where `p` is near 0
+        upper = corrected.stdtrit(df, -np.expm1(np.where(near, p, -1.0)))  # accurate for `p` near 0
         middle = np.where(p > -0.5, -upper, middle)
         tail = np.where(near, -1.0, p) + math.log(2)
         half = np.full_like(df, 0.5)
@@ -484,17 +484,17 @@ def stdtrit(df: Operand, p: Operand) -> Tensor:
     """Quantile of Student's t distribution of ``df`` degrees of freedom.
 
     Gradient:
-        Of the implicit function.
+        From the implicit function theorem.
     """
 
 
-@family(gradient="Of the implicit function.", within=ufunc(lambda p, t: corrected.stdtridf(p, t, t_slope)))
+@family(gradient="From the implicit function theorem.", within=ufunc(lambda p, t: corrected.stdtridf(p, t, t_slope)))
 def stdtridf(p: Operand, t: Operand) -> Tensor:
-    """Degrees of freedom of Student's t distribution that has ``p`` up to ``t``."""
+    """Degrees of freedom of Student's t distribution that has the probability ``p`` up to ``t``."""
 
 
 def _over_t_density(y, df, t):
-    """``y`` over the density: by its product with ``sqrt(df + t**2)``, as far in the tails that alone is a number."""
+    """Return ``y`` divided by the density; far in the tails only its product with ``sqrt(df + t**2)`` is a number."""
     df, t = floating(df, t)
     square = ops.square(t)
     return y / exp(-betaln(df / 2, 0.5) - df / 2 * ops.log1p(square / df)) * ops.sqrt(df + square)

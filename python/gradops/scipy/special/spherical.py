@@ -1,4 +1,4 @@
-"""Spherical Bessel functions, of whole orders (NIST's Digital Library of Mathematical Functions, 10.51)."""
+"""Spherical Bessel functions of integer order (NIST's Digital Library of Mathematical Functions, 10.51)."""
 
 from __future__ import annotations
 

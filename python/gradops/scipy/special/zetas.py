@@ -1,7 +1,7 @@
 """Riemann's and Hurwitz' zeta functions, and the inverses of ``w * exp(w)``.
 
-Derivatives of zeta functions by the exponent are those of the sum of Euler and Maclaurin, term by term; of negative
-exponents those of Riemann's functional equation (NIST's Digital Library of Mathematical Functions, 25.2 and 25.4).
+Derivatives of zeta functions by the exponent differentiate the Euler-Maclaurin sum term by term; for negative exponents
+they use Riemann's functional equation (NIST's Digital Library of Mathematical Functions, 25.2 and 25.4).
 """
 
 from __future__ import annotations
@@ -173,10 +173,10 @@ def _riemann(x: Tensor) -> Tensor:
 
 @ufunc(x=lambda g, x: g * _ZETA[1](x, 1.0))
 def zetac(x: Tensor) -> Tensor:
-    """Riemann's zeta function less 1.
+    """Riemann's zeta function minus 1.
 
     Gradient:
-        That of :func:`zeta`.
+        As of :func:`zeta`.
     """
 
 
@@ -197,7 +197,7 @@ def lambertw(z: Operand, k: Operand = 0, tol: float = 1e-8) -> Tensor:
     """Lambert's W, the solution of ``w * exp(w) = z`` on the branch ``k``.
 
     Args:
-        tol: taken as SciPy's, and not used: the solution has all digits.
+        tol: accepted for compatibility with SciPy, and not used: the solution has all digits.
 
     Returns:
         A complex tensor of the shape that ``z`` and ``k`` broadcast to; its real part is the solution of real ``z``.

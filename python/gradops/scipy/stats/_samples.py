@@ -1,4 +1,4 @@
-"""Observations along axes: which of them count, and means over them."""
+"""Observations along axes: which of them count under ``nan_policy``, and their means."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ of_sample = family(
 
 
 def real(function: str, **given) -> list:
-    """Tensors of their promoted floating dtype, NumPy's arrays beside other libraries' tensors.
+    """Return tensors of the promoted floating dtype; NumPy arrays are converted to another argument's library.
 
     Raises:
         ArgumentTypeError: an argument that is not a number or tensor; a complex tensor.
@@ -53,7 +53,7 @@ def real(function: str, **given) -> list:
 
 
 def known_number(function: str, name: str, value) -> float:
-    """A setting that must be a known real number, by which there is no derivative."""
+    """Return a setting as a float; it must be a known real number and has no derivative."""
     values = _checks.known(value) if not isinstance(value, str) and value is not None else None
     if hasattr(value, "_node") or values is None or values.ndim or values.dtype.kind not in "biuf":
         raise ArgumentTypeError(
@@ -65,7 +65,7 @@ def known_number(function: str, name: str, value) -> float:
 
 
 def last(x, axes: tuple[int, ...]):
-    """``x`` with some of its dimensions as one, the last."""
+    """Merge some dimensions of ``x`` into one, the last."""
     rank = len(x.shape)
     if len(axes) == 1:
         return x if axes[0] == rank - 1 else ops.moveaxis(x, axes[0], -1)
@@ -79,9 +79,9 @@ class Sample:
     """Observations along the last dimension.
 
     Attributes:
-        x: a tensor of a floating dtype; 1 where ``nan_policy`` leaves out.
-        kept: where an element counts; None where all do.
-        n: how many count: a number, or a tensor whose last size is 1.
+        x: a tensor of a floating dtype; 1 where ``nan_policy`` omits an element.
+        kept: True where an element counts; None if all do.
+        n: the number that count: an integer, or a tensor whose last size is 1.
     """
 
     def __init__(self, function, a, axis=0, nan_policy="propagate", keepdims=False, weights=None, omit=True, name="a"):
@@ -119,7 +119,7 @@ class Sample:
         )
 
     def keep(self, kept) -> None:
-        """Leave out where not ``kept``."""
+        """Omit elements where ``kept`` is false."""
         self.kept = kept if self.kept is None else self.kept & kept
         self.x = ops.where(kept, self.x, 1.0)
 
@@ -131,23 +131,23 @@ class Sample:
         return self.sum(ops.ones_like(self.x))
 
     def sum(self, y):
-        """The sum over what counts, with a last size of 1."""
+        """Return the sum of the elements that count, with a last size of 1."""
         return ops.sum(y if self.kept is None else ops.where(self.kept, y, 0.0), -1, True)
 
     def mean(self, y=None):
-        """The mean over what counts, by weights, with a last size of 1."""
+        """Return the weighted mean of the elements that count, with a last size of 1."""
         y = self.x if y is None else y
         if self.weights is None:
             return ops.mean(y, -1, True) if self.kept is None else self.sum(y) / ops.where(self.n > 0, self.n, math.nan)
         return self.sum(y * self.weights) / self.sum(self.weights + ops.zeros_like(self.x))
 
     def moment(self, order: int, center=None):
-        """The mean of powers of the distances from ``center``, the mean without."""
+        """Return the mean of powers of the distances from ``center``, by default the mean."""
         distance = self.x - (self.mean() if center is None else center)
         return self.mean(distance**order)
 
     def var(self, ddof=0):
-        """The sum of squares of the distances from the mean, by ``n - ddof``."""
+        """Return the sum of squared distances from the mean, divided by ``n - ddof``."""
         if type(ddof) is int and ddof == 0:
             return self.moment(2)
         n = self.n
@@ -160,16 +160,16 @@ class Sample:
         return self.root(self.var(ddof))
 
     def root(self, var):
-        """The root of a variance, 0 where no element that counts differs from the mean."""
+        """Return the root of a variance, with a derivative of 0 where all elements equal the mean."""
         distance = self.x - self.mean()
         return root(var, distance if self.kept is None else ops.where(self.kept, distance, 0.0))
 
     def marked(self, y):
-        """A result, NaN where an element is, as of a sorted sample NaN would be cut off."""
+        """Return a result with NaN where an element is NaN, which trimming a sorted sample would lose."""
         return ops.where(ops.any(ops.isnan(self.x), -1, True), math.nan, y)
 
     def result(self, y):
-        """A result in place of the axes."""
+        """Return a result with the axes removed, or kept as size 1."""
         y = y[..., 0]
         for axis in sorted(self.axes) if self.keepdims else ():
             y = ops.expand_dims(y, axis)
@@ -177,7 +177,7 @@ class Sample:
 
 
 def extreme(sample, reduce, neutral):
-    """The smallest or largest of what counts, NaN where nothing does."""
+    """Return the smallest or largest element that counts, NaN if none does."""
     if sample.kept is None:
         return reduce(sample.x, -1, True)
     value = reduce(ops.where(sample.kept, sample.x, neutral), -1, True)

@@ -22,7 +22,7 @@ paired = family(
 
 
 def _tail(statistic, df, alternative):
-    """The probability of Student's distribution beyond a statistic."""
+    """Return the p-value of a statistic with Student's t distribution."""
     student: Any = t
     if alternative == "less":
         return student.cdf(statistic, df)
@@ -32,14 +32,14 @@ def _tail(statistic, df, alternative):
 
 
 def _of_correlation(r, df):
-    """Student's statistic of a correlation; infinite for -1 and 1."""
+    """Return the t statistic of a correlation, infinite for -1 and 1."""
     full = ops.abs(r) >= 1
     inner = ops.where(full, 0.0, r)
     return ops.where(full, ops.sign(r) * math.inf, inner * ops.sqrt(df / ((1 - inner) * (1 + inner))))
 
 
 def _paired(function, x, y, axis, nan_policy="propagate", keepdims=False):
-    """Two samples along the last dimension, of one shape."""
+    """Return two samples broadcast to one shape, with observations along the last dimension."""
     x, y = real(f"scipy.stats.{function}", x=x, y=y)
     x, y = x + ops.zeros_like(y), y + ops.zeros_like(x)
     x, y = (Sample(function, z, axis, nan_policy, keepdims, omit=False, name=n) for z, n in ((x, "x"), (y, "y")))
@@ -60,7 +60,7 @@ class PearsonRResult(NamedTuple):
 
 @paired
 def pearsonr(x: Tensor, y: Tensor, *, alternative="two-sided", method=None, axis: Axes = 0):
-    """Pearson's correlation of two samples, and the probability of one beyond it of independent normal ones.
+    """Pearson's correlation of two samples, and its p-value for independent normal samples.
 
     Args:
         alternative: ``"two-sided"``, ``"less"`` or ``"greater"``.
@@ -93,7 +93,7 @@ def pearsonr(x: Tensor, y: Tensor, *, alternative="two-sided", method=None, axis
 
 @paired
 def pointbiserialr(x: Tensor, y: Tensor):
-    """Point biserial correlation of bools with numbers, which is :func:`pearsonr`.
+    """Point biserial correlation of bools with numbers, computed by :func:`pearsonr`.
 
     Returns:
         A named tuple ``statistic`` and ``pvalue``, of the shape that both broadcast to, without the first dimension.
@@ -123,7 +123,7 @@ class LinregressResult(_Line):
 def linregress(
     x: Tensor, y: Tensor, alternative="two-sided", *, axis: Axes = 0, nan_policy="propagate", keepdims=False
 ):
-    """The straight line through pairs by least squares.
+    """Fit a straight line to pairs by least squares.
 
     Args:
         alternative: of the slope's probability: ``"two-sided"``, ``"less"`` or ``"greater"``.

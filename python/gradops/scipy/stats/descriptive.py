@@ -50,7 +50,7 @@ def _not_negative(x):
 def hmean(
     a: Tensor, axis: Axes = 0, dtype: DType = None, *, weights: Tensor = None, nan_policy="propagate", keepdims=False
 ) -> Tensor:
-    """Harmonic mean, ``1 / mean(1 / a)``: 0 where an element is, NaN where one is negative."""
+    """Harmonic mean, ``1 / mean(1 / a)``: 0 if an element is 0, NaN if one is negative."""
     sample = Sample("hmean", _cast(a, dtype), axis, nan_policy, keepdims, weights)
     return sample.result(1 / sample.mean(1 / _not_negative(sample.x)))
 
@@ -60,7 +60,7 @@ def pmean(
     a: Tensor, p: Operand, *, axis: Axes = 0, dtype: DType = None, weights: Tensor = None, nan_policy="propagate",
     keepdims=False,
 ) -> Tensor:  # fmt: skip
-    """Power mean, ``mean(a**p)**(1 / p)``: of ``p`` 0 the geometric mean; NaN where an element is negative.
+    """Power mean, ``mean(a**p)**(1 / p)``: the geometric mean for ``p`` 0; NaN if an element is negative.
 
     Args:
         p: a finite number.
@@ -93,7 +93,7 @@ def moment(
     """Moment about the mean, or about ``center``: the mean of ``(a - center)**order``.
 
     Args:
-        order: a whole number, or several, whose moments are stacked in front.
+        order: an integer, or several, whose moments are stacked along a new first dimension.
         center: a number, or a tensor without dimensions.
 
     Raises:
@@ -121,14 +121,14 @@ def _moment(sample, order, center):
 
 
 def _squared(sample):
-    """The variance, and where it is not 0."""
+    """Return the variance, and where it is not 0."""
     m2 = sample.moment(2)
     constant = m2 <= ops.square(epsilon(m2) * sample.mean())
     return m2, constant
 
 
 def _corrected(value, other, n, least):
-    """``other``, which is without bias, where there are more than ``least`` observations."""
+    """Return the unbiased estimate ``other`` where there are more than ``least`` observations."""
     if isinstance(n, int):
         return other(n) if n > least else value
     enough = n > least
@@ -153,7 +153,7 @@ def _kurtosis(sample, fisher, bias):
 
 @of_sample
 def skew(a: Tensor, axis: Axes = 0, bias=True, nan_policy="propagate", *, keepdims=False) -> Tensor:
-    """Skewness: the third moment about the mean by the standard deviation's third power.
+    """Skewness: the third central moment divided by the cubed standard deviation.
 
     Returns:
         A tensor of ``a``'s shape without ``axis``; NaN where all elements are equal.
@@ -164,7 +164,7 @@ def skew(a: Tensor, axis: Axes = 0, bias=True, nan_policy="propagate", *, keepdi
 
 @of_sample
 def kurtosis(a: Tensor, axis: Axes = 0, fisher=True, bias=True, nan_policy="propagate", *, keepdims=False) -> Tensor:
-    """Kurtosis: the fourth moment about the mean by the variance's square, less 3 with ``fisher``.
+    """Kurtosis: the fourth central moment divided by the squared variance, minus 3 with ``fisher``.
 
     Returns:
         A tensor of ``a``'s shape without ``axis``; NaN where all elements are equal.
@@ -189,11 +189,11 @@ def describe(a: Tensor, axis: Axes = 0, ddof: Operand = 1, bias=True, nan_policy
     """Count, extremes, mean, variance, skewness and kurtosis.
 
     Args:
-        bias: False: skewness and kurtosis without bias.
+        bias: False for unbiased skewness and kurtosis.
 
     Returns:
         A named tuple ``nobs``, ``minmax``, a pair, ``mean``, ``variance``, ``skewness`` and ``kurtosis``, of tensors of
-        ``a``'s shape without ``axis``; ``nobs`` is one whole number where all elements count.
+        ``a``'s shape without ``axis``; ``nobs`` is one integer if all elements count.
 
     Gradient:
         The formulas'.
@@ -207,7 +207,7 @@ def describe(a: Tensor, axis: Axes = 0, ddof: Operand = 1, bias=True, nan_policy
 
 @of_sample
 def kstat(data: Tensor, n: Any = 2, *, axis: Axes = None, nan_policy="propagate", keepdims=False) -> Tensor:
-    """K-statistic: the symmetric estimate without bias of the ``n``-th cumulant.
+    """K-statistic: the symmetric unbiased estimate of the ``n``-th cumulant.
 
     Args:
         n: from 1 to 4.
@@ -221,7 +221,7 @@ def kstat(data: Tensor, n: Any = 2, *, axis: Axes = None, nan_policy="propagate"
 
 
 def _kstat(sample, order):
-    """The k-statistic by moments about the mean, which lose no digits as sums of powers would."""
+    """Return the k-statistic from central moments, which do not cancel as sums of powers do."""
     n = sample.n
     if order == 1:
         return sample.mean()
@@ -238,7 +238,7 @@ def _kstat(sample, order):
 
 @of_sample
 def kstatvar(data: Tensor, n: Any = 2, *, axis: Axes = None, nan_policy="propagate", keepdims=False) -> Tensor:
-    """Estimate without bias of the variance of :func:`kstat`.
+    """Unbiased estimate of the variance of :func:`kstat`.
 
     Args:
         n: 1 or 2.
@@ -259,7 +259,7 @@ def kstatvar(data: Tensor, n: Any = 2, *, axis: Axes = None, nan_policy="propaga
 
 @of_sample
 def sem(a: Tensor, axis: Axes = 0, ddof: Operand = 1, nan_policy="propagate", *, keepdims=False) -> Tensor:
-    """Standard error of the mean: the standard deviation by the root of the count.
+    """Standard error of the mean: the standard deviation divided by the square root of the count.
 
     Gradient:
         The formula's; 0 where all elements are equal.
@@ -270,10 +270,10 @@ def sem(a: Tensor, axis: Axes = 0, ddof: Operand = 1, nan_policy="propagate", *,
 
 @of_sample
 def variation(a: Tensor, axis: Axes = 0, nan_policy="propagate", ddof: Operand = 0, *, keepdims=False) -> Tensor:
-    """Coefficient of variation: the standard deviation by the mean.
+    """Coefficient of variation: the standard deviation divided by the mean.
 
     Returns:
-        A tensor of ``a``'s shape without ``axis``; infinite with the mean's sign where ``ddof`` is the count.
+        A tensor of ``a``'s shape without ``axis``; infinite with the mean's sign if ``ddof`` equals the count.
 
     Gradient:
         The formula's; 0 where all elements are equal.
@@ -288,7 +288,7 @@ def variation(a: Tensor, axis: Axes = 0, nan_policy="propagate", ddof: Operand =
 
 @of_sample
 def gstd(a: Tensor, axis: Axes = 0, ddof: Operand = 1, *, keepdims=False, nan_policy="propagate") -> Tensor:
-    """Geometric standard deviation: ``exp`` of that of the logarithms."""
+    """Geometric standard deviation: ``exp`` of the standard deviation of the logarithms."""
     sample = Sample("gstd", a, axis, nan_policy, keepdims)
     sample.x = ops.log(sample.x)
     return sample.result(ops.exp(sample.std(ddof)))
@@ -306,7 +306,7 @@ def _scores(function, scores, compare, axis, ddof, nan_policy, same):
 
 @of_sample
 def zmap(scores: Tensor, compare: Tensor, axis: Axes = 0, ddof: Operand = 0, nan_policy="propagate") -> Tensor:
-    """Distances of ``scores`` from the mean of ``compare``, in its standard deviations.
+    """Distances of ``scores`` from the mean of ``compare``, in standard deviations of ``compare``.
 
     Args:
         nan_policy: ``"propagate"``, ``"omit"`` or ``"raise"``, of ``compare``.

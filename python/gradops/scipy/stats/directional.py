@@ -22,7 +22,7 @@ circular = family(
 
 
 def _circular(function, samples, high, low, axis, nan_policy, keepdims):
-    """The sample, the period by ``2 * pi``, and the mean sine and cosine."""
+    """Return the sample, the period divided by ``2 * pi``, and the mean sine and cosine."""
     samples, high, low = real(f"scipy.stats.{function}", samples=samples, high=high, low=low)
     sample = Sample(function, samples, axis, nan_policy, keepdims, name="samples")
     scale = (high - low) / (2 * math.pi)
@@ -43,7 +43,7 @@ def circmean(
 
 def _length(sine, cosine):
     length = root(sine * sine + cosine * cosine, combined(sine, cosine))
-    return ops.where(length > 1, 1.0, length)  # of rounding; `minimum` would halve the derivatives at 1
+    return ops.where(length > 1, 1.0, length)  # rounding may exceed 1; `minimum` would halve the derivatives at 1
 
 
 @circular
@@ -51,7 +51,7 @@ def circvar(
     samples: Tensor, high: Operand = 2 * math.pi, low: Operand = 0, axis: Axes = None, nan_policy="propagate", *,
     keepdims=False,
 ) -> Tensor:  # fmt: skip
-    """Circular variance of angles: 1 less the length of the mean of their directions.
+    """Circular variance of angles: 1 minus the length of their mean direction vector.
 
     Gradient:
         By ``samples``, ``high`` and ``low``: the formula's; 0 where the mean of the directions is 0.
@@ -65,10 +65,10 @@ def circstd(
     samples: Tensor, high: Operand = 2 * math.pi, low: Operand = 0, axis: Axes = None, nan_policy="propagate", *,
     normalize=False, keepdims=False,
 ) -> Tensor:  # fmt: skip
-    """Circular standard deviation of angles: ``sqrt(-2 * log(R))`` of the length ``R`` of the mean of their directions.
+    """Circular standard deviation of angles: ``sqrt(-2 * log(R))``; ``R`` is the length of their mean direction vector.
 
     Args:
-        normalize: True: of the angles in a period of ``2 * pi``.
+        normalize: True for angles rescaled to a period of ``2 * pi``.
 
     Gradient:
         By ``samples``, ``high`` and ``low``: the formula's; 0 where all angles are equal.
@@ -91,7 +91,7 @@ def directional_stats(samples: Tensor, *, axis: Axis = 0, normalize=True):
 
     Args:
         axis: along which the directions are averaged.
-        normalize: make the vectors of length 1 before.
+        normalize: whether to scale the vectors to length 1 first.
 
     Returns:
         A named tuple ``mean_direction``, of length 1, of the shape of ``samples`` without ``axis``, and

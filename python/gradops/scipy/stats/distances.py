@@ -11,7 +11,7 @@ from .order_statistics import _weighted
 
 
 def _difference(function, u, v, u_weights, v_weights):
-    """The distances of ordered neighbours of two samples, and the differences of the distribution functions there."""
+    """Return the gaps between ordered values of both samples, and the differences of the distribution functions."""
     u, u_weights = _weighted(function, "u_values", u, u_weights, "u_weights")
     v, v_weights = _weighted(function, "v_values", v, v_weights, "v_weights")
     if not (u.shape[0] and v.shape[0]):
@@ -49,7 +49,7 @@ def wasserstein_distance(
 
 @distance
 def energy_distance(u_values: Tensor, v_values: Tensor, u_weights: Tensor = None, v_weights: Tensor = None) -> Tensor:
-    """Energy distance of two samples of numbers: by the integral of the square of the distance of their distribution
+    """Energy distance of two samples: the root of twice the integral of the squared difference of their distribution
     functions.
 
     Gradient:

@@ -28,12 +28,12 @@ def _to_base(function: str, value, base):
 def entropy(
     pk: Tensor, qk: Tensor = None, base=None, axis: Axes = 0, *, nan_policy="propagate", keepdims=False
 ) -> Tensor:
-    """Shannon's entropy of weights, or with ``qk`` their divergence from it of Kullback and Leibler.
+    """Shannon entropy of weights, or with ``qk`` their Kullback-Leibler divergence from it.
 
     Args:
         pk: divided by its sum.
         qk: divided by its sum.
-        base: of the logarithms; by default natural ones.
+        base: base of the logarithms, e by default.
         nan_policy: ``"propagate"`` or ``"raise"``; ``"omit"`` without ``qk``.
 
     Returns:
@@ -58,7 +58,7 @@ def entropy(
 
 
 def _padded(x, m: int):
-    """Observations, with the first and the last ``m`` times more."""
+    """Repeat the first and the last observation ``m`` more times."""
     return ops.concatenate([*[x[..., :1]] * m, x, *[x[..., -1:]] * m], -1)
 
 
@@ -97,10 +97,10 @@ def differential_entropy(
     values: Tensor, *, window_length=None, base=None, axis: Axes = 0, method="auto", nan_policy="propagate",
     keepdims=False,
 ) -> Tensor:  # fmt: skip
-    """Entropy of the density that observations come of, estimated by distances of ordered ones.
+    """Entropy of the density of observations, estimated from the spacings of their order statistics.
 
     Args:
-        window_length: how many places these are apart; by default the root of the number of observations, rounded.
+        window_length: the distance in ranks; by default the square root of the number of observations, rounded.
         base: of the logarithms; by default natural ones.
         method: ``"vasicek"``, ``"van es"``, ``"ebrahimi"``, ``"correa"``, or ``"auto"``, by the number of observations.
         nan_policy: ``"propagate"`` or ``"raise"``.

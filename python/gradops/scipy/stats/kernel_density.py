@@ -1,4 +1,4 @@
-"""A density of observations, by kernels."""
+"""Kernel density estimates."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .distributions._family import seed_of
 
 
 class gaussian_kde:  # SciPy's name
-    """Density of observations by normal kernels of their covariance.
+    """Density estimate with normal kernels that have the observations' scaled covariance.
 
     Args:
         dataset: observations (n,), or vectors in the columns of (d, n).
-        bw_method: by what the covariance's root is multiplied: ``"scott"``, ``"silverman"``, a number or a tensor, or a
+        bw_method: the factor for the root of the covariance: ``"scott"``, ``"silverman"``, a number or a tensor, or a
             function of the object.
         weights: of the observations.
 
@@ -64,7 +64,7 @@ class gaussian_kde:  # SciPy's name
         return (self.neff * (self.d + 2) / 4) ** (-1 / (self.d + 4))
 
     def set_bandwidth(self, bw_method=None) -> None:
-        """Set the bandwidth, as ``bw_method`` of the class says."""
+        """Set the bandwidth; ``bw_method`` as for the class."""
         if bw_method is None or isinstance(bw_method, str):
             _checks.choice("scipy.stats.gaussian_kde", bw_method, (None, "scott", "silverman"), "bw_method")
             factor = self.silverman_factor() if bw_method == "silverman" else self.scotts_factor()
@@ -150,7 +150,7 @@ class gaussian_kde:  # SciPy's name
         return self.integrate_box_1d(*(x if not len(x.shape) else ops.reshape(x, (-1,))[0] for x in (low, high)))
 
     def resample(self, size=None, seed=None):
-        """Random vectors of a seed, (d, size), with derivatives by the observations and the bandwidth."""
+        """Random vectors (d, size) from a seed, with derivatives by the observations and the bandwidth."""
         seed = seed_of("scipy.stats.gaussian_kde.resample", seed)
         weights = _checks.known(self.weights)
         if weights is None:

@@ -91,14 +91,14 @@ def median_abs_deviation(
 
 
 def _runs(ordered):
-    """The starts of runs of equal elements, of ordered ones; all NaN are one run."""
+    """Return where runs of equal elements start in ordered ones; all NaN are one run."""
     ahead, behind = ordered[..., 1:], ordered[..., :-1]
     new = (ahead != behind) & (behind == behind)
     return ops.concatenate([ops.ones_like(ordered[..., :1]) == 1, new], -1)
 
 
 def _bounds(new, count: int):
-    """The positions of the first and the last element of each one's run."""
+    """Return the positions of the first and the last element of each element's run."""
     place = np.arange(count)
     first = ops.associative_scan(ops.maximum, ops.where(new, place, 0), axis=-1)
     ends = ops.concatenate([new[..., 1:], ops.ones_like(new[..., :1])], -1)
@@ -114,10 +114,10 @@ class ModeResult(NamedTuple):
 
 @of_sample
 def mode(a: Tensor, axis: Axes = 0, nan_policy="propagate", keepdims=False):
-    """The most frequent element, of several the smallest.
+    """The most frequent element; among several the smallest.
 
     Args:
-        nan_policy: ``"propagate"``, where NaN is an element as others, ``"omit"`` or ``"raise"``.
+        nan_policy: ``"propagate"``, which counts NaN like other elements, ``"omit"`` or ``"raise"``.
 
     Returns:
         A named tuple ``mode`` and ``count``, of ``a``'s shape without ``axis``, of its floating dtype and int64.
@@ -148,10 +148,10 @@ def rankdata(a: Tensor, method="average", *, axis: Axis | None = None, nan_polic
     """Ranks from 1 on.
 
     Args:
-        method: what equal elements get: ``"average"``, ``"min"`` or ``"max"`` of their ranks, ``"dense"``, the number
-            of the value among all, or ``"ordinal"``, ranks in the order of the elements.
+        method: the rank of equal elements: the ``"average"``, ``"min"`` or ``"max"`` of their ranks; ``"dense"`` numbers
+            the distinct values; ``"ordinal"`` ranks equal elements in their order.
         axis: None ranks all elements, as a vector.
-        nan_policy: ``"propagate"``: all are NaN where an element is; ``"omit"``: ranks of the others; ``"raise"``.
+        nan_policy: ``"propagate"`` makes all ranks NaN if an element is; ``"omit"`` ranks the others; ``"raise"``.
 
     Returns:
         A floating tensor of ``a``'s shape.
@@ -192,7 +192,7 @@ def rankdata(a: Tensor, method="average", *, axis: Axis | None = None, nan_polic
 
 
 def _weighted(function, name, values, weights, weight_name):
-    """Values and weights as vectors; weights of 1 each without."""
+    """Return values and weights as vectors; weights are 1 by default."""
     if weights is None:
         (values,) = real(function, **{name: values})
         return ops.reshape(values, (-1,)), ops.ones_like(ops.reshape(values, (-1,)))
@@ -207,7 +207,7 @@ def _weighted(function, name, values, weights, weight_name):
 
 @composed
 def expectile(a: Tensor, alpha: Operand = 0.5, *, weights: Tensor = None) -> Tensor:
-    """Expectile: the ``t`` at which ``alpha`` times the mean excess over it is ``1 - alpha`` times that below it.
+    """Expectile: ``t`` with ``alpha`` times the mean excess above equal to ``1 - alpha`` times the mean excess below.
 
     It is the largest, for ``alpha`` below 1/2 the smallest, of the means in which each element below one of them has
     the weight ``1 - alpha`` and each other ``alpha``.

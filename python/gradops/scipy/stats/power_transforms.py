@@ -1,4 +1,4 @@
-"""Power transformations of observations to normal ones: Box and Cox's, Yeo and Johnson's."""
+"""Power transformations of observations to normality: Box-Cox and Yeo-Johnson."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def _given(function: str, lmbda) -> None:
 
 @transformation
 def boxcox(x: Tensor, lmbda: Operand = None, alpha=None, optimizer=None) -> Tensor:
-    """Box and Cox's transformation of positive elements by a given ``lmbda``, :func:`.special.boxcox`.
+    """Box-Cox transformation of positive elements with a given ``lmbda``, see :func:`.special.boxcox`.
 
     Args:
-        alpha, optimizer: of SciPy's search for ``lmbda``; not looked at.
+        alpha, optimizer: options of SciPy's search for ``lmbda``; ignored.
     """
     _given("boxcox", lmbda)
     return special.boxcox(*real("scipy.stats.boxcox", x=x, lmbda=lmbda))
@@ -45,14 +45,14 @@ def boxcox(x: Tensor, lmbda: Operand = None, alpha=None, optimizer=None) -> Tens
 
 @likelihood
 def boxcox_llf(lmb: Operand, data: Tensor, *, axis: Axes = 0, keepdims=False, nan_policy="propagate") -> Tensor:
-    """Log-likelihood of Box and Cox's transformation of positive observations, up to a constant.
+    """Log-likelihood of the Box-Cox transformation of positive observations, up to a constant.
 
     Gradient:
         By ``lmb`` and ``data``: the formula's, also where ``lmb`` is 0.
     """
     lmb, data = _parameter("boxcox_llf", lmb, data)
     sample = Sample("boxcox_llf", data, axis, nan_policy, keepdims, name="data")
-    middle = ops.exp(sample.mean(ops.log(sample.x)))  # by which the variance is that of numbers near 1
+    middle = ops.exp(sample.mean(ops.log(sample.x)))  # scale so that the variance is that of numbers near 1
     n = sample.n
     sample.x = special.boxcox(sample.x / middle, lmb)
     return sample.result(-n * ops.log(middle) - n / 2 * ops.log(sample.var()))
@@ -85,7 +85,7 @@ def yeojohnson(x: Tensor, lmbda: Operand = None) -> Tensor:
 
 @likelihood
 def yeojohnson_llf(lmb: Operand, data: Tensor, *, axis: Axes = 0, nan_policy="propagate", keepdims=False) -> Tensor:
-    """Log-likelihood of Yeo and Johnson's transformation of observations, up to a constant."""
+    """Log-likelihood of the Yeo-Johnson transformation of observations, up to a constant."""
     lmb, data = _parameter("yeojohnson_llf", lmb, data)
     sample = Sample("yeojohnson_llf", data, axis, nan_policy, keepdims, name="data")
     x, n = sample.x, sample.n

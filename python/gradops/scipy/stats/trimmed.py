@@ -22,7 +22,7 @@ limited = family(
 
 
 def _limited(function, a, limits, inclusive, axis, nan_policy, keepdims) -> Sample:
-    """The observations that are not beyond limits."""
+    """Return the observations within limits."""
     sample = Sample(function, a, axis, nan_policy, keepdims)
     if limits is None:
         return sample
@@ -150,14 +150,14 @@ def trim_mean(a: Tensor, proportiontocut, axis: Axes = 0, *, nan_policy="propaga
     """Mean without the smallest and the largest elements.
 
     Args:
-        proportiontocut: the share to leave out at each end, rounded down to whole elements.
+        proportiontocut: the share to cut off at each end, rounded down to a number of elements.
         nan_policy: ``"propagate"`` or ``"raise"``.
 
     Raises:
-        ArgumentError: a share that leaves nothing, ``nan_policy="omit"``.
+        ArgumentError: a share that leaves no elements; ``nan_policy="omit"``.
 
     Gradient:
-        By the elements that are left, held fixed.
+        By the remaining elements, with their selection held fixed.
     """
     sample = Sample("trim_mean", a, axis, nan_policy, keepdims, omit=False)
     count = sample.x.shape[-1]

@@ -1,4 +1,4 @@
-"""The families of distributions: a file for each, or for a few that are near relatives."""
+"""Families of distributions: a file for each, or for a few close relatives."""
 
 from ..._names import gathered
 from .beta import *  # noqa: F403

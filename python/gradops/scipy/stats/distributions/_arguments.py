@@ -1,4 +1,4 @@
-"""Arguments of distributions: in order, as tensors of one dtype beside numbers, and valid or not."""
+"""Arguments of distributions: their order, conversion to one dtype, and validity."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ REQUIRED = inspect.Parameter.empty
 
 
 def public(function: Callable, owner, name: str, parameters: dict[str, Any], doc: str) -> Callable:
-    """A method as a function of its own, whose errors name it and the argument at fault.
+    """Return a method as a function whose errors name it and the argument at fault.
 
     Args:
-        function: of all arguments, in order.
-        parameters: defaults by names, and ``REQUIRED``.
+        function: takes all arguments in order.
+        parameters: a dict from names to defaults, or ``REQUIRED``.
     """
     defaults = tuple(parameters.values())
     least, count = sum(default is REQUIRED for default in defaults), len(defaults)
@@ -58,7 +58,7 @@ def public(function: Callable, owner, name: str, parameters: dict[str, Any], doc
 
 
 def called_as(function: str, values: dict) -> str | None:
-    """What users call a function that runs, of its values."""
+    """Return the public name of a running method, from its local variables."""
     return values["method"].__qualname__ if function == "method" else None
 
 
@@ -69,7 +69,7 @@ def _role(name: str):
 
 
 def alike(names, values) -> list:
-    """Tensors of one floating dtype; numbers stay, but the first becomes a tensor where all are numbers.
+    """Return tensors of one floating dtype; numbers stay numbers, except the first if all are numbers.
 
     Raises:
         ArgumentTypeError: an argument that is not a number or tensor; a complex number.
@@ -97,12 +97,12 @@ def alike(names, values) -> list:
 
 
 def as_tensor(value, like):
-    """A Python number as a tensor beside ``like``."""
+    """Return a Python number as a tensor like ``like``."""
     return number_beside(value, like) if type(value) in NUMBERS else value
 
 
 def both(*tests):
-    """All of several tests: a bool where that is known, as far as it is looked at."""
+    """Return the conjunction of tests, a bool as soon as one is False."""
     found: Any = True
     for test in tests:
         if test is False or found is False:
@@ -113,12 +113,12 @@ def both(*tests):
 
 
 def checked(test):
-    """A test that is True, or False where it is a bool, of all elements; else as it is."""
+    """Return True if a test is known to hold for all elements, else the test itself."""
     return True if all_so(test) is True else test
 
 
 def safe(valid, values, instead, like) -> list:
-    """Parameters, where these are not valid others that are."""
+    """Replace invalid parameters by valid ones."""
     if valid is True:
         return list(values)
     if valid is False:
@@ -127,7 +127,7 @@ def safe(valid, values, instead, like) -> list:
 
 
 def marked(valid, value):
-    """A result, NaN where parameters are not valid."""
+    """Return a result with NaN where parameters are invalid."""
     if valid is True:
         return value
     return value * math.nan if valid is False else ops.where(valid, value, math.nan)

@@ -1,4 +1,4 @@
-"""Distributions of whole numbers: what is written once for all families."""
+"""Base class of discrete distributions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ COUNTS = POSITIVE
 
 
 def floor(x):
-    """The whole number below; of a Python number a Python number."""
+    """Return the floor; of a Python number as a Python number."""
     return math.floor(x) if type(x) in NUMBERS else ops.floor(x)
 
 
 def is_whole(x):
-    """True where a number is whole and finite."""
+    """True where a number is a finite integer."""
     return x % 1 == 0 if type(x) in NUMBERS else (ops.floor(x) == x) & (ops.abs(x) < math.inf)
 
 
@@ -37,11 +37,11 @@ def is_count(x):
 
 
 class Discrete(Distribution):
-    """A family of whole numbers, with a probability of each.
+    """A family of distributions of integers.
 
     Attributes:
-        whole: the names of the shapes that are whole numbers, by which derivatives are 0.
-        counts: those of them that are valid where :func:`is_count` says so, whatever the other shapes are.
+        whole: the names of the shapes that are integers, with derivatives of 0.
+        counts: the names of the shapes whose validity depends on :func:`is_count` alone.
     """
 
     defaults = {"loc": 0}
@@ -92,10 +92,10 @@ class Discrete(Distribution):
             **super()._methods(),
         }
 
-    # What a family gives ----------------------------------------------------------------------------------------------
+    # Defined by families -----------------------------------------------------------------------------------------------
 
     def _logpmf(self, k, *shapes):
-        """The logarithm of the probability of a whole number within the support."""
+        """Return the log probability of an integer within the support."""
         raise NotImplementedError
 
     def _inner(self, *shapes):
@@ -107,7 +107,7 @@ class Discrete(Distribution):
     def _parameters(self, first, args):
         at, shapes, rest, valid = super()._parameters(first, args)
         like = next((v for v in (*at, *shapes, *rest) if type(v) not in NUMBERS), None)
-        if like is not None:  # a choice between two numbers would have a dtype of its own
+        if like is not None:  # a choice between two Python numbers would have a dtype of its own
             at, shapes = [[as_tensor(v, like) for v in values] for values in (at, shapes)]
         return at, [floor(v) if n in self.whole else v for n, v in zip(self.shapes, shapes)], rest, valid
 
@@ -151,7 +151,7 @@ class Discrete(Distribution):
 
 
 def _search(family: Discrete, lower: bool, as_log: bool) -> Callable:
-    """The least whole number up to which there is a probability, or beyond which there is no more than one."""
+    """Search the smallest integer with at least a given lower probability, or at most a given upper one."""
     least, most = (-math.inf, 0.0) if as_log else (0.0, 1.0)
     if not lower:
         least, most = most, least
@@ -164,7 +164,7 @@ def _search(family: Discrete, lower: bool, as_log: bool) -> Callable:
         return by_halves(q, *shapes)
 
     def by_table(q, *shapes):
-        """Quantiles of one distribution, by a table, where there are many and they are not far from each other."""
+        """Look quantiles up in a table, for many quantiles of one distribution in a short range."""
         inner = q[(q > min(least, most)) & (q < max(least, most))]
         if not inner.size:
             return None
@@ -181,7 +181,7 @@ def _search(family: Discrete, lower: bool, as_log: bool) -> Callable:
         return np.where(q == least, a - 1, np.where(q == most, b, found))
 
     def tail(k, dtype, shapes):
-        """The tail in the dtype that came, so that the quantile of a probability is its place."""
+        """Return the tail in the dtype of the input, so that quantiles invert probabilities of this dtype."""
         return np.asarray(family._tail(k.astype(dtype), lower, as_log, *[shape.astype(dtype) for shape in shapes]))
 
     def by_halves(q, *shapes):
@@ -219,7 +219,7 @@ def _search(family: Discrete, lower: bool, as_log: bool) -> Callable:
 
 
 def _sums(family: Discrete) -> Callable:
-    """The entropy, as a sum over the numbers that count, with derivatives to second order by the real shapes."""
+    """Return the entropy, a sum over all integers of notable probability, twice differentiable by the real shapes."""
     real = family._real()
     places = [family.shapes.index(name) for name in real]
 
@@ -254,5 +254,5 @@ def _sums(family: Discrete) -> Callable:
 
 
 def is_part(p):
-    """True where a number is a probability."""
+    """True where a number is between 0 and 1."""
     return (p >= 0) & (p <= 1)

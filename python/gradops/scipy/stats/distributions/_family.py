@@ -1,8 +1,8 @@
-"""Distributions on the real line: what is written once for all families.
+"""Base classes of distributions on the real line.
 
-A family gives its standard form, of location 0 and scale 1, as short functions of ops: the logarithm of the density,
-the probability of a tail, its inverse, moments and the entropy. Here are location and scale, the support and what is
-beyond it, parameters that are not valid, frozen distributions and SciPy's methods.
+A family defines its standard form, with location 0 and scale 1, by short functions of ops: log density, tail
+probability, its inverse, moments and entropy. The base classes add location and scale, values outside of the support,
+invalid parameters, frozen distributions and SciPy's methods.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class Distribution:
     """
 
     open = False
-    """True where the density at the ends of the support is 0."""
+    """Whether the density is 0 at the ends of the support."""
     everywhere = False
-    """True where the formula of the density is right at infinity, too."""
+    """Whether the formula of the density holds at infinity."""
     by_formula = True
-    """True where formulas give NaN of most shapes that are not valid."""
+    """Whether formulas give NaN for most invalid shapes."""
     instead: tuple[float, ...] = ()
-    """Shapes that are valid, in place of some that are not; 1 each without."""
+    """Valid shapes that replace invalid ones; all 1 by default."""
     defaults: dict[str, Any] = {"loc": 0, "scale": 1}
     at = "x"
 
@@ -95,7 +95,7 @@ Gradient:
     gradient = ""
 
     def _methods(self) -> dict[str, tuple[dict, Callable, str]]:
-        """The methods by name: own parameters, a function of all, and a description."""
+        """Return the methods by name: their own parameters, a function of all, and a description."""
         none: dict[str, Any] = {}
         x, q = {self.at: REQUIRED}, {"q": REQUIRED}
         return {
@@ -143,12 +143,12 @@ Gradient:
             "rvs": ({"size": None, "random_state": None}, self.rvs_, self.rvs_text),
         }
 
-    # What a family gives ----------------------------------------------------------------------------------------------
+    # Defined by families -----------------------------------------------------------------------------------------------
 
     support_: tuple[Any, Any] = INFINITE
 
     def _support(self, *shapes) -> tuple[Any, Any]:
-        """The ends of the support."""
+        """Return the ends of the support."""
         return self.support_
 
     def _valid(self, *shapes):
@@ -156,18 +156,18 @@ Gradient:
         return both(*(shape > 0 for shape in shapes))
 
     inside: tuple[float, ...] = ()
-    """Of a family with :meth:`_bases` a place, or number, and shapes of which none is 0."""
+    """For families with :meth:`_bases`: a point and shapes, none of them 0, that replace excluded ones."""
 
     def _bases(self, z, *shapes) -> tuple:
-        """Factors of the density that may be 0 within the support, where its logarithm has no slope."""
+        """Return factors of the density that may be 0 in the support, where its logarithm has no slope."""
         return ()
 
     def _by_powers(self, z, *shapes):
-        """The density where one of the factors is 0."""
+        """Return the density, computed without logarithms, for factors that are 0."""
         raise NotImplementedError
 
     def _of_log(self, log_of: Callable, z, shapes):
-        """The density by its logarithm, or by powers of its factors."""
+        """Return the density from its logarithm, or from powers of its factors."""
         given = (z, *shapes)
         bases = self._bases(*given)
         if not bases:
@@ -186,7 +186,7 @@ Gradient:
         return 0.0 if a == -math.inf else 0.5 if a == 0 else a + 0.5
 
     def _tail(self, z, lower: bool, log: bool, *shapes):
-        """The probability up to ``z``, or beyond, or its logarithm, within the support."""
+        """Return the probability up to ``z`` or above it, or its logarithm, within the support."""
         raise NotImplementedError
 
     def _quantile(self, p, lower: bool, log: bool, *shapes):
@@ -203,7 +203,7 @@ Gradient:
     # Parameters -------------------------------------------------------------------------------------------------------
 
     def _parameters(self, first: tuple, args: tuple):
-        """The first arguments, the shapes, the other parameters, and where these are valid."""
+        """Return the first arguments, the shapes, the other parameters, and where they are valid."""
         given = alike(self._names if first else self._names[1:], (*first, *args))
         at, rest = given[: len(first)], given[len(first) + self.numargs :]
         shapes = given[len(first) : len(first) + self.numargs]
@@ -227,11 +227,11 @@ Gradient:
     # The density ------------------------------------------------------------------------------------------------------
 
     def _density(self, x, as_log: bool, *args):
-        """The density, or the probability of a whole number, or its logarithm."""
+        """Return the density, or the probability mass, or its logarithm."""
         raise NotImplementedError
 
     def _log_density(self, x, *args):
-        """The logarithm; of observations that a likelihood marks, what these make of it."""
+        """Return the log density; marked observations of a likelihood may replace it."""
         marked = getattr(x, "log_density", None)
         return self._density(x, True, *args) if marked is None else marked(self, args)
 
@@ -305,11 +305,11 @@ Gradient:
     # Probabilities and quantiles --------------------------------------------------------------------------------------
 
     def _standard(self, x, rest):
-        """A number on the scale of the standard form."""
+        """Return a point on the scale of the standard form."""
         return standard(x, *rest)
 
     def _outer(self, z, a, b, shapes):
-        """True where a number is below, and where above, all whose probabilities are between 0 and 1."""
+        """Return where a point is below, and where above, all points with probabilities between 0 and 1."""
         raise NotImplementedError
 
     def _probability(self, x, lower: bool, as_log: bool, *args):
@@ -328,7 +328,7 @@ Gradient:
         return marked(valid, self._with_slopes(value, beyond, ends, lower, shapes))
 
     def _with_slopes(self, value, z, ends, lower: bool, shapes):
-        """Tails with the slopes at the ends of the support that their formulas lack."""
+        """Add to tails the slopes at the ends of the support that their formulas lack."""
         return value
 
     def _within(self, outside, x, shapes, rest):
@@ -337,7 +337,7 @@ Gradient:
         return self._standard(ops.where(outside, moved(self._inner(*shapes), *rest), x), rest)
 
     def _sloping(self, outside, z, shapes):
-        """The shapes; others outside of the support, as slopes may be infinite at their ends: 0 of them is NaN."""
+        """Return the shapes, replaced outside of the support: slopes may be infinite there, and 0 times them is NaN."""
         return safe(~outside, shapes, self.inside[1:], z) if self.inside else shapes
 
     def _inverse(self, q, lower: bool, as_log: bool, *args):
@@ -353,7 +353,7 @@ Gradient:
     # Random numbers ---------------------------------------------------------------------------------------------------
 
     def _size(self, size, parameters) -> tuple[int, ...]:
-        """The shape of random numbers: that of the parameters, or a given one to which this broadcasts."""
+        """Return the shape of random numbers: the parameters' shape, or a given one to which it broadcasts."""
         shape = np.broadcast_shapes(*[tuple(v.shape) for v in parameters if type(v) not in NUMBERS])
         if size is None:
             return shape
@@ -389,7 +389,7 @@ Gradient:
 
 
 def seed_of(function: str, random_state) -> int:
-    """A seed: a whole number as it is, none as a fresh one."""
+    """Return an integer seed unchanged, and a fresh one for None."""
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
     if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool) and random_state >= 0:
@@ -402,7 +402,7 @@ def seed_of(function: str, random_state) -> int:
 
 
 def _of_shapes(function: Callable, shapes):
-    """``function(*shapes)``; of numbers alone computed by NumPy, where 1 / 0 is infinite, and given as numbers."""
+    """Return ``function(*shapes)``; Python numbers are computed by NumPy, where 1 / 0 is infinite."""
     if not all(type(v) in NUMBERS for v in shapes):
         return function(*shapes)
     with np.errstate(all="ignore"):
@@ -411,7 +411,7 @@ def _of_shapes(function: Callable, shapes):
 
 
 def _whole(value, parameters):
-    """A result that does not depend on all parameters, of the shape that they broadcast to."""
+    """Broadcast a result that does not depend on all parameters to their common shape."""
     for parameter in parameters:
         if type(parameter) not in NUMBERS:
             value = value + ops.where(parameter == parameter, 0.0, 0.0)
@@ -440,11 +440,11 @@ class Continuous(Distribution):
     """Of a family whose quantiles are searched for: the scale on which they are, by its name in ``_quadrature``."""
 
     def _near(self, p, lower: bool, *shapes):
-        """A start for the search of a logarithm's quantile, on NumPy's arrays; NaN for none."""
+        """Return a start for the search of the quantile of a log probability, on NumPy arrays; NaN if none is known."""
         return np.full(p.shape, math.nan)
 
     def _logpdf(self, z, *shapes):
-        """The logarithm of the density within the support, with its ends unless ``open``."""
+        """Return the log density within the support, including its ends unless ``open``."""
         raise NotImplementedError
 
     gradient = """By ``x`` and by each parameter that is a tensor, to all orders, as of the formulas; 0 beyond the
@@ -477,10 +477,10 @@ class Continuous(Distribution):
         return marked(valid, value if outside is False else ops.where(outside, -math.inf if as_log else 0.0, value))
 
     by_density = False
-    """True where the formula of tails has no slope at the ends of the support, even where the density is finite."""
+    """Whether the formula of tails has no slope at the ends of the support although the density is finite."""
 
     def _with_slopes(self, value, z, ends, lower: bool, shapes):
-        """Not of logarithms that are infinite there."""
+        """Leave out logarithms, which are infinite at the ends."""
         if not self.by_density:
             return value
         for end in ends:
@@ -492,7 +492,7 @@ class Continuous(Distribution):
         return value
 
     def _steep(self, *shapes) -> tuple:
-        """True where the density is infinite at the lower, and at the upper end: tails have no slope there."""
+        """Return whether the density is infinite at the lower and at the upper end, where tails have no slope."""
         return True, True
 
     def _outer(self, z, a, b, shapes):
@@ -508,13 +508,13 @@ class Continuous(Distribution):
         return _quadrature.moments(self, shapes)
 
     def _random(self, like, shape, seed: int, shapes):
-        """Standard ones: quantiles of uniform numbers above 0."""
+        """Return standard random numbers: quantiles of uniform numbers above 0."""
         p = ops.random.random_uniform(like, shape, seed)
         return self._quantile(ops.maximum(p, 2.0**-54), True, False, *[as_tensor(v, like) for v in shapes])
 
 
 def _past(z, end, steep, last: float):
-    """True beyond an end of the support, at one where the density is infinite, and at infinity, the ``last``."""
+    """True outside of an end of the support, at it if the density is infinite there, and at infinity (``last``)."""
     known = all_so(steep)
     if known is True or type(end) is float and end == last:
         return z <= end if last < 0 else z >= end
@@ -539,7 +539,7 @@ def moved(z, loc, scale=1):
 
 
 def _beyond(z, ends, closed: bool):
-    """True where there is no density: beyond the ends, at those that are infinite, at all of an open support."""
+    """True where the density is 0: outside of the support, at infinite ends, and at all ends of an open support."""
     a, b = ends
     below = z < a if closed and not (type(a) is float and a == -math.inf) else z <= a
     above = z > b if closed and not (type(b) is float and b == math.inf) else z >= b
@@ -582,7 +582,7 @@ class Frozen:
 
 
 class ByHazard(Continuous):
-    """A family by its cumulative hazard."""
+    """A family that is defined by its cumulative hazard."""
 
     support_ = POSITIVE
 
@@ -593,7 +593,7 @@ class ByHazard(Continuous):
         raise NotImplementedError
 
     def _at_hazard(self, h, *shapes):
-        """The inverse by ``z``."""
+        """Return the inverse of :meth:`_hazard` by ``z``."""
         raise NotImplementedError
 
     def _tail(self, z, lower, log, *shapes):

@@ -1,4 +1,4 @@
-"""Parts of distributions of vectors and matrices: checks of arguments, Cholesky factors of covariances, draws."""
+"""Base class and helpers for distributions of vectors and matrices: argument checks, Cholesky factors, draws."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _positive(family: str, argument: str, value, above=0.0) -> None:
 
 
 def _square(family: str, name: str, a, size: int):
-    """A matrix of a number, which scales the identity, of a diagonal, or as it is."""
+    """Return a square matrix from a number (times the identity), a diagonal, or a matrix."""
     if len(a.shape) == 0:
         return a * _identity(size, a)
     if len(a.shape) == 1:
@@ -169,7 +169,7 @@ def _normal(family: str, like, shape, random_state):
 
 
 def _gamma(family: str, a, shape, random_state):
-    """Gamma variables by quantiles of uniform ones, through which they have derivatives by ``a``."""
+    """Draw gamma variables as quantiles of uniform ones, which makes them differentiable by ``a``."""
     seed = ops.random.next_seed(seed_of(f"scipy.stats.{family}", random_state), 1)
     law: Any = gamma
     p = ops.maximum(ops.random.random_uniform(a, shape, seed), 2.0**-54)
@@ -177,7 +177,7 @@ def _gamma(family: str, a, shape, random_state):
 
 
 def _located(family: str, names: tuple[str, str], loc, scale, *others):
-    """A location as a vector, a matrix, and other tensors, of one dtype."""
+    """Return a location vector, a scale matrix and other tensors, all of one dtype."""
     given = {name: x for name, x in ((names[0], loc), (names[1], scale)) if x is not None}
     given.update({f"argument {i}": x for i, x in enumerate(others)})
     found = dict(zip(given, real(f"scipy.stats.{family}", **given)))
@@ -197,7 +197,7 @@ def _located(family: str, names: tuple[str, str], loc, scale, *others):
 
 
 def _distance(family, name, x, loc, scale, size: int):
-    """The factor, and Mahalanobis' square distance of points from a location."""
+    """Return the Cholesky factor, and the squared Mahalanobis distance of points from a location."""
     if len(x.shape) == 0:
         x = ops.reshape(x, (1,))
     if len(x.shape) == 1 and size == 1:

@@ -1,4 +1,4 @@
-"""Means of functions of a random variable, and inverses of distribution functions, where no formula gives them."""
+"""Expectations, moments and quantiles by numerical methods, for families without formulas."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _W = 0.1 * math.pi * np.cosh(_T) * _ODDS / (1 + _ODDS) ** 2
 
 
 def expectation(quantile, function, shapes):
-    """The mean of ``function(z, *shapes)``, z = ``quantile(p, lower, *shapes)``, by the double exponential rule.
+    """Return the mean of ``function(z, *shapes)`` with z = ``quantile(p, lower, *shapes)``.
 
-    The nodes are those of Takahasi and Mori (1974) on (0, 1), of which each half keeps the digits of its tail.
+    The double exponential rule on (0, 1) is used (Takahasi and Mori 1974), with tail probabilities in each half.
     """
     like = next((v for v in shapes if type(v) not in NUMBERS), np.zeros(()))
     columns = [v if type(v) in NUMBERS else ops.expand_dims(v, -1) for v in shapes]
@@ -51,7 +51,7 @@ def moments(family, shapes):
 
 
 def _solve(family, lower: bool):
-    """The place where the logarithm of a tail of ``family`` is ``p``, on the host: Newton's method in a bracket."""
+    """Solve for the log tail probability ``p`` of ``family`` on the host, by Newton's method in a bracket."""
     sign = 1 if lower else -1
     place, scaled, slope_of_place = _SCALES[family.scale or ("log" if family.support_[0] == 0 else "plain")]
 
@@ -105,10 +105,9 @@ _SCALES: dict[str, tuple[Any, ...]] = {
 
 
 def quantile_of(family):
-    """``_quantile`` of a family of which only the tails are known.
+    """Return a ``_quantile`` for a family that defines only its tails.
 
-    The solution is found as a constant. Two of Newton's steps from it have all its digits, and its derivatives to third
-    order.
+    The solution is found as a constant. Two Newton steps from it make it accurate and carry derivatives to third order.
     """
     parameters = ("p", *family.shapes)
     solutions = {

@@ -1,6 +1,6 @@
 """Tail probabilities, moments and constants that several families share.
 
-``lower`` asks for the probability up to a point, else beyond it; ``log`` and ``as_log`` for its logarithm.
+``lower`` selects the probability up to a point, else above it; ``log`` and ``as_log`` select its logarithm.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ LOG_2 = math.log(2)
 
 
 def by_hazard(hazard, lower: bool, as_log: bool):
-    """A probability by the cumulative hazard, minus the logarithm of the upper one."""
+    """Return a probability from the cumulative hazard, minus the log of the upper probability."""
     if lower:
         return log_complement(-hazard) if as_log else complement(-hazard)
     return -hazard if as_log else exp(-hazard)
 
 
 def hazard_at(p, lower: bool, as_log: bool):
-    """The cumulative hazard of a probability."""
+    """Return the cumulative hazard for a probability."""
     if lower:
         return -log_complement(p) if as_log else -log1p(-p)
     return -p if as_log else -log(p)
 
 
 def of_log(p, lower: bool, as_log: bool):
-    """A lower or upper probability by the logarithm of the lower one."""
+    """Return a lower or upper probability from the log of the lower one."""
     if lower:
         return p if as_log else exp(p)
     return log_complement(p) if as_log else complement(p)
 
 
 def log_tails(p, as_log: bool):
-    """The logarithms of a probability and of what it leaves."""
+    """Return the logarithms of a probability and of its complement."""
     return (p, log_complement(p)) if as_log else (log(p), log1p(-p))
 
 
 def plain(p, as_log: bool):
-    """A probability and its complement, each with its digits."""
+    """Return a probability and its complement, both accurate."""
     return (exp(p), complement(p)) if as_log else (p, 1 - p)
 
 
 def of_raw_moments(m1, m2, m3, m4) -> tuple:
-    """Mean, variance, skewness and excess kurtosis by the moments about 0."""
+    """Return mean, variance, skewness and excess kurtosis from raw moments."""
     var = m2 - m1 * m1
     skew = (m3 - 3 * m1 * m2 + 2 * m1**3) / (var * sqrt(var))
     return m1, var, skew, (m4 - 4 * m1 * m3 + 6 * m1 * m1 * m2 - 3 * m1**4) / (var * var) - 3
@@ -70,7 +70,7 @@ def normal(z, lower: bool, as_log: bool):
 
 
 def normal_quantile(p, lower: bool, as_log: bool):
-    """The normal quantile; of a logarithm near 0 by the other tail."""
+    """Return the normal quantile, for a log probability near 0 from the other tail."""
     if as_log:
         z = choose(
             p > -LOG_2,
@@ -86,7 +86,7 @@ exprel = _of_numbers(special.exprel, lambda x: float(special.exprel(x)))
 
 
 def finite(test, function, shape, instead: float, inner: float = 10.0):
-    """``function(shape)`` where it is finite."""
+    """Return ``function(shape)`` where ``test`` holds, else ``instead``."""
     return where(test, function(where(test, shape, inner)), instead)
 
 
@@ -105,7 +105,7 @@ def log1p_over(u):
 
 
 def power_over(h, c):
-    """``(exp(c * h) - 1) / c``, ``h`` where ``c`` is 0; of an infinite ``h`` its end."""
+    """Return ``(exp(c * h) - 1) / c``, ``h`` for ``c = 0``, and the limit for infinite ``h``."""
     ever = absolute(h) == math.inf
     value = _power_over(where(ever, 1.0, h), c)
     end = where(c * h < 0, -1 / where(c == 0, 1.0, c), h)
@@ -114,7 +114,7 @@ def power_over(h, c):
 
 @ufunc("", h=lambda g, h, c: g * exp(c * h), c=lambda g, h, c: g * slope_by_power(h, c))
 def _power_over(h: Operand, c: Operand) -> Tensor:
-    """Its derivative by ``h`` is by that, not by the value, which may be nearer to its end than numbers are."""
+    """Derivatives are in terms of ``h``, as the value may round to its limit."""
     return h * exprel(c * h)
 
 

@@ -1,6 +1,6 @@
-"""The beta-binomial distribution, its negative one, and the hypergeometric distribution.
+"""The beta-binomial, beta-negative-binomial and hypergeometric distributions.
 
-The hypergeometric distribution is a beta-binomial one with shapes below 0, so they share their sums.
+A hypergeometric distribution is beta-binomial with negative shapes, so they share the code for their sums.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from ._shared import finite
 
 
 def _log_binomial(k, m, p, q):
-    """:func:`log_binomial` by the smaller one of both probabilities."""
+    """Return :func:`log_binomial` in terms of the smaller of both probabilities."""
     low = p <= q
     return log_binomial(where(low, k, m), where(low, m, k), where(low, p, q), where(low, q, p))
 
 
 def _rise(order, k, n, a, b):
-    """A derivative, by ``a`` and ``b``, of the sum of beta-binomial probabilities from ``k`` on over the first of them.
+    """Return a derivative by ``a`` and ``b`` of the upper beta-binomial sum from ``k`` on, divided by its first term.
 
-    By the quotients of each and the one before, in blocks.
+    Terms come from the ratios of successive probabilities, in blocks.
     """
 
     def of_part(_, k, n, a, b):
-        curved = ((a >= 1) & (b >= 1)) | (a < 0)  # quotients fall
+        curved = ((a >= 1) & (b >= 1)) | (a < 0)  # ratios decrease
         x, term, total = k, np.ones_like(k), np.full_like(k, not any(order))
-        rates = np.zeros((4, k.size))  # sums of 1 / (a + x) and its square, and of the like of b
+        rates = np.zeros((4, k.size))  # sums of 1 / (a + x) and of its square, likewise for b
         while True:
             at = x[:, None] + np.arange(float(BLOCK))
             inside = np.logical_and.accumulate((at < n[:, None]) & (at != -a[:, None]), -1)
@@ -63,7 +63,7 @@ _rises = with_derivatives("_betabinom_rise", ("k", "n", "a", "b"), ("a", "b"), _
 
 
 def _of_sums(logpmf, ends, k, mean, n, a, b, lower: bool, as_log: bool):
-    """A tail of the beta-binomial distribution; or of the hypergeometric one, whose shapes are below 0."""
+    """Return a tail of the beta-binomial, or with negative shapes of the hypergeometric distribution."""
 
     def smaller(low):
         first, last = where(low, k, ends[0]), where(low, ends[1], k + 1)
@@ -74,7 +74,7 @@ def _of_sums(logpmf, ends, k, mean, n, a, b, lower: bool, as_log: bool):
 
 
 class _Hypergeom(Discrete):
-    """Hypergeometric distribution: those of ``n`` marked ones that are among ``N`` drawn of ``M``."""
+    """Hypergeometric distribution: how many of ``n`` marked objects are among ``N`` drawn from ``M``."""
 
     whole = ("M", "n", "N")
     instead = (2.0, 1.0, 1.0)
@@ -114,7 +114,7 @@ class _Hypergeom(Discrete):
     b=lambda g, k, n, a, b: g * (psi_rise(b, n - k) - psi_rise(a + b, n)),
 )
 def _log_betabinom(k: Operand, n: Operand, a: Operand, b: Operand) -> Tensor:
-    """The logarithm by a quotient of negative binomial probabilities, near the modes of all three."""
+    """Return the log probability as a ratio of negative binomial ones, each near its mode."""
     m, both_ = n - k, a + b
     p, q = n / (both_ + n), both_ / (both_ + n)
     counts = _log_binomial(k, a, p, q) + _log_binomial(m, b, p, q) - _log_binomial(n, both_, p, q)

@@ -47,7 +47,7 @@ class _Bernoulli(Discrete):
         return is_part(p)
 
     def _inner(self, p):
-        return 1.0  # whose tail has the power 0: it has a slope also where its base is 0
+        return 1.0  # at 1 the tail has the power 0, and so a slope even if its base is 0
 
     inside = (1.0, 0.5)
 

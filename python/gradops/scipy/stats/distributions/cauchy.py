@@ -1,4 +1,4 @@
-"""The Cauchy distribution, half and wrapped around the circle."""
+"""The Cauchy, half-Cauchy and wrapped Cauchy distributions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _Cauchy(Continuous):
 
 
 class _Halfcauchy(Continuous):
-    """Half-Cauchy distribution, of the absolute value of a Cauchy variable."""
+    """Half-Cauchy distribution: the absolute value of a Cauchy variable."""
 
     support_ = POSITIVE
 
@@ -135,7 +135,7 @@ class _Wrapcauchy(Continuous):
         return where(p < 0.5, half, 2 * math.pi - half)
 
     def _stats(self, c):
-        """The moments by the Fourier series of the density, of which the last sum has 400 terms."""
+        """Return moments from the Fourier series of the density; the fourth one sums 400 terms."""
         n = np.arange(1.0, 401)
         powers = exp(_column(log(c)) * beside(n, c))
         second, fourth = special.spence(1 - c), ops.sum(powers * beside(n**-4, c), -1)

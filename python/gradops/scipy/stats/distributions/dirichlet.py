@@ -1,4 +1,4 @@
-"""The Dirichlet distribution, and the multinomial one with probabilities of it."""
+"""The Dirichlet and Dirichlet-multinomial distributions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._multivariate import Multivariate, _fail, _gamma, _identity, _positive, _s
 
 
 class _Dirichlet(Multivariate):
-    """Dirichlet distribution, of shares along the first dimension, the last of which may be left out."""
+    """Dirichlet distribution of shares along the first dimension; the last share may be left out."""
 
     parameters = {"alpha": inspect.Parameter.empty}
 
@@ -72,7 +72,7 @@ class _Dirichlet(Multivariate):
         return self._log_beta(alpha) + (total - alpha.shape[0]) * special.psi(total) - rest
 
     def rvs(self, alpha, size=1, random_state=None):
-        """Random shares of a seed: gamma variables, which are quantiles, by their sums."""
+        """Random shares from a seed: gamma variables, drawn as quantiles, divided by their sum."""
         (alpha,) = real(f"scipy.stats.{self.name}", alpha=alpha)
         shape = (*_size(self.name, size), self._alpha(alpha).shape[0])
         parts = _gamma(self.name, alpha, shape, random_state)
@@ -90,7 +90,7 @@ class _DirichletMultinomial(Multivariate):
         return (alpha, ops.sum(alpha, -1), n, *points)
 
     def logpmf(self, x, alpha, n):
-        """Logarithm of the probability; -inf of counts of another sum than ``n``."""
+        """Logarithm of the probability; -inf if counts do not sum to ``n``."""
         alpha, total, n, x = self._given(alpha, n, x)
         parts = special.gammaln(x + alpha) - special.gammaln(alpha) - special.gammaln(x + 1)
         value = special.gammaln(total) + special.gammaln(n + 1) - special.gammaln(n + total) + ops.sum(parts, -1)

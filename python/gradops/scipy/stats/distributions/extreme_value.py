@@ -1,4 +1,4 @@
-"""Extreme value distributions: Gumbel's of maxima and of minima, and the generalised one."""
+"""The Gumbel distributions of maxima and minima, and the generalised extreme value distribution."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _GumbelLeft(Continuous):
 
 
 class _Genextreme(Continuous):
-    """Generalised extreme value distribution of shape ``c``, of the sign that SciPy gives it; Gumbel's at 0."""
+    """Generalised extreme value distribution with shape ``c`` in SciPy's sign convention; Gumbel for ``c = 0``."""
 
     def _support(self, c):
         bound = 1 / where(c == 0, 1.0, c)
@@ -62,7 +62,7 @@ class _Genextreme(Continuous):
         return 0.0
 
     def _place(self, z, c):
-        """Minus the logarithm of minus the logarithm of the distribution function."""
+        """Return ``-log(-log(cdf))``."""
         return z * log1p_over(-c * z)
 
     def _logpdf(self, z, c):
@@ -93,12 +93,12 @@ class _Genextreme(Continuous):
         return EULER * (1 - c) + 1
 
 
-# by SciPy, not by ops: an import may come while a library traces
+# SciPy's function, as this module may be imported while a library traces ops
 _ZETAS = [0.0, 0.0] + [float(_scipy.special.zeta(float(k))) for k in range(2, 40)]
 
 
 def _series(c, weight):
-    """The sum of zeta(k) * (-c)**(k - 2) * weight(k) / k over k from 2, of small ``c``."""
+    """Return the sum of zeta(k) * (-c)**(k - 2) * weight(k) / k over k from 2, for small ``c``."""
     total = 0.0
     for k in range(31, 1, -1):
         total = _ZETAS[k] * weight(k) / k - c * total
@@ -106,7 +106,7 @@ def _series(c, weight):
 
 
 def lgamma1p(c):
-    """``lgamma(1 + c)``, with its digits near 0."""
+    """Return ``lgamma(1 + c)``, accurate near 0."""
     return choose(
         absolute(c) < 0.2, lambda of: of(c, 0.0) * lgamma1p_over(of(c, 0.0)), lambda of: lgamma(1 + of(c, 1.0))
     )

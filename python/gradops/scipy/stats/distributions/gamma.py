@@ -1,4 +1,4 @@
-"""The gamma distribution, and those that are a gamma distribution of another name, scale or inverse."""
+"""The gamma, Erlang, chi-squared and inverse gamma distributions."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class _Invgauss(Continuous):
         return -LOG_ROOT - 1.5 * log(z) - ops.square(z / mu - 1) / (2 * z)
 
     def _tail(self, z, lower, as_log, mu):
-        """The tail by normal probabilities (Giner and Smyth 2016, statmod), by Mills' ratio."""
+        """Return the tail from normal probabilities (Giner and Smyth 2016, statmod) in terms of Mills' ratio."""
         root = sqrt(z)
         u, c = (z / mu - 1) / root, 2 / root
         low = u <= 0

@@ -1,4 +1,4 @@
-"""The Laplace distribution, continuous and discrete."""
+"""The Laplace and discrete Laplace distributions."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from ._shared import of_raw_moments
 
 
 class _Logser(Discrete):
-    """Logarithmic series distribution: of ``p**k / k``."""
+    """Logarithmic series distribution: probabilities proportional to ``p**k / k``."""
 
     support_ = (1.0, math.inf)
     instead = (0.5,)
@@ -24,7 +24,7 @@ class _Logser(Discrete):
         return k * log(p) - log(k) - log(-log1p(-p))
 
     def _tail(self, k, lower, as_log, p):
-        """The tail by the incomplete beta function of a second shape that is all but 0."""
+        """Return the tail as an incomplete beta function with a tiny second shape."""
         tiny = 1e-30
         upper = incomplete.log_betainc(k + 1, tiny, p) - math.log(tiny) - log(-log1p(-p))
         if as_log:

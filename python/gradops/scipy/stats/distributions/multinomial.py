@@ -28,7 +28,7 @@ class _Multinomial(Multivariate):
         return (n, p, valid, *points)
 
     def logpmf(self, x, n, p):
-        """Logarithm of the probability; -inf of numbers that are not counts, and of a sum other than ``n``."""
+        """Logarithm of the probability; -inf if numbers are not counts or do not sum to ``n``."""
         n, p, valid, x = self._given(n, p, x)
         counts = ops.all((x >= 0) & (x == ops.floor(x)), -1) & (ops.sum(x, -1) == n)
         safe = ops.maximum(x, 0.0)

@@ -1,4 +1,4 @@
-"""Normal distributions of vectors and of matrices, and Student's t distribution of vectors."""
+"""The multivariate normal, multivariate t and matrix normal distributions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _MultivariateNormal(Multivariate):
 
     def logpdf(self, x, mean=None, cov=1, allow_singular=False):
         """Logarithm of the density."""
-        if hasattr(x, "log_density"):  # observations that a likelihood marks
+        if hasattr(x, "log_density"):  # marked observations of a likelihood
             return x.log_density(self, (mean, cov))
         mean, cov, size, x = _located(self.name, ("mean", "cov"), mean, cov, x)
         factor, square = _distance(self.name, "cov", x, mean, cov, size)
@@ -65,14 +65,14 @@ class _MultivariateNormal(Multivariate):
         return size / 2 * (LOG_2_PI + 1) + _half_logdet(_factor(self.name, "cov", cov))
 
     def rvs(self, mean=None, cov=1, size=1, random_state=None):
-        """Random vectors of a seed: a linear function of independent ones."""
+        """Random vectors from a seed: a linear function of independent normal variables."""
         mean, cov, count = _located(self.name, ("mean", "cov"), mean, cov)
         z = _normal(self.name, cov, (*_size(self.name, size), count), random_state)
         return ops.squeeze(mean + ops.matmul(z, _turned(_factor(self.name, "cov", cov))))
 
 
 class _MultivariateT(Multivariate):
-    """Multivariate t-distribution, of points along the last dimension; of an infinite ``df`` the normal one."""
+    """Multivariate t-distribution of points along the last dimension; normal for infinite ``df``."""
 
     parameters = {"loc": None, "shape": 1, "df": 1, "allow_singular": False}
 
@@ -106,7 +106,7 @@ class _MultivariateT(Multivariate):
         return value + _half_logdet(_factor(self.name, "shape", shape))
 
     def rvs(self, loc=None, shape=1, df=1, size=1, random_state=None):
-        """Random vectors of a seed: normal ones by roots of chi-square ones, which are quantiles."""
+        """Random vectors from a seed: normal vectors divided by roots of chi-square variables, drawn as quantiles."""
         loc, shape, count, df = _located(self.name, ("loc", "shape"), loc, shape, 1 if df is None else df)
         random_state = seed_of(f"scipy.stats.{self.name}", random_state)
         wanted = _size(self.name, size)
@@ -154,7 +154,7 @@ class _MatrixNormal(Multivariate):
         return m * n / 2 * (LOG_2_PI + 1) + n * _half_logdet(rows) + m * _half_logdet(columns)
 
     def rvs(self, mean=None, rowcov=1, colcov=1, size=1, random_state=None):
-        """Random matrices of a seed: a linear function of independent ones; of a size of 1 one matrix."""
+        """Random matrices from a seed: a linear function of independent normal variables; one matrix for size 1."""
         m, n, mean, rows, columns = self._factors(mean, rowcov, colcov)
         wanted = () if size == 1 else _size(self.name, size)
         z = _normal(self.name, rows, (*wanted, m, n), random_state)

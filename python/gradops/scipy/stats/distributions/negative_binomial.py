@@ -1,4 +1,4 @@
-"""The negative binomial distribution, and the geometric one of one success."""
+"""The negative binomial distribution, and the geometric distribution."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from .gamma import chi2
 
 
 class _Noncentral(Continuous):
-    """A family by the logarithms of sums; derivatives to second order."""
+    """A family computed from logarithms of sums, with derivatives to second order."""
 
     by_density = True
     gradient = """By ``x`` and by each parameter that is a tensor, to second order, as of the sums; 0 beyond the
@@ -35,7 +35,7 @@ class _Noncentral(Continuous):
         scipys = getattr(_scipy.stats, self.name)
         try:
             return (scipys.ppf if lower else scipys.isf)(np.exp(p), *shapes)
-        except OverflowError:  # raised for all where one is too large
+        except OverflowError:  # SciPy raises for the whole array if one value is too large
             return super()._near(p, lower, *shapes)
 
     def _quantile(self, p, lower, log, *shapes):
@@ -146,7 +146,7 @@ class _Ncf(_Noncentral):
         return _noncentral.beta_tail(part, rest, dfn / 2, dfd / 2, nc, lower, log)
 
     def _stats(self, dfn, dfd, nc):
-        """The moments by those about 0 of the chi-squared variable above and of the inverse of that below."""
+        """Return moments from those of the chi-squared numerator and of the inverse of the denominator."""
         one, two, three, four = [dfn + n * nc for n in (1, 2, 3, 4)]
         above = [
             one,
@@ -167,7 +167,7 @@ class _Ncf(_Noncentral):
 
 class _Nct(_Noncentral):
     """Noncentral t distribution of ``df`` degrees of freedom and noncentrality ``nc``: of a normal variable of the mean
-    ``nc`` over the root of a chi-squared one by its degrees of freedom."""
+    ``nc`` divided by the root of a chi-squared variable over its degrees of freedom."""
 
     scale, reach, ends = "sinh", 700.0, INFINITE
 
@@ -194,7 +194,7 @@ class _Nct(_Noncentral):
 
 
 def _of_moments(raw, known):
-    """Mean, variance, skewness and excess kurtosis by the moments about 0, where these are ``known``."""
+    """Return mean, variance, skewness and excess kurtosis from raw moments, where these are ``known``."""
     infinite = (math.inf, math.inf, math.nan, math.nan)
     return tuple(where(test, value, other) for test, value, other in zip(known, of_raw_moments(*raw), infinite))
 

@@ -1,4 +1,4 @@
-"""The normal distribution, and families made of it: log-normal, half, skewed, truncated, exponentially modified."""
+"""The normal distribution and relatives: log-normal, half, generalised, skewed, truncated, exponentially modified."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from ._shared import LOG_2, LOG_ROOT, _column, log_tails, normal, normal_quantil
 ROOT_HALF_PI = math.sqrt(math.pi / 2)
 
 _FEW, _FEW_WEIGHTS = [v / 2 for v in np.polynomial.legendre.leggauss(12)]
-"""Nodes between -1/2 and 1/2 that give an integral of ``exp(-e)`` to rounding, where e is up to 3 and quadratic."""
+"""Nodes in [-1/2, 1/2] that integrate ``exp(-e)`` to rounding for a quadratic e up to 3."""
 
 
 def log_normal_density(z):
-    """The log density of the standard normal distribution."""
+    """Return the log density of the standard normal distribution."""
     return -z * z / 2 - LOG_ROOT
 
 
 def mills(u):
-    """The upper normal probability over the density."""
+    """Return Mills' ratio, the upper normal probability divided by the density."""
     return ROOT_HALF_PI * special.erfcx(u / math.sqrt(2))
 
 
 def log_mills_fall(u, c):
-    """``log(mills(u) - mills(u + c))`` of ``u`` above -2 and positive ``c``: of an integral of positive terms."""
+    """Return ``log(mills(u) - mills(u + c))`` for ``u > -2`` and ``c > 0``, as an integral of positive terms."""
     u, c = u + 0 * c, c + 0 * u
     scale = stop_gradient(1 / (1 + ops.maximum(u, 0.0)))
     return _Integral(lambda s, u, c: s * s / 2 + u * s - log(-ops.expm1(-c * s)), scale, _column(u), _column(c)).log()
@@ -68,7 +68,7 @@ class _Norm(Continuous):
 
 
 class _Lognorm(Continuous):
-    """Log-normal distribution, of the exponential of a normal variable of deviation ``s``."""
+    """Log-normal distribution: the exponential of a normal variable with standard deviation ``s``."""
 
     support_, open = POSITIVE, True
 
@@ -94,7 +94,7 @@ class _Lognorm(Continuous):
 
 
 class _Halfnorm(Continuous):
-    """Half-normal distribution, of the absolute value of a normal variable."""
+    """Half-normal distribution: the absolute value of a normal variable."""
 
     support_ = POSITIVE
 
@@ -140,14 +140,14 @@ class _Halfnorm(Continuous):
 
 
 class _Gennorm(Continuous):
-    """Generalised normal distribution of the power ``beta``."""
+    """Generalised normal distribution with the power ``beta``."""
 
     def _logpdf(self, z, beta):
         return log(beta / 2) - lgamma(1 / beta) - ops.abs(z) ** beta
 
     def _tail(self, z, lower, as_log, beta):
         z = z if lower else -z
-        middle = z == 0  # where the slope of the power meets the infinite density of gamma
+        middle = z == 0  # the slope of the power is 0 and the density of gamma infinite
         upper = GAMMA[False, as_log](1 / beta, ops.abs(where(middle, 1.0, z)) ** beta)
         line = 0.5 + where(middle, z, 0.0) * exp(log(beta / 2) - lgamma(1 / beta))
         if as_log:
@@ -186,12 +186,12 @@ class _Gennorm(Continuous):
 
 
 class _Exponnorm(Continuous):
-    """Exponentially modified normal distribution: of a normal variable and an exponential one of the mean ``K``."""
+    """Exponentially modified normal distribution: a normal variable plus an exponential one with mean ``K``."""
 
     reach, ends = 1e6, INFINITE
 
     def _log_part(self, z, K):
-        """The logarithm of ``K`` times the density."""
+        """Return the logarithm of ``K`` times the density."""
         rate = 1 / K
         w = z - rate
         return choose(
@@ -222,7 +222,7 @@ class _Exponnorm(Continuous):
 
 
 class _Skewnorm(Continuous):
-    """Skew normal distribution of the shape ``a``, the normal one at 0."""
+    """Skew normal distribution with shape ``a``; normal for ``a = 0``."""
 
     reach, ends = 1e4, INFINITE
 
@@ -238,7 +238,7 @@ class _Skewnorm(Continuous):
         low = z <= 0
 
         def from_density(place, shape, sign):
-            """The tail beyond by the integral, along which the density falls."""
+            """Return the outer tail as an integral along which the density decreases."""
             away = absolute(place)
             inner = 1 + (shape * (1 + shape * away) if sign < 0 else 0.0)
             integral = _Integral(
@@ -277,7 +277,7 @@ class _Skewnorm(Continuous):
 
 @ufunc("", a=lambda g, a, y: -g * _density_over(a, y), b=lambda g, b, y: g * _density_over(b, y))
 def _log_normal_mass(a: Operand, b: Operand) -> Tensor:
-    """The logarithm of the normal probability between both."""
+    """Return the log of the normal probability between ``a`` and ``b``."""
     turned = (a > 0) & (b == b)
     a, b = where(turned, -b, a), where(turned, -a, b)
     width = b - a
@@ -310,7 +310,7 @@ def _density_over(z, log_mass):
 
 
 class _Truncnorm(Continuous):
-    """Normal distribution between ``a`` and ``b``."""
+    """Normal distribution truncated to the interval from ``a`` to ``b``."""
 
     by_density = True
     instead = (-1.0, 1.0)
@@ -335,7 +335,7 @@ class _Truncnorm(Continuous):
         return by_tails(low, where(low, below, above) - self._log_mass(a, b), lower, as_log)
 
     def _quantile(self, p, lower, as_log, a, b):
-        """The quantile by the normal one; two of Newton's steps give it all digits, and the derivatives."""
+        """Return the quantile from the normal one; two Newton steps make it accurate and carry derivatives."""
         own, other = log_tails(p, as_log)
         first, last = (own, other) if lower else (other, own)
         a, b = as_tensor(a, p), as_tensor(b, p)
@@ -357,7 +357,7 @@ class _Truncnorm(Continuous):
             z = where((new > a) & (new < b), new, z)
         own, other = plain(p, as_log)
         for sign, end, chance in ((1, a, own if lower else other), (-1, b, other if lower else own)):
-            # near an end, where the way to it has few digits, by the density there
+            # near an end the distance to it has few digits: use the density there
             finite = absolute(end) < math.inf
             end = where(finite, end, 0.0)
             way = where(finite, chance, 1.0) * exp(mass - log_normal_density(end))

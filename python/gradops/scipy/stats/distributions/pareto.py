@@ -1,4 +1,4 @@
-"""The Pareto distribution, and the generalised one."""
+"""The Pareto distribution and the generalised Pareto distribution."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._shared import finite, log1p_over, power_over
 
 
 class _Pareto(ByHazard):
-    """Pareto distribution of the power ``b``, above ``loc + scale``."""
+    """Pareto distribution with power ``b``, above ``loc + scale``."""
 
     support_ = (1.0, math.inf)
 
@@ -39,7 +39,7 @@ class _Pareto(ByHazard):
 
 
 class _Genpareto(ByHazard):
-    """Generalised Pareto distribution of shape ``c``, the exponential one at 0."""
+    """Generalised Pareto distribution with shape ``c``; exponential for ``c = 0``."""
 
     def _support(self, c):
         return 0.0, where(c < 0, -1 / where(c < 0, c, -1.0), math.inf)

@@ -44,7 +44,7 @@ class _Boltzmann(Discrete):
 
     @staticmethod
     def _log_part(count, lambda_, N):
-        """The logarithm of ``expm1(-lambda_ * count) / expm1(-lambda_ * N)``; of a small rate not by that of each."""
+        """Return ``log(expm1(-lambda_ * count) / expm1(-lambda_ * N))``, accurate for small rates."""
         count = count + 0 * N
         return choose(
             lambda_ * N < 1,

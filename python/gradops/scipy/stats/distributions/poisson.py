@@ -1,4 +1,4 @@
-"""The Poisson distribution, and Skellam's of the difference of two."""
+"""The Poisson distribution, and the Skellam distribution of a difference of Poisson variables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ._family import INFINITE
 
 
 def _debye() -> list[list[float]]:
-    """The coefficients in t**2 of Debye's polynomials u_k(t) / t**k (NIST's Digital Library, 10.41.9)."""
+    """Return the coefficients in t**2 of Debye's polynomials u_k(t) / t**k (NIST's Digital Library, 10.41.9)."""
     one = [Fraction(1)]  # u_k by powers of t
     found: list[list[float]] = []
     for _ in range(11):
@@ -40,10 +40,10 @@ _DEBYE = _debye()
 
 
 def log_skellam(k, mu1, mu2):
-    """The logarithm of Skellam's probability of ``k``.
+    """Return the log probability of ``k`` under the Skellam distribution.
 
-    It is ``exp(-mu1 - mu2) * (mu1 / mu2)**(k / 2) * I_k(2 * sqrt(mu1 * mu2))``. Of large orders and arguments by
-    Debye's expansion of I, in whose exponent the means x and x - k of the saddle point take the means' place.
+    The probability is ``exp(-mu1 - mu2) * (mu1 / mu2)**(k / 2) * I_k(2 * sqrt(mu1 * mu2))``. For large orders and
+    arguments Debye's expansion of I is used; its exponent is in terms of the means x and x - k at the saddle point.
     """
     product = mu1 * mu2
     order, turned = absolute(k), k < 0
@@ -111,7 +111,7 @@ class _Poisson(Discrete):
 
 
 def _from_k_on(k, mu1, mu2):
-    """The logarithm, on the host, of Skellam's probability of ``k`` and more, ``k`` at least about the mean."""
+    """Return, on the host, the log probability of at least ``k``, for ``k`` from about the mean on."""
 
     def of_part(length, k, mu1, mu2):
         x = k[:, None] + np.arange(length)

@@ -13,7 +13,7 @@ from ._shared import LOG_2, LOG_ROOT, finite
 
 
 class _T(Continuous):
-    """Student's t distribution of ``df`` degrees of freedom, the normal one where these are infinite."""
+    """Student's t distribution with ``df`` degrees of freedom; normal for infinite ``df``."""
 
     def _logpdf(self, z, df):
         return log_t_density(df, z)

@@ -1,4 +1,4 @@
-"""Uniform distributions: of numbers, of integers, and of logarithms."""
+"""Uniform distributions of real numbers, of integers, and of logarithms."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Uniform(Continuous):
 
 
 class _Randint(Discrete):
-    """Uniform distribution of the whole numbers from ``low`` up to but without ``high``."""
+    """Uniform distribution of the integers from ``low`` to ``high - 1``."""
 
     whole = ("low", "high")
     instead = (0.0, 1.0)
@@ -67,7 +67,7 @@ class _Randint(Discrete):
 
 
 class _Loguniform(Continuous):
-    """Log-uniform distribution, of the exponential of a uniform variable, between ``a`` and ``b``."""
+    """Log-uniform distribution: the exponential of a uniform variable, between ``a`` and ``b``."""
 
     instead = (1.0, 2.0)
 

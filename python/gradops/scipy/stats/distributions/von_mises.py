@@ -38,7 +38,7 @@ class _Circular(Continuous):
 
     @staticmethod
     def _rest(kappa):
-        """0, with the slope that ``i0e``, which is even, lacks at 0."""
+        """Return 0 with the slope at 0 that the even function ``i0e`` lacks."""
         return kappa - absolute(kappa)
 
     @staticmethod
@@ -49,7 +49,7 @@ class _Circular(Continuous):
         return _column(length) * beside(_NODES, length), length
 
     def _log_smaller(self, z, kappa):
-        """The tail beyond the distance from 0, by Gauss' rule up to where the density is 1e-17 of its value there."""
+        """Return the log of the outer tail, by Gauss' rule up to where the density has fallen by a factor of 1e-17."""
         y, kappa = where(z < 0, -z, z) + 0 * kappa, kappa + 0 * z
         s, length = self._nodes(y, kappa)
         e = 2 * _column(kappa) * ops.sin(_column(y) + s / 2) * ops.sin(s / 2)
@@ -73,8 +73,7 @@ class _Circular(Continuous):
 
 
 class _Vonmises(_Circular):
-    """Von Mises distribution of the concentration ``kappa``: on the circle, each turn of which adds 1 to the
-    probability up to a number."""
+    """Von Mises distribution with concentration ``kappa`` on the circle: each turn adds 1 to ``cdf``."""
 
     support_ = INFINITE
 

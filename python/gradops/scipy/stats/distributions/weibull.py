@@ -1,4 +1,4 @@
-"""The Weibull distribution, the Rayleigh distribution that it contains, and the exponentiated one."""
+"""The Weibull distribution, its special case Rayleigh, and the exponentiated Weibull distribution."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Rayleigh(ByHazard):
 
 
 class _Weibull(ByHazard):
-    """Weibull distribution of minima, of shape ``c``."""
+    """Weibull distribution of minima with shape ``c``."""
 
     def _logpdf(self, z, c):
         return log(c) + times_log(c - 1, z) - z**c
@@ -80,7 +80,7 @@ class _Exponweib(Continuous):
         place = where(inside, z, 1.0)
         raised = place**c
         value = log(a) + log(c) + (a - 1) * log_complement(-raised) + (c - 1) * log(place) - raised
-        edge = where(inside, 0.0, z)  # where the hazard is 1 of `c` 1, else 0
+        edge = where(inside, 0.0, z)  # the limit at 0 depends on `c`
         return where(
             inside, value, times_log(a * c - 1, where(inside, 1.0, z)) + log(a * c) - (a + 1) / 2 * power(edge, c)
         )
@@ -102,7 +102,7 @@ class _Exponweib(Continuous):
         return hazard_at((own if lower else other) / a, True, True) ** (1 / c)
 
     def _entropy(self, a, c):
-        """The entropy by the mean of the logarithm of the hazard, whose maximum of ``a`` has the distribution."""
+        """Return the entropy, from the mean log hazard."""
 
         def log_hazard(z, a):
             return choose(z < -30, lambda of: of(z, -31.0), lambda of: log(hazard_at(of(z, -1.0), True, True)))

@@ -1,4 +1,4 @@
-"""The Wishart distribution of covariance matrices, and its inverse."""
+"""The Wishart and inverse Wishart distributions of covariance matrices."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Wishart(Multivariate):
         return (df, scale, size, *[self._matrices(x, size) for x in points])
 
     def _matrices(self, x, size: int):
-        """Matrices in the last two dimensions."""
+        """Move matrices to the last two dimensions."""
         if len(x.shape) < 2:
             x = _square(self.name, "x", x, size) if size > 1 or not len(x.shape) else ops.reshape(x, (1, 1, -1))
         if tuple(x.shape[:2]) != (size, size):
@@ -67,7 +67,7 @@ class _Wishart(Multivariate):
         return ops.squeeze(df * scale)
 
     def mode(self, df, scale):
-        """Mode, NaN where there is none."""
+        """Mode, NaN if it does not exist."""
         df, scale, size = self._given(df, scale)
         return ops.squeeze(ops.where(df >= size + 1, df - size - 1, math.nan) * scale)
 
@@ -84,7 +84,7 @@ class _Wishart(Multivariate):
         return value + special.multigammaln(df / 2, size) - (df - size - 1) / 2 * logs + df * size / 2
 
     def rvs(self, df, scale, size=1, random_state=None):
-        """Random matrices of a seed by Bartlett's factors; the diagonal's chi-square variables are quantiles."""
+        """Random matrices from a seed, by the Bartlett decomposition with chi-square quantiles on the diagonal."""
         df, scale, count = self._given(df, scale)
         part = ops.matmul(_factor(self.name, "scale", scale), _bartlett(self, df, count, size, random_state))
         return ops.squeeze(ops.matmul(part, _turned(part)))
@@ -96,7 +96,7 @@ def _outer_diagonal(scale):
 
 
 def _bartlett(family, df, count: int, size, random_state):
-    """Lower factors of Wishart matrices of the identity."""
+    """Return lower factors of Wishart matrices for an identity scale."""
     seed = seed_of(f"scipy.stats.{family.name}", random_state)
     wanted = _size(family.name, size)
     below = ops.tril(_normal(family.name, df, (*wanted, count, count), seed), -1)
@@ -121,7 +121,7 @@ class _InvWishart(_Wishart):
         return ops.exp(self.logpdf(x, df, scale))
 
     def mean(self, df, scale):
-        """Mean, NaN where there is none."""
+        """Mean, NaN if it does not exist."""
         df, scale, size = self._given(df, scale)
         return ops.squeeze(scale / ops.where(df > size + 1, df - size - 1, math.nan))
 
@@ -131,7 +131,7 @@ class _InvWishart(_Wishart):
         return ops.squeeze(scale / (df + size + 1))
 
     def var(self, df, scale):
-        """Variances of the elements, NaN where there are none."""
+        """Variances of the elements, NaN if they do not exist."""
         df, scale, size = self._given(df, scale)
         free = ops.where(df > size + 3, df - size, math.nan)
         value = (free + 1) * scale * scale + (free - 1) * _outer_diagonal(scale)
@@ -146,7 +146,7 @@ class _InvWishart(_Wishart):
         return value + special.multigammaln(df / 2, size)
 
     def rvs(self, df, scale, size=1, random_state=None):
-        """Random matrices of a seed, inverses of Wishart ones."""
+        """Random matrices from a seed, inverses of Wishart matrices."""
         df, scale, count = self._given(df, scale)
         turned = _turned(_factor(self.name, "scale", scale))
         factor = _bartlett(self, df, count, size, random_state)

@@ -1,4 +1,4 @@
-"""Zipf's distribution, without and with a largest integer."""
+"""Zipf's distribution on all positive integers, and up to a largest one."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _BERNOULLI = [1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 13
 
 
 def power_sum(first, last, a):
-    """The sum of ``j**-a`` over j from ``first`` to ``last``, both positive tensors of whole numbers.
+    """Return the sum of ``j**-a`` for j from ``first`` to ``last``, positive tensors of integers.
 
-    Twenty terms, and the rest by the formula of Euler and Maclaurin.
+    Twenty terms are added; the rest uses the Euler-Maclaurin formula.
     """
     first, last, a = first + 0 * last + 0 * a, last + 0 * first + 0 * a, a + 0 * first + 0 * last
     j = ops.expand_dims(first, -1) + beside(_FIRST, first)
@@ -46,7 +46,7 @@ def power_sum(first, last, a):
 
 
 class _Zipf(Discrete):
-    """Zipf's distribution: of ``k**-a``."""
+    """Zipf's distribution: probabilities proportional to ``k**-a``."""
 
     support_ = (1.0, math.inf)
     instead = (2.0,)
@@ -74,7 +74,7 @@ class _Zipf(Discrete):
 
 
 def _of_pair(below, above, lower: bool, as_log: bool):
-    """A tail, of both: the larger one by the smaller, as its slopes are those with the other sign."""
+    """Return a tail; the larger of both is 1 minus the smaller, so that derivatives are accurate."""
     own, other = (below, above) if lower else (above, below)
     if not as_log:
         return choose(own < 0.5, lambda of: of(own, 0.25), lambda of: 1 - of(other, 0.25))
@@ -82,7 +82,7 @@ def _of_pair(below, above, lower: bool, as_log: bool):
 
 
 class _Zipfian(Discrete):
-    """Zipf's distribution up to ``n``, of any ``a`` from 0 on."""
+    """Zipf's distribution up to ``n``, for any nonnegative ``a``."""
 
     whole = ("n",)
 
