@@ -1,6 +1,6 @@
 """Quadrature over each random effect from slopes: one gradient at each node serves all effects at once.
 
-The integrand for an effect is ``exp(-g)``. Of ``g`` only the sum over all effects is known, but the slope of each. In
+The integrand for an effect is ``exp(-g)``. Only the sum of ``g`` over all effects is known, but each slope is. In
 panels of Gauss-Legendre nodes, ``g`` is the integral of the polynomial through its slopes, outwards from the middle.
 Panels that start where ``exp(-g)`` is negligible are left out.
 """

@@ -37,7 +37,7 @@ from .quadrature import NEGLIGIBLE, Domain, domain
 STEPS, HALVINGS, RIDGES = 100, 40, 24
 LEFT = 1e-18  # remaining decrease of the joint likelihood: the mode is then within 1e-9 standard deviations
 NOISE = 1e-8  # relative noise of a value: below it the slope decides on a step (Hager & Zhang 2005)
-SLOW = 0.05  # part of the decrease that remains after a step with an old factor, from which on a new Hessian pays
+SLOW = 0.05  # remaining part of the decrease above which a step with an old factor is too slow
 
 
 def laplace(f: Callable, parameters, *, random, map=None, transforms=None, profile=(), integrate=False) -> Laplace:
@@ -247,7 +247,7 @@ class Laplace(Likelihood):
             for halving in range(HALVINGS if here else 1):
                 moved = u + step * 0.5**halving
                 new, new_gradient = self._at(given, moved)
-                # Values can have fewer digits than slopes: those of quantiles of probabilities near 1 do.
+                # Values can have fewer digits than slopes, as quantiles of probabilities near 1 do.
                 is_flat = new <= value + NOISE * (1 + abs(value)) and abs(float(new_gradient @ step)) <= 0.1 * fall
                 falls = new <= value - 1e-4 * fall * 0.5**halving + 1e-11 * (1 + abs(value))
                 if (falls or is_flat) and _are_finite(new, new_gradient):

@@ -23,8 +23,8 @@ METHODS = "cdf", "gaussian", "slope", "integral", "mode"
 class _Drawing(Places):
     """A scope in which each density draws its observations.
 
-    Each density has a seed of its own, so a repeated run draws the same numbers, unless they depend on draws that came
-    later in the run before.
+    Each density has a seed of its own, so a repeated run draws the same numbers. Only numbers that depend on draws made
+    later in the run change.
     """
 
     def __init__(self, seed: int | None, effects: bool):
@@ -188,7 +188,7 @@ def residuals(model: Any, theta, u, method: str, rng: np.random.Generator) -> di
 
 
 def _around(model: Any, f, theta: np.ndarray, u: np.ndarray) -> Any:
-    """Return the model of ``f`` with other parameters; its last random effects are those of ``model``."""
+    """Return the model of ``f`` with other parameters; its last random effects come from ``model``."""
     size = len(theta) + len(u)
     integrated = np.append(np.ones(size - len(model.layout.u), bool), model.layout.integrated)
     layout = Layout(
@@ -504,7 +504,7 @@ def consistency(model: Any, theta, u, draws: int, seed: int | None) -> Consisten
 
 
 def score_test(scores: np.ndarray) -> Consistency:
-    """Test whether rows have mean 0; return the shift of the parameters that explains another mean, too."""
+    """Test whether rows have mean 0, and estimate the shift of the parameters that would explain another mean."""
     mean, information = scores.mean(0), np.atleast_2d(np.cov(scores, rowvar=False))
     shift = np.linalg.solve(information, mean)
     return Consistency(float(_scipy.special.chdtrc(mean.size, len(scores) * mean @ shift)), -shift, scores)

@@ -1,8 +1,8 @@
 """``scipy.special``: special functions by SciPy's names, with derivatives.
 
-An elementwise function is an op: its value is SciPy's own, or a library's where that has as many digits, and its
-derivative a formula, which is computed where it is asked for. NaN outside of a function's domain, as SciPy has it.
-SciPy's ``out``, ``where`` and ``dtype`` are not taken.
+An elementwise function is an op. Its value comes from SciPy, or from a library's own function if that is as accurate;
+its derivative is a formula that is computed on demand. Values outside of the domain are NaN, as in SciPy. SciPy's
+arguments ``out``, ``where`` and ``dtype`` are not supported.
 
 Examples:
     >>> import gradops
@@ -13,7 +13,7 @@ Examples:
     3.191649
 
 See Also:
-    :mod:`gradops.scipy.stats`, distributions made of these.
+    :mod:`gradops.scipy.stats`, distributions made of these functions.
 """
 
 from .._names import gathered, namespace

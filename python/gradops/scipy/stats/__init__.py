@@ -1,8 +1,8 @@
 """``scipy.stats``: distributions and descriptive statistics by SciPy's names, with derivatives.
 
-A distribution is an object with SciPy's methods, shapes, ``loc`` and ``scale``; called with its parameters it gives
-one with these fixed. Probabilities and quantiles keep their digits far in the tails; ``ilogcdf`` and ``ilogsf`` are the
-quantiles of logarithms. Random numbers come of a seed, and have derivatives by the parameters.
+A distribution is an object with SciPy's methods, shapes, ``loc`` and ``scale``; called with parameters it returns a
+distribution with these fixed. Probabilities and quantiles are accurate far in the tails; ``ilogcdf`` and ``ilogsf`` are
+quantiles of log probabilities. Random numbers are drawn from a seed, and have derivatives by the parameters.
 
 Examples:
     >>> import gradops
@@ -13,7 +13,7 @@ Examples:
     -0.316396
 
 See Also:
-    :mod:`gradops.scipy.special`, the functions that these are made of.
+    :mod:`gradops.scipy.special`, the functions behind the distributions.
 """
 
 from .._names import gathered, namespace
@@ -90,7 +90,7 @@ FAMILIES = dict.fromkeys(
     zipfian""".split(),
     _FAMILY,
 )
-"""The families of SciPy: those that are not here are refused."""
+"""All families of SciPy; those that are missing here raise an error that says so."""
 
 __all__ = gathered(globals())
 __dir__, __getattr__ = namespace(

@@ -20,8 +20,8 @@ __all__ = ["ARGUMENTS", "RANGE", "Sample", "extreme", "known_number", "last", "o
 POLICIES = ("propagate", "omit", "raise")
 
 ARGUMENTS = {
-    "bias": "False: of a normal distribution without bias.",
-    "ddof": "taken off the count in the variance.",
+    "bias": "False corrects the bias under a normal distribution.",
+    "ddof": "subtracted from the count in the variance.",
     "nan_policy": '``"propagate"``, ``"omit"`` or ``"raise"``.',
 }
 RANGE = "AxisError: an axis out of range."
@@ -29,7 +29,7 @@ of_sample = family(
     ARGUMENTS,
     returns="A tensor of ``{first}``'s shape without ``axis``, of its floating dtype.",
     raises=RANGE,
-    gradient="The formula's.",
+    gradient="Of the formula.",
 )
 
 

@@ -17,7 +17,8 @@ from ._samples import Sample, real, root
 from .distributions.student_t import t
 
 paired = family(
-    raises="ShapeError: shapes that do not broadcast, fewer than two pairs.", gradient="By both: the formulas'."
+    raises="ShapeError: shapes that do not broadcast, fewer than two pairs.",
+    gradient="By both samples, of the formulas.",
 )
 
 

@@ -29,7 +29,7 @@ weighted = family(
     ARGUMENTS | {"dtype": "to which ``a`` is cast before.", "weights": "of ``a``'s shape, or a vector along ``axis``."},
     returns="A tensor of ``a``'s shape without ``axis``, of its floating dtype.",
     raises=f"{RANGE}\nShapeError: weights that do not fit.",
-    gradient="By ``a`` and ``weights``: the formula's.",
+    gradient="By ``a`` and ``weights``, of the formula.",
 )
 
 
@@ -70,7 +70,7 @@ def pmean(
         ArgumentError: an infinite ``p``.
 
     Gradient:
-        By ``a``, ``weights`` and ``p``: the formula's; by a ``p`` of 0 that is a tensor NaN.
+        By ``a``, ``weights`` and ``p``, of the formula; by a ``p`` of 0 that is a tensor NaN.
     """
     values = _checks.known(p)
     if values is not None and not (values.ndim == 0 and values.dtype.kind in "iuf" and np.isfinite(values)):
@@ -100,7 +100,7 @@ def moment(
         ArgumentError: an ``order`` that is not a whole number, or is negative.
 
     Gradient:
-        By ``a`` and ``center``: the formula's.
+        By ``a`` and ``center``, of the formula.
     """
     orders = np.asarray(order)
     if orders.dtype.kind not in "iuf" or orders.ndim > 1 or not orders.size or np.any((orders % 1 != 0) | (orders < 0)):
@@ -262,7 +262,7 @@ def sem(a: Tensor, axis: Axes = 0, ddof: Operand = 1, nan_policy="propagate", *,
     """Standard error of the mean: the standard deviation divided by the square root of the count.
 
     Gradient:
-        The formula's; 0 where all elements are equal.
+        Of the formula; 0 where all elements are equal.
     """
     sample = Sample("sem", a, axis, nan_policy, keepdims)
     return sample.result(sample.std(ddof) / sample.n**0.5)
@@ -276,7 +276,7 @@ def variation(a: Tensor, axis: Axes = 0, nan_policy="propagate", ddof: Operand =
         A tensor of ``a``'s shape without ``axis``; infinite with the mean's sign if ``ddof`` equals the count.
 
     Gradient:
-        The formula's; 0 where all elements are equal.
+        Of the formula; 0 where all elements are equal.
     """
     sample = Sample("variation", a, axis, nan_policy, keepdims)
     mean, none = sample.mean(), sample.n - ddof == 0
@@ -318,7 +318,7 @@ def zmap(scores: Tensor, compare: Tensor, axis: Axes = 0, ddof: Operand = 0, nan
         ShapeError: shapes that do not broadcast.
 
     Gradient:
-        By both: the formula's.
+        By both, of the formula.
     """
     same = scores is compare
     scores, compare = real("scipy.stats.zmap", scores=scores, compare=compare)

@@ -17,7 +17,7 @@ circular = family(
     ARGUMENTS | {"high": "with ``low`` the ends of a period."},
     returns="A tensor of the shape of ``samples`` without ``axis``.",
     raises=RANGE,
-    gradient="By ``samples``, ``high`` and ``low``: the formula's.",
+    gradient="By ``samples``, ``high`` and ``low``, of the formula.",
 )
 
 
@@ -54,7 +54,7 @@ def circvar(
     """Circular variance of angles: 1 minus the length of their mean direction vector.
 
     Gradient:
-        By ``samples``, ``high`` and ``low``: the formula's; 0 where the mean of the directions is 0.
+        By ``samples``, ``high`` and ``low``, of the formula; 0 where the mean of the directions is 0.
     """
     sample, _, sine, cosine = _circular("circvar", samples, high, low, axis, nan_policy, keepdims)
     return sample.result(1 - _length(sine, cosine))
@@ -71,7 +71,7 @@ def circstd(
         normalize: True for angles rescaled to a period of ``2 * pi``.
 
     Gradient:
-        By ``samples``, ``high`` and ``low``: the formula's; 0 where all angles are equal.
+        By ``samples``, ``high`` and ``low``, of the formula; 0 where all angles are equal.
     """
     sample, scale, sine, cosine = _circular("circstd", samples, high, low, axis, nan_policy, keepdims)
     value = sample.root(-2 * ops.log(_length(sine, cosine)))

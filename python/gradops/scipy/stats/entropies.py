@@ -44,7 +44,7 @@ def entropy(
         ArgumentError: a ``base`` that is not positive.
 
     Gradient:
-        By ``pk`` and ``qk``: the formula's.
+        By ``pk`` and ``qk``, of the formula.
     """
     function = "scipy.stats.entropy"
     if qk is not None:
@@ -113,7 +113,7 @@ def differential_entropy(
             not positive.
 
     Gradient:
-        The formula's, with the order of the observations held fixed.
+        Of the formula, with the order of the observations held fixed.
     """
     function = "scipy.stats.differential_entropy"
     method = method.lower() if isinstance(method, str) else method

@@ -148,7 +148,7 @@ def rankdata(a: Tensor, method="average", *, axis: Axis | None = None, nan_polic
     """Ranks from 1 on.
 
     Args:
-        method: the rank of equal elements: the ``"average"``, ``"min"`` or ``"max"`` of their ranks; ``"dense"`` numbers
+        method: the rank of equal elements: the ``"average"``, ``"min"`` or ``"max"`` of ranks; ``"dense"`` numbers
             the distinct values; ``"ordinal"`` ranks equal elements in their order.
         axis: None ranks all elements, as a vector.
         nan_policy: ``"propagate"`` makes all ranks NaN if an element is; ``"omit"`` ranks the others; ``"raise"``.

@@ -19,7 +19,7 @@ likelihood = family(
     ARGUMENTS | {"lmb": "the transformation's parameter, a number."},
     returns="A tensor of ``data``'s shape without ``axis``.",
     raises=f"{RANGE}\nShapeError: an ``lmb`` with dimensions.",
-    gradient="By ``lmb`` and ``data``: the formula's.",
+    gradient="By ``lmb`` and ``data``, of the formula.",
 )
 
 
@@ -48,7 +48,7 @@ def boxcox_llf(lmb: Operand, data: Tensor, *, axis: Axes = 0, keepdims=False, na
     """Log-likelihood of the Box-Cox transformation of positive observations, up to a constant.
 
     Gradient:
-        By ``lmb`` and ``data``: the formula's, also where ``lmb`` is 0.
+        By ``lmb`` and ``data``, of the formula, also where ``lmb`` is 0.
     """
     lmb, data = _parameter("boxcox_llf", lmb, data)
     sample = Sample("boxcox_llf", data, axis, nan_policy, keepdims, name="data")

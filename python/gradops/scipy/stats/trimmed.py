@@ -17,7 +17,7 @@ limited = family(
     ARGUMENTS | {"limits": "a pair of numbers; None is no limit.", "inclusive": "whether each limit itself is within."},
     returns="A tensor of ``a``'s shape without ``axis``; NaN where no more than ``ddof`` elements are within.",
     raises=f"{RANGE}\nArgumentError: no element is within the limits.",
-    gradient="By ``a``, with the elements that are within held fixed.",
+    gradient="By ``a``, with the selection of elements held fixed.",
 )
 
 
@@ -78,7 +78,7 @@ def tstd(
     """Standard deviation of the elements within limits, the root of :func:`tvar`.
 
     Gradient:
-        By ``a``, with the elements that are within held fixed; 0 where they are equal.
+        By ``a``, with the selection of elements held fixed; 0 where they are equal.
     """
     sample, var = _tvar("tstd", a, limits, inclusive, axis, ddof, nan_policy, keepdims)
     return sample.result(sample.root(var))
@@ -92,7 +92,7 @@ def tsem(
     """Standard error of the mean of the elements within limits.
 
     Gradient:
-        By ``a``, with the elements that are within held fixed; 0 where they are equal.
+        By ``a``, with the selection of elements held fixed; 0 where they are equal.
     """
     sample, var = _tvar("tsem", a, limits, inclusive, axis, ddof, nan_policy, keepdims)
     return sample.result(sample.root(var) / sample.n**0.5)

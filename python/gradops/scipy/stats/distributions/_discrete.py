@@ -49,12 +49,12 @@ class Discrete(Distribution):
     at = "k"
     kind = "E"
     rvs_text = (
-        "Random numbers, of a seed: the quantiles of uniform ones. They are whole and have no derivative: one by a "
-        "shape is refused, NaN where a library asks for all at once; by ``loc`` it is 1."
+        "Random numbers from a seed: quantiles of uniform numbers. They are integers, so a derivative by a shape is an "
+        "error, or NaN where a library asks for all derivatives at once; by ``loc`` it is 1."
     )
-    gradient = """By each real shape that is a tensor, to second order at least, as of the formulas; 0 beyond the
-    support. 0 by ``k``, by ``loc``, and by shapes that are whole numbers. Quantiles are whole numbers, too: 0. Random
-    numbers have none by a shape."""
+    gradient = """Exact derivatives by each real shape that is a tensor, at least to second order; 0 outside of the
+    support. Derivatives by ``k``, ``loc`` and integer shapes are 0, and so are those of quantiles, which are integers.
+    Random numbers have no derivatives by shapes."""
     whole: tuple[str, ...] = ()
     counts: tuple[str, ...] = ()
     support_ = COUNTS
@@ -92,7 +92,7 @@ class Discrete(Distribution):
             **super()._methods(),
         }
 
-    # Defined by families -----------------------------------------------------------------------------------------------
+    # Defined by families ----------------------------------------------------------------------------------------------
 
     def _logpmf(self, k, *shapes):
         """Return the log probability of an integer within the support."""

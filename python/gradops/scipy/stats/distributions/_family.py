@@ -66,8 +66,8 @@ Args:
     {", ".join((*self.shapes, *self.defaults))}: parameters, tensors or numbers.
 
 Returns:
-    As a function, of its parameters, the distribution with these fixed. Its methods give tensors of the shape that
-    their arguments broadcast to, of their promoted floating dtype; NaN where a parameter is not valid.
+    Called with parameters, the distribution with these fixed. Its methods return tensors of the shape that their
+    arguments broadcast to, of their promoted floating dtype; NaN where a parameter is invalid.
 
 Raises:
     ArgumentTypeError: in a method, an argument that is not a number or tensor; a complex tensor; a wrong number of
@@ -90,7 +90,7 @@ Gradient:
     freeze = __call__
 
     kind = ""
-    """The name of its entropy."""
+    """Start of the description of the entropy, ``Differential e``."""
     rvs_text = ""
     gradient = ""
 
@@ -100,16 +100,16 @@ Gradient:
         x, q = {self.at: REQUIRED}, {"q": REQUIRED}
         return {
             "cdf": (x, lambda x, *args: self._probability(x, True, False, *args), f"Probability up to ``{self.at}``."),
-            "sf": (x, lambda x, *args: self._probability(x, False, False, *args), f"Probability beyond ``{self.at}``."),
+            "sf": (x, lambda x, *args: self._probability(x, False, False, *args), f"Probability above ``{self.at}``."),
             "logcdf": (
                 x,
                 lambda x, *args: self._probability(x, True, True, *args),
-                f"Logarithm of the probability up to ``{self.at}``, with its digits where that is 0 or 1.",
+                f"Logarithm of the probability up to ``{self.at}``, accurate where that rounds to 0 or 1.",
             ),
             "logsf": (
                 x,
                 lambda x, *args: self._probability(x, False, True, *args),
-                f"Logarithm of the probability beyond ``{self.at}``, with its digits where that is 0 or 1.",
+                f"Logarithm of the probability above ``{self.at}``, accurate where that rounds to 0 or 1.",
             ),
             "ppf": (q, lambda q, *args: self._inverse(q, True, False, *args), "Quantile of a lower probability."),
             "isf": (q, lambda q, *args: self._inverse(q, False, False, *args), "Quantile of an upper probability."),
@@ -129,21 +129,21 @@ Gradient:
             "stats": (
                 {"moments": "mv"},
                 self.stats_,
-                "Mean, variance, skewness and excess kurtosis: those that ``moments`` has a letter of ``mvsk`` for.",
+                "Mean, variance, skewness and excess kurtosis, selected by the letters ``mvsk`` in ``moments``.",
             ),
-            "moment": ({"order": REQUIRED}, self.moment_, "Moment about 0, of an order up to 4."),
+            "moment": ({"order": REQUIRED}, self.moment_, "Raw moment of an order up to 4."),
             "entropy": (none, self.entropy_, f"{self.kind}ntropy."),
             "median": (none, self.median_, "Median."),
             "interval": (
                 {"confidence": REQUIRED},
                 self.interval_,
-                "Ends of the interval about the median that has a probability.",
+                "Ends of the central interval that has a given probability.",
             ),
             "support": (none, self.support__, "Ends of the support."),
             "rvs": ({"size": None, "random_state": None}, self.rvs_, self.rvs_text),
         }
 
-    # Defined by families -----------------------------------------------------------------------------------------------
+    # Defined by families ----------------------------------------------------------------------------------------------
 
     support_: tuple[Any, Any] = INFINITE
 
@@ -423,14 +423,14 @@ def _documented(text: str) -> str:
 
 Returns:
     A tensor of the shape that the arguments broadcast to, of their promoted floating dtype; NaN where a parameter is
-    not valid.
+    invalid.
 
 Raises:
     ArgumentTypeError: an argument that is not a number or tensor; a complex tensor.
     ShapeError: shapes that do not broadcast.
 
 Gradient:
-    By each argument that is a tensor, as of the formula."""
+    Exact derivatives by each argument that is a tensor."""
 
 
 class Continuous(Distribution):
@@ -447,11 +447,11 @@ class Continuous(Distribution):
         """Return the log density within the support, including its ends unless ``open``."""
         raise NotImplementedError
 
-    gradient = """By ``x`` and by each parameter that is a tensor, to all orders, as of the formulas; 0 beyond the
-    support, at whose ends those from inside where the density is finite. Of quantiles those of the implicit
-    function, ``-(dF/dp) / f``."""
+    gradient = """Exact derivatives of all orders by ``x`` and each parameter that is a tensor; 0 outside of the
+    support. At the ends of the support they are those from inside if the density is finite. Quantiles use the
+    implicit function theorem, ``-(dF/dp) / f``."""
     kind = "Differential e"
-    rvs_text = "Random numbers, of a seed; by the quantiles of uniform ones, through which they have derivatives."
+    rvs_text = "Random numbers from a seed: quantiles of uniform numbers, which makes them differentiable."
 
     def _methods(self):
         x = {"x": REQUIRED}

@@ -24,8 +24,8 @@ class _Noncentral(Continuous):
     """A family computed from logarithms of sums, with derivatives to second order."""
 
     by_density = True
-    gradient = """By ``x`` and by each parameter that is a tensor, to second order, as of the sums; 0 beyond the
-    support. Of quantiles those of the implicit function, ``-(dF/dp) / f``."""
+    gradient = """Derivatives by ``x`` and each parameter that is a tensor, to second order, term by term; 0 outside of
+    the support. Quantiles use the implicit function theorem, ``-(dF/dp) / f``."""
 
     def _valid(self, *shapes):
         *others, nc = shapes
