@@ -127,7 +127,7 @@ gammainc, gammaincc = _gamma_function("gammainc"), _gamma_function("gammaincc")
 
 
 def newton_on_log(tail, log_density, start, target, sign):
-    """The logarithm of where a tail's logarithm, concave in that, is ``target``; ``sign`` 1 of a lower tail."""
+    """Solve ``tail(exp(u)) == target`` for ``u``; ``tail`` is a concave log tail, ``sign`` 1 for a lower one."""
     u = start
     with np.errstate(all="ignore"):
         for _ in range(40):
