@@ -1,11 +1,9 @@
-"""The array library that owns a value, found by its type and never imported before it is needed.
+"""Lookup of the backend that owns a value, by the value's type.
 
-Requirements:
-
-- a backend is found from a tensor's type through its class's ancestry, so subclasses and tracers count;
-- no library is imported by asking: a value of a library's type can only exist once the library is loaded;
-- a backend is one package here, whose modules define kernels under the ops' own names, whose ``base`` module says
-  how the library converts values and names dtypes, and ``derivatives`` how it differentiates: see :mod:`.interface`.
+A backend is one package of this folder: its modules define kernels under the ops' names, ``base`` converts values and
+names dtypes, and ``derivatives`` differentiates (the contracts are in :mod:`.interface`). :func:`owner` goes through a
+type's base classes, so subclasses and tracers are found. It never imports a library: a value of a library's type can
+exist only after the library is loaded.
 """
 
 from __future__ import annotations
@@ -35,14 +33,14 @@ _owners: dict[type, Any] = dict(_PLAIN)
 
 
 def register(name: str, module: Any, root: str | None = None, partial: bool = False) -> Backend:
-    """Make a module, or any namespace with the members of :class:`.interface.Backend`, a backend.
+    """Register a module, or any namespace with the members of :class:`.interface.Backend`, as a backend.
 
     Args:
         root: the module, or top package, of its tensor types.
-        partial: True if it may lack kernels; an op that it lacks is an error where it is used.
+        partial: True if kernels may be missing; the ops without one then raise when they are used.
 
     Raises:
-        BackendError: a member or kernel that every backend needs is not there; names all of them.
+        BackendError: a required member or kernel is missing; the message names all of them.
     """
     backend = Backend(name, module, partial)
     if root is not None:
@@ -67,14 +65,14 @@ _extending: dict[str, dict[str, Callable[[Backend], Any]]] = {}
 
 
 def add_kernel(name: str, op: str, make: Callable[[Backend], Any]) -> None:
-    """Make ``make(backend)`` a backend's kernel of an op: now if it is loaded, otherwise once it is."""
+    """Add ``make(backend)`` as a backend's kernel of an op, at once or when the backend is loaded."""
     _extending.setdefault(name, {})[op] = make
     if name in _loaded:
         _loaded[name].add_kernel(op, make(_loaded[name]))
 
 
 def forget_kernels(op: str) -> None:
-    """Take all kernels of an op away that :func:`add_kernel` was given."""
+    """Remove the kernels of an op that :func:`add_kernel` added."""
     for name, kernels in _extending.items():
         if kernels.pop(op, None) is not None and name in _loaded:
             _loaded[name].add_kernel(op, None)
@@ -88,7 +86,7 @@ def _by_name_as_read(name: str) -> Backend:
 
 @tracing.read_as(_by_name_as_read)
 def by_name(name: str) -> Backend:
-    """The backend called ``name``, imported if need be.
+    """The backend called ``name``; imports its library if needed.
 
     Raises:
         BackendError: an unknown name, or a library that is not installed.
@@ -101,13 +99,13 @@ _PROTOCOLS = {"__tf_tensor__": "tensorflow"}
 
 
 def asking_by(protocol: str) -> Backend:
-    """The backend whose library asks other objects for its tensors by this special method."""
+    """The backend whose library requests tensors from other objects through this special method."""
     return by_name(_PROTOCOLS[protocol])
 
 
 @tracing.constant
 def _load_for_reading() -> None:
-    """Load the backends that may be met before the table is read, which stays then as it was."""
+    """Load the backends that Dynamo may meet, so that it guards a table that no longer changes."""
     for name in ("numpy", "torch"):
         _load(name)
 
@@ -138,15 +136,15 @@ def _load(name: str) -> None:
 _load.autograph_info__ = None  # TensorFlow's AutoGraph would convert Python's import
 
 OLDEST = {"numpy": "1.26", "torch": "2.5", "tensorflow": "2.16.1", "jax": "0.4.35"}
-"""The lowest versions that pass the tests; gradients of older ones were seen to be wrong without a word."""
+"""The oldest versions that pass the tests; older ones computed some wrong gradients without an error."""
 
 
 def _warn_if_old(name: str) -> None:
     version = getattr(sys.modules[name], "__version__", "")
     if _numbers(version) < _numbers(OLDEST[name]):
         warnings.warn(
-            f"gradops passes its tests with {name} {OLDEST[name]} and later; this is {version}, with which derivatives "
-            "may be wrong. Update it.",
+            f"gradops is tested with {name} {OLDEST[name]} and later; this is {version}, whose derivatives may be "
+            "wrong. Update it.",
             stacklevel=2,
         )
 
@@ -156,7 +154,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def embedded() -> Backend:
-    """The backend that is always there, NumPy: the fallback of libraries without something of their own."""
+    """The NumPy backend, which is always available; other backends fall back to it."""
     return by_name("numpy")
 
 
@@ -166,7 +164,7 @@ def installed(name: str) -> bool:
 
 
 def in_use() -> list[Backend]:
-    """The backends whose libraries are loaded completely: tensors of no other can exist."""
+    """The backends whose libraries are fully loaded; only their tensors can exist."""
     for name in NAMES:
         if name not in _loaded and loaded(name):
             by_name(name)
@@ -174,7 +172,7 @@ def in_use() -> list[Backend]:
 
 
 def loaded(name: str) -> bool:
-    """True if a library is loaded completely."""
+    """True if a library is fully loaded, not halfway through its import."""
     spec = getattr(sys.modules.get(name), "__spec__", None)
     return spec is not None and not getattr(spec, "_initializing", False)
 
@@ -185,18 +183,18 @@ def _computing_as_read(backend: Backend) -> Backend:
 
 @tracing.read_as(_computing_as_read)
 def computing(backend: Backend) -> Backend:
-    """The backend whose kernels compute for one: itself, but PyTorch's where NumPy's arrays are read as tensors."""
+    """The backend that runs a backend's kernels: itself, or PyTorch where Dynamo reads NumPy arrays as tensors."""
     return backend
 
 
 def owner_as_read(kinds) -> Backend | None:
-    """The backend that types' tensors are read as: PyTorch's, if no other library's is among them."""
+    """The backend as which Dynamo reads these types: PyTorch if only its tensors and NumPy's are among them."""
     names = {found.name for kind in kinds if (found := owner(kind)) is not None}
     return _loaded["torch"] if "torch" in names and names <= {"torch", "numpy"} else None
 
 
 def kernels_as_read() -> Any:
-    """The module with the kernels of that backend."""
+    """The module with PyTorch's kernels, which Dynamo reads."""
     _load_for_reading()
     return _loaded["torch"]._kernels
 
@@ -212,9 +210,9 @@ def _owner_as_read(kind: type) -> Backend | None:
     return None if name is None else _loaded[name]
 
 
-@tracing.read_as(_owner_as_read)  # without the table that grows
+@tracing.read_as(_owner_as_read)  # Dynamo would recompile each time the cache `_owners` grows
 def owner(kind: type) -> Backend | None:
-    """The backend whose tensors are of type ``kind``; None for numbers, lists and all else."""
+    """The backend whose tensors are of type ``kind``; None for numbers, lists and anything else."""
     try:
         return _owners[kind]
     except KeyError:
@@ -239,7 +237,7 @@ def of(value: Any) -> Any:
 
 
 def of_device(device: Any) -> Backend | None:
-    """The backend whose library has devices of the type of ``device``, or None: all have names."""
+    """The backend whose library defines the type of ``device``; None for devices given by name."""
     name = _ROOTS.get(type(device).__module__.partition(".")[0])
     return None if name is None else by_name(name)
 
@@ -250,15 +248,15 @@ def may_hold(kind: type) -> bool:
 
 
 def is_symbolic(value: Any) -> bool:
-    """True if ``value`` is a KerasTensor, a place in a Keras model, of which only shape and dtype are known."""
+    """True if ``value`` is a KerasTensor, a symbolic value of a Keras model that has only a shape and a dtype."""
     kind = type(value)
     return kind.__name__ == "KerasTensor" and kind.__module__.partition(".")[0] == "keras"
 
 
 def held(value: Any) -> Any:
-    """The tensor that ``value`` stands for; otherwise ``value`` itself.
+    """The tensor that ``value`` wraps; otherwise ``value`` itself.
 
-    Such are a Keras variable, flax's ``nnx.Param``, an object with ``__jax_array__`` or with a tensor as its
+    Wrappers are a Keras variable, flax's ``nnx.Param``, an object with ``__jax_array__`` or with a tensor as its
     ``value``, and a ``np.memmap``.
     """
     if not may_hold(type(value)) or is_symbolic(value):
@@ -266,7 +264,7 @@ def held(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         with contextlib.suppress(TypeError):
             return embedded().convert(value)
-        return value  # and refused where it is converted: `value.value` would be a quantity without its unit
+        return value  # conversion raises an error for it; `value.value` would be a quantity without its unit
     if hasattr(type(value), "__jax_array__"):
         return value.__jax_array__()
     inner = getattr(value, "value", None)
@@ -274,17 +272,17 @@ def held(value: Any) -> Any:
 
 
 def beside_text(kinds, op: str) -> Backend | None:
-    """The same as :func:`common` for types in one graph: text may be beside tensors of any one library without a tape.
+    """``common`` for the types of one graph, where text may accompany tensors of any library without a tape.
 
     Raises:
-        MixedBackendsError: types of two libraries, or text beside tensors whose own tape holds nothing else.
+        MixedBackendsError: types of two libraries, or text with tensors whose library has a tape of its own.
     """
     found = common([kind for kind in kinds if getattr(owner(kind), "name", None) != "text"], op)
     return found if found is not None and not found.derivatives.own_tape else common(kinds, op)
 
 
 def common(kinds, op: str | None = None) -> Backend | None:
-    """The one backend of several types; NumPy arrays are constants beside any other library's tensors.
+    """The one backend of several types; NumPy arrays become constants of any other library's.
 
     Raises:
         MixedBackendsError: types of two libraries.

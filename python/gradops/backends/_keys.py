@@ -1,7 +1,8 @@
-"""NumPy's keys taken apart: the part of ``x[key]`` for each dimension of ``x``.
+"""NumPy-style indexing keys split into parts, so that each backend can index by NumPy's rules.
 
-Ints, slices, None, ``...``, integer arrays and bool masks, alone or in a tuple. Arrays may be of any
-library; the values of ``Variable``s are read.
+A key is an int, slice, None, ``...``, integer array or bool mask, or a tuple of these. :func:`parts_of` normalises the
+parts (arrays may belong to any library, ``Variable``s are replaced by their data) and :func:`expanded` gives one part
+for each dimension of the tensor.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _SCALARS = (int, slice, type(None), type(Ellipsis))
 
 
 def parts_of(key) -> list:
-    """The parts of a key; lists as NumPy arrays, variables as their data, whole 0-d arrays as ints."""
+    """The parts of a key; lists become NumPy arrays, variables their data, and 0-d integer arrays ints."""
     return [_part(p) for p in (key if isinstance(key, tuple) else (key,))]
 
 
@@ -35,7 +36,7 @@ _BASIC = frozenset(_SCALARS)
 
 
 def is_basic(key) -> bool:
-    """True if a key clearly chooses no position twice: it holds only ints, slices, ``None`` and ``...``."""
+    """True if a key holds only ints, slices, ``None`` and ``...``; such a key selects no position twice."""
     kind = key.__class__
     return kind in _BASIC or kind is tuple and _BASIC.issuperset(map(type, key))
 
@@ -49,25 +50,25 @@ def plain(key):
 
 
 def is_array(part) -> bool:
-    """True if a part is an array or a truth value, which makes indexing "advanced"."""
+    """True if a part is an array or a bool, which makes indexing "advanced" in NumPy's sense."""
     return isinstance(part, bool) or not isinstance(part, _SCALARS)
 
 
 def is_mask(part) -> bool:
     if part.__class__ is np.ndarray:
-        return part.dtype.kind == "b"  # to tell a dtype's name takes longer than to read by the key
+        return part.dtype.kind == "b"  # building the dtype's name costs more than indexing
     return isinstance(part, bool) or str(getattr(part, "dtype", "")).rpartition(".")[2] in ("bool", "<dtype: 'bool'>")
 
 
 def dimensions(part) -> int:
-    """The number of dimensions of the tensor that a part covers."""
+    """The number of dimensions of the tensor that a part indexes."""
     if part is None or isinstance(part, bool):
         return 0
     return len(part.shape) if is_mask(part) else 1
 
 
 def expanded(parts: list, rank: int) -> list:
-    """The parts with ``...`` and the missing parts at the end written out as full slices.
+    """The parts with ``...`` and missing trailing parts written out as full slices.
 
     Raises:
         IndexError: more parts than dimensions.
@@ -83,7 +84,7 @@ def expanded(parts: list, rank: int) -> list:
 
 
 def inserted(axis, rank: int) -> list[int]:
-    """The places of dimensions of size 1 that go, one after the other, into a tensor of ``rank`` dimensions.
+    """The sorted positions at which dimensions of size 1 are inserted into a tensor of ``rank`` dimensions.
 
     Raises:
         IndexError: an axis out of range or named twice.
@@ -97,27 +98,30 @@ def inserted(axis, rank: int) -> list[int]:
 
 
 def separated(parts: list) -> bool:
-    """True if a key's arrays and ints are not adjacent, be it by an empty ``...``: their dimensions come first."""
+    """True if a key's arrays and ints are not adjacent; NumPy then puts their dimensions first.
+
+    Even an empty ``...`` separates them.
+    """
     at = [i for i, p in enumerate(parts) if type(p) is int or is_array(p)]
     return bool(at) and at[-1] - at[0] >= len(at)
 
 
 def distinct(key) -> bool:
-    """True if a key cannot choose a position twice: it has no integer arrays."""
+    """True if a key cannot select a position twice because it has no integer arrays."""
     return is_basic(key) or all(not is_array(p) or is_mask(p) for p in parts_of(key))
 
 
 def last_of_each(flat: np.ndarray) -> np.ndarray:
-    """True, in a vector of positions, where a position occurs for the last time."""
+    """The sorted indices into a vector of positions at which each position occurs for the last time."""
     order = np.arange(flat.size)[::-1]
     return np.sort(order[np.unique(flat[::-1], return_index=True)[1]])
 
 
 def cuts(positions, size: int) -> list[int]:
-    """The places to cut a dimension at: positions counted from the start and within it.
+    """The sorted positions to split a dimension at, as non-negative numbers clipped to its size.
 
     Raises:
-        ValueError: positions that do not ascend, whose pieces would overlap.
+        ValueError: the positions are not in ascending order, so the pieces would overlap.
     """
     found = [min(max(int(i) + (size if i < 0 else 0), 0), size) for i in positions]
     if any(one > next_one for one, next_one in zip(found, found[1:])):
@@ -126,7 +130,7 @@ def cuts(positions, size: int) -> list[int]:
 
 
 def turns(shift, axis) -> tuple:
-    """``shift`` and ``axis`` of ``roll``, as two numbers or as two tuples of one length, broadcast to each other.
+    """``shift`` and ``axis`` of ``roll``, as two numbers or as two tuples of the same length.
 
     Raises:
         ValueError: lengths that do not broadcast.

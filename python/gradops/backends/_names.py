@@ -1,7 +1,7 @@
-"""Names of a library that are not public, found once: a name that a version lacks is an error where it is needed.
+"""Lookup of a library's private names, done once; a name that a version lacks raises an error only where it is needed.
 
-Each library's ``_private.py`` has all of its private names that gradops uses, by feature, and is the only file that
-touches them; tests/python/test_private.py fails on a version that lacks one.
+Each library's ``_private.py`` lists, by feature, all private names that gradops uses and is the only file that touches
+them. tests/python/test_private.py fails on a library version that lacks one.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ class PrivateNames:
     """The private names of one library.
 
     Attributes:
-        names: for each feature the dotted names that it needs.
-        lacking: those of them that this version does not have.
+        names: the dotted names that each feature needs.
+        lacking: the names that this version does not have, by feature.
     """
 
     def __init__(self, library: str, version: str):
@@ -36,7 +36,7 @@ class PrivateNames:
         """The object at a dotted path.
 
         Args:
-            otherwise: the result if there is none; by default a function that raises a BackendError.
+            otherwise: returned if there is no such object; by default a function that raises a BackendError.
         """
         self.names.setdefault(feature, []).append(path)
         found = at(path)
@@ -46,10 +46,10 @@ class PrivateNames:
         return self._absent(feature) if otherwise is None else otherwise
 
     def need(self, feature: str, hint: str | None = None) -> None:
-        """Raise where this version lacks something for a feature.
+        """Raise if this version lacks a name that a feature needs.
 
         Raises:
-            BackendError: names the version and the names that it lacks.
+            BackendError: names the version and the missing names.
         """
         if not self.supported(feature):
             lacks = ", ".join(self.lacking[feature])
@@ -61,7 +61,7 @@ class PrivateNames:
         """A function that reads the attribute at the end of a path ``module.Class.attribute``.
 
         Args:
-            of_objects: True if only objects have it, so that the class cannot tell; asked for where it is read.
+            of_objects: True if only instances have the attribute, so it can be checked only when it is read.
         """
         name = path.rpartition(".")[2]
         if not of_objects:
@@ -86,7 +86,7 @@ class PrivateNames:
 
 
 def at(path: str) -> Any:
-    """The object at a dotted path ``module.name``; None if there is none."""
+    """The object at a dotted path ``module.name``; None if it does not exist."""
     module, _, rest = path.partition(".")
     try:
         found = importlib.import_module(module)

@@ -1,4 +1,4 @@
-"""The shared part of the backends' kernels: formulas where a library's are wrong, and errors about matrices."""
+"""Helpers that several backends' kernels share: formulas where a library's own are wrong, and checks of matrices."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ I1_OVER_X = [1 / 2, 1 / 16, 1 / 384, 1 / 18432, 1 / 1474560]
 
 
 def weight(k):
-    """The factor of tensor ``k`` in a sum that is 0 only where all of them are.
+    """The weight of tensor ``k`` in a sum that is 0 only if every tensor is 0.
 
-    Cosines of whole numbers are linearly independent over the algebraic numbers (Lindemann and Weierstrass).
+    Cosines of distinct positive integers are linearly independent over the algebraic numbers (Lindemann-Weierstrass).
     """
     return 2 + (math.cos(k) if isinstance(k, int) else np.cos(k))
 
 
 def combined(*parts):
-    """A sum of real tensors that changes in each direction that changes one of them."""
+    """A weighted sum of real tensors whose derivative vanishes only where the derivatives of all of them do."""
     first, *rest = [part * weight(k) for k, part in enumerate(parts, 1)]
     return sum(rest, first)
 
 
 def is_small_whole(x) -> bool:
-    """True if an exponent is a Python number for which multiplying is as exact as a power."""
+    """True if an exponent is a Python number for which repeated multiplication is as exact as a power."""
     return isinstance(x, (int, float)) and x in range(1, 9)
 
 
@@ -40,8 +40,9 @@ def power_series(x, coefficients):
 
 
 def inverses(xp, log):
-    """``arctan``, ``arcsinh`` and ``arccosh`` by their forms far from 0, where derivatives of the library's own are 0
-    as squares overflow, and NaN at infinity.
+    """``arctan``, ``arcsinh`` and ``arccosh`` with asymptotic forms far from 0.
+
+    The derivatives of the library's own functions are 0 there, because squares overflow, and NaN at infinity.
 
     Args:
         xp: the library's namespace, with its own ``atan``, ``asinh`` and ``acosh``.
@@ -64,18 +65,18 @@ def inverses(xp, log):
 
 
 EXPONENTS = {"float32": 300, "float64": 2100}
-"""Powers of 2 beyond which every number but 0 is infinite or 0, a multiple of 3."""
+"""The power of 2 beyond which scaling makes every number infinite or 0; a multiple of 3 for :func:`thirds`."""
 
 
 def thirds(n):
-    """Whole numbers in three parts: 2 to the power of each is finite where ``n`` is within ``EXPONENTS``."""
+    """Split integers into three summands; 2 to the power of each is finite if ``n`` is within ``EXPONENTS``."""
     first = n // 3
     second = (n - first) // 2
     return first, second, n - first - second
 
 
 def polygamma_far(x, n: int):
-    """``polygamma(x, n)`` for ``n`` above 0 and ``x`` beyond 1e16, where one term is all there is."""
+    """``polygamma(x, n)`` for ``n`` above 0 and ``x`` beyond 1e16, where the series' first term is exact."""
     y = -1 / x
     for k in range(1, n):
         y = y * (-k / x)
@@ -83,7 +84,7 @@ def polygamma_far(x, n: int):
 
 
 def cotangents(n: int) -> list[float]:
-    """Derivative ``n`` of the cotangent as a polynomial of the cotangent: its coefficients, from the constant up."""
+    """Coefficients, constant first, of derivative ``n`` of the cotangent as a polynomial in the cotangent."""
     p = [0.0, 1.0]
     for _ in range(n):
         slope = [k * c for k, c in enumerate(p)][1:]
@@ -92,11 +93,11 @@ def cotangents(n: int) -> list[float]:
 
 
 def polygamma_sign(n: int) -> float:
-    """The sign of ``polygamma(x, n)`` for ``n`` above 0 and positive ``x``, and its infinity at the poles."""
+    """The sign of ``polygamma(x, n)`` for ``n`` above 0 and positive ``x``, which is also that of its poles."""
     return math.copysign(1.0, -1 if n % 2 == 0 else 1)
 
 
-# Matrices: errors about unsuitable ones, and precision ----------------------------------------------------------------
+# Matrices: error messages, and kernels in float32 for half precision --------------------------------------------------
 
 
 NOT_SYMMETRIC = "the matrix must be symmetric (Hermitian if complex)"
@@ -105,16 +106,16 @@ SINGULAR = "the matrix is singular"
 NOT_FINITE = "the matrix must have finite elements only"
 
 ASYMMETRY = 1e-3
-"""How far a matrix may be from symmetric, relative to its largest element: rounding and finite differences pass."""
+"""The largest asymmetry, relative to the largest element, that passes: room for rounding and finite differences."""
 
 
 def is_vector(a, b) -> bool:
-    """True if the right side of a system is a vector, or one for each matrix."""
+    """True if the right side of a linear system is a vector, or one vector for each matrix of a batch."""
     return len(b.shape) == 1 or len(b.shape) == len(a.shape) - 1 and tuple(b.shape) == tuple(a.shape[:-1])
 
 
 def in_full_precision(floats, cast, dtype_name):
-    """A decorator by which kernels of one matrix run in float32 on half precision; integers become ``floatx``."""
+    """A decorator for kernels of one matrix: half precision is computed in float32, and integers become ``floatx``."""
 
     def decorate(function):
         @wraps(function)
@@ -131,14 +132,14 @@ def in_full_precision(floats, cast, dtype_name):
 
 
 def _narrow(result, name, cast, dtype_name):
-    """Results in the half precision that an argument came in."""
+    """Cast float32 results back to the half precision of the argument."""
     if isinstance(result, tuple):
         return tuple(_narrow(part, name, cast, dtype_name) for part in result)
     return cast(result, name) if dtype_name(result) == "float32" else result
 
 
 def system_in_full_precision(floats, promoted, cast, dtype_name):
-    """The same for kernels of a matrix and a right side, which are given columns only."""
+    """``in_full_precision`` for kernels of a matrix and a right side; a vector is passed to them as one column."""
 
     def decorate(function):
         @wraps(function)

@@ -1,13 +1,13 @@
-"""The requirements of gradops on an array library: two contracts, checked when a backend registers.
+"""What gradops requires of an array library: the contracts ``Backend`` and ``Derivatives``, checked at registration.
 
-A backend is any namespace, usually a package of this folder, with the members of :class:`Backend` and the kernels of
-:data:`required_kernels`. A library that differentiates by itself has the members of :class:`Derivatives` in
-``derivatives``; one without has those of the tape (:class:`OnTape`), which the floors above put here. A floor above
-adds its code for one library to that library's members with :func:`gradops.backends.joins`.
+A backend is any namespace, usually a package of this folder, that defines the members of :class:`Backend` and the
+kernels of :data:`required_kernels`. A library that can differentiate also defines the members of :class:`Derivatives`
+in ``derivatives``; the others use the tape (:class:`OnTape`), which higher floors fill in with :func:`by_tape`. A
+higher floor adds its code for one library to that library's members with :func:`gradops.backends.joins`.
 
-Members marked :func:`required` must be there; the others have the default that stands here. Nothing outside this
-folder asks a backend for its name, but for messages: differences between libraries are members of a contract. Code
-that a compiler reading Python line by line cannot follow is marked where it is defined, see ``backends.tracing``.
+Members marked :func:`required` must be defined; the others have the default given here. Outside this folder a backend's
+name is used for messages only: whatever differs between libraries is a member of a contract. Code that a compiler
+reading Python line by line cannot follow is marked at its definition, see ``backends.tracing``.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ..errors import GRAD, VARIABLE, ArgumentError, BackendError, GradientError,
 from . import tracing
 
 required_kernels: set[str] = set()
-"""The ops that no body composes of others, so that each backend must have a kernel for them; noted as ops are made."""
+"""Ops without a body composed of other ops, so each backend must have a kernel for them; filled in as ops are made."""
 
 
 def required(member: Callable) -> Callable:
-    """A member without a default."""
+    """Mark a contract member that has no default: calling it raises BackendError."""
 
     @functools.wraps(member)
     def absent(self, *_, **__):
@@ -37,14 +37,14 @@ def required(member: Callable) -> Callable:
 
 
 class _Contract:
-    """The members of a namespace, with the defaults of the class for those that it leaves out."""
+    """The members that a namespace defines, with this class's defaults for the rest."""
 
     def __init__(self, name: str, given: Any):
         self.name = name
         self.adopt(given)
 
     def adopt(self, given: Any) -> None:
-        """Take the members that ``given`` has."""
+        """Copy the contract members that ``given`` defines."""
         for member in members(Backend if isinstance(self, Backend) else Derivatives):
             value = getattr(given, member, None)
             if value is not None:
@@ -61,19 +61,19 @@ def members(contract: type) -> list[str]:
 
 
 def lacking(contract: type, given: Any) -> list[str]:
-    """The required members that ``given`` does not have."""
+    """The required members that ``given`` does not define."""
     needed = [m for m in members(contract) if getattr(vars(contract)[m], "required", False)]
     return [m for m in needed if getattr(given, m, None) is None]
 
 
 def check(name: str, given: Any, partial: bool) -> None:
-    """Raise for a namespace that breaks the contract.
+    """Raise if a namespace breaks the contract.
 
     Args:
-        partial: True if kernels may be lacking; their ops are then errors where they are used.
+        partial: True if kernels may be missing; the ops without one then raise when they are used.
 
     Raises:
-        BackendError: a required member or kernel that is not there; names them all.
+        BackendError: a required member or kernel is missing; the message names all of them.
     """
     found = {"": lacking(Backend, given)}
     if getattr(given, "derivatives", None) is not None:
@@ -91,43 +91,43 @@ def check(name: str, given: Any, partial: bool) -> None:
 
 
 looks: ContextVar[Any] = ContextVar("gradops_looks", default=None)
-"""A function of a tensor and one that reads it (``bool``, ``int``), while another library than NumPy traces a function:
-it gives the value, and the program then holds where that is the same (:mod:`gradops.jit.guards`). Else None."""
+"""While a library other than NumPy traces a function: a function of a tensor and a reader (``bool``, ``int``), which
+returns the tensor's value and guards the program by it (:mod:`gradops.jit.guards`). None otherwise."""
 
 
 @tracing.read_as(lambda *_: NotImplemented)
 def looked(x, read: Callable):
-    """``read(x)``, to which the program being traced is specialised; NotImplemented where there are no ``looks``."""
+    """Return ``read(x)`` and specialise the program being traced to it; NotImplemented if ``looks`` is not set."""
     look = looks.get()
     return NotImplemented if look is None else look(x, read)
 
 
 def known(x, read: Callable):
-    """``read(x)``, which ``looks`` keep where there are any."""
+    """Return ``read(x)``; if ``looks`` is set, the program being traced is specialised to the result."""
     value = looked(x, read)
     return read(x) if value is NotImplemented else value
 
 
 asked: ContextVar[list | None] = ContextVar("gradops_asked", default=None)
-"""A list that notes each :func:`looked_at_a_value`, as an error that goes through R's code comes back as another."""
+"""Collects the hints of :func:`looked_at_a_value`, because an error that passes through R comes back as another one."""
 
 
 def looked_at_a_value(hint: str = "use `ops.where()` or `ops.cond()`, or make the argument static") -> JitError:
-    """The error for asking a tensor that is being traced for its value."""
+    """The error for reading the value of a tensor that is being traced."""
     if (noted := asked.get()) is not None:
         noted.append(hint)
     return JitError("a compiled function looked at a value: a branch or a Python number made of a tensor.", hint=hint)
 
 
 class GraphTooLongError(Exception):
-    """A function being compiled has more operations than its library traces in reasonable time; it runs uncompiled."""
+    """A function being compiled has too many operations to be traced in reasonable time; it runs uncompiled."""
 
     def __init__(self, operations: int):
         super().__init__(f"more than {operations:,} operations")
 
 
 def divided_by_0(op: str) -> ArgumentError:
-    """The error for a whole number that is divided by 0, of which there is no infinity."""
+    """The error for an integer division by 0, for which integers have no infinity."""
     return ArgumentError(
         f"`{op}`: `x2` must not be 0 where both are whole numbers.",
         argument="x2",
@@ -139,22 +139,22 @@ class Backend(_Contract):
     """One array library: how it converts, its kernels by op name, and its derivatives."""
 
     yields: bool = False
-    """True if its tensors give way: beside another library's they are constants of that one."""
+    """True if its tensors become constants of another library's when the two are mixed."""
 
     wraps: bool = False
-    """True if its tensors hold those of other libraries, which are constants beside them."""
+    """True if its tensors contain tensors of other libraries, which are constants when the two are mixed."""
 
     no_value: tuple = ()
-    """The library's errors for asking a tensor that is being traced for its value."""
+    """The library's errors for reading the value of a tensor that is being traced."""
 
     unwinds: tuple = ()
-    """The library's exceptions that end a function whose values it has: they pass through whoever calls it."""
+    """Exceptions by which the library leaves a function whose values it already has; callers must let them pass."""
 
     calls_from_threads: bool = False
-    """True if its compiled programs call Python back from threads of their own."""
+    """True if its compiled programs call back into Python from their own threads."""
 
     derivatives: Derivatives
-    """How gradients flow through its tensors: the library's own way, or the tape's."""
+    """How gradients flow through its tensors: by the library's own differentiation, or by the tape."""
 
     def __init__(self, name: str, given: Any, partial: bool = False):
         check(name, given, partial)
@@ -168,14 +168,14 @@ class Backend(_Contract):
         """True if kernels take values of type ``kind`` as tensors."""
 
     def owns(self, kind: type) -> bool:
-        """True if values of type ``kind`` are the library's; those that are not tensors go through ``convert``."""
+        """True if values of type ``kind`` are the library's; ``convert`` makes tensors of the others."""
         return self.is_tensor_type(kind)
 
     @required
     def convert(self, value, dtype: str | None = None, like=None):
-        """A tensor of ``value``: a tensor of the library, a NumPy array, a number, or nested lists of these.
+        """Make a tensor of ``value``: a tensor of the library, a NumPy array, a number, or nested lists of these.
 
-        Floats become ``config.floatx()`` and whole numbers int64 where neither ``value`` nor ``dtype`` says another.
+        Floats become ``config.floatx()`` and integers int64 unless ``value`` or ``dtype`` has a dtype.
 
         Args:
             like: a tensor whose device the result goes to.
@@ -190,29 +190,29 @@ class Backend(_Contract):
 
     @required
     def to_numpy(self, x):
-        """The values as a NumPy array, off the graph.
+        """The values as a NumPy array, detached from the graph.
 
         Raises:
             JitError: a tensor that is being traced.
         """
 
     def handed_over(self, x):
-        """``x`` with its values as they stand in memory, which others read by DLPack: a copy where they do not.
+        """``x`` with its values laid out in memory as DLPack readers expect: a copy if they are not.
 
         Raises:
-            TypeError: values that no other library can read.
+            TypeError: no other library can read the values.
         """
         return x
 
     def from_dlpack(self, x):
-        """Another library's tensor as one of this, without a copy; None, or any error, where it must be copied."""
+        """Another library's tensor as one of this library without a copy; None, or any error, if it must be copied."""
         return None
 
     def place(self, x, device):
-        """A tensor on a device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, or one of the library's own.
+        """Move a tensor to a device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, or one of the library's own device objects.
 
         Raises:
-            BackendError: a device that the library does not have; an error of the library's own.
+            BackendError: the library does not have the device; a library may raise its own error instead.
         """
         if device not in ("cpu", "cpu:0"):
             raise BackendError(f"`to_backend`: {self.name} has tensors on the device 'cpu' only.", argument="device")
@@ -223,100 +223,100 @@ class Backend(_Contract):
         return tuple(x.shape)
 
     def static_value(self, x):
-        """The same as ``to_numpy`` for values known also while a program is traced; any error where they are not."""
+        """Like ``to_numpy``, for values that are known even during a trace; raises any error if they are not."""
         return self.to_numpy(x)
 
     def prepare(self, floatx: str) -> Callable[[], None] | None:
-        """Set the library up for numbers of dtype ``floatx``; called when it is chosen.
+        """Set the library up for numbers of dtype ``floatx``; called when the backend is selected.
 
         Returns:
-            A function that sets it up as before; None where nothing had to be changed.
+            A function that restores the previous set-up; None if nothing had to change.
         """
         return None
 
     def prepared(self, floatx: str) -> contextlib.AbstractContextManager:
-        """A scope, of the thread, in which the library is set up so; called when it is chosen for a while."""
+        """A thread-local scope that sets the library up for ``floatx``; for backends selected in a scope."""
         self.prepare(floatx)
         return contextlib.nullcontext()
 
     def call_back(self, program, tensors: list) -> list | None:
-        """A call of ``program`` on the arrays of traced tensors, as an operation of the trace.
+        """Call ``program`` on the arrays of traced tensors, as an operation of the trace.
 
         Args:
-            program: a function of another language, of NumPy arrays to a list: see ``gradops.interop.r.host``.
+            program: a function of another language, from NumPy arrays to a list: see ``gradops.interop.r.host``.
         """
         return None
 
     def on_host(self, name: str, function: Callable, xs: list, like: int | None = None):
-        """``function``, elementwise and of NumPy's arrays, of tensors of one floating dtype, traced ones too.
+        """Apply an elementwise function of NumPy arrays to tensors of one floating dtype, also traced ones.
 
         Args:
-            name: what graphs call it; the same name is always the same function.
-            like: of a function of matrices in the last two dimensions, which those before broadcast: the position of
-                the tensor whose last two sizes the result has.
+            name: what graphs call the function; a name always means the same function.
+            like: for a function of matrices in the last two dimensions (the leading dimensions broadcast): the position
+                of the tensor whose last two sizes the result has.
         """
         return self.convert(function(*map(self.to_numpy, xs)), self.dtype_name(xs[0]), xs[0])
 
     def eval_shape(self, run: Callable, looks: list) -> list:
-        """Objects with the shapes and dtypes that the list ``run(*tensors)`` has, without values.
+        """Objects with the shapes and dtypes of the list ``run(*tensors)``, computed without values.
 
         Args:
             looks: the shape and dtype of each tensor.
 
         Returns:
-            Whatever ``dtype_name`` and ``sizes`` take; NotImplemented: ``run`` is called with zeros.
+            Anything that ``dtype_name`` and ``sizes`` accept. NotImplemented: the caller runs ``run`` on zeros instead.
         """
         return NotImplemented
 
     def kernel(self, op: str) -> Any:
-        """The native kernel of an op, or None where the library leaves it to be composed."""
+        """The native kernel of an op, or None if the op is composed of others on this library."""
         return getattr(self._kernels, op.replace(".", "_"), None)
 
     def add_kernel(self, op: str, kernel: Any) -> None:
-        """Make ``kernel`` the native kernel of an op, among the library's own, where others look, too."""
+        """Make ``kernel`` the native kernel of an op, in the namespace where the library's own kernels are."""
         setattr(self._kernels, op.replace(".", "_"), kernel)
 
 
 class Derivatives(_Contract):
-    """The derivatives of a library. Gradients of complex numbers are dL/dRe + i dL/dIm throughout.
+    """How a library differentiates. Gradients of complex numbers are dL/dRe + i dL/dIm throughout.
 
-    ``run`` is a function of as many tensors as there are ``leaves``, or ``inputs``. ``at`` is a function at the inputs
-    where it is differentiated, a :class:`gradops.functional.point.Point`.
+    ``run`` is a function of as many tensors as there are ``leaves``, or ``inputs``. ``at`` is a function together with
+    the inputs at which it is differentiated, a :class:`gradops.functional.point.Point`.
     """
 
     native: bool = True
-    """True if this is the library's own way, not the tape's."""
+    """True if the library differentiates by itself, False for the tape."""
 
     own_tape: bool = False
-    """True if its tensors record themselves and have ``backward()``, so that none ever becomes a ``Variable``."""
+    """True if its tensors record their own history and have ``backward()``, so they never become a ``Variable``."""
 
     cuts_results: bool = False
-    """True if ``stopped`` cannot see operations, so that only the results of a decorated function can be cut."""
+    """True if ``stopped`` cannot intercept operations, so only the results of a decorated function can be detached."""
 
     @required
     def stop(self, x):
-        """``x`` as a constant."""
+        """Return ``x`` as a constant."""
 
     @required
     def stopped(self):
-        """A scope whose operations give no gradient to tensors outside."""
+        """A scope whose operations pass no gradient to tensors outside of it."""
 
     def records_now(self) -> bool:
-        """False inside of a mode of the library's own in which nothing is recorded."""
+        """False while a mode of the library itself, such as ``torch.no_grad()``, switches recording off."""
         return True
 
     def record(self, value: bool) -> None:
-        """Set the mode of the library's own in which something, or nothing, is recorded, unseen by ``followed``."""
+        """Switch the library's own recording on or off, without a report to the scopes of ``followed``."""
 
     def followed(self, off: Callable):
-        """A scope in which the library's own mode, where it comes to record nothing, calls ``off()``.
+        """A scope that calls ``off()`` whenever the library's own mode switches recording off.
 
-        Its result is a function, which is called where the mode records again.
+        ``off()`` returns a function, which is called when recording resumes.
         """
         return contextlib.nullcontext()
 
     def forward_scope(self, value: bool):
-        """A scope in which the library's forward mode is on or off, where that is under way."""
+        """A scope that switches the library's forward mode, if it is under way, on or off."""
         return contextlib.nullcontext()
 
     @required
@@ -324,30 +324,30 @@ class Derivatives(_Contract):
         """The values of ``run(*inputs) -> (values, pull)``, with ``pull`` as their derivative.
 
         ``pull(upstreams)`` gives for each input a gradient or None; it is differentiated for higher orders. A ``run``
-        that closes over no tensor says so by ``run.is_closed``: a compiler need not trace its rule before it is used.
+        that closes over no tensor sets ``run.is_closed``: a compiler then traces its rule only when it is used.
 
         Raises:
-            GradientError: ``run`` uses a tensor that needs a gradient and is no input.
+            GradientError: ``run`` uses a tensor that needs a gradient and is not among the inputs.
         """
 
     def eager(self) -> bool:
-        """True if the running code is recorded as it runs, and in no other way, so that ``attach`` suffices."""
+        """True if the running code is recorded eagerly and by nothing else, so that ``attach`` suffices."""
         return False
 
     def attach(self, values: list, pull: Callable, inputs) -> list:
-        """``values`` that were computed from the ``inputs``, with ``pull`` as their derivative: see ``custom``."""
+        """Return ``values``, computed from ``inputs``, with ``pull`` as their derivative: see ``custom``."""
         raise NotImplementedError
 
     def attach_one(self, value, pull: Callable, residuals, x):
-        """The same of one value and one input, whose gradient is ``pull(upstream, residuals)``."""
+        """``attach`` for one value and one input, whose gradient is ``pull(upstream, residuals)``."""
         raise NotImplementedError
 
     def attach_to(self, value, pull: Callable, residuals, inputs):
-        """The same of one value and several inputs, whose gradients are ``pull(upstream, residuals)``."""
+        """``attach`` for one value and several inputs, whose gradients are ``pull(upstream, residuals)``."""
         raise NotImplementedError
 
     def apply(self, function, args: tuple):
-        """``function.apply(*args)`` of the library's own class of functions, where it has one.
+        """Call ``function.apply(*args)`` of the library's own function class, such as ``torch.autograd.Function``.
 
         Raises:
             GradientError: a tracer would lose its derivative.
@@ -356,84 +356,86 @@ class Derivatives(_Contract):
 
     @required
     def value_and_grad(self, run: Callable, leaves: list) -> tuple:
-        """The value of a scalar function and the list of its gradients, zeros where it does not depend on a leaf.
+        """The value of a scalar function and the list of its gradients; zeros for leaves that it does not depend on.
 
-        Both are differentiable again, by derivatives around this one, also for tensors that ``run`` closes over. The
-        item ``"aux"`` that ``run`` puts in its attribute ``box`` is not part of the derivative's graph.
+        Value and gradients can be differentiated again by enclosing derivatives, also with respect to tensors that
+        ``run`` closes over. The item ``"aux"`` that ``run`` puts in its attribute ``box`` is not part of the
+        derivative's graph.
         """
 
     @required
     def vjp(self, at, v, create_graph: bool, strict: bool):
-        """``(value, product of v with the Jacobian)``: ``v`` as it was given, for ``at.weights(v, outputs)``."""
+        """``(value, vector-Jacobian product)``; ``v`` is what the caller passed, for ``at.weights(v, outputs)``."""
 
     @required
     def jvp(self, at, v, create_graph: bool, strict: bool):
-        """``(value, product of the Jacobian with v)``: ``v`` as it was given, for ``at.tangents(v)``."""
+        """``(value, Jacobian-vector product)``; ``v`` is what the caller passed, for ``at.tangents(v)``."""
 
     @required
     def pulling(self, at) -> tuple:
-        """``(outputs, pull)``: ``pull(weights)`` is, for each input, the product of weights with the Jacobian.
+        """``(outputs, pull)``, where ``pull(weights)`` gives the product of weights with the Jacobian for each input.
 
-        The function is run once and ``pull`` may be called many times. Results are as of ``value_and_grad``; the item
-        ``"aux"`` that the function puts in ``at.box`` is treated as there.
+        The function runs once and ``pull`` may be called many times. Results can be differentiated again and ``"aux"``
+        in ``at.box`` is left out of the graph, as in ``value_and_grad``.
         """
 
     @required
     def pushing(self, at) -> tuple:
-        """``(outputs, push)``: ``push(tangents)`` is, for each output, the product of the Jacobian with tangents."""
+        """``(outputs, push)``; ``push(tangents)`` is the product of the Jacobian with tangents for each output."""
 
     @required
     def jacobian(self, at, create_graph: bool, strict: bool, vectorize: bool, strategy: str | None):
-        """The derivatives by output and input, each of the output's shape followed by the input's.
+        """The derivatives by output and input; each has the output's shape followed by the input's.
 
         Args:
-            strategy: ``"reverse-mode"``, ``"forward-mode"``, or None for the better.
+            strategy: ``"reverse-mode"``, ``"forward-mode"``, or None for the cheaper one.
         """
 
     def hessian(self, at, create_graph: bool, strict: bool, vectorize: bool, strategy: str):
-        """The library's own Hessian; NotImplemented: the Jacobian of the gradient."""
+        """The library's own Hessian; NotImplemented: the caller takes the Jacobian of the gradient."""
         return NotImplemented
 
     def hvp(self, at, v, create_graph: bool, strict: bool):
-        """The library's own ``(value, product of the Hessian with v)``; NotImplemented: ``jvp`` of the gradient."""
+        """The library's ``(value, Hessian-vector product)``; NotImplemented: callers use ``jvp`` of the gradient."""
         return NotImplemented
 
     def vhp(self, at, v, create_graph: bool, strict: bool):
-        """The library's own ``(value, product of v with the Hessian)``; NotImplemented: ``vjp`` of the gradient."""
+        """The library's ``(value, vector-Hessian product)``; NotImplemented: callers use ``vjp`` of the gradient."""
         return NotImplemented
 
     knows_values: bool = False
-    """True if tensors have values while ``compile`` traces a function, and questions about them go to ``looks``
-    while there is one."""
+    """True if tensors have values while ``compile`` traces a function; reads of these values go through ``looks``
+    if it is set."""
 
     @required
     def compile(self, f: Callable) -> Callable:
-        """``f``, a function of tensors, as a program of the library's compiler.
+        """Compile ``f``, a function of tensors, with the library's compiler.
 
         Raises:
-            JitError: from the function returned, where ``f`` looks at a value.
+            JitError: the compiled function raises it if ``f`` reads a value.
         """
 
     def checkpoint(self, run: Callable, inputs: list, policy, in_scope: Callable) -> Any:
-        """``run(*inputs)``, of any structure of tensors, with nothing stored but its inputs: it is run again.
+        """Return ``run(*inputs)``, any structure of tensors, saving the inputs only; the backward pass runs it again.
 
         Args:
             run, inputs: the function, and its tensors.
-            policy: the results that are stored beside (``backends/checkpoint_policies.py``).
-            in_scope: ``(run, inputs)`` to the same by a checkpoint scope, for a library in which that is one.
+            policy: the results that are saved additionally (``backends/checkpoint_policies.py``).
+            in_scope: a function of ``(run, inputs)`` that does the same with a checkpoint scope, for libraries whose
+                checkpoints are scopes.
         """
         raise BackendError(f"`checkpoint`: the backend {self.name!r} has no way to run a function again.", argument="f")
 
     def named(self, x, name: str):
-        """``x``, known by ``name`` to the policy of the function that is checkpointed."""
+        """Name ``x`` for the policy of the enclosing checkpointed function."""
         return x
 
     def checkpointed(self):
-        """A scope whose tensors are computed again in the backward pass, as far as the library lets it be seen."""
+        """A scope whose tensors are recomputed in the backward pass, as far as the library can intercept them."""
         return contextlib.nullcontext()
 
     def gradient(self, y, xs: list) -> list:
-        """Gradients of a tensor that knows its origin; None for inputs that it does not depend on."""
+        """Gradients of a tensor that holds its own graph; None for inputs that it does not depend on."""
         raise GradientError(
             f"`y` is a {self.name} array, which does not know what it was computed from.",
             argument="y",
@@ -443,7 +445,7 @@ class Derivatives(_Contract):
         )
 
     def require(self, x) -> None:
-        """Have gradients of ``x`` be known from here on."""
+        """Record gradients of ``x`` from here on."""
         raise GradientError(
             f"`x` must be a variable or a tensor whose library can mark it; got a {self.name} array, which cannot "
             "be marked.",
@@ -453,34 +455,34 @@ class Derivatives(_Contract):
         )
 
     def carried(self) -> Callable:
-        """A function that gives a scope in which another thread takes part in this one's derivatives."""
+        """A function that returns a scope for another thread, to join this thread's derivatives."""
         return contextlib.nullcontext
 
     def on_one_thread(self) -> None:
-        """Have the backward passes that this thread starts run on it alone."""
+        """Make the backward passes that this thread starts run on this thread alone."""
 
     def results_of(self, node) -> tuple:
-        """Objects with the known shapes and dtypes of the results of a node on the library's own tape."""
+        """Objects with the known shapes and dtypes of the results of a node of the library's own tape."""
         return ()
 
     def linear_solve(self, matvec: Callable, b, solve: Callable):
-        """``solve(matvec, b)`` as a linear function of ``b`` whose transpose solves with that of ``matvec``.
+        """``solve(matvec, b)`` as a linear function of ``b`` whose transpose solves with the transpose of ``matvec``.
 
-        NotImplemented: a custom gradient does it.
+        NotImplemented: the caller uses a custom gradient.
         """
         return NotImplemented
 
     def together(self, xs, ts) -> bool:
-        """True if ``ts`` and one of ``xs`` are of one derivative, which asks for rules before it goes back."""
+        """True if ``ts`` and one of ``xs`` belong to one derivative, which needs its rules before the backward pass."""
         return False
 
     def records(self, x) -> bool:
-        """True if a derivative is being recorded for ``x``, so that its bare values would lose it."""
+        """True if a derivative is being recorded for ``x``, which reading its bare values would lose."""
         return False
 
 
 class OnTape(Derivatives):
-    """The tape's derivatives: those of a library without its own, and those of variables over any library."""
+    """The tape's derivatives, for libraries without their own and for variables over any library."""
 
     native = False
 
@@ -498,7 +500,7 @@ class OnTape(Derivatives):
 
 
 def by_tape(function: Callable, name: str | None = None) -> Callable:
-    """Make a function the tape's way for the member of its name: how the floors above reach down."""
+    """Register a function as the tape's member of the same name: how the higher floors fill in :class:`OnTape`."""
     setattr(OnTape, name or function.__name__, staticmethod(function))
     return function
 

@@ -1,4 +1,4 @@
-"""A backend of nothing but a namespace of the array API: its conversions, and the adaptors with the dtype rule."""
+"""A backend made of an array API namespace alone: its conversions, and its adaptors with gradops' dtype rule."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from .numpy import base as _numpy
 
 
 def backend(name: str, xp: Any, kind: type, special: Any = None, **own: Any) -> Backend:
-    """Make a library with the array API's namespace a backend, whose derivatives are the tape's.
+    """Make a backend of a library that has the array API's namespace; gradops' tape differentiates it.
 
     Args:
-        name: what errors and :func:`gradops.config.set_backend` call it.
-        xp: the namespace: the library's own, or its one in ``array_api_compat``. Its extensions for linear algebra and
-            Fourier transforms are used where it has them.
+        name: the name that errors and :func:`gradops.config.set_backend` use.
+        xp: the namespace: the library's own, or the one in ``array_api_compat``. Its extensions for linear algebra and
+            Fourier transforms are used if it has them.
         kind: the type of its arrays.
-        special: a namespace of special functions by SciPy's names, of which the standard has none: ``erf``, ``erfc``,
+        special: a namespace of special functions under SciPy's names, which the standard lacks: ``erf``, ``erfc``,
             ``erfinv``, ``i0``, ``i1``, ``ndtr``, ``gammaln``, ``digamma``, ``polygamma``.
-        **own: kernels by the names of their ops, and ``convert``, ``to_numpy`` and other members of
-            ``gradops.backends.interface.Backend``: what the library does better than in the standard's words, or what
-            the standard lacks. An op without a kernel is an error where it is used.
+        **own: kernels under the names of their ops, and ``convert``, ``to_numpy`` and other members of
+            ``gradops.backends.interface.Backend``: whatever the library does better than the standard's functions, or
+            the standard lacks. An op without a kernel raises an error when it is used.
 
     Returns:
-        The backend. One of the same name is replaced.
+        The backend. It replaces an earlier one of the same name.
 
     Raises:
-        ArgumentTypeError: ``name`` is not a text, ``kind`` is not a type, ``xp`` or ``special`` lacks its functions.
-        BackendError: from ops without a kernel. Positions that are arrays are read by NumPy; where the library's own
-            way is quicker, ``own`` has ``get_item``, ``add_at``, ``set_at``.
+        ArgumentTypeError: ``name`` is not a string, ``kind`` not a type, or ``xp`` or ``special`` lacks functions.
+        BackendError: raised by ops without a kernel. NumPy resolves positions given by arrays; if the library can do it
+            faster, pass ``get_item``, ``add_at`` and ``set_at``.
 
     Gradient:
-        Of functions by :func:`gradops.grad`, and of variables, by gradops' rules, to any order. ``jit`` is an error.
+        Functions by :func:`gradops.grad`, and variables, by gradops' rules, to any order. ``jit`` raises an error.
 
     Examples:
         >>> import array_api_strict as xp
@@ -50,7 +50,7 @@ def backend(name: str, xp: Any, kind: type, special: Any = None, **own: Any) -> 
         [2. 4.]
 
     See Also:
-        :func:`kernel`, for one op more.
+        :func:`kernel`, to add a single op.
     """
     if not isinstance(name, str):
         raise ArgumentTypeError("`name` must be a text; got {name}.", argument="name", name=TypeOf(name))
@@ -74,7 +74,7 @@ def backend(name: str, xp: Any, kind: type, special: Any = None, **own: Any) -> 
 
 
 def adaptors(xp: Any, kind: type) -> SimpleNamespace:
-    """The functions that the kernels of :mod:`.array` need of a library, in the standard's words."""
+    """The functions that the kernels of :mod:`.array` need from a library, written with the standard's functions."""
     kinds = {name: xp.zeros((), dtype=d).dtype for name in dtypes.ALL if (d := getattr(xp, name, None)) is not None}
     names = {dtype: name for name, dtype in kinds.items()}
 
@@ -94,7 +94,7 @@ def adaptors(xp: Any, kind: type) -> SimpleNamespace:
         return xp.asarray(value, dtype=dtype, **({} if device is None else {"device": device}))
 
     def convert(value, dtype=None, like=None):
-        """An array on the device of ``like``; NumPy's are copied, as their owner may write on them."""
+        """An array on the device of ``like``; NumPy arrays are copied, because their owner may write to them."""
         if isinstance(value, kind):
             return value if dtype is None else cast(value, dtype)
         if holds(value, kind):
@@ -115,7 +115,7 @@ def adaptors(xp: Any, kind: type) -> SimpleNamespace:
     promoted, together = dtype_rule(names.get, native_dtype, lambda x, dtype: xp.astype(x, dtype, copy=False), asarray)
 
     def arithmetic(function, of_bools=None):
-        """A binary function in its operands' promoted dtype; two bools by way of whole numbers, not 0 being true."""
+        """A kernel of a binary function in the promoted dtype; two bools are computed as integers."""
 
         def kernel(x1, x2):
             if type(x1) in NUMBERS or type(x2) in NUMBERS or x1.dtype != x2.dtype:
@@ -130,14 +130,14 @@ def adaptors(xp: Any, kind: type) -> SimpleNamespace:
         return cast(function(cast(x1, "int8"), cast(x2, "int8")), "bool")
 
     def counting(function):
-        """The same as ``arithmetic`` for functions that take no truth values: two bools are whole numbers."""
+        """``arithmetic`` for functions that are not defined for bools: two bools become integers."""
         return arithmetic(function, lambda function, x1, x2: function(cast(x1, "int64"), cast(x2, "int64")))
 
     def dividing(function, op: str):
-        """The same as ``counting`` for a division.
+        """``counting`` for a division.
 
         Raises:
-            ArgumentError: a whole number by 0.
+            ArgumentError: an integer is divided by 0.
         """
 
         def divided(x1, x2):
@@ -148,7 +148,7 @@ def adaptors(xp: Any, kind: type) -> SimpleNamespace:
         return counting(divided)
 
     def logical(function):
-        """A function of truths, which numbers are cast to."""
+        """A function of bools; numbers are cast to bool."""
         return lambda *xs: function(*(cast(x, "bool") for x in xs))
 
     def copy(x):

@@ -1,4 +1,4 @@
-"""The policy for ``jax.checkpoint`` that knows gradops' scopes; needs no JAX itself."""
+"""A policy for ``jax.checkpoint`` that respects gradops' checkpoint scopes; does not import JAX."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from contextvars import ContextVar
 from ..errors import ArgumentTypeError, TypeOf
 
 BEGIN, END = "gradops_checkpoint_begin", "gradops_checkpoint_end"
-"""The names between which, in the order of a traced program, an operation is not saved."""
+"""The names that bracket, in the order of a traced program, the operations that are not saved."""
 
 
 derivative: ContextVar[str] = ContextVar("gradops_policy", default="off")
-"""``"ask"`` while a derivative could be taken again under the policy, ``"on"`` while it is."""
+"""``"ask"`` while a derivative can still be restarted under the policy, ``"on"`` while it runs under the policy."""
 
 
 class NeedsPolicy(BaseException):
-    """Raised by a checkpoint scope to the derivative being taken: to take it again under the policy."""
+    """Raised by a checkpoint scope to have the current derivative taken again under the policy."""
 
 
 def checkpoint_policy(primitive, *avals, **params) -> bool:
-    """The policy for ``jax.checkpoint`` under which what was made in a :func:`gradient_checkpoint_scope` is not saved.
+    """Return True for operations to save: all but those of a :func:`gradient_checkpoint_scope`.
 
-    ``jax.checkpoint(f, policy=gradops.checkpoint_policy)`` saves everything else.
+    Use it as ``jax.checkpoint(f, policy=gradops.checkpoint_policy)``.
 
     Raises:
-        ArgumentTypeError: a primitive that is none of JAX's: it is given to ``jax.checkpoint`` itself.
+        ArgumentTypeError: ``primitive`` is not a JAX primitive; JAX calls the policy, not you.
 
     Examples:
         This needs ``gradops[jax]``:

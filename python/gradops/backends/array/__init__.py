@@ -1,9 +1,9 @@
-"""Kernels over the array API's namespace: shared by backends, and sufficient for a library without a backend.
+"""Kernels over the array API's namespace, shared by the backends and sufficient for a library without a backend.
 
-A family's kernels are made by one function of a namespace ``xp`` and of ``base``, the members that they need of the
-library (:mod:`.base`). Each is bound to them where it is made, so that a call of one goes through nothing else. A
-backend defines kernels that its library does better; :func:`complete` adds the rest. One of nothing but the standard is
-:func:`..namespace.register_namespace`'s.
+A function such as ``linalg.kernels(xp, base)`` makes the kernels of one family from a namespace ``xp`` and from
+``base``, the library's conversions and dtype rule (:mod:`.base`). The kernels are closures over both, so a call has no
+further indirection. A backend defines the kernels that its library does better, and :func:`complete` adds the rest.
+:func:`gradops.backends.namespace.backend` makes a backend of these kernels alone.
 """
 
 from __future__ import annotations

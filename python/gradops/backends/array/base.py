@@ -1,8 +1,8 @@
-"""The shared part of kernels over the array API, and their needs of a library: ``base``, a module or any namespace.
+"""Helpers of the array API kernels, and ``base``, the namespace of what these kernels need from a library.
 
-It has the library's ``convert``, ``cast``, ``to_numpy``, ``native_dtype`` and ``dtype_name``, and its rule of dtypes:
-``promoted`` and ``together`` (:func:`dtype_rule`), and ``arithmetic`` and ``counting``, which make a kernel of a binary
-function. Further members have the defaults of :func:`with_defaults`.
+``base`` has the library's ``convert``, ``cast``, ``to_numpy``, ``native_dtype`` and ``dtype_name``; its dtype rule,
+``promoted`` and ``together`` (:func:`dtype_rule`); and ``arithmetic`` and ``counting``, which turn a binary function
+into a kernel. :func:`with_defaults` adds the remaining members.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ NUMBERS = frozenset((bool, int, float, complex))
 
 
 def public(names: dict) -> dict:
-    """The functions of a family: the local names of the function that made them, but for its arguments."""
+    """The kernels among a function's local names: all public names but its arguments."""
     return {name: value for name, value in names.items() if name not in ("xp", "base") and name[0] != "_"}
 
 
 def find(xp, *names: str):
-    """The first of several names that a namespace has; None if it has none."""
+    """The first of several names that a namespace defines; None if it defines none of them."""
     return next((found for name in names if (found := getattr(xp, name, None)) is not None), None)
 
 
@@ -35,10 +35,10 @@ def holds(value, kinds) -> bool:
 
 
 def axes_of(x, axis):
-    """The axes to reduce: of a tensor without dimensions none, where its only one is named.
+    """The axes to reduce; a 0-d tensor accepts axis 0 or -1 and has no axes.
 
     Raises:
-        IndexError: an axis that it does not have.
+        IndexError: the tensor does not have the axis.
     """
     if axis is None or x.ndim:
         return axis
@@ -49,12 +49,12 @@ def axes_of(x, axis):
 
 
 def dtype_rule(name_of, native_dtype, cast, number) -> tuple:
-    """``promoted`` and ``together`` of a library.
+    """A library's functions ``promoted`` and ``together``.
 
     Args:
-        name_of: a function from the library's dtypes to their names.
-        cast: a function that gives a tensor one of the library's dtypes.
-        number: a function of a Python number, a dtype and a tensor, to the number as a tensor beside that.
+        name_of: maps the library's dtypes to their names.
+        cast: casts a tensor to one of the library's dtypes.
+        number: converts a Python number to a tensor of a dtype, on the device of a third argument, a tensor.
     """
 
     def promoted(x1, x2):
@@ -73,7 +73,7 @@ def dtype_rule(name_of, native_dtype, cast, number) -> tuple:
     def together(xs):
         """Tensors in their promoted dtype."""
         if all(x.dtype == xs[0].dtype for x in xs):
-            return xs if isinstance(xs, (list, tuple)) else list(xs)  # a tensor is its parts
+            return xs if isinstance(xs, (list, tuple)) else list(xs)  # a tensor becomes the list of its rows
         dtype = native_dtype(reduce(dtypes.promote, [name_of(x.dtype) for x in xs]))
         return [x if x.dtype == dtype else cast(x, dtype) for x in xs]
 
@@ -81,7 +81,7 @@ def dtype_rule(name_of, native_dtype, cast, number) -> tuple:
 
 
 def with_defaults(xp, base) -> SimpleNamespace:
-    """A library's ``base`` with the members that it leaves out."""
+    """A library's ``base``, completed with defaults for the members it does not define."""
 
     def is_bool(x) -> bool:
         return made.dtype_name(x) == "bool"
@@ -104,7 +104,7 @@ def with_defaults(xp, base) -> SimpleNamespace:
         return lambda x: function(made.floats(x))
 
     def floating_arithmetic(function):
-        """The same as ``arithmetic`` on floats: two integers become ``floatx``."""
+        """``arithmetic`` on floats: two integers become ``floatx``."""
 
         def kernel(x1, x2):
             x1, x2 = made.promoted(x1, x2)
@@ -113,28 +113,28 @@ def with_defaults(xp, base) -> SimpleNamespace:
         return kernel
 
     def of_floats(function):
-        """A unary function of floats that leaves whole numbers as they are."""
+        """A unary function of floats that returns integers unchanged."""
         is_floating = made.is_floating
         return lambda x: function(x) if is_floating(x) else x
 
     def of_numbers(function):
-        """A unary function that is not an operation on truth values: bools are whole numbers."""
+        """A unary function that is not defined for bools, which become integers."""
         is_bool, cast = made.is_bool, made.cast
         return lambda x: function(cast(x, "int64") if is_bool(x) else x)
 
     def logical(function):
-        """A function of truths, which takes numbers for them."""
+        """A function of bools; the library accepts numbers for them."""
         return function
 
     def dividing(function, op: str):
-        """The same as ``counting`` for a division, whose errors are the library's own."""
+        """``counting`` for a division; the library raises its own errors."""
         return made.counting(function)
 
     def predicate(function):
         return made.arithmetic(function)
 
     def sized(shape):
-        """A shape, as the library's functions take it."""
+        """A shape in the form that the library's functions take."""
         return shape
 
     own = {"axes_of": axes_of, "nonzero": getattr(xp, "nonzero", None), "chosen": getattr(xp, "where", None)}

@@ -1,4 +1,4 @@
-"""Kernels over the array API: elementwise ops, reductions, products, and activations that are reductions."""
+"""Kernels over the array API: elementwise ops, reductions, products, and activations that reduce (softmax)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STANDARD = {
     "arctan2": "atan2", "power": "pow", "mod": "remainder", "real_sign": "sign",
     "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift",
 }  # fmt: skip
-"""The standard's names where they are not the ops'."""
+"""The standard's names for ops that have another name here."""
 
 TABLES = {
     "floating": "exp exp2 expm1 log log2 log10 log1p sqrt sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh "
@@ -26,7 +26,7 @@ TABLES = {
     "predicate": "equal not_equal less less_equal greater greater_equal",
     "logical": "logical_not logical_and logical_or logical_xor",
 }
-"""The adaptors of ``base`` and the ops whose kernels are a function of the library's in one of them."""
+"""Ops that are one function of the library, by the adaptor of ``base`` that makes a kernel of the function."""
 
 
 def tables(xp, base) -> dict:
@@ -43,13 +43,13 @@ def tables(xp, base) -> dict:
 
 
 def special(xp, base, functions) -> dict:
-    """The kernels that special functions by SciPy's names are."""
+    """The kernels that are special functions, looked up in ``functions`` by SciPy's names."""
     of = {"erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "i0": "i0", "i1": "i1", "normal_cdf": "ndtr"}
     found = {op: base.floating(getattr(functions, name)) for op, name in of.items()}
 
     def lgamma(x):
         y = functions.gammaln(base.floats(x))
-        return xp.where(y == -math.inf, -y, y)  # SciPy has -inf at infinity
+        return xp.where(y == -math.inf, -y, y)  # SciPy returns -inf at -inf
 
     def polygamma(x, n):
         x = base.floats(x)
@@ -59,7 +59,7 @@ def special(xp, base, functions) -> dict:
 
 
 def elementwise(xp, base) -> dict:
-    """The kernels of the tables, and functions that the standard has under another form."""
+    """The kernels of the tables, and kernels that the standard spells differently."""
 
     def abs(x):
         return x if base.is_bool(x) else xp.abs(x)
@@ -131,7 +131,7 @@ def elementwise(xp, base) -> dict:
 
 def reductions(xp, base) -> dict:
     def _wide(x):
-        """Bools and small integers add up in 64 bits."""
+        """Widen bools and small integers, whose sums are taken in 64 bits."""
         return x if base.is_floating(x) or base.dtype_name(x) == "uint64" else base.cast(x, "int64")
 
     def sum(x, axis=None, keepdims=False):
@@ -188,7 +188,7 @@ def reductions(xp, base) -> dict:
     cumsum, cumprod = _running("cumulative_sum"), _running("cumulative_prod")
 
     def _above(x, axis):
-        """The largest elements along an axis, 0 where they are infinite."""
+        """The largest elements along an axis, and 0 where these are infinite."""
         top = xp.max(xp.real(x) if base.is_complex(x) else x, axis=base.axes_of(x, axis), keepdims=True)
         return xp.where(xp.isfinite(top), top, xp.zeros_like(top))
 

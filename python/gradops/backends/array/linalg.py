@@ -1,4 +1,4 @@
-"""Kernels over the array API: linear algebra and Fourier transforms, where a library has these extensions."""
+"""Kernels over the array API: linear algebra and Fourier transforms, for libraries with these extensions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _algebra(xp, base) -> dict:
         return xp.conj(xp.matrix_transpose(x))
 
     def _symmetric(x):
-        """``x`` with its small asymmetries averaged out."""
+        """Make ``x`` exactly symmetric by averaging small asymmetries; raises for large ones."""
         difference = x - _adjoint(x)
         if math.prod(x.shape):
             allowed = _shared.ASYMMETRY * xp.max(xp.abs(x), axis=(-2, -1))
@@ -37,7 +37,7 @@ def _algebra(xp, base) -> dict:
         return x
 
     def _solved(function, message):
-        """A function that may find its matrix unfit."""
+        """Call ``function`` and raise ValueError with ``message`` if it rejects its matrix."""
 
         def kernel(*arguments, **options):
             try:
@@ -109,7 +109,7 @@ def _transforms(xp, base) -> dict:
         return base.cast(x, dtypes.complex_of(base.dtype_name(x)))
 
     def view_as_complex(x):
-        """Products with 1j are NaN beside infinite and missing parts, which are constants therefore."""
+        """Add ``1j`` times each infinite and missing imaginary part as a constant, as the product would be NaN."""
         a, b = _complex(x[..., 0]), _full(x[..., 1])
         known = _complex(xp.where(xp.isfinite(b), b, xp.zeros_like(b))) * 1j
         for value, place in ((math.inf, b == math.inf), (-math.inf, b == -math.inf), (math.nan, b != b)):

@@ -1,7 +1,7 @@
-"""Kernels over the array API: shape, creation, joining, sorting, indexing, scattering.
+"""Kernels over the array API for shape, creation, joining, sorting, indexing and scattering.
 
-The standard has no way to write to positions that an array names, so updates are gathered: each element of the
-result says which of the updates it takes. Positions are whole numbers in NumPy's memory.
+The standard cannot write to positions given by an array, so updates are gathered instead: for each element of the
+result, NumPy integers on the host say which updates it receives.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def kernels(xp, base) -> dict:
         if isinstance(indices_or_sections, int):
             if indices_or_sections < 1 or size % indices_or_sections:
                 raise ValueError(f"{indices_or_sections} sections do not divide a dimension of {size}")
-            # a product of a list, as a number of pieces that memory does not hold is then an error at once
+            # a list product, so that a number of sections too large for memory raises immediately
             steps = [size // indices_or_sections] * (indices_or_sections - 1)
             indices_or_sections = list(itertools.accumulate(steps))
         edges = [0, *cuts(indices_or_sections, size), size]
@@ -112,7 +112,7 @@ def kernels(xp, base) -> dict:
         return list(xp.unstack(x, axis=axis))
 
     def _line(x, axis):
-        """The array to order, and its axis: one row for no axis, and for 0-d, which the standard does not order."""
+        """The array to sort and its axis; flat if ``axis`` is None or the array 0-d, which the standard cannot sort."""
         return (xp.reshape(x, (-1,)), -1) if axis is None or not x.ndim else (x, axis)
 
     def sort(x, axis=-1):
@@ -137,7 +137,7 @@ def kernels(xp, base) -> dict:
 
 
 def rounds(positions: np.ndarray, size: int) -> np.ndarray:
-    """The rows of ``positions`` that name each of ``size`` places, filled up with the number of rows."""
+    """For each of ``size`` positions, the indices of ``positions`` that name it, padded with their number."""
     order = np.argsort(positions, kind="stable")
     found = positions[order]
     turn = np.arange(len(found)) - np.searchsorted(found, found)
@@ -147,7 +147,7 @@ def rounds(positions: np.ndarray, size: int) -> np.ndarray:
 
 
 def extreme(name: str, smallest: bool):
-    """The smallest (or largest) value of the dtype of a name: the result for an empty segment."""
+    """The smallest (or largest) value of a dtype: the result for an empty segment."""
     if dtypes.is_floating(name):
         return -math.inf if smallest else math.inf
     if name == "bool":
@@ -157,7 +157,7 @@ def extreme(name: str, smallest: bool):
 
 
 def taps(x, window, strides, dilation) -> list:
-    """For each place in a window the elements that images, the last two dimensions, have there in all windows."""
+    """Strided slices of images (the last two dimensions): for each tap, its element in every window."""
     sizes = [(n - (k - 1) * d - 1) // s + 1 for n, k, s, d in zip(x.shape[2:], window, strides, dilation)]
     found = []
     for place in np.ndindex(*window):
@@ -202,7 +202,7 @@ def indexing(xp, base) -> dict:
         return x[tuple(None if p is None else _within(p, next(sizes)) for p in expanded(parts, x.ndim))]
 
     def _within(part, size):
-        """A slice whose ends the dimension has, as the standard says nothing of others."""
+        """A slice clipped to the dimension, because the standard leaves slices beyond it undefined."""
         if not isinstance(part, slice):
             return part
         start, stop, step = part.indices(size)
@@ -225,13 +225,13 @@ def indexing(xp, base) -> dict:
         return _at(x, np.take_along_axis(places, base.to_numpy(indices), axis))
 
     def _written(x, key, updates):
-        """The positions that a key names, and the update for each, both as vectors."""
+        """The positions that a key selects and the update for each, both as vectors."""
         positions = np.asarray(_flat_positions(x, key))
         updates = base.cast(base.convert(updates, like=x), base.dtype_name(x))
         return positions.reshape(-1), xp.reshape(xp.broadcast_to(updates, positions.shape), (-1,))
 
     def add_at(x, key, updates):
-        if base.is_bool(x):  # whose sum is "or", as of `add`
+        if base.is_bool(x):  # for bools `add` means "or"
             return base.cast(add_at(base.cast(x, "int64"), key, base.cast(updates, "int64")), "bool")
         positions, updates = _written(x, key, updates)
         if not len(positions):

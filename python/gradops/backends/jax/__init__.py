@@ -1,4 +1,4 @@
-"""The JAX backend: jax.numpy and jax.lax, so every transform of JAX applies."""
+"""The JAX backend, made of jax.numpy and jax.lax, so all of JAX's transforms apply."""
 
 import jax.numpy as jnp
 

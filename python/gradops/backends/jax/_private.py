@@ -1,4 +1,4 @@
-"""JAX: every private name of it that gradops uses; no other file has one."""
+"""All names of JAX that gradops uses and that are not public, by feature."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ private = PrivateNames("JAX", jax.__version__)
 SCOPES = "a scope around JAX's operations"
 
 core = private.find(SCOPES, "jax._src.core", ())
-"""The transformation in progress, and how operations reach it."""
+"""The module that holds the transform in progress and dispatches operations to it."""
 DynamicJaxprTrace = private.find(SCOPES, "jax._src.interpreters.partial_eval.DynamicJaxprTrace", ())
-"""The class of a trace that writes a program down."""
+"""The class of a trace that records a program."""
 for _name in ("Trace", "Tracer", "trace_ctx", "eval_trace", "set_current_trace", "Primitive.bind_with_trace"):
     private.find(SCOPES, f"jax._src.core.{_name}")
 
@@ -26,7 +26,7 @@ _bind = at("jax._src.core.Primitive.bind_with_trace")
 if _bind is not None and "avals" in inspect.signature(_bind).parameters:  # JAX 0.9
 
     def bind(primitive, trace, functions: tuple, xs: tuple, params: dict):
-        """Run an operation, of functions and arrays, by a transformation."""
+        """Apply a primitive to functions and arrays under a transform."""
         params = dict(params, subfuns=functions) if functions else params
         return primitive.bind_with_trace(trace, xs, tuple(map(jax.typeof, xs)), params)
 
@@ -37,12 +37,12 @@ else:
 
 
 def older_stack():
-    """The stack of transformations in progress of JAX 0.4.35; None with any other."""
+    """JAX 0.4.35's stack of the transforms in progress; None in other versions."""
     return None if private.supported(SCOPES) else at("jax._src.core.thread_local_state.trace_state.trace_stack")
 
 
 def transformations() -> list[type]:
-    """The classes of the transformations in progress; a program's where that cannot be seen."""
+    """The classes of the transforms in progress; if they cannot be determined, as if a program were being traced."""
     if not private.supported(SCOPES):
         stack = older_stack()
         return [DynamicJaxprTrace] if stack is None else [main.trace_type for main in stack.stack[1:]]
@@ -66,7 +66,10 @@ class _Axis(NamedTuple):
 
 
 def set_batcher(primitive, rule) -> None:
-    """Give an operation its ``rule(axis, values, dims, **params)`` for rows; ``axis`` has their number and names."""
+    """Set a primitive's batching ``rule(axis, values, dims, **params)``.
+
+    ``axis`` has the size and names of the batch.
+    """
 
     def of_older(size, name, _, values, dims, **params):
         return rule(_Axis(size, name), values, dims, **params)
@@ -79,7 +82,7 @@ CLOSED_OVER = tuple(
     for error in (jax.errors.UnexpectedTracerError, at("jax._src.interpreters.ad.CustomVJPException"))
     if error is not None
 )
-"""JAX's errors where a function with a derivative of its own closes over an array being differentiated."""
+"""JAX's errors when a function with a custom derivative closes over an array that is being differentiated."""
 
 CALLBACK_LOGGER = "jax._src.callback"
-"""The logger that prints the errors of callbacks, which JAX also raises."""
+"""The logger that prints callbacks' errors, although JAX also raises them."""

@@ -1,4 +1,4 @@
-"""JAX: conversion, dtype names, and the adaptors that give jax.numpy functions the dtype rule."""
+"""JAX: conversion, dtype names, and the adaptors that make kernels of jax.numpy functions by gradops' dtype rule."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def is_tensor_type(kind: type) -> bool:
 
 
 def prepare(floatx: str) -> Callable[[], None] | None:
-    """Turn on 64-bit mode where ``floatx`` needs it; returns a function that turns it off again."""
+    """Turn on 64-bit mode if ``floatx`` needs it; returns a function that turns it off again."""
     if floatx == "float64" and not jax.config.jax_enable_x64:
         jax.config.update("jax_enable_x64", True)
         return lambda: jax.config.update("jax_enable_x64", False)
@@ -32,7 +32,7 @@ def prepare(floatx: str) -> Callable[[], None] | None:
 
 
 def prepared(floatx: str):
-    """A scope of the thread in which 64-bit mode is on where ``floatx`` needs it."""
+    """A thread-local scope that turns on 64-bit mode if ``floatx`` needs it."""
     if floatx != "float64" or jax.config.jax_enable_x64:
         return contextlib.nullcontext()
     return _enable_x64(True)
@@ -42,10 +42,10 @@ _enable_x64 = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental
 
 
 def sized(shape):
-    """A shape whose elements can be counted: XLA ends the process where their number does not fit into 64 bits.
+    """The shape, if its number of elements fits into 64 bits; XLA aborts the process otherwise.
 
     Raises:
-        ValueError: as NumPy's, in place of that.
+        ValueError: the array would be too big, as in NumPy.
     """
     if math.prod(shape if isinstance(shape, (tuple, list)) else (shape,)) >= 2**62:
         raise ValueError(f"an array of shape {shape} is too big")
@@ -53,7 +53,7 @@ def sized(shape):
 
 
 def native_dtype(dtype) -> np.dtype:
-    """The dtype, or its 32-bit form where JAX's 64-bit mode is off."""
+    """The dtype, or its 32-bit form if JAX's 64-bit mode is off."""
     return jax.dtypes.canonicalize_dtype(jnp.dtype(dtypes.canonical(dtype)))
 
 
@@ -68,7 +68,7 @@ def convert(value, dtype=None, like=None):
         return jnp.array(_numpy.convert(value), dtype=jnp.bfloat16)
     array = _numpy.convert(value, dtype) if not _is_bfloat16(value) else value
     found = jnp.array(array, dtype=native_dtype(array.dtype))
-    if isinstance(found, jax.core.Tracer) and array.ndim == 0:  # a number has its value in a trace, too
+    if isinstance(found, jax.core.Tracer) and array.ndim == 0:  # a number stays concrete in a trace
         with jax.ensure_compile_time_eval():
             found = jnp.array(array, dtype=native_dtype(array.dtype))
     return found
@@ -101,7 +101,7 @@ def place(x, device):
 
 
 def to_numpy(x) -> np.ndarray:
-    if isinstance(x, jax.core.Tracer):  # of a derivative, unlike that of a compiled function, the value is known
+    if isinstance(x, jax.core.Tracer):  # values are known in derivatives, but not in compiled functions
         known = getattr(x, "to_concrete_value", lambda: None)()
         if known is None:
             raise looked_at_a_value() from jax.errors.TracerArrayConversionError(x)
@@ -110,12 +110,12 @@ def to_numpy(x) -> np.ndarray:
 
 
 def static_value(x):
-    """The values of an array, which are known also while ``jax.grad`` is at work; inside ``jax.jit``, of constants."""
+    """An array's values, which are known inside ``jax.grad``; inside ``jax.jit`` only constants have values."""
     return to_numpy(jax.lax.stop_gradient(x) if isinstance(x, jax.core.Tracer) else x)
 
 
 def known(x) -> np.ndarray | None:
-    """The same, and None where they are unknown."""
+    """An array's values, or None if they are unknown."""
     try:
         return static_value(x)
     except JitError:
@@ -143,21 +143,21 @@ def is_floating(x) -> bool:
 
 
 def is_bool(x) -> bool:
-    return x.dtype == bool  # whose name takes NumPy 2 us to make
+    return x.dtype == bool  # faster than the name, which takes NumPy 2 us to make
 
 
 def is_real(x) -> bool:
-    """True if ``x`` has a real floating dtype; bfloat16 has a kind of its own."""
+    """True if ``x`` has a real floating dtype; the ``kind`` of bfloat16 is not "f"."""
     return x.dtype.kind == "f" or x.dtype == jnp.bfloat16
 
 
 def floats(x):
-    """``x`` if floating or complex, else cast to ``floatx``."""
+    """``x`` if floating or complex, otherwise ``x`` cast to ``floatx``."""
     return x if is_floating(x) else x.astype(native_dtype(dtypes.floatx()))
 
 
 def floating(function):
-    """A unary function whose result is floating: integers and bools count as ``floatx``."""
+    """A kernel of a unary function with a floating result: integers and bools become ``floatx``."""
 
     def kernel(x):
         return function(x if x.dtype.kind in "fc" else floats(x))
@@ -166,7 +166,7 @@ def floating(function):
 
 
 def with_number(x1, x2):
-    """An array of floats and a Python number, which JAX takes in their dtype without an array of it; None of others."""
+    """A float array and a Python number, which JAX takes without making an array of it; None for other pairs."""
     x, number = (x1, x2) if hasattr(x1, "dtype") else (x2, x1)
     if number.__class__ is int and -(2**24) <= number <= 2**24:
         number = float(number)
@@ -176,7 +176,7 @@ def with_number(x1, x2):
 
 
 def arithmetic(function, numbers: bool = False):
-    """A binary function in its operands' promoted dtype; ``numbers``: it takes Python numbers."""
+    """A kernel of a binary function in the operands' promoted dtype; ``numbers``: the function takes Python numbers."""
 
     def kernel(x1, x2):
         d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
@@ -190,7 +190,7 @@ def arithmetic(function, numbers: bool = False):
 
 
 def counting(function):
-    """The same as ``arithmetic`` for functions that take no truth values: two bools are whole numbers."""
+    """``arithmetic`` for functions that are not defined for bools: two bools become integers."""
 
     def counted(x1, x2):
         if x1.dtype == bool:
@@ -201,10 +201,10 @@ def counting(function):
 
 
 def dividing(function, op: str):
-    """The same as ``counting`` for a division.
+    """``counting`` for a division.
 
     Raises:
-        ArgumentError: a whole number by 0, where values are known.
+        ArgumentError: an integer is divided by 0, if values are known.
     """
 
     def divided(x1, x2):
@@ -216,7 +216,7 @@ def dividing(function, op: str):
 
 
 def floating_arithmetic(function, numbers: bool = False):
-    """The same as ``arithmetic`` on floats: two integers become ``floatx``."""
+    """``arithmetic`` on floats: two integers become ``floatx``."""
 
     def kernel(x1, x2):
         d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
@@ -231,5 +231,5 @@ def floating_arithmetic(function, numbers: bool = False):
 
 
 def predicate(function):
-    """A comparison in its operands' promoted dtype."""
+    """A kernel of a comparison in the operands' promoted dtype."""
     return arithmetic(function, numbers=True)

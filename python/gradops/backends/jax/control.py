@@ -1,4 +1,4 @@
-"""JAX: control flow by ``jax.lax``, on flat lists of arrays; functions of NumPy's arrays, as callbacks."""
+"""JAX: control flow by ``jax.lax`` on flat lists of arrays, and functions of NumPy arrays as callbacks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ no_value = (
 
 
 def concrete(x, kind):
-    """A 0-d array's value, or None where it is traced and not known."""
+    """A 0-d array's value; None if it is traced and unknown."""
     try:
         return kind(x)
     except no_value:
@@ -42,7 +42,7 @@ def fori_loop(lower, upper, step, leaves):
 
 
 def while_loop(holds, step, leaves, bound):
-    if bound is not None:  # scans, which have a reverse-mode derivative
+    if bound is not None:  # a bounded loop is a scan, which has a reverse-mode derivative
         return NotImplemented
     return jax.lax.while_loop(holds, step, leaves)
 
@@ -51,7 +51,7 @@ def vectorized_map(function, rows):
     return jax.vmap(function)(*rows)
 
 
-# Functions of NumPy's arrays, elementwise or of matrices --------------------------------------------------------------
+# Functions of NumPy arrays, elementwise or of matrices ----------------------------------------------------------------
 
 
 def on_host(name: str, function: Callable, xs: list, like: int | None = None) -> jax.Array:
@@ -64,7 +64,7 @@ def on_host(name: str, function: Callable, xs: list, like: int | None = None) ->
         return jnp.asarray(call(*xs))
     xs = list(map(jax.lax.stop_gradient, xs))
     if like is None:
-        xs = jnp.broadcast_arrays(*xs)  # of one rank, which batches then have, too
+        xs = jnp.broadcast_arrays(*xs)  # the same rank for all, also under vmap
         shape = xs[0].shape
     else:
         lead = jnp.broadcast_shapes(*[x.shape[:-2] for x in xs])
@@ -73,14 +73,14 @@ def on_host(name: str, function: Callable, xs: list, like: int | None = None) ->
     return jax.pure_callback(call, jax.ShapeDtypeStruct(shape, dtype), *xs, vmap_method="broadcast_all")
 
 
-# Functions of another language: calls back from transformations and programs ------------------------------------------
+# Functions of another language, called from transforms and programs ---------------------------------------------------
 
 
 def call_back(program, tensors: list) -> list | None:
     if not any(isinstance(t, jax.core.Tracer) for t in tensors):
         return None
     _quieten(logging.getLogger(CALLBACK_LOGGER))
-    tensors = [jax.lax.stop_gradient(t) for t in tensors]  # the derivative is the custom one's
+    tensors = [jax.lax.stop_gradient(t) for t in tensors]  # the custom gradient defines the derivative
     program.foresee([t.shape for t in tensors], [t.dtype.name for t in tensors])
     program.dtypes = [jax.dtypes.canonicalize_dtype(name).name for name in program.dtypes]
     results = [jax.ShapeDtypeStruct(shape, name) for shape, name in zip(program.shapes, program.dtypes)]
@@ -89,5 +89,5 @@ def call_back(program, tensors: list) -> list | None:
 
 @functools.cache
 def _quieten(logger: logging.Logger) -> None:
-    """Have JAX not print the tracebacks of errors that it also raises."""
+    """Keep JAX from printing the tracebacks of errors that it also raises."""
     logger.addFilter(lambda record: not (record.exc_info and getattr(record.exc_info[1], "gradops_callback", False)))

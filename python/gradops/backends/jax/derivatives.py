@@ -1,4 +1,8 @@
-"""JAX: gradient flow, as JAX's own custom derivatives."""
+"""JAX: derivatives, with custom gradients in three forms.
+
+:func:`custom` uses the values alone if no transform runs, ``jax.custom_vjp`` in an eager derivative, and the primitive
+of :mod:`.rules` while a program is traced and in forward mode. The derivatives themselves are JAX's.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +26,11 @@ from .traces import carried  # noqa: F401
 stop = jax.lax.stop_gradient
 
 cuts_results = not traces.supported
-"""True if a scope cannot see operations, so that only the results of a decorated function can be cut."""
+"""True if a scope cannot intercept operations, so only the results of a decorated function can be detached."""
 
 
 def stopped():
-    """A scope in which every operation's result is a constant for the transformations around it."""
+    """A scope that makes the result of every operation a constant for the enclosing transforms."""
     return traces.watching(_cut)
 
 
@@ -38,9 +42,9 @@ def _cut(apply, xs):
 def custom(run, inputs: list) -> list:
     """The values of ``run(*inputs) -> (values, pull)`` with ``pull`` as their derivative.
 
-    Nothing is transformed: the values alone. In an eager derivative: ``jax.custom_gradient``. While a
-    program is traced, and in forward mode: an operation that takes the closure of ``run`` as arguments, as they may
-    be gone when the program is differentiated, and refuses those that are then differentiated.
+    While a program is traced, and in forward mode, the operation takes the closure of ``run`` as arguments: the
+    closed-over values may be gone when the program is differentiated. It raises an error if they are being
+    differentiated.
 
     JAX's cotangents of complex values are the conjugates of gradops' gradients.
     """
@@ -61,9 +65,9 @@ def custom(run, inputs: list) -> list:
 
 @functools.cache
 def _eager(count: int):
-    """A function of ``run`` and ``count`` inputs to the values of ``run``: one for all, as JAX keeps its traces.
+    """``jax.custom_vjp`` of a function of ``run`` and ``count`` inputs; a single one, so that JAX can reuse its traces.
 
-    JAX asks for the signature of each part at each call; one that is known takes less time than one to be found out.
+    JAX inspects the signature of each part at every call; setting it in advance is faster.
     """
 
     def values(run, *xs):
@@ -88,13 +92,13 @@ def _signature(names: list[str]) -> inspect.Signature:
 
 
 def _values(run, xs) -> tuple:
-    """The results of ``run``. JAX refuses a value that is a differentiated array closed over, as it does in any op."""
+    """The results of ``run``, copied if traced: JAX rejects a result that is a closed-over differentiated array."""
     values, pull = run(*xs)
     return [jnp.copy(v) if traces.is_tracer(v) else v for v in values], pull
 
 
 def _eager_forward(run, xs):
-    xs = [x if isinstance(x, jax.Array) else jnp.asarray(x) for x in xs]  # JAX hands on Python's numbers as they are
+    xs = [x if isinstance(x, jax.Array) else jnp.asarray(x) for x in xs]  # JAX passes Python numbers on unchanged
     values, pull = _values(run.func, xs)
     if not traces.tracing():
         return values, jax.tree_util.Partial(_Direct(pull, values, xs))
@@ -110,11 +114,11 @@ def _eager_forward(run, xs):
 
     closed = jax.make_jaxpr(rule)(*[v for v, s in zip(values, smooth) if s])
     residuals = jax.tree_util.Partial(_Rule(closed.jaxpr, tuple(given), tuple(smooth)), *closed.consts)
-    return _eager(len(xs))(run, *xs), residuals  # derivatives around see the rule
+    return _eager(len(xs))(run, *xs), residuals  # enclosing derivatives see the rule
 
 
 class _Direct:
-    """A gradient function that closes over nothing that is traced."""
+    """A gradient function that closes over no traced values."""
 
     def __init__(self, pull, values, xs):
         self.pull = pull
@@ -133,7 +137,7 @@ class _Direct:
 
 
 class _Rule:
-    """A traced gradient function: its program, which inputs it gives gradients for, which outputs have upstreams."""
+    """A traced gradient function: a program, the inputs with a gradient, the outputs with an upstream gradient."""
 
     def __init__(self, jaxpr, given: tuple, smooth: tuple):
         self.jaxpr = jaxpr
@@ -152,7 +156,7 @@ class _Rule:
 
 
 def _upstream(u, value):
-    if not hasattr(u, "dtype"):  # a number, as `jax.vjp`'s functions take them
+    if not hasattr(u, "dtype"):  # `jax.vjp`'s functions also accept Python numbers
         u = jnp.asarray(u, value.dtype)
     kind = u.dtype.kind  # "V" is JAX's float0, and a few float types, such as bfloat16
     if kind == "V" and u.dtype == jax.dtypes.float0:
@@ -162,7 +166,7 @@ def _upstream(u, value):
 
 @contextlib.contextmanager
 def _reverse_mode_errors():
-    """Raise gradops' error where JAX has no reverse-mode derivative: of a loop whose number of steps is not known."""
+    """Raise gradops' error where JAX has no reverse mode: for a loop with an unknown number of steps."""
     try:
         yield
     except ValueError as error:
@@ -170,7 +174,7 @@ def _reverse_mode_errors():
             raise
         raise GradientError(
             "on JAX a `while_loop`, or a `fori_loop` between traced bounds, has no reverse-mode derivative where it is "
-            "traced, as in compiled functions and in those with a `gradient_checkpoint_scope()`: the number of its "
+            "traced, as in compiled functions and under a `gradient_checkpoint_scope()`: the number of its "
             "steps is not known.",
             hint="use `ops.fori_loop()` between numbers, `ops.scan()`, or `ops.while_loop(..., maximum_iterations=n)`",
         ) from error
@@ -203,7 +207,7 @@ def value_and_grad(run, leaves: list) -> tuple:
 
 
 class _Beside:
-    """A function's output beside its value, whose arrays JAX hands out: those in ``box`` belong to a trace."""
+    """Auxiliary output of a function, whose arrays in ``box`` belong to a trace until JAX returns them."""
 
     def __init__(self, box: dict):
         self.box = box
@@ -249,7 +253,7 @@ def vjp(at, v, create_graph: bool, strict: bool):
 
 @_reverse_mode_errors()
 def _pulling(run, leaves: list) -> tuple:
-    """The outputs and a function from their gradients to the inputs'."""
+    """The outputs, and a function from gradients of the outputs to gradients of the inputs."""
     outputs, pull = jax.vjp(lambda *xs: run(*xs), *leaves)
     return outputs, _of_gradients(pull)
 
@@ -261,7 +265,7 @@ def jvp(at, v, create_graph: bool, strict: bool):
 
 
 def _check_dependence(at, strict: bool) -> None:
-    """With ``strict``, raise where an output is not computed from an input."""
+    """With ``strict``, raise if an output is not computed from an input."""
     if not strict:
         return
     jaxpr = jax.make_jaxpr(lambda *xs: at.run(*xs))(*at.leaves).jaxpr
@@ -285,7 +289,7 @@ def jacobian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: st
         fewer_inputs = sum(x.size for x in at.leaves) < sum(y.size for y in outputs)
         try:
             found = rows(jax.jacfwd if fewer_inputs else jax.jacrev)
-        except (TypeError, GradientError):  # `jax.custom_vjp` has no forward mode, nor has a rule that is not linear
+        except (TypeError, GradientError):  # no forward mode: `jax.custom_vjp`, or a rule that is not linear
             found = rows(jax.jacrev)
     else:
         found = rows(jax.jacfwd if strategy == "forward-mode" else jax.jacrev)
@@ -294,7 +298,7 @@ def jacobian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: st
 
 
 def _complex_rows(run, leaves: list) -> list:
-    """The gradients of the outputs' elements by complex numbers."""
+    """The gradients of the outputs' elements with respect to complex inputs."""
     outputs, pull = _pulling(run, leaves)
     rows = []
     for j, y in enumerate(outputs):
@@ -315,14 +319,14 @@ def records(x) -> bool:
 
 @jax.tree_util.register_pytree_node_class
 class _Result:
-    """A result whose dicts keep the order of their keys: JAX's own structures sort them."""
+    """A result that keeps the order of dict keys, which JAX's own pytrees sort."""
 
     def __init__(self, leaves, form):
         self.leaves = leaves
         self.form = form
 
     def tree_flatten(self):
-        """The texts, which JAX has none of, go with the form."""
+        """Put strings into the structure, because JAX has no arrays of them."""
         texts = tuple(x if isinstance(x, str) else None for x in self.leaves)
         return [x for x, text in zip(self.leaves, texts) if text is None], (self.form, texts)
 
@@ -333,11 +337,11 @@ class _Result:
 
 
 _FORMAT = re.compile(r"format.*Tracer")
-"""Python's error for ``"%d" % x`` and ``f"{x:.2f}"`` of a tracer."""
+"""Matches Python's error for ``"%d" % x`` and ``f"{x:.2f}"`` of a tracer."""
 
 
 def compile(f):
-    """``jax.jit``, with its tracer errors in gradops' words."""
+    """``jax.jit``, with gradops' errors in place of JAX's tracer errors."""
     compiled = jax.jit(lambda *arrays: _Result(*_tree.flatten(f(*arrays))))
 
     def call(*arrays):

@@ -29,7 +29,7 @@ _arctan, _arcsinh, _arccosh = _shared.inverses(jnp, jnp.log)
 arctan = floating(lambda x: jnp.arctan(x) if x.dtype.kind == "c" else _arctan(x))
 arcsinh = floating(lambda x: jnp.arcsinh(x) if x.dtype.kind == "c" else _arcsinh(x))
 arccosh = floating(lambda x: _complex_arccosh(x) if x.dtype.kind == "c" else _arccosh(x))
-erf = floating(lambda x: jax.scipy.special.erf(jnp.clip(x, -40, 40)))  # at infinity the second derivative would be NaN
+erf = floating(lambda x: jax.scipy.special.erf(jnp.clip(x, -40, 40)))  # avoids a second derivative of NaN at infinity
 
 conj = jnp.conj
 real = jnp.real
@@ -49,7 +49,7 @@ _power = counting(lambda x1, x2: (jnp.power if x1.dtype.kind in "fcV" else _powe
 
 
 def power(x1, x2):
-    if is_small_whole(x2) and is_real(x1):  # jnp.power's derivative of its order + 1 is NaN at 0
+    if is_small_whole(x2) and is_real(x1):  # derivative n + 1 of jnp.power(x, n) is NaN at 0
         return jax.lax.integer_pow(x1, int(x2))
     if isinstance(x2, (int, float)) and x2 or isinstance(x1, (int, float)) and x1 > 0:
         return _power(x1, x2)
@@ -63,7 +63,7 @@ def power(x1, x2):
 @jax.jit
 @jax.custom_jvp
 def _power_of_tensors(x1, x2):
-    """The library's derivatives of its derivatives are NaN at base 0, and 0 for the exponent where that is 0."""
+    """Power with gradops' derivatives: JAX's second derivatives are NaN at base 0, and 0 for an exponent of 0."""
     return jnp.power(x1, x2)
 
 
@@ -73,7 +73,7 @@ def _tangent_of_power(primals, tangents):
     y = _power_of_tensors(x1, x2)
     dy = jnp.zeros_like(y)
     if dx1 is not None:
-        lower = jnp.where((x1 == 0) & (x2 == 0), 1, x2 - 1)  # where it would be 0 * inf
+        lower = jnp.where((x1 == 0) & (x2 == 0), 1, x2 - 1)  # avoids 0 * inf
         dy = dy + dx1 * (x2 * _power_of_tensors(x1, lower))
     if dx2 is not None:
         dy = dy + dx2 * (y * jnp.log(jnp.where((x1 == 0) & (x2 >= 0), 1, x1)))
@@ -85,10 +85,10 @@ _power_of_tensors.__wrapped__.defjvp(_tangent_of_power, symbolic_zeros=True)
 
 def abs(x):
     if is_real(x):
-        return x * jax.lax.stop_gradient(jnp.sign(x))  # whose derivative at 0 is 0, where jnp.abs has 1
+        return x * jax.lax.stop_gradient(jnp.sign(x))  # its derivative at 0 is 0; jnp.abs has 1
     if x.dtype.kind != "c":
         return jnp.abs(x)
-    zero = x == 0  # where the library's first derivative is 0, and its second one is not
+    zero = x == 0  # JAX's second derivative is wrong there
     y = jnp.abs(jnp.where(zero, 1.0, x))
     return jnp.where(zero, kink(_shared.combined(x.real, x.imag), zero), y)
 
@@ -96,13 +96,13 @@ def abs(x):
 @floating
 def angle(x):
     if x.dtype.kind == "c":
-        zero = x == 0  # where the quotients of its derivatives have none
+        zero = x == 0  # its derivatives are 0 / 0 there
         return jnp.where(zero, jnp.angle(jax.lax.stop_gradient(x)), jnp.angle(jnp.where(zero, 1.0, x)))
     return jnp.arctan2(jnp.zeros_like(x), jax.lax.stop_gradient(x))
 
 
 def _complex_arccosh(x):
-    """The formula by roots: the library's derivative takes the wrong branch left of the imaginary axis."""
+    """``arccosh`` by square roots: JAX's derivative takes the wrong branch left of the imaginary axis."""
     return jnp.log(x + jnp.sqrt(x - 1) * jnp.sqrt(x + 1))
 
 
@@ -115,7 +115,7 @@ def round(x, decimals=0):
 
 @arithmetic
 def gcd(x1, x2):
-    """The divisor of the magnitudes: JAX's own does not end for the lowest number, whose magnitude its dtype lacks."""
+    """The gcd of unsigned magnitudes: JAX's loop never ends for a dtype's lowest integer, whose ``abs`` overflows."""
     dtype, unsigned = x1.dtype, f"uint{8 * x1.dtype.itemsize}"
     return jnp.gcd(jnp.abs(x1).astype(unsigned), jnp.abs(x2).astype(unsigned)).astype(dtype)
 
@@ -140,7 +140,7 @@ rsqrt = floating(jax.lax.rsqrt)
 
 
 def _with_slope(function, slope):
-    """A unary function with a derivative of ours, in either mode; settings follow ``x``."""
+    """A unary function with our own derivative in either mode; settings follow ``x``."""
     ours = jax.custom_jvp(function, nondiff_argnums=tuple(range(1, function.__code__.co_argcount)))
 
     def jvp(*arguments):
@@ -152,7 +152,7 @@ def _with_slope(function, slope):
 
 
 def _near_0(x, series, function):
-    """``series(x**2)`` near 0, where derivatives of a ``function`` of the library's are wrong."""
+    """``series(x**2)`` near 0, where JAX's derivatives of ``function`` are wrong."""
     near = jnp.abs(x) < 0.1
     below = _shared.power_series(jnp.square(jnp.where(near, x, 0.0)), series)
     return jnp.where(near, below, function(jnp.where(near, 1.0, x)))
@@ -162,7 +162,7 @@ def _i1_over_x(x):
     return _near_0(x, _shared.I1_OVER_X, lambda x: _i1(x) / x)
 
 
-# By series, as JAX drops our derivatives, and differentiates the functions themselves, in second derivatives of loops.
+# Series, because JAX differentiates the code itself, without our derivatives, in second derivatives of loops.
 _i0 = _with_slope(lambda x: _near_0(x, _shared.I0, jax.scipy.special.i0), lambda x: _i1(x))
 _i1 = _with_slope(
     lambda x: x * _near_0(x, _shared.I1_OVER_X, lambda x: jax.scipy.special.i1(x) / x),
@@ -173,13 +173,13 @@ i0, i1 = floating(_i0), floating(_i1)
 
 @floating_arithmetic
 def hypot(x1, x2):
-    scale = jax.lax.stop_gradient(jnp.maximum(jnp.abs(x1), jnp.abs(x2)))  # jnp.hypot's own derivatives err at ties
+    scale = jax.lax.stop_gradient(jnp.maximum(jnp.abs(x1), jnp.abs(x2)))  # jnp.hypot's derivatives fail at ties
     scale = jnp.where((scale == 0) | jnp.isinf(scale), 1.0, scale)
     squares = jnp.square(x1 / scale) + jnp.square(x2 / scale)
-    zero = squares == 0  # where the derivative would be 0 / 0
+    zero = squares == 0  # the derivative is 0 / 0 there
     y = scale * jnp.sqrt(jnp.where(zero, 1.0, squares))
     y = jnp.where(zero, kink(_shared.combined(x1, x2), zero), y)
-    return jnp.where(jnp.isinf(x1) | jnp.isinf(x2), jnp.inf, y)  # also beside NaN
+    return jnp.where(jnp.isinf(x1) | jnp.isinf(x2), jnp.inf, y)  # infinite even if the other is NaN
 
 
 def ldexp(x1, x2):
@@ -194,12 +194,12 @@ def ldexp(x1, x2):
 
 def _any_polygamma(x, n):
     if n == 0:
-        zero = x == 0  # where the library's is NaN
+        zero = x == 0  # JAX returns NaN
         return jnp.where(zero, -1 / x, jax.scipy.special.digamma(jnp.where(zero, 1.0, x)))
     below, far = x <= 0, x > 1e16
     positive = jnp.where(below, 1 - x, jnp.where(far, 1.0, x))
     y = jax.scipy.special.polygamma(n, positive)
-    # The library's is wrong below 0: reflected, by the derivatives of pi * cot(pi * x).
+    # JAX is wrong below 0: use the reflection formula, with derivatives of pi * cot(pi * x).
     cotangent = 1 / jnp.tan(jnp.pi * jnp.where(below, x - jnp.round(x), 0.5))
     reflected = (-1) ** n * y - jnp.pi ** (n + 1) * _shared.power_series(cotangent, _shared.cotangents(n))
     return jnp.where(below, reflected, jnp.where(far, _shared.polygamma_far(jnp.where(far, x, 1.0), n), y))

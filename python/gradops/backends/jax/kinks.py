@@ -1,6 +1,6 @@
-"""JAX: the kink of a norm at 0, whose derivative is 0 and whose second one is NaN, as primitives.
+"""JAX: the kink of a norm at 0, whose first derivative is 0 and whose second derivative is NaN, as primitives.
 
-``jax.custom_jvp`` would do but for loops, whose second derivatives differentiate the function itself.
+``jax.custom_jvp`` is not enough: second derivatives of loops differentiate the function's own code.
 """
 
 import jax.numpy as jnp
@@ -13,10 +13,10 @@ from ._private import set_batcher
 
 
 def kink(x, zero):
-    """0 in the shape of ``zero``, see :func:`gradops.ops.reductions.kink`."""
+    """Zeros in the shape of ``zero``, see :func:`gradops.ops.reductions.kink`."""
     axes = tuple(i for i, (n, m) in enumerate(zip(zero.shape, x.shape)) if n == 1 != m)
-    x = jnp.where(zero, x, 0.0)  # of other vectors the direction is 0
-    if axes:  # a combination of elements that is 0 only where they all are
+    x = jnp.where(zero, x, 0.0)  # other vectors get a direction of 0
+    if axes:  # a combination of elements that is 0 only if all of them are
         count = 1
         for i in axes:
             count *= x.shape[i]
@@ -49,9 +49,9 @@ def _nan(t):
     return jnp.where(t == 0, 0.0, jnp.nan).astype(t.dtype)
 
 
-# The second derivative is NaN where its two directions, or its one beside a cotangent, are not 0, and never a product
-# with the cotangent, which may be 0 beside an infinite derivative. So the maps of tangents and of cotangents, which
-# are 0, are two primitives, and so are their derivatives. All count as linear in their first argument.
+# The second derivative is NaN where both directions, or the direction and the cotangent, are nonzero. It is never
+# computed as a product with the cotangent, which may be 0 where a derivative is infinite. So the maps of tangents and
+# cotangents, both 0, are two primitives with derivatives of their own. All are linear in their first argument.
 
 _value = _elementwise("gradops_kink", jnp.zeros_like)
 _pushed = _elementwise("gradops_kink_pushed", lambda t, x: jnp.zeros_like(t))
@@ -70,7 +70,7 @@ def _value_jvp(primals, tangents):
 
 
 def _moved_by(primitive, curve):
-    """The tangents of a primitive; ``curve`` has those by its last argument."""
+    """The JVP of a primitive that is linear in its first argument; ``curve`` gives the tangents of the others."""
 
     def moved(primals, tangents):
         first, *rest = tangents

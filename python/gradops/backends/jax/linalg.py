@@ -1,4 +1,4 @@
-"""JAX kernels: linear algebra. NaN or infinity as JAX's answer is an error where values are known."""
+"""JAX kernels: linear algebra. JAX returns NaN or infinity for unsuitable matrices; known values raise an error."""
 
 import inspect
 
@@ -24,7 +24,7 @@ def _adjoint(x):
 
 
 def _symmetric(x):
-    """``x`` with its small asymmetries averaged out."""
+    """Make ``x`` exactly symmetric by averaging small asymmetries; raises for large ones."""
     difference = x - _adjoint(x)
     if x.size and _known(x):
         allowed = _shared.ASYMMETRY * jnp.abs(x).max((-2, -1))
@@ -40,7 +40,7 @@ def _finite(x):
 
 
 def _regular(y, *arguments):
-    """``y``, which must be finite if the arguments are."""
+    """Return ``y``; raises if it is not finite although the arguments are."""
     if _known(y, *arguments) and not jnp.isfinite(y).all() and all(jnp.isfinite(x).all() for x in arguments):
         raise ValueError(_shared.SINGULAR)
     return y
@@ -56,7 +56,7 @@ def cholesky(x, upper=False):
 
 @_matrix
 def det(x):
-    return jnp.linalg.det(x) if x.size else slogdet(x)[0]  # JAX looks for a pivot
+    return jnp.linalg.det(x) if x.size else slogdet(x)[0]  # JAX's `det` fails for empty matrices
 
 
 @_matrix
@@ -93,13 +93,13 @@ def solve_triangular(a, b, lower=False):
     return jax.lax.linalg.triangular_solve(a, b, left_side=True, lower=lower)
 
 
-# Newer versions of JAX want to be asked for the derivatives of eigenvectors.
+# Newer versions of JAX compute derivatives of eigenvectors only on request.
 _OPTIONS = {name: True for name in inspect.signature(jax.lax.linalg.eig).parameters if name == "enable_eigvec_derivs"}
 
 
 @_matrix
 def eig(x):
-    if not x.size:  # nor has this a derivative there
+    if not x.size:  # JAX has no derivative for empty matrices
         x = x.astype(jnp.result_type(x, jnp.complex64))
         return x.reshape(x.shape[:-1]), x
     return tuple(jax.lax.linalg.eig(_finite(x), compute_left_eigenvectors=False, **_OPTIONS))
@@ -110,7 +110,7 @@ def eigh(x):
     return tuple(jnp.linalg.eigh(_symmetric(_finite(x)), symmetrize_input=False))
 
 
-# NaN where there is no derivative, as primitives: JAX transposes the rules that they are in, so they count as linear.
+# NaN where there is no derivative. Primitives, linear in an argument, because JAX transposes the rules that use them.
 
 
 def _primitive(name: str, function, jvp, transpose):
@@ -126,7 +126,7 @@ def _nan(t, scale):
 
 
 def _nan_of(t):
-    """NaN for elements of a tangent or cotangent that are not 0."""
+    """NaN for nonzero elements of a tangent or cotangent."""
     return t if type(t) is ad.Zero else _undefined.bind(t, jnp.zeros_like(t))
 
 

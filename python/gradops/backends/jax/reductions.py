@@ -10,7 +10,7 @@ from .base import floating, floats, native_dtype, together
 
 
 def _wide(x):
-    """Bools and small integers add up in 64 bits."""
+    """The accumulator dtype for bools and small integers; None for other dtypes."""
     dtype = x.dtype
     if dtype not in _wide_of:
         narrow = dtype.kind in "bi" or dtype.kind == "u" and dtype.itemsize < 8
@@ -33,7 +33,10 @@ def prod(x, axis=None, keepdims=False, dtype=None):
 
 
 def _held(number, x):
-    """A bound; a whole number that the dtype does not hold is NumPy's error, which JAX leaves out without a word."""
+    """A bound for ``max`` or ``min``.
+
+    NumPy raises for an integer that the dtype cannot hold, which JAX would ignore.
+    """
     return np.asarray(number, x.dtype) if type(number) is int else number
 
 
@@ -77,7 +80,7 @@ def einsum(subscripts, operands):
 
 
 def sliding_product(x, window):
-    if x.dtype.kind in "iu":  # of which JAX computes floats
+    if x.dtype.kind in "iu":  # JAX's `correlate` returns floats
         places = jnp.arange(x.size - window.size + 1)[:, None] + jnp.arange(window.size)
         return (x[places] * window).sum(-1, dtype=x.dtype)
     return jnp.correlate(x, window.conj(), "valid").astype(x.dtype)
@@ -97,14 +100,14 @@ def relu(x):
 
 @floating
 def normal_cdf(x):
-    if x.dtype.itemsize < 4:  # which JAX refuses
+    if x.dtype.itemsize < 4:  # JAX rejects half precision
         return normal_cdf(x.astype(jnp.float32)).astype(x.dtype)
-    return jax.scipy.special.ndtr(jnp.clip(x, -40, 40))  # at infinity the second derivative would be NaN
+    return jax.scipy.special.ndtr(jnp.clip(x, -40, 40))  # avoids a second derivative of NaN at infinity
 
 
 @floating
 def softplus(x):
-    """The value by formulas: in second derivatives of loops JAX drops those of ``jax.nn.softplus``."""
+    """Softplus from elementary functions: second derivatives of loops ignore the rule of ``jax.nn.softplus``."""
     above = x >= 0
     y = jnp.log1p(jnp.exp(jnp.where(above, -x, x)))
     return jnp.where(above, x + y, y)
@@ -127,7 +130,7 @@ def log_sigmoid(x):
 
 def gelu(x, approximate=True):
     x = floats(x)
-    if x.dtype.itemsize < 4:  # in which the tail is lost
+    if x.dtype.itemsize < 4:  # half precision loses the tail
         return jax.nn.gelu(x.astype(jnp.float32), approximate).astype(x.dtype)
     return jax.nn.gelu(x, approximate)
 

@@ -1,8 +1,8 @@
-"""JAX: functions with rules of their own in the programs that JAX traces, as a primitive with all that JAX asks of one.
+"""JAX: custom gradients in traced programs, as primitives with all the rules that JAX needs.
 
-``jax.custom_vjp`` has no forward mode, and of ``jax.custom_jvp`` a loop takes the value for its own code when it is
-differentiated a second time. So the function is one operation here, and the map of its tangents another: a linear
-one, whose transpose is the rule as it stands, and which in forward mode is the rule's transpose.
+``jax.custom_vjp`` has no forward mode, and a loop that is differentiated twice ignores ``jax.custom_jvp``. So the
+function is one primitive here and the map of its tangents another, linear one: its transpose is the user's gradient
+function, and in forward mode it is evaluated as the transpose of the gradient function.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ from . import traces
 from ._private import set_batcher, typeof
 
 _rules: ContextVar[int] = ContextVar("rules", default=0)
-"""The number of gradient functions being traced, each in the one before."""
+"""The nesting depth of the gradient functions being traced."""
 
 _ORDERS = 3
 
 
 def staged(run, inputs: list) -> list:
-    """The custom derivative as a program of its own: traced once, with its closure as arguments.
+    """Trace a custom derivative once as a program that takes its closure as arguments.
 
-    A gradient function may call its own function, so that one of each order stands in the one before. A function that
-    closes over nothing needs no program before it is differentiated: the rules of an op are often made of such ops,
-    whose rules are made of others.
+    A gradient function may call its own function, so the programs of all orders are nested. A function that closes over
+    nothing is traced only when it is differentiated: the rules of an op often consist of such ops, whose rules consist
+        of
+    others.
     """
     avals = [typeof(x) for x in inputs]
     plain = jax.make_jaxpr(lambda *xs: run(*xs)[0])(*avals)
@@ -44,10 +45,10 @@ def staged(run, inputs: list) -> list:
 
 
 def _program(run, avals: list, plain, moving=None) -> _Program:
-    """The program of a custom derivative at arguments of these abstract values; of the values alone it is ``plain``.
+    """The program of a custom derivative for arguments with these abstract values; ``plain`` computes the values only.
 
     Args:
-        moving: for each input, True if its gradient is wanted; None for all.
+        moving: for each input, True if its gradient is needed; None means all.
     """
     count = len(avals)
     smooth = [jnp.issubdtype(v.dtype, jnp.inexact) for v in plain.out_avals]
@@ -67,7 +68,7 @@ def _program(run, avals: list, plain, moving=None) -> _Program:
         if _rules.get() > _ORDERS:
             raise GradientError(f"in what JAX compiles, custom gradients have derivatives to order {_ORDERS}.")
         traced = jax.make_jaxpr(both)(*avals, *[v for v, s in zip(plain.out_avals, smooth) if s])
-    except Exception as error:  # told when the derivative is asked for
+    except Exception as error:  # raised when the derivative is needed
         failure.append(error)
         traced = plain
     finally:
@@ -76,10 +77,10 @@ def _program(run, avals: list, plain, moving=None) -> _Program:
 
 
 class _Untraced:
-    """The program of a function that closes over nothing, until it is differentiated: of the values alone.
+    """The program of a function that closes over nothing; it computes values only until it is differentiated.
 
     Attributes:
-        rows: the arguments' axes of rows and JAX's own description of them, for each ``vmap`` around, innermost first.
+        rows: for each enclosing ``vmap``, innermost first, the arguments' batch axes and JAX's description of the axis.
     """
 
     closure = ()
@@ -91,7 +92,7 @@ class _Untraced:
         self._traced: dict = {}
 
     def values(self, arguments):
-        """The values; no residuals, which :meth:`traced` has."""
+        """The values, without residuals, which only :meth:`traced` has."""
         f = lambda *xs: list(self.run(*xs)[0])  # noqa: E731
         for axes, axis in self.rows:
             f = _over(axis, f, axes, 0)
@@ -101,7 +102,7 @@ class _Untraced:
         return _Untraced(self.run, self.avals, self.plain, (*self.rows, (axes, axis)))
 
     def traced(self, moving: list):
-        """The whole program, for the inputs that have tangents."""
+        """The full program, for the inputs that have tangents."""
         key = tuple(moving)
         if key not in self._traced:
             program = _program(self.run, self.avals, self.plain, key)
@@ -112,14 +113,14 @@ class _Untraced:
 
 
 class _Program:
-    """A traced ``(inputs, upstreams) -> (values, gradients)``, in two: the part without upstreams, and the rest.
+    """A traced ``(inputs, upstreams) -> (values, gradients)``, split into the part without upstreams and the rest.
 
     Attributes:
-        count: the number of inputs among the arguments, before the closure.
+        count: the number of inputs among the arguments; the closure follows them.
         smooth: for each result, True if it has an upstream gradient.
-        given: which inputs have a gradient.
+        given: for each input, True if it has a gradient.
         failure: the exception that the rule raised when it was traced.
-        looks: the results' abstract values by those of the arguments.
+        looks: the results' abstract values, by the abstract values of the arguments.
     """
 
     def __init__(self, closed, count: int, smooth: list, given: list, failure: list):
@@ -161,11 +162,11 @@ class _Program:
         return [next(found) if g else None for g in self.given]
 
     def in_rows(self, axes: tuple, axis):
-        """The program of rows, which arguments have along ``axes``."""
+        """The batched program, for arguments with the batch along ``axes``."""
         return _Rows(self, axes, axis)
 
     def varying(self, flags, results: bool = False) -> list:
-        """The residuals, or the ``results``, that depend on the arguments that are flagged."""
+        """Flags for the residuals, or the ``results``, that depend on the flagged arguments."""
         reached = {v for v, flag in zip(self.inputs, flags) if flag}
         for equation in self.first:
             if any(v in reached for v in variables(equation.invars)):
@@ -173,7 +174,7 @@ class _Program:
         return [not hasattr(v, "val") and v in reached for v in (self.results if results else self.residuals)]
 
     def linear(self) -> bool:
-        """True if the rule is linear in its upstream gradients, with nothing added, as far as its operations tell."""
+        """True if the rule is linear in its upstream gradients, without a constant term; judged by its operations."""
         zeros: set = set()
 
         def is_zero(atom):
@@ -190,7 +191,7 @@ class _Program:
 
 
 class _Rows:
-    """A program of rows: arguments have them along ``axes``, or are the same for all; results have them first."""
+    """A batched program: arguments have the batch along ``axes`` (None if shared), results along axis 0."""
 
     def __init__(self, program, axes: tuple, axis):
         self.program, self.axes, self.axis = program, axes, axis
@@ -220,7 +221,7 @@ class _Rows:
 
 
 class _RowsOfTangents:
-    """A program whose upstreams have rows first; its residuals have them along ``axes``, or are the same for all."""
+    """A program whose upstreams have the batch first; its residuals have it along ``axes`` (None if shared)."""
 
     def __init__(self, program, axes: list, axis):
         self.program, self.axes, self.axis = program, axes, axis
@@ -237,12 +238,12 @@ def _over(axis, f, inputs, outputs):
     return jax.vmap(f, inputs, outputs, **{k: v for k, v in how.items() if v is not None})
 
 
-# The operations -------------------------------------------------------------------------------------------------------
+# The primitives -------------------------------------------------------------------------------------------------------
 
 _own = Primitive("gradops_custom_gradient")
 _own.multiple_results = True
 _pushed = Primitive("gradops_tangents")
-"""The tangents of the results, a linear function of the inputs': the transpose of the rule, whose transpose it is."""
+"""The tangents of the results, linear in those of the inputs: the transpose of the gradient function."""
 _pushed.multiple_results = True
 
 
@@ -271,10 +272,10 @@ def _differentiated(primals, tangents, *, program):
         raise closed_over()
     values, residuals = program.values(primals)
     if traces.tracing():
-        values = _own.bind(*primals, program=whole)  # derivatives around see the rule
+        values = _own.bind(*primals, program=whole)  # enclosing derivatives see the rule
     looks = [typeof(v).to_tangent_aval() for v in values]
     places = tuple(i for i, m in enumerate(moving[: program.count]) if m)
-    if not places:  # the rule alone reads what moves
+    if not places:  # only the rule reads the arguments with tangents
         return values, [ad.Zero(a) for a in looks]
     smooth = tuple(a for a, s in zip(looks, program.smooth) if s)
     moved = iter(_pushed.bind(*residuals, *[tangents[i] for i in places], program=program, places=places, looks=smooth))
@@ -290,7 +291,7 @@ def _of_rows(axis, values, dims, *, program):
 
 @_pushed.def_impl
 def _transposed(*arguments, program, places, looks):
-    """The tangents by the transpose of the rule."""
+    """The tangents, by the transpose of the rule."""
     count = len(arguments) - len(places)
     residuals, tangents = arguments[:count], dict(zip(places, arguments[count:]))
     which: list[int] = []
@@ -334,7 +335,7 @@ def _pulled(upstreams, *arguments, program, places, looks):
 
 
 def _of_tangents(primals, tangents, *, program, places, looks):
-    """Tangents of tangents: linear in those, and by the rule's own derivative in the values that it uses."""
+    """Tangents of tangents: linear in the tangents, plus the rule's own derivative with respect to the residuals."""
     count, how = len(primals) - len(places), {"program": program, "places": places, "looks": looks}
     out = _pushed.bind(*primals, **how)
     parts = []

@@ -64,7 +64,7 @@ def top_k(x, k, sorted=True, is_stable=True):
 def split(x, indices_or_sections, axis=0):
     if not isinstance(indices_or_sections, int):
         indices_or_sections = cuts(indices_or_sections, x.shape[axis])
-    return jnp.split(x, indices_or_sections, axis)  # one program, where a slice is one each
+    return jnp.split(x, indices_or_sections, axis)  # a single program; each slice would be one
 
 
 # Random numbers.
@@ -91,7 +91,7 @@ def random_binomial(like, counts, probabilities, shape, seed):
 
 
 def native_key(x, key):
-    """A key as JAX takes it, its positions in range: JAX would clamp them; inside a trace they are unknown."""
+    """A key as JAX takes it, after a range check, because JAX would clamp positions; unknown ones are not checked."""
     if type(key) is slice:
         return key
     parts = parts_of(key)
@@ -104,7 +104,7 @@ def native_key(x, key):
 
 
 def _known(mask):
-    """A mask with values where they are known, as JAX has no arrays whose size depends on values."""
+    """A mask as NumPy values if they are known, because JAX has no arrays whose size depends on values."""
     values = looked(mask, np.asarray)
     return mask if values is NotImplemented else values
 
@@ -143,7 +143,7 @@ def take(x, indices, axis=None):
     indices = _in_range(indices, size)
     if not size and axis is None:
         return jnp.zeros(indices.shape, x.dtype)
-    if not size:  # jnp.take forgets the shape of indices into nothing
+    if not size:  # jnp.take loses the indices' shape for an empty dimension
         axis = axis % x.ndim
         return jnp.zeros((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
     return jnp.take(x, indices, axis, mode="wrap")
@@ -157,7 +157,7 @@ def take_along_axis(x, indices, axis=None):
 
 def add_at(x, key, updates):
     wide = jnp.float32 if x.dtype in (jnp.float16, jnp.bfloat16) else x.dtype  # sums of half precision stop growing
-    if x.dtype == bool:  # whose sum is "or", as of `add`
+    if x.dtype == bool:  # for bools `add` means "or"
         return x.at[native_key(x, key)].max(jnp.asarray(updates).astype(bool))
     return x.astype(wide).at[native_key(x, key)].add(jnp.asarray(updates).astype(x.dtype).astype(wide)).astype(x.dtype)
 
@@ -166,16 +166,16 @@ def set_at(x, key, updates):
     updates = jnp.asarray(updates).astype(x.dtype)
     native = native_key(x, key)
     if distinct(key) or any(isinstance(p, jax.core.Tracer) for p in native):
-        if not x.size:  # JAX does not look at the updates then
+        if not x.size:  # JAX does not check the updates' shape then
             updates = jnp.broadcast_to(updates, x[native].shape)
         return x.at[native].set(updates)
     grid = np.arange(x.size).reshape(x.shape)[tuple(np.asarray(p) if isinstance(p, jax.Array) else p for p in native)]
-    last = last_of_each(grid.reshape(-1))  # of a position's several values the last stays, in the gradient too
+    last = last_of_each(grid.reshape(-1))  # the last of several values for a position wins, also in the gradient
     chosen = jnp.broadcast_to(updates, grid.shape).reshape(-1)[last]
     return x.reshape(-1).at[grid.reshape(-1)[last]].set(chosen, unique_indices=True).reshape(x.shape)
 
 
-# Scattering. ``segment_max`` and ``segment_min`` have derivatives here, which JAX's own lack.
+# Scattering. Here ``segment_max`` and ``segment_min`` have derivatives; JAX's own do not.
 
 
 def _segments(smallest):

@@ -9,7 +9,7 @@ import numpy as np
 from ..array.shaping import taps
 from .base import floats, promoted
 
-# Convolution. The gradients are the transposes of the linear function that it is.
+# Convolution. Its gradients are transposes of a linear function.
 
 
 def conv_to_output(inputs, kernel, strides, padding, dilation, groups, channels_first):
@@ -51,7 +51,7 @@ def conv_to_kernel(inputs, outputs, sizes, strides, padding, dilation, groups, c
     return kernel
 
 
-# Windows: pooling, and blocks as columns.
+# Pooling, and blocks as columns.
 
 
 def _full(values, one, channels_first):

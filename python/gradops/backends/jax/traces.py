@@ -1,7 +1,7 @@
-"""JAX: seeing every operation, of ``jax.numpy`` too, while a scope is open.
+"""JAX: scopes that intercept every operation, including the operations of ``jax.numpy``.
 
-JAX has no public way to the transformation in progress; ``supported`` is True if this version has the names used of
-its core.
+JAX has no public access to the transform in progress. ``supported`` is True if this version has the private names of
+its core that are used here.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ supported = private.supported(SCOPES) or _older
 tells_forward = (
     getattr(jax.config, "jax_use_direct_linearize", True) and at("jax._src.interpreters.ad.LinearizeTrace") is not None
 )
-"""True if reverse mode has a kind of its own, and is not forward mode taken apart, as before JAX 0.7."""
+"""True if JAX marks reverse mode separately; before JAX 0.7 reverse mode is linearized forward mode."""
 
 
 @contextlib.contextmanager
 def watching(around):
-    """A scope in which ``around(apply, xs)`` stands between each operation and the transformation in progress.
+    """A scope that calls ``around(apply, xs)`` in place of each operation; ``apply(xs)`` runs it on ``xs``.
 
-    ``apply(xs)`` runs the operation on ``xs``. Where nothing is transformed nothing is watched.
+    Without a transform in progress nothing is intercepted.
     """
     if not tracing():
         yield
@@ -47,21 +47,21 @@ def watching(around):
 
 
 def tracing() -> bool:
-    """True if a transformation is in progress, or if that cannot be seen."""
+    """True if a transform is in progress, or if that cannot be determined."""
     if _older or not supported:
         return bool(transformations())
     return core.trace_ctx.trace is not core.eval_trace and core.trace_ctx.trace is not None
 
 
 def staging() -> bool:
-    """True if a program is being traced, to be run or differentiated later, or if that cannot be seen."""
+    """True if a program is being traced, to be run or differentiated later, or if that cannot be determined."""
     return any(issubclass(kind, DynamicJaxprTrace) for kind in transformations())
 
 
 def forward() -> bool:
-    """True if any transformation in progress takes a derivative in forward mode, or as a linear function.
+    """True if a transform in progress is forward mode, or linearizes.
 
-    False where that cannot be told: see ``refuses_forward``.
+    False if that cannot be determined: see ``refuses_forward``.
     """
     trace = core.trace_ctx.trace if supported and tells_forward else None
     while trace is not None:
@@ -75,12 +75,12 @@ _REFUSALS = ("to a custom_vjp function", "'custom_lin'", "unhashable type: 'list
 
 
 def refuses_forward(error: Exception) -> bool:
-    """True if an error is JAX's refusal of ``jax.custom_vjp`` in forward mode, where that could not be told before."""
+    """True if an error is JAX's rejection of ``jax.custom_vjp`` in forward mode, where :func:`forward` cannot tell."""
     return not tells_forward and any(words in str(error) for words in _REFUSALS)
 
 
 def carried():
-    """A function that gives a scope in which another thread takes part in this one's transformation, or in none."""
+    """A function that returns a scope for another thread, to join this thread's transform if there is one."""
     if _older:
         return traces_older.carried()
     current = core.trace_ctx.trace if supported else None
@@ -94,7 +94,7 @@ def is_tracer(x) -> bool:
 
 
 def of(x):
-    """The transformation that a tracer belongs to; the array itself where it is none, or where that cannot be seen."""
+    """The transform that a tracer belongs to; the array itself if it is not a tracer or this cannot be determined."""
     return getattr(x, "_trace", x)
 
 

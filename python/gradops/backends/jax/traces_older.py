@@ -1,4 +1,4 @@
-"""JAX 0.4.35, whose core has a stack of transformations with levels: seeing every operation while a scope is open."""
+"""JAX 0.4.35, whose core has a stack of transforms with levels: intercepting every operation while a scope is open."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ._private import core, older_stack
 
 
 class _Seen(core.Tracer):
-    """An array on its way to the operation. The result of an operation is without: ``full_lower``."""
+    """A wrapper around an array passed to an operation; ``full_lower`` removes it from the operation's result."""
 
     __slots__ = ["value"]
 
@@ -25,7 +25,7 @@ class _Seen(core.Tracer):
 
 
 class _Watching(core.Trace):
-    """The transformation above all others: each operation comes here first."""
+    """The innermost transform, which receives every operation first."""
 
     def __init__(self, main, sublevel, around, below):
         super().__init__(main, sublevel)
@@ -61,13 +61,13 @@ class _Watching(core.Trace):
 
 @contextlib.contextmanager
 def watching(around):
-    """The same as ``traces.watching`` while a transformation is in progress."""
+    """``traces.watching`` while a transform is in progress."""
     with core.new_main(_Watching, dynamic=True, around=around, below=older_stack().dynamic.level):
         yield
 
 
 def carried():
-    """The same as ``traces.carried``."""
+    """``traces.carried``."""
     stack = older_stack()
 
     @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""NumPy: conversion, dtype names, and the adaptors that give ufuncs the dtype rule."""
+"""NumPy: conversion, dtype names, and the adaptors that make kernels of ufuncs by gradops' dtype rule."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ FLOATING = frozenset(np.dtype(d) for d in ("float16", "float32", "float64", "com
 
 
 NUMBERS = FLOATING | {np.dtype(c) for c in "?bBhHiIlLqQgG"}
-"""The dtypes of numbers: not of dates, texts and objects, with which NumPy computes too."""
+"""The dtypes of numbers; NumPy also computes with dates, strings and objects."""
 _FLOAT64 = np.dtype("float64")
 
 yields = True
 
 
 def is_tensor_type(kind: type) -> bool:
-    """Arrays and scalars; not objects made of arrays, whose operators rules would meet: see :func:`plain`."""
+    """True for arrays and scalars, not for containers of arrays with their own operators: see :func:`plain`."""
     return kind is np.ndarray or issubclass(kind, np.generic) and not issubclass(kind, (np.str_, np.bytes_))
 
 
 def plain(value: np.ndarray) -> np.ndarray:
-    """The array that an object of a subclass is (a ``np.memmap``).
+    """The base-class array of an instance of a subclass such as ``np.memmap``.
 
     Raises:
-        TypeError: a class with arithmetic of its own, which its numbers alone would lose: masked elements, the
-            products of ``np.matrix``, units.
+        TypeError: the class defines its own arithmetic, which the bare array would lose: masked arrays, the matrix
+            product of ``np.matrix``, units.
     """
     if type(value) is not np.ndarray and _has_arithmetic(type(value)):
         raise TypeError(f"{type(value).__name__} has an arithmetic of its own")
@@ -46,7 +46,7 @@ def _has_arithmetic(kind: type) -> bool:
 
 
 def prepare(floatx: str) -> None:
-    """NumPy needs no set-up, and has every dtype but bfloat16."""
+    """Do nothing: NumPy needs no set-up, and has every dtype but bfloat16."""
 
 
 def native_dtype(name: str) -> np.dtype:
@@ -77,9 +77,9 @@ def convert(value, dtype: str | None = None, like=None) -> np.ndarray:
 
 
 def at_whole_address(array: np.ndarray) -> np.ndarray:
-    """An array where its numbers stand at multiples of their size in memory; a copy where they do not.
+    """The array, or a copy if its address is not a multiple of its item size.
 
-    R's complex numbers, of 16 bytes, stand at multiples of 8, where PyTorch's and TensorFlow's loops crash.
+    R aligns its 16-byte complex numbers to 8 bytes; PyTorch's and TensorFlow's loops crash on such addresses.
     """
     if array.dtype.kind == "c" and array.__array_interface__["data"][0] % array.itemsize:
         return array.copy()
@@ -93,7 +93,7 @@ def _plain_parts(value):
 
 
 class _Names(dict):
-    """NumPy's dtypes to their names, each of which takes NumPy 2 us to make."""
+    """A cache of dtype names; NumPy takes 2 us to make one."""
 
     def __missing__(self, dtype):
         self[dtype] = dtype.name
@@ -108,7 +108,7 @@ def dtype_name(x) -> str:
 
 
 def handed_over(x: np.ndarray) -> np.ndarray:
-    """A copy of an array that runs backwards, which DLPack has, and PyTorch breaks off at."""
+    """A copy of an array with negative strides: DLPack can describe them, but PyTorch aborts on them."""
     return x.copy() if min(x.strides, default=0) < 0 else at_whole_address(x)
 
 
@@ -130,9 +130,9 @@ def cast(x, dtype) -> np.ndarray:
 
 
 def owned(arrays: list, taken: set[int]) -> list:
-    """The list with arrays that are the caller's to write on.
+    """The list with each array replaced by one that the caller may write to.
 
-    Those whose ``id`` is ``taken``, that come twice or whose memory is another array's are copied, in the list itself.
+    Arrays whose ``id`` is in ``taken``, that occur twice or that share another array's memory are copied in place.
     """
     for i, x in enumerate(arrays):
         if isinstance(x, np.ndarray):
@@ -155,14 +155,14 @@ def _of_number(beside: np.dtype, kind: type, floatx: str) -> np.dtype:
 
 
 def check_held(number, dtype: np.dtype) -> None:
-    """Raise OverflowError for a whole number beyond an integer dtype, as NumPy does from 2.0 on."""
+    """Raise OverflowError for an integer that an integer dtype cannot hold, as NumPy does since version 2.0."""
     if not WEAK_NUMBERS and type(number) is int and dtype.kind in "iu":
         if not np.iinfo(dtype).min <= number <= np.iinfo(dtype).max:
             raise OverflowError(f"{dtype} does not hold {number}")
 
 
 def promoted(x1, x2):
-    """Both operands in their promoted dtype; numbers become 0-d arrays of it."""
+    """Both operands in their promoted dtype; Python numbers become 0-d arrays."""
     d1, d2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
     if d1 is None:
         d1 = _of_number(d2, type(x1), dtypes.floatx())
@@ -185,10 +185,10 @@ def together(xs):
 
 
 def floats(x):
-    """``x`` if floating or complex, else cast to ``floatx``.
+    """``x`` if floating or complex, otherwise ``x`` cast to ``floatx``.
 
     Raises:
-        TypeError: a value that is not a number: dates, objects, text.
+        TypeError: a dtype that is not numeric: dates, objects, strings.
     """
     if x.dtype in FLOATING:
         return x
@@ -198,11 +198,11 @@ def floats(x):
 
 
 WEAK_NUMBERS = np.result_type(np.float32(1), 1.0) == np.float32
-"""True if a Python number beside a 0-d tensor of single precision takes its dtype; NumPy 1 makes both float64."""
+"""True if a Python number takes the dtype of a 0-d single-precision tensor; NumPy 1 promotes both to float64."""
 
 
 def floating(ufunc):
-    """A unary ufunc whose result is floating: integers and bools count as ``floatx``."""
+    """A kernel of a unary ufunc with a floating result: integers and bools become ``floatx``."""
 
     def kernel(x):
         return ufunc(x if x.dtype in FLOATING else floats(x))
@@ -212,19 +212,19 @@ def floating(ufunc):
 
 
 def least(x) -> float:
-    """The smallest of an array's numbers, NaN where there is one or none: the quickest of NumPy's questions."""
+    """The smallest element, NaN if any is NaN or ``x`` is empty; ``argmin`` is NumPy's fastest reduction for it."""
     x = np.asarray(x)  # or a number
     return x.item(x.argmin()) if x.size else math.nan
 
 
 def greatest(x) -> float:
-    """The greatest, in the same way."""
+    """The largest element, with the same treatment of NaN."""
     x = np.asarray(x)
     return x.item(x.argmax()) if x.size else math.nan
 
 
 def scipy_special(name: str):
-    """The same as ``floating`` for functions of ``scipy.special``, which give half precision back as another."""
+    """``floating`` for a function of ``scipy.special``; some of them return half precision as another dtype."""
 
     function = None
 
@@ -232,7 +232,7 @@ def scipy_special(name: str):
         nonlocal function
         if function is None:
             function = getattr(_scipy.special, name)
-        if x.dtype is _FLOAT64:  # as most are, known at a glance
+        if x.dtype is _FLOAT64:  # the common case, tested cheaply
             return function(x)
         x = floats(x)
         y = function(x)
@@ -246,12 +246,12 @@ _WITH_NUMBER = {np.ndarray, np.float64}
 
 
 def _are_arrays(x1, x2) -> bool:
-    """True for an array and one of NumPy's own numbers, which are arrays in all that follows."""
+    """True for an array and a NumPy scalar, which the ufuncs treat as an array."""
     return {x1.__class__, x2.__class__} == _WITH_NUMBER
 
 
 def arithmetic(ufunc, of_any=None):
-    """A binary ufunc in its operands' promoted dtype; ``of_any`` stands for it unless both are float64."""
+    """A kernel of a binary ufunc in the operands' promoted dtype; ``of_any`` replaces it unless both are float64."""
     of_any = of_any or ufunc
 
     def kernel(x1, x2):
@@ -275,15 +275,15 @@ def arithmetic(ufunc, of_any=None):
 
 
 def counting(ufunc):
-    """The same as ``arithmetic`` for functions that take no truth values: two bools are whole numbers."""
+    """``arithmetic`` for functions that are not defined for bools: two bools become integers."""
     return arithmetic(ufunc, lambda x1, x2: ufunc(*_counted(x1, x2)))
 
 
 def dividing(ufunc, op: str):
-    """The same as ``counting`` for a division.
+    """``counting`` for a division.
 
     Raises:
-        ArgumentError: a whole number by 0.
+        ArgumentError: an integer is divided by 0.
     """
 
     def of_any(x1, x2):
@@ -300,7 +300,7 @@ def _counted(x1, x2):
 
 
 def floating_arithmetic(ufunc):
-    """The same as ``arithmetic`` on floats: two integers become ``floatx``."""
+    """``arithmetic`` on floats: two integers become ``floatx``."""
 
     def kernel(x1, x2):
         if (x1.__class__ is x2.__class__ or _are_arrays(x1, x2)) and x1.dtype is x2.dtype and x1.dtype in FLOATING:
@@ -321,7 +321,7 @@ def floating_arithmetic(ufunc):
 
 
 def number(y):
-    """``y``; an array without dimensions as a number, as NumPy's ufuncs give it and its other functions do not."""
+    """A 0-d array as a scalar, which NumPy's ufuncs return but its other functions do not; other values unchanged."""
     return y[()] if y.__class__ is np.ndarray and not y.ndim else y
 
 
@@ -330,12 +330,12 @@ def chosen(test, x1, x2):
 
 
 def function_of(kernel):
-    """NumPy's function, or the name of SciPy's, that a kernel is of doubles; the kernel itself where it is neither."""
+    """The NumPy function, or the SciPy function's name, that a kernel calls for float64; otherwise the kernel itself."""
     return getattr(kernel, "function", kernel)
 
 
 def of_floats(ufunc):
-    """A unary ufunc of floats that leaves whole numbers as they are."""
+    """A kernel of a unary ufunc of floats that returns integers unchanged."""
 
     def kernel(x):
         return ufunc(x) if x.dtype in FLOATING else x
@@ -345,7 +345,7 @@ def of_floats(ufunc):
 
 
 def of_numbers(ufunc):
-    """A unary ufunc that is not an operation on truth values: bools are whole numbers."""
+    """A kernel of a unary ufunc that is not defined for bools, which become integers."""
 
     def kernel(x):
         return ufunc(x if x.dtype.kind != "b" else x.astype("int64"))

@@ -1,4 +1,4 @@
-"""NumPy kernels: elementwise ops."""
+"""NumPy kernels: elementwise ops and special functions."""
 
 import numpy as np
 
@@ -54,7 +54,7 @@ _gammaln = scipy_special("gammaln")
 
 def lgamma(x):
     y = _gammaln(x)
-    return y if least(y) > -np.inf else np.where(y == -np.inf, -y, y)[()]  # where `x` is -inf, of which it is inf
+    return y if least(y) > -np.inf else np.where(y == -np.inf, -y, y)[()]  # SciPy returns -inf at -inf
 
 
 def polygamma(x, n):

@@ -12,24 +12,24 @@ from .base import cast, dtype_name, floats, promoted
 
 
 def _matrix(function):
-    """A kernel of one matrix, in float32 on half precision."""
+    """A kernel of one matrix; half precision is computed in float32."""
     of_any = _shared.in_full_precision(floats, cast, dtype_name)(function)
 
     def kernel(x, *options):
-        is_usual = x.__class__ is np.ndarray and x.dtype is _FLOAT64  # known at a glance
+        is_usual = x.__class__ is np.ndarray and x.dtype is _FLOAT64  # the common case, tested cheaply
         return function(x, *options) if is_usual else of_any(x, *options)
 
     return kernel
 
 
 def _system(function):
-    """A kernel of a matrix and a right side, which is given columns only."""
+    """A kernel of a matrix and a right side; a vector is passed to it as one column."""
     of_any = _shared.system_in_full_precision(floats, promoted, cast, dtype_name)(function)
 
     def kernel(a, b, *options):
         if (
             a.__class__ is b.__class__ is np.ndarray and a.dtype is b.dtype is _FLOAT64
-        ):  # as most are, known at a glance
+        ):  # the common case, tested cheaply
             if _shared.is_vector(a, b):
                 return function(a, b[..., None], *options)[..., 0]
             return function(a, b, *options)
@@ -44,7 +44,7 @@ def _adjoint(x):
 
 
 def _symmetric(x):
-    """``x`` with its small asymmetries averaged out."""
+    """Make ``x`` exactly symmetric by averaging small asymmetries; raises for large ones."""
     difference = x - (x.T if x.ndim == 2 and x.dtype.kind == "f" else _adjoint(x))
     if not difference.any():
         return x
@@ -64,7 +64,7 @@ def _finite(x):
 _FLOAT64 = np.dtype("float64")
 _REAL = frozenset((np.dtype("float32"), np.dtype("float64")))
 _SMALL = 64
-"""Up to how many rows NumPy's call of LAPACK costs more than SciPy's, which keeps other threads from running."""
+"""The number of rows up to which SciPy's LAPACK call, which holds the GIL, is faster than NumPy's."""
 
 
 @cache
@@ -98,7 +98,8 @@ def slogdet(x):
 @_matrix
 def inv(x):
     if x.ndim == 2 and 0 < len(x) == x.shape[1] <= _SMALL and x.dtype in _REAL:
-        # The factor is the one that `det` takes, so that their product, the cofactors, is right next to singular ones.
+        # The LU factor is the one that `det` uses, so that their product, the cofactors, is accurate near singular
+        # matrices.
         lu, pivots, failed = _lapack("getrf", x.dtype)(x)
         if failed:
             raise ValueError(_shared.SINGULAR)
@@ -147,7 +148,7 @@ def solve_triangular(a, b, lower=False):
 
 
 def _substituted(a, b, lower):
-    """Of many small matrices, a row of all of them after the other."""
+    """Solve many small triangular systems at once, row by row over the whole batch."""
     a, y = (np.array(np.moveaxis(x, (-2, -1), (0, 1)), order="C") for x in (a, b))
     size = len(y)
     for i in range(size) if lower else range(size - 1, -1, -1):
@@ -158,7 +159,7 @@ def _substituted(a, b, lower):
 
 
 def _triangular(a, b, lower):
-    """LAPACK on one matrix; a row-major one goes in as its transpose, which takes no copy."""
+    """Solve one system with LAPACK; a row-major matrix is passed as its transpose, which avoids a copy."""
     solve = _lapack("trtrs", a.dtype)
     y, failed = solve(a, b, lower=lower) if a.flags.f_contiguous else solve(a.T, b, lower=not lower, trans=1)
     if failed:

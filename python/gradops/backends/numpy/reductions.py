@@ -10,11 +10,11 @@ from .signals import pieces
 
 _FLOAT64 = np.dtype("float64")
 _HALF = np.dtype("float16")
-"""Adds up in float32: in half precision 1 adds nothing to 2048."""
+"""Sums are accumulated in float32: in half precision, 2048 + 1 is 2048."""
 
 
 def _wide(x):
-    """Bools and small integers add up in 64 bits."""
+    """The accumulator dtype for bools and small integers; None for other dtypes."""
     kind = x.dtype.kind
     if kind not in "biufc":
         raise TypeError(f"an array of dtype {x.dtype} is not numeric")
@@ -26,7 +26,7 @@ def _wide(x):
 
 
 def sum(x, axis=None, keepdims=False):
-    if x.dtype is _FLOAT64 and (axis is None or axis.__class__ is int and x.ndim):  # known at a glance
+    if x.dtype is _FLOAT64 and (axis is None or axis.__class__ is int and x.ndim):  # the common case, tested cheaply
         return np.add.reduce(x, axis, None, None, keepdims)
     if x.dtype is _HALF:
         return np.add.reduce(x, axis=axes_of(x, axis), keepdims=keepdims, dtype=np.float32).astype(_HALF)
@@ -36,7 +36,7 @@ def sum(x, axis=None, keepdims=False):
 def mean(x, axis=None, keepdims=False):
     axis = axes_of(x, axis)
     if x.dtype is _FLOAT64 and x.__class__ is np.ndarray and (axis is None or axis.__class__ is int) and x.size:
-        total = np.add.reduce(x, axis, keepdims=keepdims)  # NumPy's own function takes three times as long
+        total = np.add.reduce(x, axis, keepdims=keepdims)  # `np.mean` takes three times as long
         return total / (x.size if axis is None else x.shape[axis])
     return np.mean(floats(x), axis, keepdims=keepdims)
 
@@ -105,7 +105,7 @@ def outer(x1, x2):
 
 def einsum(subscripts, operands):
     operands = together(operands)
-    if operands[0].dtype == np.float16:  # in which sums stop growing
+    if operands[0].dtype == np.float16:  # half-precision sums stop growing
         return np.asarray(einsum(subscripts, [x.astype(np.float32) for x in operands])).astype(np.float16)
     return np.einsum(subscripts, *operands, optimize=len(operands) > 2)
 
@@ -115,7 +115,7 @@ def sliding_product(x, window):
 
 
 def countable(x, length):
-    """``x``, of which each must be counted: a program that NumPy runs can say where one is not."""
+    """Return ``x`` if all its elements can be counted; a compiled function on NumPy calls this check."""
     if x.size and not 0 <= x.min() <= x.max() < length:
         wrong = x.min() if x.min() < 0 else x.max()
         raise ArgumentError(
@@ -168,9 +168,9 @@ def softplus(x):
 
 def gelu(x, approximate=True):
     x = floats(x)
-    if x.dtype == np.float16:  # in which the tail is lost
+    if x.dtype == np.float16:  # half precision loses the tail
         return gelu(x.astype(np.float32), approximate).astype(x.dtype)
-    low = np.maximum(x, x.dtype.type(-40))  # minus infinity times 0 would be NaN
+    low = np.maximum(x, x.dtype.type(-40))  # -inf * 0 would be NaN
     if not approximate:
         return low * normal_cdf(low)
     inner = np.minimum(low, x.dtype.type(40))
@@ -179,13 +179,13 @@ def gelu(x, approximate=True):
     square += x.dtype.type(1)
     square *= x.dtype.type(2 * math.sqrt(2 / math.pi))
     square *= inner
-    return low * _expit(square)  # 1 + tanh(square / 2) would cancel far below 0
+    return low * _expit(square)  # `1 + tanh(square / 2)` cancels for large negative `x`
 
 
-# Attention, a block of targets at a time.
+# Attention, over one block of target positions after another.
 
 LOGITS = 2**20
-"""The number of bytes of logits at once."""
+"""The largest number of bytes of logits that are in memory at once."""
 
 
 def attention_forward(query, key, value, bias, mask, scale, is_causal, flash_attention=None):
@@ -221,7 +221,7 @@ def attention_forward(query, key, value, bias, mask, scale, is_causal, flash_att
 
 
 def _average(logits, value, may_be_empty):
-    """Values weighted by the softmax of the logits, which are overwritten; 0 where all of them are -inf."""
+    """Values weighted by the softmax of the logits, which are overwritten; 0 where all logits are -inf."""
     if not logits.shape[-1]:
         return np.zeros((*logits.shape[:-1], value.shape[-1]), logits.dtype)
     top = logits.max(-1, keepdims=True)
@@ -254,10 +254,10 @@ def ctc_beams(inputs, sequence_lengths, beam_width, top_paths, mask_index):
 
 
 def _search(logs, width, mask):
-    """Beginnings by their log probability, the best first (Hannun et al. 2014).
+    """Find label prefixes and their log probabilities by beam search, the best first (Hannun et al. 2014).
 
-    A beginning is a node of a tree, known by its parent and last label. It has two probabilities: of ending
-    in the mask, so that its last label may come again, and of ending in the label.
+    A prefix is a node of a tree, identified by its parent and last label. It has two probabilities: of ending in the
+    mask (blank) label, after which its last label may be repeated, and of ending in its last label.
     """
     parents, labels, children = [-1], [-1], {}
     nodes, masked, labelled = np.zeros(1, int), np.zeros(1), np.full(1, -np.inf)
@@ -268,7 +268,7 @@ def _search(logs, width, mask):
         longer[again, last[again]] = masked[again] + log[last[again]]
         longer[:, mask] = -np.inf
         masked, labelled = whole + log[mask], labelled + np.where(last >= 0, log[last], -np.inf)
-        # A longer one may be there already.
+        # A prefix that is extended by a label may already be among the beams: add the probabilities.
         place = {node: i for i, node in enumerate(nodes)}
         for i, node in enumerate(nodes):
             j = place.get(parents[node])
@@ -301,7 +301,7 @@ def _search(logs, width, mask):
 
 
 def _best(scores, count):
-    """The positions of the ``count`` largest numbers above -inf, in order."""
+    """The positions of the ``count`` largest scores above -inf, in ascending order."""
     if len(scores) > count:
         best = np.sort(np.argpartition(-scores, count - 1)[:count])
     else:

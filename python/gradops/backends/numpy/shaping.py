@@ -12,7 +12,7 @@ from .base import axes_of, dtype_name, native_dtype
 
 def reshape(x, newshape):
     if newshape.__class__ is tuple and newshape and min(newshape) < -1:
-        raise ValueError("NumPy takes any negative size for -1")
+        raise ValueError("only -1 stands for an unknown size")
     return x.reshape(newshape)
 
 
@@ -29,7 +29,7 @@ _NEW = {0: (None,), -1: (..., None), (-2, -1): (..., None, None)}
 
 def expand_dims(x, axis):
     key = _NEW.get(axis)
-    return np.expand_dims(x, axis) if key is None else x[key]  # NumPy's own function takes ten times as long
+    return np.expand_dims(x, axis) if key is None else x[key]  # `np.expand_dims` takes ten times as long
 
 
 def squeeze(x, axis=None):
@@ -40,13 +40,13 @@ def broadcast_to(x, shape):
     strides = _strides(x, shape) if shape.__class__ is tuple and x.dtype.kind != "O" else None
     if strides is None:
         return np.broadcast_to(x, shape)
-    y = np.ndarray(shape, x.dtype, x, 0, strides)  # NumPy's own function takes ten times as long
+    y = np.ndarray(shape, x.dtype, x, 0, strides)  # `np.broadcast_to` takes ten times as long
     y.setflags(False)
     return y
 
 
 def _strides(x, shape: tuple) -> tuple | None:
-    """The strides of ``x`` broadcast to a shape, in the usual cases."""
+    """The strides of ``x`` broadcast to a shape in the common cases; None in the others."""
     if not x.ndim:
         return (0,) * len(shape)
     sizes = x.shape
@@ -59,7 +59,7 @@ def _strides(x, shape: tuple) -> tuple | None:
 def roll(x, shift, axis=None):
     if not (type(shift) is type(axis) is int and -x.ndim <= axis < x.ndim and x.size):
         return np.roll(x, *turns(shift, axis if x.ndim else axes_of(x, axis) or None))
-    before = (slice(None),) * (axis % x.ndim)  # NumPy's own function takes five times as long
+    before = (slice(None),) * (axis % x.ndim)  # `np.roll` takes five times as long
     cut = -shift % x.shape[axis]
     return np.concatenate((x[(*before, slice(cut, None))], x[(*before, slice(cut))]), axis)
 
@@ -135,7 +135,7 @@ def get_item(x, key):
     try:
         return x[key]
     except Exception:
-        simple = plain(key)  # variables among the positions
+        simple = plain(key)  # replace variables and lists by arrays
         if simple is key:
             raise
         return x[simple]
@@ -153,14 +153,14 @@ def take_along_axis(x, indices, axis=None):
     return np.take_along_axis(x, indices, axis)
 
 
-# `out` is `x` itself, where nothing else reads it: a program that a function was compiled to may write over it.
+# `out` is `x` itself if nothing else reads it: a compiled program may then write to it in place.
 
 
 def add_at(x, key, updates, out=None):
     out, key = np.array(x) if out is None else out, plain(key)
     if distinct(key):
         out[key] += updates
-    elif out.dtype == np.float16:  # in which sums stop growing
+    elif out.dtype == np.float16:  # half-precision sums stop growing
         return add_at(out.astype(np.float32), key, updates).astype(np.float16)
     elif out.ndim == 1:
         np.add.at(out, key, updates)
@@ -168,7 +168,7 @@ def add_at(x, key, updates, out=None):
         updates = np.broadcast_to(updates, (*out.shape[:-1], key[-1].size))
         for row in np.ndindex(out.shape[:-1]):
             np.add.at(out[row], key[-1], updates[row])
-    else:  # of which NumPy's loop takes four times as long as of positions in one dimension
+    else:  # flat positions: `np.add.at` is four times as fast with one index array
         places = np.arange(out.size).reshape(out.shape)[key]
         flat = np.array(out, order="C").reshape(-1)
         np.add.at(flat, places.reshape(-1), np.broadcast_to(updates, places.shape).reshape(-1))
@@ -177,11 +177,11 @@ def add_at(x, key, updates, out=None):
 
 
 _SHORT = 64
-"""The length of rows that are added to all at once: of longer ones each, without a look for each element's place."""
+"""The row length up to which all rows are added to at once by flat positions; longer rows are added one by one."""
 
 
 def _are_columns(key, ndim: int) -> bool:
-    """True for whole rows in all dimensions but the last, in which there are positions."""
+    """True if a key selects everything in all dimensions but the last and an array of positions in the last."""
     if not (isinstance(key, tuple) and len(key) == ndim and isinstance(key[-1], np.ndarray) and key[-1].ndim == 1):
         return False
     return key[-1].dtype.kind in "iu" and all(isinstance(x, slice) and x == slice(None) for x in key[:-1])

@@ -1,4 +1,8 @@
-"""NumPy kernels: convolutions, pooling, Fourier transforms."""
+"""NumPy kernels: convolutions, pooling, Fourier transforms.
+
+Convolutions are matrix products over patches gathered a few MiB at a time, with channels last. Depthwise convolutions,
+which would be products with single columns, add up the taps of the window instead.
+"""
 
 import itertools
 
@@ -8,17 +12,14 @@ from numpy.lib.stride_tricks import as_strided
 from ... import _scipy
 from .base import floats, promoted
 
-# Convolution as matrix products, over patches gathered a few MiB at a time.
-#
-# Inside, channels come last. Where each channel is convolved by itself there are no matrices: the taps of
-# the window are added one by one.
+# Convolutions
 
 PATCHES = 2**25
-"""The largest number of bytes of patches at once."""
+"""The largest number of bytes of patches that are gathered at once."""
 CACHED = 2**18
-"""The number of bytes of patches or products at once if nothing speaks for more."""
+"""The default number of bytes of patches or products in a block: they stay in the cache."""
 ROWS = 256
-"""The number of patches at once for a fast matrix product."""
+"""The number of patches in a block from which matrix products run at full speed."""
 
 
 def conv_to_output(inputs, kernel, strides, padding, dilation, groups, channels_first):
@@ -61,7 +62,7 @@ def conv_to_kernel(inputs, outputs, sizes, strides, padding, dilation, groups, c
 
 
 def _output(x, kernel, strides, dilation):
-    """Patches times the kernel as a matrix."""
+    """Multiply the patches by the kernel as a matrix."""
     patches = windows(x, kernel.shape[:-2], strides, dilation)
     matrix = kernel.reshape(-1, kernel.shape[-1])
     places = patches.shape[: x.ndim - 1]
@@ -82,7 +83,7 @@ def _inputs(y, kernel, sizes, strides, padding, dilation):
         here = patches[block]
         columns = (y[block].reshape(-1, filters) @ matrix).reshape(here.shape)
         for tap in np.ndindex(*window):
-            # Windows overlap, but not where they have the same tap.
+            # Adding in place is safe: windows overlap, but never at the same tap.
             here[(Ellipsis, *tap, slice(None))] += columns[(Ellipsis, *tap, slice(None))]
     return x[inside]
 
@@ -101,7 +102,7 @@ def _blocks_of_rows(places, row):
 
 
 def _rows(patches, places):
-    """Blocks of places, and the patches there as the rows of a matrix."""
+    """Yield blocks of output positions, each with its patches as the rows of a matrix."""
     width = int(np.prod(patches.shape[len(places) :]))
     held = None
     for block in _blocks_of_rows(places, width * patches.itemsize):
@@ -117,36 +118,36 @@ def _rows(patches, places):
 
 
 def _turned(kernel):
-    """A kernel flipped, with channels and filters exchanged."""
+    """The kernel flipped in space, with channels and filters exchanged: the transposed convolution's kernel."""
     count = kernel.ndim - 2
     return np.ascontiguousarray(np.swapaxes(kernel[(slice(None, None, -1),) * count], -1, -2))
 
 
 def _spread(y, window, sizes, padding, dilation):
-    """``y`` with the zeros around it whose convolution with the turned kernel has the inputs' ``sizes``."""
+    """Pad ``y`` so that its convolution with the flipped kernel has the inputs' ``sizes``."""
     reach = [(k - 1) * d for k, d in zip(window, dilation)]
     return padded(y, [(r - b, n + b - m) for r, n, m, (b, _) in zip(reach, sizes, y.shape[1:], padding)])
 
 
 def _room(y, sizes, channels, padding):
-    """Zeros to add to, zeros around them included, and the key of the inner part."""
+    """A padded array of zeros to accumulate in, and the key of its part without padding."""
     outer = [n + max(b, 0) + max(a, 0) for n, (b, a) in zip(sizes, padding)]
     inside = tuple(slice(max(b, 0), max(b, 0) + n) for n, (b, _) in zip(sizes, padding))
     return np.zeros((len(y), *outer, channels), y.dtype), (slice(None), *inside)
 
 
 def _repeated(x, filters):
-    """The channels, each as often as it has filters."""
+    """The channels, each repeated once for each of its filters."""
     return x if filters == x.shape[-1] else np.repeat(x, filters // x.shape[-1], -1)
 
 
 def _taps(kernel, places):
-    """The kernel's filters, repeated along the last dimension of places, so that products have long rows."""
+    """The kernel's filters, repeated along the last spatial dimension so that products run over long rows."""
     return np.repeat(kernel, places[-1], -2)
 
 
 def _depthwise_output(x, kernel, strides, dilation):
-    """The products with each tap of the window, added up; ``kernel`` has one channel."""
+    """Add up the products with each tap of the window; ``kernel`` has one channel."""
     window = kernel.shape[:-2]
     x = _repeated(x, kernel.shape[-1])
     patches = windows(x, window, strides, dilation)
@@ -192,12 +193,12 @@ def _depthwise_kernel(x, y, sizes, strides, dilation):
 
 
 def _whole_rows(places, x):
-    """Blocks that do not cut the last dimension of places."""
+    """Blocks that do not split the last spatial dimension."""
     return pieces(places[:-1], places[-1] * x.shape[-1] * x.itemsize, CACHED)
 
 
 def _prepared(first, second):
-    """Both tensors in the dtype to compute in (float16 in float32), and the dtype of the result."""
+    """Both tensors in the dtype to compute in (float32 for float16), and the dtype of the result."""
     first, second = (floats(t) for t in promoted(first, second))
     if first.dtype == np.float16:
         return first.astype(np.float32), second.astype(np.float32), first.dtype
@@ -214,7 +215,7 @@ def _first(x, channels_first, dtype=None):
 
 
 def padded(x, padding, value=0):
-    """``x`` of shape ``(batch, *sizes, channels)`` with constants around it; negative padding crops."""
+    """``x`` of shape ``(batch, *sizes, channels)`` padded with a constant; negative padding crops."""
     if not any(map(any, padding)):
         return np.ascontiguousarray(x)
     shape = (len(x), *(n + b + a for n, (b, a) in zip(x.shape[1:], padding)), x.shape[-1])
@@ -228,7 +229,7 @@ def padded(x, padding, value=0):
 
 
 def windows(x, window, strides, dilation, places=None):
-    """A view of shape ``(batch, *places, *window, channels)`` of ``(batch, *sizes, channels)``."""
+    """A view of shape ``(batch, *places, *window, channels)`` into ``x`` of shape ``(batch, *sizes, channels)``."""
     if places is None:
         places = [(n - (k - 1) * d - 1) // s + 1 for n, k, s, d in zip(x.shape[1:], window, strides, dilation)]
     steps = x.strides[1:-1]
@@ -245,7 +246,7 @@ def windows(x, window, strides, dilation, places=None):
 
 
 def pieces(shape, item, limit):
-    """Keys that cut an array of ``shape`` into contiguous blocks of at most ``limit`` bytes, ``item`` an element."""
+    """Keys that split an array of ``shape`` into contiguous blocks of at most ``limit`` bytes, ``item`` per element."""
     if 0 in shape:
         return
     axis = len(shape) - 1
@@ -258,11 +259,11 @@ def pieces(shape, item, limit):
             yield (*outer, slice(start, start + step))
 
 
-# Windows: pooling, and blocks as columns.
+# Pooling, and blocks as columns.
 
 
 def _tap(x, axis, tap, stride, count):
-    """The elements along ``axis`` under a tap of the window."""
+    """The elements along ``axis`` that lie under one tap of the window."""
     return x[(slice(None),) * axis + (slice(tap, tap + (count - 1) * stride + 1, stride),)]
 
 
@@ -294,7 +295,7 @@ def window_positions(x, y, window, strides, padding, channels_first):
     x, y = _last(x, channels_first), _last(y, channels_first)
     values, places = _around(x, padding, np.nan), y.shape[1:-1]
     taps = list(itertools.product(*map(range, window)))
-    # A tap's rank is the higher the earlier it comes; 0 is none.
+    # The earlier a tap, the higher its rank, so that the maximum finds the first one; rank 0 means no tap.
     ranks = np.arange(len(taps), -1, -1).astype(np.min_scalar_type(len(taps)))
     found = np.zeros(y.shape, ranks.dtype)
     for rank, tap in zip(ranks, taps):
@@ -346,7 +347,7 @@ def column_sums(x, sizes, window, strides, padding, dilation):
     return np.ascontiguousarray(image).reshape(len(x), channels, height, width)
 
 
-# Fourier transforms, by SciPy's, which keep single precision; and complex numbers.
+# Fourier transforms with SciPy, which keeps single precision, and complex numbers.
 
 
 def _full(x):

@@ -1,4 +1,4 @@
-"""The TensorFlow backend: public tf functions, eager and in graphs, so tapes record them."""
+"""The TensorFlow backend: public tf functions, which tapes record, eager and in graphs."""
 
 import tensorflow as tf
 

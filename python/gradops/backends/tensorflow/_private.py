@@ -1,8 +1,8 @@
-"""TensorFlow: every private name of it that gradops uses; no other file has one.
+"""All names of TensorFlow that gradops uses and that are not public, by feature.
 
-Which tapes and forward accumulators record in a thread TensorFlow keeps to itself: Python cannot have its own list of
-them. So the scopes of ``tf.GradientTape`` and ``tf.autodiff.ForwardAccumulator`` are observed: entering one puts
-it on a list here. Their methods are replaced for the whole process, once, and call what they replace.
+TensorFlow does not tell Python which tapes and forward accumulators record in a thread. So their scopes are observed:
+``__enter__`` and ``__exit__`` of ``tf.GradientTape`` and ``tf.autodiff.ForwardAccumulator`` are wrapped once, for the
+whole process, and keep a list of the open ones.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ could_record = private.find(CLOSURES, "tensorflow.python.eager.record.could_poss
 is_watched = private.find(CLOSURES, "tensorflow.python.eager.record.should_record_backprop")
 """True if an active tape watches any of a list of tensors."""
 record_operation = private.find(CLOSURES, "tensorflow.python.eager.record.record_operation")
-"""Write an operation with a derivative of its own on the active tapes."""
+"""Record an operation with a custom derivative on the active tapes."""
 
 OPERATIONS = "a checkpoint's view of operations"
 add_callback = private.find(OPERATIONS, "tensorflow.python.framework.op_callbacks.add_op_callback")
 remove_callback = private.find(OPERATIONS, "tensorflow.python.framework.op_callbacks.remove_op_callback")
-"""Have a function called with each operation, and no more."""
+"""Start and stop calling a function with each operation."""
 
 VECTORIZED = "a custom gradient in tf.vectorized_map"
 register_rows = private.find(VECTORIZED, "tensorflow.python.ops.parallel_for.pfor.RegisterPFor")
 stacked = private.find(VECTORIZED, "tensorflow.python.ops.parallel_for.pfor.wrap")
-"""How an operation's rows are computed together, and a result as all rows at once."""
+"""The registry of batching rules for operations, and the wrapper of a result that holds all rows."""
 
 THREADS = "derivatives in another thread"
 push_tape = private.find(THREADS, "tensorflow.python.eager.tape.push_tape")
 pop_tape = private.find(THREADS, "tensorflow.python.eager.tape.pop_tape")
 own_tape = private.attribute(THREADS, "tensorflow.GradientTape._tape", of_objects=True)
-"""The tape inside a ``tf.GradientTape``; None where it has not recorded."""
+"""The tape inside a ``tf.GradientTape``; None before it has recorded."""
 
 FORWARD = "a scope or custom gradient in forward mode"
 _ACCUMULATOR = "tensorflow.autodiff.ForwardAccumulator"
@@ -53,7 +53,7 @@ _push = private.find(FORWARD, f"{_ACCUMULATOR}._push_accumulator")
 
 @contextlib.contextmanager
 def paused(accumulator):
-    """A scope in which an accumulator follows no operations."""
+    """A scope that makes an accumulator ignore operations."""
     private.need(FORWARD, hint="use reverse mode, and `stop_gradient()` on what is made in a scope")
     _pop(accumulator)
     try:
@@ -64,9 +64,9 @@ def paused(accumulator):
 
 @contextlib.contextmanager
 def followed_here(accumulator):
-    """A scope in which an accumulator of another thread, which waits, follows this one's operations."""
+    """A scope that makes a waiting thread's accumulator follow this thread's operations."""
     private.need(FORWARD, hint="use reverse mode where functions run on other threads")
-    accumulator._recording = False  # else it would not be pushed a second time
+    accumulator._recording = False  # otherwise it could not be pushed a second time
     _push(accumulator)
     try:
         yield
@@ -77,11 +77,14 @@ def followed_here(accumulator):
 
 RELEASE = "the release of graphs with custom gradients"
 _rules = private.find(RELEASE, "tensorflow.python.framework.ops.gradient_registry._registry", otherwise={})
-"""TensorFlow's table of derivatives by name, in which each custom gradient of each graph has an entry."""
+"""TensorFlow's registry of derivatives by name; each custom gradient of each graph has an entry."""
 
 
 def custom_gradient(f):
-    """``tf.custom_gradient``, whose rule lives as long as the graph: in TensorFlow's table it keeps the graph alive."""
+    """``tf.custom_gradient`` whose rule lives as long as its graph.
+
+    TensorFlow's registry would keep the graph alive.
+    """
     call = tf.custom_gradient(f)
 
     @functools.wraps(f)
@@ -95,7 +98,7 @@ def custom_gradient(f):
 
 
 def _belongs_to_graph(operation) -> None:
-    """Move the rule of an operation from TensorFlow's table to the outermost graph that it is traced in."""
+    """Move the rule of an operation from TensorFlow's registry to the outermost graph that contains the operation."""
     name = operation.get_attr("_gradient_op_type").decode()
     entry = _rules.get(name)
     if entry is None:
@@ -121,19 +124,19 @@ _gradient = private.attribute(GRAPHS, f"{_OPERATION}._gradient_function", of_obj
 
 
 def set_input(operation, i: int, tensor) -> None:
-    """Have an operation of a graph take another input."""
+    """Replace an input of a graph's operation."""
     private.need(GRAPHS, hint="use `stop_gradient()` on what is made in the scope")
     _update_input(operation, i, tensor)
 
 
 def set_gradient(operation, function) -> None:
-    """Give an operation of a graph another derivative."""
+    """Replace the derivative of a graph's operation."""
     _gradient(operation)
     operation._gradient_function = function
 
 
 Tensor = private.find("tensors of every kind", "tensorflow.__internal__.types.Tensor", tf.Tensor)
-"""The class of all tensors, also of those of other runtimes."""
+"""The base class of all tensors, including those of other runtimes."""
 
 # Which tapes record ---------------------------------------------------------------------------------------------------
 
@@ -147,29 +150,29 @@ _opened = _Opened()
 
 
 def opened() -> list:
-    """The tapes and accumulators whose scope is open in this thread, outermost first."""
+    """The tapes and accumulators whose scopes are open in this thread, outermost first."""
     found = [ref() for ref in _opened.recorders]
     _opened.recorders = [ref for ref, recorder in zip(_opened.recorders, found) if recorder is not None]
     return [recorder for recorder in found if recorder is not None]
 
 
 def set_opened(recorders: list) -> None:
-    """Take ``recorders`` for those whose scope is open in this thread."""
+    """Set the tapes and accumulators whose scopes count as open in this thread."""
     _opened.recorders = [weakref.ref(recorder) for recorder in recorders]
 
 
 def is_recording(recorder) -> bool:
-    """True if a tape whose scope is open has not been stopped; accumulators do not tell, and are never stopped."""
+    """True if a tape with an open scope has not been stopped; accumulators are never stopped."""
     return getattr(recorder, "_recording", True)
 
 
 def is_persistent(tape) -> bool:
-    """True if a tape gives several gradients."""
+    """True if a tape can compute several gradients."""
     return getattr(tape, "_persistent", True)
 
 
 def _observe(kind: type) -> None:
-    """Have a class's scopes put their objects on the list. Those that are open already are among the live objects."""
+    """Wrap a class's scope so that it maintains the list; scopes that are already open are found among live objects."""
     enter, leave = kind.__enter__, kind.__exit__
     if hasattr(enter, "gradops_observes"):
         return

@@ -1,4 +1,4 @@
-"""TensorFlow: conversion, dtype names, and the adaptors that give tf functions the dtype rule."""
+"""TensorFlow: conversion, dtype names, and the adaptors that make kernels of tf functions by gradops' dtype rule."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_tensor_type(kind: type) -> bool:
 
 
 def owns(kind: type) -> bool:
-    """Tensors, and the variables of TensorFlow and Keras, which :func:`convert` reads for the kernels."""
+    """True for tensors, and for variables of TensorFlow and Keras, which :func:`convert` reads for the kernels."""
     return issubclass(kind, _OWN)
 
 
@@ -28,7 +28,7 @@ _OWN = (tf.Tensor, tf.Variable, _private.Tensor)
 
 
 def prepare(floatx: str) -> None:
-    """Nothing to set up."""
+    """Do nothing: TensorFlow needs no set-up."""
 
 
 def native_dtype(dtype) -> tf.DType:
@@ -36,7 +36,7 @@ def native_dtype(dtype) -> tf.DType:
 
 
 def convert(value, dtype=None, like=None) -> tf.Tensor:
-    """A tensor of ``value``; a ``tf.Variable`` is read, and recorded by active tapes."""
+    """A tensor of ``value``; reading a ``tf.Variable`` is recorded by active tapes."""
     if isinstance(value, _OWN):
         value = tf.convert_to_tensor(value)
         return value if dtype is None else tf.cast(value, native_dtype(dtype))
@@ -49,24 +49,24 @@ def convert(value, dtype=None, like=None) -> tf.Tensor:
 
 
 def dtype_name(x) -> str:
-    return getattr(x.dtype, "name", x.dtype)  # of a Keras variable the name itself
+    return getattr(x.dtype, "name", x.dtype)  # a Keras variable's dtype is already a name
 
 
 def handed_over(x):
-    """``x``; an error if it is not numeric, as TensorFlow ends the process where it hands such a tensor over."""
+    """Return ``x`` if it is numeric; TensorFlow aborts the process when it exports any other tensor by DLPack."""
     if not x.dtype.size:
         raise TypeError(f"a tensor of dtype {x.dtype.name} is not numeric")
     return x
 
 
 def from_dlpack(x):
-    """The tensor on the same memory; None where TensorFlow's kernels would need it aligned to 64 bytes."""
+    """The tensor on the same memory; None if the memory is not aligned to 64 bytes, as TensorFlow's kernels need it."""
     if x.__dlpack_device__()[0] == _CPU and np.from_dlpack(x).ctypes.data % 64:
         return None
     return tf.experimental.dlpack.from_dlpack(x.__dlpack__())
 
 
-_CPU = 1  # DLPack's number of it
+_CPU = 1  # in DLPack's numbering
 
 
 def eval_shape(run, looks: list) -> list:
@@ -79,7 +79,7 @@ def place(x, device):
         kind, _, number = device.rpartition("device:")[2].partition(":")
         kind = "GPU" if kind in ("cuda", "gpu") else kind.upper()
         known = tf.config.list_logical_devices(kind)
-        if number and not number.isdecimal() or int(number or 0) >= len(known):  # TensorFlow would take another
+        if number and not number.isdecimal() or int(number or 0) >= len(known):  # else TensorFlow uses another device
             raise BackendError(f"`to_backend`: TensorFlow has no device {device!r}.", argument="device")
         device = f"/{kind}:{number or 0}"
     with tf.device(device):
@@ -124,12 +124,12 @@ def is_floating(x) -> bool:
 
 
 def floats(x):
-    """``x`` if floating or complex, else cast to ``floatx``."""
+    """``x`` if floating or complex, otherwise ``x`` cast to ``floatx``."""
     return x if is_floating(x) else tf.cast(x, dtypes.floatx())
 
 
 def floating(function):
-    """A unary function whose result is floating: integers and bools count as ``floatx``."""
+    """A kernel of a unary function with a floating result: integers and bools become ``floatx``."""
 
     def kernel(x):
         return function(floats(x))
@@ -138,7 +138,7 @@ def floating(function):
 
 
 def in_single(function):
-    """A function of floats, where those of two bytes are computed in float32: for them the library lacks a kernel."""
+    """A function of floats that computes half precision in float32, for which TensorFlow has the kernel."""
 
     def kernel(*xs):
         dtype = xs[0].dtype
@@ -150,7 +150,7 @@ def in_single(function):
 
 
 def arithmetic(function, of_bools=None):
-    """A binary function in its operands' promoted dtype; ``of_bools`` stands for it of two bools."""
+    """A kernel of a binary function in the operands' promoted dtype; ``of_bools`` replaces it for two bools."""
     of_bools = of_bools or (lambda x1, x2: _of_bools(function, x1, x2))
 
     def kernel(x1, x2):
@@ -164,24 +164,24 @@ def arithmetic(function, of_bools=None):
 
 
 def counting(function):
-    """The same as ``arithmetic`` for functions that take no truth values: two bools are whole numbers."""
+    """``arithmetic`` for functions that are not defined for bools: two bools become integers."""
     return arithmetic(function, lambda x1, x2: function(tf.cast(x1, tf.int64), tf.cast(x2, tf.int64)))
 
 
 def of_order(function):
-    """A function that gives one of its arguments' elements, also of bools, of which the greater is true."""
+    """A function that selects elements of its arguments, extended to bools, with False before True."""
 
     def kernel(x, *others):
         if x.dtype != tf.bool:
             return function(x, *others)
         others = [tf.cast(o, tf.int8) if getattr(o, "dtype", None) == tf.bool else o for o in others]
-        return function(tf.cast(x, tf.int8), *others) > 0  # of none: the ends of int8
+        return function(tf.cast(x, tf.int8), *others) > 0  # `> 0` also maps the int8 limits, the result for no elements
 
     return kernel
 
 
 def in_int64(function, *dtypes):
-    """A function that TensorFlow lacks for some small whole numbers, by way of ``int64``."""
+    """Compute with ``int64`` for the small integer dtypes that a function lacks on TensorFlow."""
 
     def kernel(x, *others):
         if x.dtype not in dtypes:
@@ -192,12 +192,12 @@ def in_int64(function, *dtypes):
 
 
 def _of_bools(function, x1, x2):
-    """TensorFlow has no arithmetic of bools: a result that is not 0 is true."""
+    """Arithmetic of bools, which TensorFlow lacks: computed as integers, nonzero being True."""
     return tf.cast(function(tf.cast(x1, tf.int8), tf.cast(x2, tf.int8)), tf.bool)
 
 
 def floating_arithmetic(function):
-    """The same as ``arithmetic`` on floats: two integers become ``floatx``."""
+    """``arithmetic`` on floats: two integers become ``floatx``."""
 
     def kernel(x1, x2):
         x1, x2 = promoted(x1, x2)
@@ -207,12 +207,12 @@ def floating_arithmetic(function):
 
 
 def of_floats(function):
-    """A unary function of floats that leaves whole numbers as they are, with a gradient of 0."""
+    """A unary function of floats with a gradient of 0 that returns integers unchanged."""
     return lambda x: stepped(function(x), x) if x.dtype.is_floating else x
 
 
 def logical(function):
-    """A function of truths, which numbers are cast to."""
+    """A function of bools; numbers are cast to bool."""
     return lambda *xs: function(*map(truths, xs))
 
 
@@ -225,13 +225,13 @@ def nonzero(x):
 
 
 def counted(mask):
-    """A mask with values where they are known: what is taken by it then has a known size."""
+    """A mask as a constant if its values are known, so that a selection by it has a static size."""
     values = looked(mask, np.asarray)
     return mask if values is NotImplemented else tf.constant(values)
 
 
 def stepped(y, *xs):
-    """``y`` with a gradient of 0 for ``xs``, to which the library's own operation has none or another."""
+    """``y`` with a gradient of 0 for ``xs``, for operations without a gradient, or with a different one, in TensorFlow."""
     return tf.where(True, tf.stop_gradient(y), sum(xs[1:], xs[0]))
 
 
@@ -240,7 +240,7 @@ def rank_of(x) -> int:
 
 
 def axes_of(x, axis):
-    """``axis`` as a list of distinct non-negative ints; None is all."""
+    """``axis`` as a list of distinct non-negative ints; None means all axes."""
     rank = x.shape.rank
     if axis is None:
         return list(range(rank))
@@ -253,5 +253,5 @@ def axes_of(x, axis):
 
 
 def existing(x, axis):
-    """The axes to reduce: of a tensor without dimensions none, where its only one is named."""
+    """The axes to reduce; a 0-d tensor accepts axis 0 or -1 and has no axes."""
     return axis if axis is None or x.shape.rank else axes_of(x, axis)

@@ -1,4 +1,4 @@
-"""TensorFlow: control flow in graphs, on flat lists of tensors; functions of NumPy's arrays, in graphs, too."""
+"""TensorFlow: control flow in graphs on flat lists of tensors, and calls of functions of NumPy arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import tapes
 
 
 def concrete(x, kind):
-    """A 0-d tensor's value, or None where a graph computes it later."""
+    """A 0-d tensor's value; None if a graph computes it later."""
     value = tf.get_static_value(x)
     return None if value is None else kind(value)
 
@@ -72,7 +72,7 @@ def vectorized_map(function, rows):
         tapes.rows.differentiable = before
 
 
-# Functions of NumPy's arrays, elementwise or of matrices --------------------------------------------------------------
+# Functions of NumPy arrays, elementwise or of matrices ----------------------------------------------------------------
 
 
 def on_host(name: str, function: Callable, xs: list, like: int | None = None) -> tf.Tensor:
@@ -92,7 +92,7 @@ def on_host(name: str, function: Callable, xs: list, like: int | None = None) ->
     return result
 
 
-# Functions of another language: calls back from graphs ----------------------------------------------------------------
+# Functions of another language, called from graphs --------------------------------------------------------------------
 
 
 def call_back(program, tensors: list) -> list | None:

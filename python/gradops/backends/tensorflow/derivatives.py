@@ -1,4 +1,9 @@
-"""TensorFlow: gradient flow, as TensorFlow's own custom gradients, eager and in graphs."""
+"""TensorFlow: derivatives, with custom gradients as ``tf.custom_gradient``, eager and in graphs.
+
+In eager code a custom gradient is recorded on the active tapes (:func:`_attached`) and its own derivative comes from a
+persistent tape of its run (:func:`_linked`). Forward mode uses the transpose of the gradient function. Tensors that a
+function closes over, whose gradient would be lost, raise an error (:mod:`.tapes`).
+"""
 
 from __future__ import annotations
 
@@ -18,9 +23,9 @@ stop = tf.stop_gradient
 
 def custom(run, inputs: list) -> list:
     """The values of ``run(*inputs) -> (values, pull)`` with ``pull`` as their derivative."""
-    inputs = list(map(tf.convert_to_tensor, inputs))  # a tf.Variable is read, and recorded by active tapes
+    inputs = list(map(tf.convert_to_tensor, inputs))  # reads of a tf.Variable are recorded by active tapes
     eager = tf.executing_eagerly()
-    if eager and not tapes.may_record():  # inputs that are handed through are constants too, as in a scope
+    if eager and not tapes.may_record():  # an input returned as a value becomes a constant as well
         return [tf.identity(v) if any(v is x for x in inputs) else v for v in run(*inputs)[0]]
     accumulators = tapes.forward_mode()
     with tapes.forward_mode_paused():
@@ -35,7 +40,7 @@ def custom(run, inputs: list) -> list:
 
 
 def _transposed(run, inputs: list, tangents: list, results: list) -> list:
-    """The tangents of the results: ``d/du <pull(u), tangents>``, at 0 as a gradient function is linear in ``u``."""
+    """The tangents of the results: ``d/du <pull(u), tangents>``, taken at 0 as ``pull`` is linear."""
     points = [tf.zeros_like(y) for y in results]
     with tf.GradientTape() as tape:
         tape.watch([u for u in points if tapes.differentiable(u)])
@@ -48,13 +53,13 @@ def _transposed(run, inputs: list, tangents: list, results: list) -> list:
 
 
 def _again(run, inputs: list, upstreams) -> list:
-    """The gradients from running ``run`` anew, in forward mode: the closure of its gradient function has tangents."""
+    """The gradients from a second run of ``run``: in forward mode the closure of its gradient function has tangents."""
     drawn: list = []
     with tapes.noting(drawn, {}):
         pull = run(*inputs)[1]
     if drawn:
         raise GradientError(
-            "a function with a custom gradient draws random numbers; forward mode would draw others.",
+            "a function with a custom gradient draws random numbers; forward mode would draw different ones.",
             argument="f",
             hint="draw them outside and pass them as an argument, or use reverse mode",
         )
@@ -63,7 +68,8 @@ def _again(run, inputs: list, upstreams) -> list:
 
 def _custom_eagerly(run, inputs: list) -> list:
     inner = [tf.stop_gradient(x) for x in inputs]
-    # ``run`` is recorded on a tape of its own: tensors that the active tapes then still watch came in another way.
+    # A tape of its own records `run`; if the active tapes still watch a value, it depends on tensors other than the
+    # inputs.
     tape = tf.GradientTape(persistent=True, watch_accessed_variables=False)
     with tape:
         tape.watch([x for x in inner if tapes.differentiable(x)])
@@ -80,16 +86,16 @@ def _custom_eagerly(run, inputs: list) -> list:
 
 
 def _attached(values: list, inputs: list, rule) -> list:
-    """``values``, to the active tapes a function of ``inputs`` with ``rule`` as its derivative; eager."""
-    results = [tf.stop_gradient(v) for v in values]  # to tapes that watch none of the inputs, too
-    if tapes.sees_tapes:  # all that tf.custom_gradient does, in a fraction of the time
+    """``values`` as a function of ``inputs`` for the active tapes, with ``rule`` as its derivative; eager only."""
+    results = [tf.stop_gradient(v) for v in values]  # also for tapes that watch none of the inputs
+    if tapes.sees_tapes:  # does what tf.custom_gradient does, much faster
         _private.record_operation("custom_gradient", results, inputs, rule)
         return results
     return list(tf.custom_gradient(lambda *xs: (results, rule))(*inputs))
 
 
 def _linked(tape, inner: list, outer, compute, upstreams):
-    """``compute(upstreams)``, a function of ``outer`` for the active tapes as ``tape`` knows it to be of ``inner``."""
+    """``compute(upstreams)``, linked to ``outer`` on the active tapes as it depends on ``inner`` on ``tape``."""
     if not tapes.watched([*outer, *upstreams]):
         return compute(list(upstreams))
     cut = [tf.stop_gradient(u) for u in upstreams]
@@ -108,7 +114,7 @@ def _linked(tape, inner: list, outer, compute, upstreams):
         return [next(found) if tapes.differentiable(x) else None for x in inner]
 
     linked = _attached(given, outer, lambda *ups: _linked(tape, inner, outer, derive, ups))
-    if tapes.watched(given):  # tensors that the gradient function closes over
+    if tapes.watched(given):  # the gradient function closes over watched tensors
         linked = [x + (r - tf.stop_gradient(r)) for x, r in zip(linked, given)]
     found = iter(linked)
     return [None if r is None else next(found) for r in results]
@@ -139,7 +145,7 @@ def _custom_in_graph(run, inputs: list) -> list:
 
 
 def records(x) -> bool:
-    x = tf.convert_to_tensor(x)  # of a `tf.Variable` the value read is watched
+    x = tf.convert_to_tensor(x)  # tapes watch the value read from a `tf.Variable`
     return tapes.watched([x]) or any(a.jvp(x) is not None for a in tapes.forward_mode())
 
 
@@ -153,10 +159,10 @@ def value_and_grad(run, leaves: list) -> tuple:
 
 
 def _gradients(tape, outputs, inputs: list, weights=None) -> list:
-    """The gradients on a tape, as tensors, 0 where there is none.
+    """The gradients on a tape, as tensors; zeros for unconnected inputs.
 
     Raises:
-        BackendError: in forward mode, of elements that were taken from a result, which TensorFlow has as slices.
+        BackendError: in forward mode, for the gradient of gathered elements, which TensorFlow represents as slices.
     """
     zero = tf.UnconnectedGradients.ZERO
     try:
@@ -165,13 +171,13 @@ def _gradients(tape, outputs, inputs: list, weights=None) -> list:
         if "IndexedSlices" not in str(error):
             raise
         raise BackendError(
-            "TensorFlow's forward mode does not go through the gradient of elements that are taken from a result.",
+            "TensorFlow's forward mode cannot differentiate the gradient of elements taken from a result.",
             hint="take this derivative on another backend",
         ) from error
 
 
 def _dense(gradients) -> list:
-    """Gradients as tensors, also of tensors that were gathered from; None stays."""
+    """Gradients as dense tensors, also for tensors that were gathered from; None stays None."""
     return [None if g is None else tf.convert_to_tensor(g) for g in gradients]
 
 
@@ -188,7 +194,7 @@ def _pulling(run, leaves: list):
 
 
 def pushing(at):
-    """The transpose of ``pulling``, which is linear in its weights: ``ForwardAccumulator`` runs a function again."""
+    """``push`` is the transpose of ``pull``; ``ForwardAccumulator`` would run the function again for each tangent."""
     return _pushing(at.run, at.leaves)
 
 
@@ -217,8 +223,7 @@ def jvp(at, v, create_graph: bool, strict: bool):
 def _push(run, leaves: list, tangents: list) -> tuple:
     """The outputs and their tangents."""
     if tapes.forward_mode():
-        # Two accumulators, one around the other, lose terms of third derivatives (TensorFlow 2.21): that of `x**4` at 3
-        # is 61, where it is 72.
+        # Nested accumulators lose terms of third derivatives: for `x**4` at 3, TensorFlow 2.21 gives 61 instead of 72.
         outputs, push = _pushing(run, leaves)
         return outputs, push(tangents)
     inputs = [tf.identity(x) for x in leaves]
@@ -229,7 +234,7 @@ def _push(run, leaves: list, tangents: list) -> tuple:
 
 
 def _check_dependence(at, strict: bool) -> None:
-    """With ``strict``, raise where an output does not depend on an input."""
+    """With ``strict``, raise if an output does not depend on an input."""
     if strict:
         inputs = [tf.identity(x) for x in at.leaves]
         with tf.GradientTape(persistent=True) as tape:
@@ -255,7 +260,7 @@ def _rows(at, vectorize: bool, strategy: str | None) -> list:
 
 
 def _rows_of(tape, y, inputs: list, vectorize: bool) -> list:
-    """``tape.jacobian``, which takes no complex inputs of a real result and, one by one, none of another dtype."""
+    """``tape.jacobian``; row by row where it fails: complex inputs, and other dtypes unless vectorized."""
     if any(x.dtype.is_complex or not vectorize and x.dtype != y.dtype for x in inputs):
         return _rows_one_by_one(tape, y, inputs)
     zero = tf.UnconnectedGradients.ZERO
@@ -263,7 +268,7 @@ def _rows_of(tape, y, inputs: list, vectorize: bool) -> list:
 
 
 def _rows_one_by_one(tape, y, inputs: list) -> list:
-    """The gradients of ``y``'s elements."""
+    """The gradients of each element of ``y``, stacked."""
     count = y.shape.num_elements()
     units = tf.reshape(tf.eye(count, dtype=y.dtype), [count, *y.shape])
     rows = [_gradients(tape, y, inputs, unit) for unit in tf.unstack(units)]
@@ -290,8 +295,8 @@ def _forward_jacobian(run, inputs: list) -> list:
 
 
 def compile(f):
-    """``tf.function`` without AutoGraph, with its errors in gradops' words."""
-    # TensorFlow counts the traces of all functions of one code together, and warns of many; this has no code.
+    """``tf.function`` without AutoGraph, with gradops' errors in place of TensorFlow's."""
+    # TensorFlow warns of many traces, counted for all functions with the same code; a `partial` object has none.
     compiled = tf.function(functools.partial(f), autograph=False)
 
     def call(*tensors):
@@ -299,7 +304,7 @@ def compile(f):
             return compiled(*tensors)
         except tf.errors.OperatorNotAllowedInGraphError as error:
             raise looked_at_a_value() from error
-        except (TypeError, NotImplementedError) as error:  # Python's and NumPy's, of `float()`, `math` and formats
+        except (TypeError, NotImplementedError) as error:  # from `float()`, `math`, NumPy and string formats
             if "SymbolicTensor" in str(error) or "symbolic tf.Tensor" in str(error):
                 raise looked_at_a_value() from error
             raise

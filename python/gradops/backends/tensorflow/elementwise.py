@@ -21,7 +21,7 @@ from .base import (
 )  # fmt: skip
 from .kinks import kink
 
-subtract = arithmetic(tf.math.subtract, tf.math.subtract)  # of bools an error
+subtract = arithmetic(tf.math.subtract, tf.math.subtract)  # bools raise an error
 mod = counting(tf.math.floormod)
 divide = floating_arithmetic(tf.math.truediv)
 _arctan, _arcsinh, _arccosh = _shared.inverses(tf, tf.math.log)
@@ -34,7 +34,10 @@ exp2 = floating(lambda x: tf.math.pow(_number(x, 2), x))
 
 
 def _sharing_ties(function):
-    """TensorFlow gives the whole gradient of a tie to the first operand: the mean of equal ones shares it."""
+    """Share the gradient of ties: TensorFlow gives all of it to the first operand.
+
+    The mean of equal values splits it.
+    """
 
     @arithmetic
     def kernel(x1, x2):
@@ -49,7 +52,7 @@ minimum = _sharing_ties(tf.math.minimum)
 
 
 def _complex_arccosh(x):
-    """The formula by roots, as on the other backends, so that the branches are the same."""
+    """``arccosh`` by square roots, so that the branches agree with the other backends."""
     return tf.math.log(x + tf.math.sqrt(x - 1) * tf.math.sqrt(x + 1))
 
 
@@ -58,7 +61,7 @@ def _number(x, value):
 
 
 def _whole_power(x, n: int):
-    """The power by repeated squares: the derivative of order n + 1 of tf.math.pow is NaN at 0."""
+    """Power by repeated squaring: derivative n + 1 of tf.math.pow is NaN at 0."""
     if n == 1:
         return tf.identity(x)
     half = tf.square(_whole_power(x, n // 2))
@@ -83,7 +86,7 @@ _whole_or_complex_power = counting(in_int64(tf.math.pow, tf.uint8, tf.uint16, tf
 
 
 def _power_of_tensors(x1, x2):
-    """The library's derivatives of its derivatives are NaN at base 0."""
+    """Power with gradops' derivatives: TensorFlow's second derivatives are NaN at base 0."""
     if not tf.executing_eagerly() or tapes.forward_mode():
         return _power_of_steps(x1, x2)
     if not tapes.may_record():
@@ -99,7 +102,7 @@ def _power(x1, x2):
     y, one = tf.math.pow(x1, x2), tf.ones_like(x1)
 
     def rule(g):
-        lower = tf.where((x1 == 0) & (x2 == 0), one, x2 - 1)  # where it would be 0 * inf
+        lower = tf.where((x1 == 0) & (x2 == 0), one, x2 - 1)  # avoids 0 * inf
         safe = tf.where((x1 == 0) & (x2 >= 0), one, x1)
         return g * (x2 * _power_of_tensors(x1, lower)), g * (_power_of_tensors(x1, x2) * tf.math.log(safe))
 
@@ -107,9 +110,10 @@ def _power(x1, x2):
 
 
 def _power_of_steps(x1, x2):
-    """The same for graphs, whose copies know no function of ours: whole powers of 0 by multiplying.
+    """Power for graphs, whose copies lose custom gradients: integer powers of 0 are products.
 
-    ``x2`` is a constant but for a factor of 1 with the derivatives of ``exp(x2 * log(x1))``, and for NaN below 0.
+    ``x2`` is replaced by a constant; factors of 1 carry the derivatives of ``exp(x2 * log(x1))``, NaN for negative
+    bases.
     """
     constant, one, zero = tf.stop_gradient(x2), tf.ones_like(x1), tf.zeros_like(x1)
     whole = (x1 == 0) & (constant >= 0) & (constant < 16) & (constant == tf.floor(constant))
@@ -123,7 +127,7 @@ def _power_of_steps(x1, x2):
     step = x2 - constant
     log = tf.math.log(tf.where((x1 > 0) & tf.math.is_finite(x1), x1, one))
     below = tf.where(x1 < 0, step, tf.ones_like(step))
-    return y * tf.exp(tf.where(x1 < 0, tf.math.atan2(below, below), step * log))  # atan2 has no derivative at 0
+    return y * tf.exp(tf.where(x1 < 0, tf.math.atan2(below, below), step * log))  # atan2 has a NaN derivative at 0
 
 
 @counting
@@ -135,7 +139,7 @@ def floor_divide(x1, x2):
 
 @in_single
 def _floor_divide(x1, x2):
-    """The quotient by the remainder, which is exact, as in NumPy."""
+    """The quotient computed from the exact remainder, as NumPy does."""
     rest = tf.truncatemod(x1, x2)
     y = (x1 - rest) / x2
     y = tf.where(tf.logical_and(rest != 0, (rest < 0) != (x2 < 0)), y - 1, y)
@@ -145,14 +149,14 @@ def _floor_divide(x1, x2):
 
 @floating
 def erf(x):
-    far = tf.abs(x) > 40  # where the library's is NaN
+    far = tf.abs(x) > 40  # TensorFlow returns NaN there
     return tf.where(far, tf.sign(x), tf.math.erf(tf.where(far, tf.zeros_like(x), x)))
 
 
 def abs(x):
     if not x.dtype.is_complex:
         return x if x.dtype == tf.bool or x.dtype.is_unsigned else tf.math.abs(x)
-    zero = tf.equal(x, 0)  # where the library's derivatives are 0
+    zero = tf.equal(x, 0)  # TensorFlow's derivatives are 0 there
     y = tf.math.abs(tf.where(zero, tf.ones_like(x), x))
     return tf.where(zero, kink(_shared.combined(tf.math.real(x), tf.math.imag(x)), zero), y)
 
@@ -172,7 +176,7 @@ def imag(x):
 def angle(x):
     x = floats(x)
     if x.dtype.is_complex:
-        zero = tf.equal(x, 0)  # where the quotients of its derivatives have none
+        zero = tf.equal(x, 0)  # its derivatives are 0 / 0 there
         return tf.where(zero, tf.math.angle(tf.stop_gradient(x)), tf.math.angle(tf.where(zero, tf.ones_like(x), x)))
     return tf.math.atan2(tf.zeros_like(x), tf.stop_gradient(x))
 
@@ -243,7 +247,7 @@ bitwise_xor = _bits(tf.bitwise.bitwise_xor, tf.math.logical_xor)
 
 
 def _shift(function, emptied):
-    """A shift; beyond the width of the dtype, to which TensorFlow cuts it, nothing is left but the sign."""
+    """A shift that leaves only the sign for distances beyond the dtype's width; TensorFlow clips the distance."""
 
     @counting
     def kernel(x, by):
@@ -298,12 +302,12 @@ _truncatemod = in_int64(tf.truncatemod, tf.int8, tf.uint8, tf.int16, tf.uint16, 
 
 @floating_arithmetic
 def nextafter(x1, x2):
-    short = x1.dtype in (tf.float16, tf.bfloat16)  # for which TensorFlow has no kernel
+    short = x1.dtype in (tf.float16, tf.bfloat16)  # TensorFlow has no kernel
     return stepped((_next_of_two_bytes if short else tf.math.nextafter)(x1, x2), x1, x2)
 
 
 def _next_of_two_bytes(x, to):
-    """The next float by its bits, which as whole numbers are in the order of the floats, apart from the sign."""
+    """The next float by its bits, which as integers are ordered like the floats of one sign."""
     bits = tf.bitcast(x, tf.int16)
     away = tf.where(tf.equal(to > x, x > 0), bits + 1, bits - 1)
     least = tf.bitcast(tf.where(to > 0, tf.constant(1, tf.int16), tf.constant(-(2**15) + 1, tf.int16)), x.dtype)
@@ -319,7 +323,10 @@ rsqrt = floating(tf.math.rsqrt)
 
 @_private.custom_gradient
 def _erfinv(x):
-    """The library's, and one step of Newton's, which makes tiny numbers right; towards 1 by the tail, of all digits."""
+    """TensorFlow's value with a Newton step, accurate for tiny numbers.
+
+    Near 1 from the tail, accurate to all digits.
+    """
     size = tf.abs(x)
     inside = size < 0.5
     near = tf.where(inside, x, tf.zeros_like(x))
@@ -334,7 +341,7 @@ _HALF_ROOT_PI = math.sqrt(math.pi) / 2
 
 
 def _bessel(function, near_0):
-    """A Bessel function by its power series near 0, where the library's own derivatives are wrong."""
+    """A Bessel function with its power series near 0, where TensorFlow's derivatives are wrong."""
 
     @floating
     @in_single
@@ -356,10 +363,10 @@ def hypot(x1, x2):
     plain = (scale == 0) | tf.math.is_inf(scale)
     scale = tf.where(plain, tf.ones_like(scale), scale)
     squares = tf.square(x1 / scale) + tf.square(x2 / scale)
-    zero = squares == 0  # where the derivative would be 0 / 0
+    zero = squares == 0  # the derivative is 0 / 0 there
     y = scale * tf.sqrt(tf.where(zero, tf.ones_like(squares), squares))
     y = tf.where(zero, kink(_shared.combined(x1, x2), zero), y)
-    infinite = tf.logical_or(tf.math.is_inf(x1), tf.math.is_inf(x2))  # also beside NaN
+    infinite = tf.logical_or(tf.math.is_inf(x1), tf.math.is_inf(x2))  # infinite even if the other is NaN
     return tf.where(infinite, tf.constant(math.inf, y.dtype), y)
 
 
@@ -382,7 +389,7 @@ def polygamma(x, n):
     if x.dtype.size == 2:
         return tf.cast(polygamma(tf.cast(x, tf.float32), n), x.dtype)
     if n == 0:
-        zero = tf.equal(x, 0)  # where the library's is NaN
+        zero = tf.equal(x, 0)  # TensorFlow returns NaN there
         one = tf.ones_like(x)
         return tf.where(zero, -1 / tf.where(zero, x, one), tf.math.digamma(tf.where(zero, one, x)))
     y = tf.math.polygamma(tf.constant(int(n), x.dtype), x)

@@ -1,4 +1,4 @@
-"""TensorFlow: the kink of a norm at 0, whose derivative is 0 and whose second one is NaN."""
+"""TensorFlow: the kink of a norm at 0, whose first derivative is 0 and whose second derivative is NaN."""
 
 import math
 
@@ -8,20 +8,20 @@ from . import _private, tapes
 
 
 def kink(x, zero):
-    """0 in the shape of ``zero``, see :func:`gradops.ops.reductions.kink`."""
+    """Zeros in the shape of ``zero``, see :func:`gradops.ops.reductions.kink`."""
     if tf.executing_eagerly() and not tapes.may_record():
         return tf.zeros_like(zero, x.dtype)
     if not tf.executing_eagerly():
-        tapes.refuse_rows()  # of `ops.vectorized_map`, which takes them one after the other
+        tapes.refuse_rows()  # `ops.vectorized_map` then runs row by row
     return _kink(x, zero)
 
 
-# The second derivative is NaN where its two directions, or its one beside an upstream gradient, are not 0, and never a
-# product with the upstream gradient, which may be 0 beside an infinite derivative.
+# The second derivative is NaN where both directions, or the direction and the upstream gradient, are nonzero. It is
+# never computed as a product with the upstream gradient, which may be 0 where a derivative is infinite.
 
 
 def _ruled(function):
-    """``tf.custom_gradient``; of copies, without which a graph loses its arguments in second derivatives."""
+    """``tf.custom_gradient`` of copies; without copies a graph loses its arguments in second derivatives."""
     return _private.custom_gradient(lambda *xs: function(*map(tf.identity, xs)))
 
 
@@ -32,19 +32,19 @@ def _kink(x, zero):
 
 @_ruled
 def _pulled(t, x, zero):
-    """The gradient of a kink: 0 in the shape of ``x``."""
+    """The gradient of a kink: zeros in the shape of ``x``."""
     return tf.zeros_like(x), lambda g: (_pushed(g, x, zero), _curve(g, x, zero), None)
 
 
 @_ruled
 def _pushed(t, x, zero):
-    """The tangent of a kink in the direction ``t``: 0 in the shape of ``zero``."""
+    """The tangent of a kink in the direction ``t``: zeros in the shape of ``zero``."""
     return tf.zeros_like(zero, x.dtype), lambda g: (_pulled(g, x, zero), _curved(g, t, x, zero), None)
 
 
 @_ruled
 def _curve(t, x, zero):
-    """NaN for the vectors of ``t`` other than 0, at ``zero``; so are its derivatives in directions of ``x``."""
+    """NaN for the nonzero vectors of ``t`` at ``zero``, and so are its derivatives in directions of ``x``."""
 
     def gradients(g):
         again = _curve(g, x, zero)
@@ -55,7 +55,7 @@ def _curve(t, x, zero):
 
 @_ruled
 def _curved(u, t, x, zero):
-    """The gradient of :func:`_pushed` by ``x`` from an upstream gradient ``u``, whatever that is."""
+    """The gradient of :func:`_pushed` with respect to ``x`` for any upstream gradient ``u``."""
     moved = _moved(t, zero)
 
     def gradients(g):
@@ -70,7 +70,7 @@ def _nan(t, where):
 
 
 def _moved(t, zero):
-    """True for the vectors of ``t`` other than 0, at ``zero``."""
+    """True at ``zero`` for the nonzero vectors of ``t``."""
     return tf.logical_and(zero, tf.reduce_any(tf.not_equal(t, 0), _axes(zero), keepdims=True))
 
 

@@ -15,13 +15,13 @@ _system = _shared.system_in_full_precision(floats, promoted, cast, dtype_name)
 
 
 def _refuse(condition, message) -> None:
-    """Raise if a 0-d bool tensor is true, where its value is known."""
+    """Raise if a 0-d bool tensor is true and its value is known."""
     if tf.executing_eagerly() and bool(condition):
         raise ValueError(message)
 
 
 def _symmetric(x):
-    """``x`` with its small asymmetries averaged out."""
+    """Make ``x`` exactly symmetric by averaging small asymmetries; raises for large ones."""
     difference = x - tf.linalg.adjoint(x)
     if tf.executing_eagerly() and tf.size(x) > 0:
         allowed = _shared.ASYMMETRY * tf.reduce_max(tf.abs(x), [-2, -1])
@@ -68,7 +68,7 @@ def det(x):
     if 0 in x.shape:
         return _det(x)
     data = tf.stop_gradient(x)
-    small = float(np.finfo(x.dtype.as_numpy_dtype).eps) ** 0.25  # the inverses in the third derivative leave no digits
+    small = float(np.finfo(x.dtype.as_numpy_dtype).eps) ** 0.25  # below it, third derivatives lose all digits
     size, bound = tf.abs(tf.linalg.det(data)), tf.reduce_prod(tf.norm(tf.abs(data), axis=-1), -1)
     if tf.executing_eagerly() and tf.reduce_all(size > small * bound):
         return _det(x)
@@ -76,12 +76,12 @@ def det(x):
     singular = s[..., -1] <= small * s[..., 0]
     if tf.executing_eagerly() and not tf.reduce_any(singular):
         return _det(x)
-    return tf.where(singular, _expanded_det(x), _det(_regular_ones(x, singular)))  # a graph does not know, and has both
+    return tf.where(singular, _expanded_det(x), _det(_regular_ones(x, singular)))  # graphs compute both
 
 
 @_private.custom_gradient
 def _det(x):
-    """The determinant; TensorFlow's own gradient lacks a conjugate. NaN for singular matrices."""
+    """The determinant, with a NaN gradient for singular matrices; TensorFlow's own gradient lacks a conjugate."""
 
     def gradient(g):
         y = _det(x)
@@ -91,7 +91,7 @@ def _det(x):
 
 
 def _regular_ones(x, singular):
-    """``x`` with the identity for singular matrices."""
+    """``x`` with singular matrices replaced by the identity."""
     return tf.where(singular[..., None, None], tf.eye(x.shape[-1], dtype=x.dtype), x)
 
 
@@ -101,9 +101,9 @@ def _inverse_adjoint(x, singular):
 
 
 def _expanded_det(x):
-    """The determinant as a polynomial (Bird 2011), whose gradient is right where the matrix is singular.
+    """The determinant as a polynomial (Bird 2011), whose gradient is correct for singular matrices.
 
-    In the basis of the singular vectors, a constant, a matrix is diagonal, and nothing cancels.
+    The matrix is diagonal in the basis of its singular vectors, which are taken as constants, so nothing cancels.
     """
     _, u, v = tf.linalg.svd(tf.stop_gradient(x))
     inner = tf.linalg.matmul(tf.linalg.matmul(u, x, adjoint_a=True), v)
@@ -121,7 +121,7 @@ def slogdet(x):
 
 @_private.custom_gradient
 def _slogdet(x):
-    """Sign and logarithm; TensorFlow's own gradient is another one for complex matrices."""
+    """Sign and logarithm of the determinant; TensorFlow's own gradient is wrong for complex matrices."""
 
     def gradient(g_sign, g_log):
         factor = tf.cast(g_log, x.dtype)
@@ -152,7 +152,10 @@ def pinv(x, rcond=None):
 
 
 def _pinv(x, rcond):
-    """The pseudo-inverse by singular values, with Golub & Pereyra's derivative: theirs is wrong at equal ones."""
+    """The pseudo-inverse by SVD with Golub and Pereyra's derivative.
+
+    TensorFlow's is wrong for equal singular values.
+    """
 
     @_private.custom_gradient
     def inverse(x):
@@ -211,7 +214,7 @@ def crease(t, x, at):
 
 
 def _nan(t, at):
-    """NaN for elements that are not 0, as its own derivative: ``mul_no_nan(nan, 0)`` is 0, and its derivative by 0."""
+    """NaN for nonzero elements; ``mul_no_nan(nan, 0)`` is 0, and so is its derivative in a direction of 0."""
     return tf.raw_ops.MulNoNan(x=tf.constant(math.nan, t.dtype), y=tf.where(at, t, tf.zeros_like(t)))
 
 
@@ -228,7 +231,7 @@ def lu_factor(x):
 
 @_private.custom_gradient
 def _lu(x):
-    """Real square factors and the order of the rows, with the derivative that TensorFlow lacks (de Hoog et al.)."""
+    """LU factors and row order of real square matrices, with the derivative that TensorFlow lacks (de Hoog et al.)."""
 
     def gradient(g, _):
         if 0 in x.shape:
@@ -253,7 +256,7 @@ def _below(x):
 
 
 def _pivots(order):
-    """The exchanges that make a permutation of rows, one after the other."""
+    """The row exchanges, in sequence, that produce a permutation of rows."""
     count = order.shape[-1]
     place = tf.range(count, dtype=tf.int64)
     rows, pivots = tf.broadcast_to(place, tf.shape(order)), []
@@ -266,9 +269,9 @@ def _pivots(order):
 
 
 def _eliminate(x):
-    """Elimination with partial pivoting, column by column, where ``tf.linalg.lu`` refuses or pivots otherwise.
+    """Elimination with partial pivoting, column by column, where ``tf.linalg.lu`` fails or pivots differently.
 
-    LAPACK, and so every other library, compares complex numbers by the sum of their parts' absolute values.
+    LAPACK, and so every other library, compares complex numbers by ``abs(real) + abs(imag)``.
     """
     batch = x.shape.rank - 2
     rows, columns = x.shape[-2:]

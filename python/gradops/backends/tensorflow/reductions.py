@@ -19,11 +19,11 @@ def sum(x, axis=None, keepdims=False):
 
 def mean(x, axis=None, keepdims=False):
     x, axis = floats(x), existing(x, axis)
-    if x.dtype.size == 2:  # whose sum overflows
+    if x.dtype.size == 2:  # sums overflow in half precision
         return tf.cast(tf.reduce_mean(tf.cast(x, tf.float32), axis, keepdims), x.dtype)
     if not x.dtype.is_complex:
         return tf.reduce_mean(x, axis, keepdims)
-    y = tf.reduce_sum(x, axis, keepdims)  # TensorFlow's own mean of no complex numbers is 0
+    y = tf.reduce_sum(x, axis, keepdims)  # tf.reduce_mean of no complex numbers is 0, not NaN
     return y / tf.cast(tf.size(x) // tf.maximum(tf.size(y), 1), y.dtype)
 
 
@@ -86,7 +86,7 @@ def cumsum(x, axis=None, dtype=None):
 
 
 def _in_int64(product):
-    """A product; of the integers and bools that TensorFlow does not multiply, by way of int64."""
+    """A product that uses int64 for the integers and bools that TensorFlow does not multiply."""
 
     def kernel(*xs):
         dtype = xs[0].dtype
@@ -164,7 +164,7 @@ def relu6(x):
 
 @floating
 def silu(x):
-    return x * tf.math.sigmoid(x) if x.dtype.is_complex else tf.nn.silu(x)  # whose complex gradient lacks a conjugate
+    return x * tf.math.sigmoid(x) if x.dtype.is_complex else tf.nn.silu(x)  # tf's complex gradient lacks a conjugate
 
 
 log_sigmoid = floating(in_single(tf.math.log_sigmoid))
@@ -172,7 +172,7 @@ log_sigmoid = floating(in_single(tf.math.log_sigmoid))
 
 def leaky_relu(x, negative_slope=0.2):
     x = floats(x)
-    if x.dtype == tf.float64:  # TensorFlow's has the slope in single precision
+    if x.dtype == tf.float64:  # tf.nn.leaky_relu has a single-precision slope
         return tf.where(x > 0, x, x * negative_slope)
     return tf.nn.leaky_relu(x, negative_slope)
 

@@ -1,8 +1,8 @@
 """TensorFlow kernels: shape, creation, joining, sorting, random numbers, indexing.
 
-TensorFlow itself indexes by ints and slices. Integer arrays and masks are done here as NumPy defines
-them: the slices first, then one gather over the dimensions that arrays index, whose broadcast
-dimensions go where the arrays stood if those were side by side, and to the front otherwise.
+TensorFlow itself indexes by ints and slices only. Integer arrays and masks follow NumPy's rules here: the slices are
+taken first, then one gather covers the dimensions that arrays index. Their broadcast dimensions replace the arrays'
+dimensions if these are adjacent, and otherwise come first.
 """
 
 import numpy as np
@@ -60,7 +60,7 @@ def view(x, dtype=None):
     target = native_dtype(dtype)
     if x.dtype == target:
         return x
-    x = tf.stop_gradient(x)  # bits have no slope, and TensorFlow no derivative for it
+    x = tf.stop_gradient(x)  # bits have no gradient, and `bitcast` no derivative
     if x.dtype == tf.bool:
         x = tf.cast(x, tf.uint8)
     read = tf.uint8 if target == tf.bool else target
@@ -79,7 +79,7 @@ def arange(start, stop=None, step=None, dtype=None):
         start, stop = 0, start
     step = 1 if step is None else step
     values = [tf.get_static_value(v) if isinstance(v, tf.Tensor) else v for v in (start, stop, step)]
-    if any(v is None for v in values):  # a size that the graph does not know
+    if any(v is None for v in values):  # the size is unknown while the graph is built
         start, stop, step = map(tf.convert_to_tensor, (start, stop, step))
         whole = start.dtype.is_integer and stop.dtype.is_integer and step.dtype.is_integer
         promoted = tf.int64 if whole else native_dtype(dtypes.floatx())
@@ -126,7 +126,7 @@ def unstack(x, num=None, axis=0):
 
 
 def _key(x):
-    """``x`` in a form that ``tf.argsort`` orders right: signed, and infinite for NaN."""
+    """``x`` in a form that ``tf.argsort`` sorts correctly: signed, with infinity in place of NaN."""
     if x.dtype.is_floating:
         return tf.where(tf.math.is_nan(x), tf.constant(float("inf"), x.dtype), x)
     if x.dtype == tf.uint64:
@@ -135,7 +135,7 @@ def _key(x):
 
 
 def _line(x, axis):
-    """``x`` with the axis last, and how to undo that."""
+    """``x`` with the axis moved last, and a function that undoes the move."""
     if existing(x, axis) is None or x.shape.rank == 0:
         return tf.reshape(x, [-1]), lambda y: y if axis is None else tf.reshape(y, [])
     rank = x.shape.rank
@@ -150,7 +150,7 @@ def _line(x, axis):
 
 
 def _order(x):
-    """Positions in ascending order along the last axis, NaN last; equal elements keep their order."""
+    """Indices that sort along the last axis, NaN last; equal elements keep their order."""
     order = tf.argsort(_key(x), stable=True)
     if x.dtype.is_floating:
         missing = tf.math.is_nan(x)
@@ -177,7 +177,7 @@ def searchsorted(sorted_sequence, values, side="left"):
     sequence, values = promoted(sorted_sequence, values)
     if not sequence.dtype.is_floating:
         sequence, values = _key(sequence), _key(values)
-    # Not by tf.searchsorted, which in a graph takes no empty sequence.
+    # Not tf.searchsorted, which rejects an empty sequence in a graph.
     bound = tf.raw_ops.LowerBound if side == "left" else tf.raw_ops.UpperBound
     at = bound(sorted_inputs=sequence[None], values=tf.reshape(values, [1, -1]), out_type=tf.int64)
     at = tf.reshape(at, tf.shape(values))
@@ -210,7 +210,7 @@ def random_binomial(like, counts, probabilities, shape, seed):
 
 
 def static_value(x):
-    """The values of a tensor as a NumPy array, or None where a graph computes them later."""
+    """The values of a tensor as a NumPy array; None if a graph computes them later."""
     return tf.get_static_value(x)
 
 
@@ -227,7 +227,7 @@ def _advanced(part) -> bool:
 
 
 def _check(x, parts) -> None:
-    """Refuse positions out of range, which TensorFlow's strided slice would take in a graph."""
+    """Raise for positions out of range, which TensorFlow's strided slice would accept in a graph."""
     dim = 0
     for part in expanded(parts, x.shape.rank):
         if part is None:
@@ -253,7 +253,7 @@ def _gather(x, parts, apart):
     y = x[tuple(basic)] if any(p != slice(None) for p in basic) else x
     dims = list(arrays)
     found = [_wrapped(p, y, d) for d, p in arrays.items()]
-    empty = 0 in y.shape  # of nothing TensorFlow gathers nothing, how often ever, and has no gradient
+    empty = 0 in y.shape  # tf.gather fails on empty tensors, and has no gradient
     if len(dims) == 1 and not empty:
         return tf.gather(y, found[0], axis=dims[0])
     if all(isinstance(p, np.ndarray) for p in found):
@@ -282,7 +282,7 @@ def _rank(part) -> int:
 
 
 def _whole(part, sizes) -> list:
-    """A part's positions, one array for each dimension: of a mask those of its true elements."""
+    """A part's positions, one array for each dimension; for a mask, the positions of its true elements."""
     if isinstance(part, tf.Tensor) and part.dtype == tf.bool:
         part = counted(part)
     known = part if not isinstance(part, tf.Tensor) else tf.get_static_value(part)
@@ -300,7 +300,7 @@ def _whole(part, sizes) -> list:
 
 
 def _wrapped(positions, y, dim):
-    """Positions counted from the start, in range."""
+    """Non-negative positions, after a range check."""
     if not isinstance(positions, np.ndarray):
         size = tf.shape(y, tf.int64)[dim]
         return tf.where(positions < 0, positions + size, positions)
@@ -326,7 +326,7 @@ def take(x, indices, axis=None):
     if indices.dtype.is_floating or indices.dtype.is_complex:
         raise IndexError("positions must be whole numbers")
     positions = _counted(tf.cast(indices, tf.int64), x, axis)
-    if 0 in x.shape:  # of nothing TensorFlow has no gradient, as above
+    if 0 in x.shape:  # tf.gather has no gradient for empty tensors
         axis %= x.shape.rank
         return tf.reshape(x, tf.concat([tf.shape(x)[:axis], tf.shape(positions), tf.shape(x)[axis + 1 :]], 0))
     return tf.gather(x, positions, axis=axis)
@@ -354,7 +354,7 @@ def _flat_positions(x, key):
 
 def add_at(x, key, updates):
     updates = tf.cast(updates, x.dtype)
-    if x.dtype == tf.bool:  # whose sum is "or", as of `add`
+    if x.dtype == tf.bool:  # for bools `add` means "or"
         return tf.cast(_added(tf.cast(x, tf.int32), key, tf.cast(updates, tf.int32)), tf.bool)
     return in_single(lambda x, updates: _added(x, key, updates))(x, updates)
 
@@ -371,7 +371,7 @@ def _added(x, key, updates):
 
 
 def _may_repeat(key) -> bool:
-    """True if a key may choose a position twice; False if its arrays are known to name each once, from the start."""
+    """True if a key may select a position twice; False if its array values are known and distinct."""
     if distinct(key):
         return False
     arrays = [tf.get_static_value(p) if isinstance(p, tf.Tensor) else p for p in parts_of(key) if is_array(p)]
@@ -388,11 +388,11 @@ def set_at(x, key, updates):
     updates = tf.reshape(tf.broadcast_to(tf.cast(updates, x.dtype), tf.shape(flat)), [-1])
     if isinstance(flat, tf.Tensor) or distinct(key):
         flat = tf.reshape(flat, [-1, 1])
-    else:  # of a position's several values the last stays, in the gradient too
+    else:  # the last of several values for a position wins, also in the gradient
         flat = flat.reshape(-1)
         last = last_of_each(flat)
         flat, updates = flat[last][:, None], tf.gather(updates, last)
-    if not tf.executing_eagerly():  # of which `tf.vectorized_map` wants 32 bits
+    if not tf.executing_eagerly():  # `tf.vectorized_map` needs 32-bit positions
         flat = tf.cast(flat, tf.int32)
     return tf.reshape(tf.tensor_scatter_nd_update(tf.reshape(x, [-1]), flat, updates), tf.shape(x))
 
@@ -409,7 +409,7 @@ def _segments(reduce, smallest):
         y = of_order(reduce)(data, ids, num_segments + 1)[:num_segments]
         if not data.dtype.is_floating:
             return y
-        end = data.dtype.min if smallest else data.dtype.max  # TensorFlow's empty segments are finite
+        end = data.dtype.min if smallest else data.dtype.max  # TensorFlow returns finite limits for empty segments
         none = tf.constant(float("-inf" if smallest else "inf"), data.dtype)
         return tf.where(y <= end if smallest else y >= end, none, y)
 

@@ -7,10 +7,10 @@ import tensorflow as tf
 from ..array.shaping import taps
 from .base import floats, promoted
 
-# Convolution, with channels last inside.
+# Convolution, with channels last internally.
 #
-# Convolution without groups and with either strides or dilation is the one that TensorFlow does on every
-# device and differentiates twice. The rest is made of it.
+# On every device TensorFlow supports convolutions without groups and with either strides or dilation, and can
+# differentiate them twice. The other convolutions are composed of these.
 
 _LAYOUTS = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
 
@@ -24,20 +24,20 @@ def first(x, channels_first):
 
 
 def padded(x, padding, value=0):
-    """``x`` with constants around it; negative padding crops."""
+    """``x`` padded with a constant; negative padding crops."""
     if any(n < 0 for pair in padding for n in pair):
         key = [slice(max(-b, 0), n + min(a, 0)) for n, (b, a) in zip(x.shape[1:], padding)]
         x = x[(slice(None), *key)]
     around = [[0, 0], *([max(b, 0), max(a, 0)] for b, a in padding), [0, 0]]
     if not any(map(any, around)):
         return x
-    if value and not tf.executing_eagerly():  # `tf.vectorized_map` pads with 0, whatever the constant
+    if value and not tf.executing_eagerly():  # `tf.vectorized_map` ignores the constant and pads with 0
         return tf.where(tf.pad(tf.ones_like(x, tf.bool), around), tf.pad(x, around), tf.constant(value, x.dtype))
     return tf.pad(x, around, constant_values=value)
 
 
 def _dilated(kernel, dilation):
-    """A kernel with its gaps filled by zeros."""
+    """A kernel with zeros inserted between its taps."""
     for axis, d in enumerate(dilation):
         if d > 1:
             gaps = [[0, 0]] * (kernel.shape.rank + 1)
@@ -53,15 +53,15 @@ def _dilated(kernel, dilation):
 
 
 def _plain(x, kernel, strides, dilation):
-    """Without padding and groups."""
+    """Convolution without padding and groups."""
     if any(s > 1 for s in strides) and any(d > 1 for d in dilation):
         kernel, dilation = _dilated(kernel, dilation), (1,) * len(dilation)
-    # The layout is named because TensorFlow's derivative in 3 dimensions fails without.
+    # The layout is named, because TensorFlow's 3-d derivative fails without it.
     return tf.nn.convolution(x, kernel, list(strides), "VALID", _LAYOUTS[len(strides)], list(dilation))
 
 
 def _depthwise(x, kernel, strides, dilation):
-    """The taps of the window, added one by one."""
+    """Depthwise convolution: the taps of the window, added one by one."""
     window = kernel.shape[:-2].as_list()
     channels = x.shape[-1]
     taps = tf.reshape(kernel, [-1, channels, kernel.shape[-1] // channels])
@@ -82,7 +82,7 @@ def _forward(x, kernel, strides, dilation, groups):
         return _plain(x, kernel, strides, dilation)
     if kernel.shape[-2] == 1:
         square = len(strides) == 2 and strides[0] == strides[1] and all(d == 1 for d in dilation)
-        if square and x.shape[0] != 0:  # of no images TensorFlow's gradient to the kernel is not initialised
+        if square and x.shape[0] != 0:  # for an empty batch TensorFlow's kernel gradient is uninitialised
             shape = [*kernel.shape[:2], groups, kernel.shape[-1] // groups]
             return tf.nn.depthwise_conv2d(x, tf.reshape(kernel, shape), [1, *strides, 1], "VALID")
         return _depthwise(x, kernel, strides, dilation)
@@ -91,7 +91,7 @@ def _forward(x, kernel, strides, dilation, groups):
 
 
 def _by_parts(kernel):
-    """A bilinear function of its first two arguments; of complex ones, which TensorFlow lacks, part by part."""
+    """A bilinear function, extended to complex arguments, which TensorFlow lacks, by real and imaginary parts."""
 
     def of_any(x1, x2, *how):
         if not (x1.dtype.is_complex or x2.dtype.is_complex):
@@ -134,18 +134,18 @@ def conv_to_kernel(inputs, outputs, sizes, strides, padding, dilation, groups, c
 
 
 def _transpose(linear, zero, y):
-    """The transpose of a linear function, at ``y``: its gradient anywhere, say at ``zero``."""
+    """The transpose of a linear function, applied to ``y``: its gradient at any point, here ``zero``."""
     with tf.GradientTape() as tape:
         tape.watch(zero)
         z = linear(zero)
     return tape.gradient(z, zero, y)
 
 
-# Windows: pooling, and blocks as columns.
+# Pooling, and blocks as columns.
 
 
 def _pooled(pool, x, window, strides):
-    """TensorFlow's pooling of 2 dimensions, for 1 to 3."""
+    """TensorFlow's 2-d pooling, used for 1 to 3 dimensions."""
     if len(window) == 1:
         return tf.squeeze(pool(tf.expand_dims(x, 1), (1, *window), (1, *strides), "VALID"), 1)
     if len(window) == 2:
@@ -160,7 +160,7 @@ def _pooled(pool, x, window, strides):
 def window_max(x, window, strides, padding, channels_first):
     x = padded(last(x, channels_first), padding, -math.inf)
     y = _pooled(tf.nn.max_pool2d, x, window, strides)
-    # TensorFlow starts from the least finite number, not from -inf.
+    # TensorFlow starts from the lowest finite number, not from -inf.
     y = tf.where(tf.equal(y, x.dtype.min), tf.constant(-math.inf, x.dtype), y)
     return first(y, channels_first)
 
@@ -221,8 +221,8 @@ def fft_complex(x, dimensions=1, inverse=False):
     return _TRANSFORMS[dimensions, bool(inverse)](_complex(x))
 
 
-# Inputs are cut before: TensorFlow's gradient of cutting fails, as do those of transforms of nothing, which has
-# zeros put beside it; rows of them are taken off again.
+# Inputs are cropped first, because TensorFlow's gradient of cropping fails. Its gradients of empty transforms fail too,
+# so rows of zeros are added and removed again.
 
 
 def rfft_complex(x, fft_length):

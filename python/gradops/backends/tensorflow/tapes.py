@@ -1,6 +1,6 @@
 """TensorFlow: the tapes and accumulators that record in this thread, and the tensors that a function closes over.
 
-Where a version of TensorFlow lacks a name that a check needs, the check is left out.
+A check whose private names are missing in a version of TensorFlow is skipped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def active() -> list[tf.GradientTape]:
 
 
 def carried():
-    """A function that gives a scope in which another thread records as this one does now."""
+    """A function that returns a scope for another thread, to record as this thread does now."""
     tapes = [tape for tape in active() if _private.own_tape(tape) is not None]
     accumulators = forward_mode()
     recorders = [r for r in _private.opened() if r in tapes or r in accumulators]
@@ -66,7 +66,7 @@ def forward_mode() -> list:
 
 @contextlib.contextmanager
 def forward_mode_paused(start: int = 0):
-    """A scope whose operations no active accumulator follows, from the one at ``start`` to the innermost."""
+    """A scope that active accumulators ignore, from the one at index ``start`` to the innermost."""
     with contextlib.ExitStack() as stack:
         for accumulator in reversed(forward_mode()[start:]):
             stack.enter_context(_private.paused(accumulator))
@@ -75,10 +75,11 @@ def forward_mode_paused(start: int = 0):
 
 @contextlib.contextmanager
 def stopped():
-    """A scope whose operations give no gradient to any active tape, accumulator, or graph being built."""
+    """A scope whose operations pass no gradient to active tapes, accumulators, or a graph being built."""
     with contextlib.ExitStack() as stack:
         for recorder in reversed(_recording((tf.GradientTape, tf.autodiff.ForwardAccumulator))):
-            # from the innermost, so that they go on in the order in which they were opened: it is that of derivatives
+            # from the innermost, so that they resume in the order in which they were opened, which is the order of
+            # derivatives
             stopped = isinstance(recorder, tf.GradientTape)
             stack.enter_context(recorder.stop_recording() if stopped else _private.paused(recorder))
         if not tf.executing_eagerly():
@@ -88,11 +89,11 @@ def stopped():
 
 @contextlib.contextmanager
 def _cut_in_graph(graph):
-    """A scope in which operations added to ``graph`` have no derivative, for gradients taken through the function.
+    """A scope that gives operations added to ``graph`` no derivative.
 
-    The operations take tensors from outside through ``tf.stop_gradient``, which vectorising, saving and importing the
-    graph keep; operations that read a variable have no derivative of their own. Tensors that the graph captures
-    inside, by an operation of its own, come from outside too.
+    Their inputs from outside go through ``tf.stop_gradient``, which survives vectorizing, saving and importing the
+    graph; operations that read a variable get a derivative of None. Tensors that the graph captures inside the scope
+    also count as coming from outside.
     """
     start = len(graph.get_operations())
     try:
@@ -138,10 +139,10 @@ def watch(x) -> None:
 
 
 def gradient(y, xs: list) -> list:
-    """Gradients of ``y`` from the active tapes, which record them; in graphs from ``tf.gradients``."""
+    """Gradients of ``y`` from the active tapes, which also record them; in graphs from ``tf.gradients``."""
     if not tf.executing_eagerly():
         return tf.gradients(y, xs)
-    tapes = [r for r in _private.opened() if isinstance(r, tf.GradientTape)]  # those a scope stopped too
+    tapes = [r for r in _private.opened() if isinstance(r, tf.GradientTape)]  # including tapes that a scope has stopped
     lasting = [tape for tape in tapes if _private.is_persistent(tape)]
     if not lasting:
         raise GradientError(
@@ -173,7 +174,7 @@ def gradient(y, xs: list) -> list:
 
 @contextlib.contextmanager
 def quietly():
-    """TensorFlow warns that a gradient taken inside its tape is recorded; here it is meant to be."""
+    """A scope without TensorFlow's warning about a gradient taken inside its tape, which is intended here."""
     logger = tf.get_logger()
     level = logger.level
     logger.setLevel("ERROR")
@@ -183,7 +184,7 @@ def quietly():
         logger.setLevel(level)
 
 
-# The tensors that a function uses beside its arguments, and the random numbers that it draws --------------------------
+# The tensors that a function uses in addition to its arguments, and the random numbers that it draws ------------------
 
 
 sees_operations = _private.private.supported(_private.OPERATIONS)
@@ -216,7 +217,7 @@ def error() -> GradientError:
 
 
 def outside(graph, start: int, results: list, own: list) -> list:
-    """Tensors that were in ``graph`` before its operation ``start``, or outside it, and that ``results`` use."""
+    """Tensors that ``results`` use and that were in ``graph`` before its operation ``start``, or are outside of it."""
     new = {op.name for op in graph.get_operations()[start:]}
     mine, seen = {id(x) for x in own}, set()
     found, stack = [], [r for r in results if isinstance(r, tf.Tensor)]
@@ -227,7 +228,7 @@ def outside(graph, start: int, results: list, own: list) -> list:
         seen.add(id(x))
         if not hasattr(x, "graph") or x.graph is not graph or x.op.name not in new:
             found.append(x)
-        elif x.op.type in ("Placeholder", "Const"):  # captured since; small tensors as constants
+        elif x.op.type in ("Placeholder", "Const"):  # captured inside; small tensors become constants
             found.extend(_captured(graph, x))
         elif x.op.type not in ("StopGradient", "PreventGradient"):
             stack.extend(x.op.inputs)
@@ -239,7 +240,7 @@ def _captured(graph, x) -> list:
 
 
 def may_need_gradient(x, seen: set | None = None) -> bool:
-    """True if a gradient could be asked for something that ``x`` was computed from."""
+    """True if ``x`` was computed from something whose gradient may be requested."""
     seen = set() if seen is None else seen
     if not hasattr(x, "graph"):
         return watched([x])
@@ -262,7 +263,7 @@ def may_need_gradient(x, seen: set | None = None) -> bool:
 
 
 class Row(threading.local):
-    """A flag of each thread: True if it computes the rows of an ``ops.vectorized_map`` that may be differentiated."""
+    """Per-thread flag: True while rows of an ``ops.vectorized_map`` are computed that may be differentiated."""
 
     differentiable = False
 
@@ -271,7 +272,7 @@ rows = Row()
 
 
 class RuleWouldBeLost(Exception):
-    """A row has a rule of its own, which ``tf.vectorized_map`` loses: the rows are taken one after the other."""
+    """Raised if a row has a custom rule, which ``tf.vectorized_map`` would lose; the map then runs row by row."""
 
 
 def refuse_rows() -> None:
@@ -280,7 +281,7 @@ def refuse_rows() -> None:
 
 
 def guarded(value):
-    """``value``, whose own derivative is an error: its rule is on the way to who uses it, or was lost on it."""
+    """``value`` with a gradient that raises an error: it marks values whose rule is attached later, or was lost."""
     if not differentiable(value):
         return tf.identity(value)
     return tf.raw_ops.PreventGradient(input=value, message=_LOST)
@@ -299,7 +300,7 @@ def _guarded_rows(pfor_input):
 if _private.private.supported(_private.VECTORIZED):
     try:
         _private.register_rows("PreventGradient")(_guarded_rows)
-    except Exception:  # somebody else registered one
+    except Exception:  # another library registered one
         pass
 
 
@@ -309,7 +310,7 @@ def _is_random(op_type) -> bool:
 
 @contextlib.contextmanager
 def noting(drawn: list, used: dict):
-    """Note the random numbers drawn, and in eager mode the tensors that operations use and did not make."""
+    """Record the random numbers drawn and, in eager mode, the tensors that operations use but did not make."""
     made: dict[int, object] = {}
 
     def note(op_type, inputs, attrs, outputs, op_name=None, graph=None):
@@ -329,7 +330,7 @@ def noting(drawn: list, used: dict):
 
 @contextlib.contextmanager
 def replaying(drawn: list):
-    """Give the random operations of a graph being built the numbers that were noted."""
+    """Replay the recorded random numbers in the operations of a graph being built."""
     left = iter(drawn)
 
     def replace(op_type, inputs, attrs, outputs, op_name=None, graph=None):
@@ -343,7 +344,7 @@ def replaying(drawn: list):
 
 @contextlib.contextmanager
 def seeing(function):
-    """A scope in which ``function`` is called with each operation, and may give other results."""
+    """A scope that calls ``function`` with each operation; it may replace the results."""
     if not sees_operations:
         yield
         return

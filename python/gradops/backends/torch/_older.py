@@ -1,4 +1,4 @@
-"""PyTorch 2.5, which does not tell its hooks for saved tensors: the scopes that set them are observed."""
+"""PyTorch 2.5 does not report its hooks for saved tensors; this module observes the scopes that set them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class _Entered(threading.local):
 
 
 def observed_hooks() -> Callable:
-    """A function that gives the innermost pair of hooks of a thread, or None, as newer versions have one.
+    """A function that returns a thread's innermost pair of hooks, or None, as newer versions have one.
 
-    The methods of the scopes' class are replaced for the whole process, once, and call what they replace. A scope that
-    was entered before is not known.
+    The ``__enter__`` and ``__exit__`` of the scopes' class are wrapped once, for the whole process. A scope entered
+    before that is not known.
     """
     entered = _Entered()
     enter, leave = saved_tensors_hooks.__enter__, saved_tensors_hooks.__exit__
@@ -32,7 +32,7 @@ def observed_hooks() -> Callable:
     @functools.wraps(leave)
     def __exit__(self, *error):
         if entered.scopes:
-            entered.scopes.pop()  # PyTorch takes the innermost off, too
+            entered.scopes.pop()  # PyTorch also removes the innermost pair
         return leave(self, *error)
 
     def top(ignore_tracing: bool):

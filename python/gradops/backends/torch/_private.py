@@ -1,4 +1,4 @@
-"""PyTorch: every name of its that is not public and that gradops uses, in this file alone."""
+"""All names of PyTorch that gradops uses and that are not public, by feature."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ private = PrivateNames("PyTorch", torch.__version__)
 
 SHAPES = "eval_shape"
 fake_tensors = private.find(SHAPES, "torch._subclasses.fake_tensor.FakeTensorMode")
-"""A scope whose tensors have no values."""
+"""A scope whose tensors have shapes but no values."""
 
 TRANSFORMS = "a custom gradient in torch.func's transforms"
 _functorch = "torch._C._functorch"
 is_wrapped = private.find(TRANSFORMS, f"{_functorch}.is_functorch_wrapped_tensor")
-"""True if a tensor belongs to a transformation in progress, or to one that is over."""
+"""True if a tensor belongs to a transform that is in progress or has ended."""
 unwrapped = private.find(TRANSFORMS, f"{_functorch}.get_unwrapped")
-"""The tensor inside of such a tensor."""
+"""The tensor inside a wrapped tensor."""
 without_dead = private.find(TRANSFORMS, f"{_functorch}.unwrap_if_dead")
-"""A tensor without the layer of a transformation that is over."""
+"""A tensor without the wrapper of a transform that has ended."""
 level_of = private.find(TRANSFORMS, f"{_functorch}.maybe_get_level")
-"""The level of the transformation that a tensor belongs to."""
+"""The level of the transform that a tensor belongs to."""
 is_batched = private.find(TRANSFORMS, f"{_functorch}.is_batchedtensor")
-"""True if a tensor is a row of a ``vmap``."""
+"""True if a tensor is batched by a ``vmap``."""
 batched_dimension = private.find(TRANSFORMS, f"{_functorch}.maybe_get_bdim")
 add_batch_dimension = private.find(TRANSFORMS, f"{_functorch}._add_batch_dim")
-"""Where a row's batch has its dimension, and a tensor with one of its dimensions taken for that."""
+"""The position of a batched tensor's batch dimension, and a batched tensor made from one with that dimension."""
 interpreters = private.find(TRANSFORMS, f"{_functorch}.get_interpreter_stack")
 vmap_type = private.find(TRANSFORMS, f"{_functorch}.TransformType.Vmap", ())
 vmap_interpreter = private.find(TRANSFORMS, f"{_functorch}.CVmapInterpreterPtr")
-"""The transformations in progress, the type of ``vmap``s, and one as a ``vmap``."""
+"""The transforms in progress, the transform type of ``vmap``, and a transform's ``vmap`` interpreter."""
 transforms_active = private.find(TRANSFORMS, "torch._C._are_functorch_transforms_active")
-"""True if a transformation is in progress."""
+"""True if a transform is in progress."""
 tree_leaves = private.find(TRANSFORMS, "torch.utils._pytree.tree_leaves")
-"""The leaves of torch's own structures."""
+"""The leaves of torch's pytrees."""
 
 
 def outside_of_transforms(function: type[torch.autograd.Function]) -> Callable:
-    """``function.apply`` without its work at each call for ``torch.func``, or the backward pass's for old names."""
+    """``function.apply`` without the work that each call does for ``torch.func`` and for old names of methods."""
     direct: Callable = getattr(super(torch.autograd.Function, function), "apply", function.apply)
     backward = getattr(function, "_backward_cls", None)
     if backward is not None:
-        backward.apply = function.backward  # PyTorch's looks, at each call, which of two names the function has
+        backward.apply = function.backward  # PyTorch's own looks up `backward` or `vjp` at each call
     return direct
 
 
@@ -58,27 +58,27 @@ forward_mode = private.find(FORWARD, "torch.autograd.forward_ad._set_fwd_grad_en
 """A scope in which forward mode is on or off."""
 private.find(FORWARD, "torch.autograd.forward_ad._current_level")
 set_grad_mode = private.find(FORWARD, "torch._C._set_grad_enabled")
-"""The function that ``torch.no_grad()`` and its like call, for modes to see."""
+"""The function that ``torch.no_grad()`` and similar scopes call; modes can intercept it."""
 unseen = private.find(FORWARD, "torch._C.DisableTorchFunction", contextlib.nullcontext)
-"""A scope whose calls no mode sees."""
+"""A scope whose calls are hidden from modes."""
 
 ZEROS = "a derivative that is 0, as numbers of another library"
 is_zeros = private.find(ZEROS, "torch.Tensor._is_zerotensor", lambda x: False)
-"""True if a tensor is zeros without memory, as derivatives around forward mode are: a read finds arbitrary bits."""
+"""True for zeros without memory, which occur as derivatives in forward mode; reading one gives arbitrary bits."""
 
 
 def forward_level() -> int:
-    """The level of forward mode that is open; -1 without."""
+    """The innermost open level of forward mode; -1 if none is open."""
     return forward_ad._current_level
 
 
 def transforming() -> bool:
-    """True if a transformation of ``torch.func`` runs, or a level of forward mode is open."""
+    """True if a ``torch.func`` transform runs or a level of forward mode is open."""
     return forward_ad._current_level >= 0 or bool(transforms_active())
 
 
 def eager() -> bool:
-    """True if no transformation runs, no level of forward mode is open, and nothing compiles."""
+    """True if no transform runs, no level of forward mode is open, and nothing is being compiled."""
     return forward_ad._current_level < 0 and not (transforms_active() or _compiling())
 
 
@@ -86,7 +86,7 @@ _compiling = torch.compiler.is_compiling
 _version = tuple(int(part) for part in torch.__version__.split(".")[:2])
 
 traces_custom_gradients = _version >= (2, 12)
-"""True if ``torch.compile`` can trace a custom gradient; before, it cannot read the arguments of functions."""
+"""True if ``torch.compile`` can trace a custom gradient; older versions cannot read the function's arguments."""
 
 if _version >= (2, 12):
     exporting = torch.compiler.is_exporting
@@ -94,13 +94,13 @@ else:
     _flag = "_is_exporting_flag" if hasattr(torch.compiler, "_is_exporting_flag") else "_is_compiling_flag"
 
     def exporting() -> bool:
-        """True if ``torch.export`` traces this: the public function is not there or, in ``torch.compile``, true."""
+        """True if ``torch.export`` traces this; in older versions the public function is absent or too broad."""
         return getattr(torch.compiler, _flag)
 
 
 CUSTOM = "a copy of the upstream gradient for each custom gradient's rule"
 lazy_clone = private.find(CUSTOM, "torch._lazy_clone", torch.clone)
-"""A copy of a tensor that takes memory once one of the two is written to."""
+"""A copy of a tensor that takes memory only once one of the two is written to."""
 
 NESTED = "a derivative inside another one, by a gradient function that reads a tensor from outside"
 pass_of_engine = private.find(NESTED, "torch.autograd.graph._engine_run_backward")
@@ -110,41 +110,41 @@ _is_excluded = private.find(NESTED, "torch._C._dispatch_tls_is_dispatch_key_excl
 
 
 def below_autograd() -> bool:
-    """True if this runs inside an operation, as a ``TorchDispatchMode`` does: nothing is recorded, nor read."""
+    """True inside an operation, as in a ``TorchDispatchMode``: nothing is recorded there."""
     return _is_excluded(torch._C.DispatchKey.AutogradFunctionality)
 
 
 CHECKPOINT = "gradient_checkpoint_scope"
 version = private.attribute(CHECKPOINT, "torch.Tensor._version")
-"""The number of writes to a tensor."""
+"""The number of in-place writes to a tensor."""
 base = private.attribute(CHECKPOINT, "torch.Tensor._base")
-"""The tensor of which a tensor is a view, or None."""
+"""The tensor that a view was made from, or None."""
 storage_key = private.attribute(CHECKPOINT, "torch.UntypedStorage._cdata")
-"""A storage's address, which its views share."""
+"""A storage's address; views share it."""
 schema = private.attribute(CHECKPOINT, "torch._ops.OpOverload._schema", of_objects=True)
-"""The arguments of an operator, and which of them it writes to."""
+"""The arguments of an operator, with those that it writes to."""
 backward_number = private.find(CHECKPOINT, "torch._C._current_graph_task_id")
 """The number of the backward pass in progress; -1 outside of one."""
 after_backward = private.find(CHECKPOINT, "torch.autograd.Variable._execution_engine.queue_callback")
-"""Have a function called at the end of the backward pass in progress."""
+"""Call a function at the end of the backward pass in progress."""
 takes_saved_hooks = private.find(CHECKPOINT, "torch._C._autograd._saved_tensors_hooks_is_enabled")
-"""True if hooks for saved tensors are allowed here; torch.func's transforms take none."""
+"""True if hooks for saved tensors are allowed here; ``torch.func``'s transforms forbid them."""
 top_saved_hooks = at("torch._C._autograd._top_saved_tensors_default_hooks") or _older.observed_hooks()
 """The innermost pair of hooks for saved tensors, or None."""
 end_of_recomputation = private.find(CHECKPOINT, "torch.utils.checkpoint._StopRecomputationError", RecursionError)
-"""The exception that ends a checkpointed function that runs again, once its stored values are there."""
+"""The exception that stops a checkpointed function's recomputation once all saved values are recomputed."""
 
 
 def keeps_an_input(x) -> bool:
-    """True if a checkpoint made ``x`` to keep an input, before PyTorch 2.12 beside a leaf of its own, made for that."""
+    """True if ``x`` is a checkpoint's saved input; before PyTorch 2.12 a checkpoint also makes a leaf for it."""
     return type(x.grad_fn).__name__ == "_NoopSaveInputsBackward"
 
 
 has_accelerator = at("torch.accelerator.is_available") or (lambda: True)
-"""True if there is a device beside the CPU; taken for granted before PyTorch 2.6."""
+"""True if there is a device other than the CPU; assumed before PyTorch 2.6."""
 exclude_keys = private.find(CHECKPOINT, "torch._C._SetExcludeDispatchKeyGuard")
 dispatch_keys = private.find(CHECKPOINT, "torch._C.DispatchKey", ())
-"""A scope in which the dispatcher leaves a layer out, and the layers."""
+"""A scope in which the dispatcher skips a layer, and the layers."""
 _Mode = private.find(CHECKPOINT, "torch.utils._python_dispatch.TorchDispatchMode", object)
 _frames = at("torch._C._dynamo.eval_frame")
 
@@ -153,17 +153,17 @@ _compiles_frames = at("torch._C._dynamo.eval_frame.get_eval_frame_callback") or 
 
 
 def within_compiled() -> bool:
-    """True in a function of ``torch.compile``, whose graph ends before the call that leads here, which Python makes."""
+    """True in Python code called from a ``torch.compile``d function after a graph break."""
     if _compiling():
         torch._dynamo.graph_break()
     return _compiles_frames() not in (None, False)
 
 
 class DispatchMode(_Mode):  # type: ignore[valid-type]
-    """The class of scopes that see every operation below autograd."""
+    """The base class of scopes that intercept every operation below autograd."""
 
-    # `torch.compile` must not trace what a scope does. PyTorch sees to that by a function around `__torch_dispatch__`,
-    # a third of what a scope costs at each operation; the code can be marked once instead, with all that it calls.
+    # Dynamo must not trace what a scope does. PyTorch wraps `__torch_dispatch__` in a function for that, a third of the
+    # cost of a scope at each operation; marking the method's code once also covers everything that it calls.
     if hasattr(_Mode, "_should_skip_dynamo") and hasattr(_frames, "set_code_exec_strategy"):
 
         @classmethod
@@ -181,7 +181,7 @@ _own_stack = private.find(ANOMALY, "torch.fx.traceback.format_stack", list)
 
 
 def set_stack(describe: Callable[[], str | None] | None) -> None:
-    """Have torch take ``describe()`` for where a forward call is; without, or where it is None, Python's stack."""
+    """Report ``describe()`` as the place of a forward call; if it is absent or returns None, Python's stack."""
 
     def format_stack() -> list[str]:
         described = None if describe is None else describe()
@@ -196,23 +196,23 @@ _metadata = private.attribute(PICTURE, "torch.autograd.graph.Node._input_metadat
 
 
 def results_of(node) -> tuple:
-    """The shapes and dtypes of a node's results; none for nodes that Python made."""
+    """The shapes and dtypes of a node's results; empty for nodes that Python functions made."""
     return _metadata(node) if hasattr(node, "_input_metadata") else ()
 
 
 def _tracing():
-    """The module of ``make_fx``, which traces nothing before it is imported, or None."""
+    """The module of ``make_fx``; None if it is not imported, and so nothing is being traced."""
     return sys.modules.get("torch.fx.experimental.proxy_tensor")
 
 
 def graph_in_progress():
-    """The mode in which ``make_fx`` writes operations down, or None."""
+    """The mode that ``make_fx`` records operations with, or None."""
     tracing = _tracing()
     return tracing and tracing.get_innermost_proxy_mode()
 
 
 def is_traced(x) -> bool:
-    """True if a graph is being traced in which ``x`` is not a constant."""
+    """True if a graph is being traced and ``x`` is not a constant of it."""
     mode = graph_in_progress()
     return mode is not None and _tracing().get_proxy_slot(x, mode.tracer, None) is not None
 
@@ -223,9 +223,9 @@ _tracing_context = private.find(GRAPH, "torch._guards.TracingContext")
 
 
 def described_by_one_mode():
-    """A scope in which ``make_fx`` describes its results with one mode, for each of which it would make one.
+    """A scope that lets ``make_fx`` use one fake-tensor mode for all results, instead of a new one for each.
 
-    Making the mode took half the time of a trace.
+    Creating these modes took half the time of a trace.
     """
     if not private.supported(GRAPH):
         return contextlib.nullcontext()
@@ -233,7 +233,7 @@ def described_by_one_mode():
 
 
 def outside_of_graph(function: Callable, x):
-    """``function(x)`` of the value that a tensor has while a graph is being traced, written down nowhere."""
+    """``function(x)`` on the value that a tensor has during a trace, without recording it."""
     with _tracing().disable_proxy_modes_tracing():
         return function(x)
 
@@ -254,7 +254,7 @@ def depends_on_inputs(x) -> bool:
 
 
 def untraced():
-    """A scope in which ``make_fx`` writes nothing down: tensors made there are constants to its graphs."""
+    """A scope that stops the recording of ``make_fx``: tensors made in it are constants of its graph."""
     return getattr(_tracing(), "disable_proxy_modes_tracing", contextlib.nullcontext)()
 
 
@@ -266,7 +266,7 @@ _FLASH = 1  # torch.nn.attention.SDPBackend.FLASH_ATTENTION's number
 
 
 def is_fused_on_cpu(query, key, value, options: dict) -> bool:
-    """True if PyTorch takes its fused kernel for the CPU, which has gradients for its inputs alone."""
+    """True if PyTorch uses its fused CPU kernel, which has gradients for query, key and value only."""
     mask = options["attn_mask"]
     return (
         private.supported(ATTENTION)

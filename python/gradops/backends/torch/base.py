@@ -1,4 +1,4 @@
-"""PyTorch: conversion, dtype names, and the adaptors that give torch functions the dtype rule."""
+"""PyTorch: conversion, dtype names, and the adaptors that make kernels of torch functions by gradops' dtype rule."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def native_dtype(dtype) -> torch.dtype:
 
 
 def convert(value, dtype=None, like=None) -> torch.Tensor:
-    """A tensor of ``value``, on the device of ``like``; arrays are copied."""
+    """A tensor of ``value`` on the device of ``like``; arrays are copied."""
     if isinstance(value, torch.Tensor):
         return value if dtype is None else value.to(native_dtype(dtype))
     if holds(value, torch.Tensor):
@@ -45,7 +45,7 @@ def convert(value, dtype=None, like=None) -> torch.Tensor:
 
 
 def _in_trace(value, dtype, device) -> torch.Tensor:
-    """The result of :func:`convert` in terms that ``torch.compile`` knows: NumPy's arrays are tensors to it."""
+    """``convert`` in terms that Dynamo can read; for Dynamo, NumPy arrays are tensors."""
     if isinstance(value, np.ndarray):
         tensor = torch.as_tensor(value, device=device)
         return tensor if dtype is None else tensor.to(native_dtype(dtype))
@@ -72,7 +72,7 @@ def dtype_name(x) -> str:
 
 
 def handed_over(x) -> torch.Tensor:
-    """DLPack knows nothing of numbers whose sign is changed where they are read, nor of zeros without memory."""
+    """A tensor that DLPack can describe: it has no lazy conjugation or negation, and no zero tensors without memory."""
     return _with_memory(x.resolve_conj().resolve_neg())
 
 
@@ -81,7 +81,7 @@ def _with_memory(x) -> torch.Tensor:
 
 
 def from_dlpack(x) -> torch.Tensor | None:
-    """The tensor on the same memory; None for read-only memory, to which a tensor would write."""
+    """A tensor on the same memory; None for read-only memory, because a tensor could write to it."""
     return None if isinstance(x, np.ndarray) and not x.flags.writeable else torch.from_dlpack(x)
 
 
@@ -99,7 +99,7 @@ def place(x, device) -> torch.Tensor:
 
 def to_numpy(x) -> np.ndarray:
     if _private.transforms_active() and not compiling():
-        # in torch.func's transformations NumPy cannot have a tensor's memory
+        # inside torch.func's transforms NumPy cannot share a tensor's memory
         while _private.is_wrapped(x):
             if _private.is_batched(x):
                 raise looked_at_a_value()
@@ -110,14 +110,14 @@ def to_numpy(x) -> np.ndarray:
         return x.detach().numpy()
     if _private.is_traced(x):
         raise looked_at_a_value()
-    x = _with_memory(x.detach())  # a step of a graph that is traced, from here on, also of a constant
+    x = _with_memory(x.detach())  # `detach()` is recorded in a graph being traced, even for a constant
     if x.dtype is torch.bfloat16:
         x = x.float()
     return x.numpy(force=True)
 
 
 def has_values(x) -> bool:
-    """True if a tensor's values can be looked at: not in a trace or a transformation."""
+    """True if a tensor's values can be read: it is not in a trace or a transform."""
     return not (compiling() or _private.is_wrapped(x) or _private.is_traced(x))
 
 
@@ -139,7 +139,7 @@ _promoted_number = {
     for number in (bool, int, float, complex)
     for floatx in dtypes.FLOATS
 }
-"""Tables, as ``torch.compile`` looks into no cache: the promoted dtype of two tensors, or of one and a number."""
+"""Promoted dtypes of two tensors, or of a tensor and a number; tables, because Dynamo cannot follow a cached call."""
 
 
 def promoted(x1, x2):
@@ -178,9 +178,10 @@ def floating(function):
 
 
 def arithmetic(function, numbers: bool = False):
-    """A binary function in its operands' promoted dtype; ``numbers``: it takes Python numbers.
+    """A kernel of a binary function in the operands' promoted dtype; ``numbers``: the function takes Python numbers.
 
-    Operands are asked for their type: ``torch.compile`` cannot ask a number that it does not know for a dtype.
+    The kernel checks the operands' types, because Dynamo cannot read the dtype of a number whose value it does not
+    know.
     """
 
     def kernel(x1, x2):
@@ -201,7 +202,7 @@ def arithmetic(function, numbers: bool = False):
 
 
 def counting(function, numbers: bool = False):
-    """The same as ``arithmetic`` for functions that take no truth values: two bools are whole numbers."""
+    """``arithmetic`` for functions that are not defined for bools: two bools become integers."""
 
     def counted(x1, x2):
         if _is_truth(x1) and _is_truth(x2):
@@ -212,11 +213,11 @@ def counting(function, numbers: bool = False):
 
 
 def _is_truth(x) -> bool:
-    return type(x) in NUMBERS or x.dtype is torch.bool  # numbers beside bools that are left such are bools
+    return type(x) in NUMBERS or x.dtype is torch.bool  # a number that arrives here with a bool operand is a bool
 
 
 def _as_held(number, dtype):
-    """A number that ``dtype`` holds; whole ones PyTorch would wrap round, or refuse beside floats."""
+    """A number that ``dtype`` can hold; PyTorch would wrap an integer around, or reject it together with floats."""
     if type(number) is not int:
         return number
     low, high = _HELD.get(dtype, _HELD[torch.int64])
@@ -235,7 +236,7 @@ _HELD = {
 
 
 def _in_int64(function, x1, x2):
-    """A binary function of ``uint16``, ``uint32`` or ``uint64``, much of which PyTorch lacks, by way of ``int64``."""
+    """Compute with ``int64`` for ``uint16``, ``uint32`` and ``uint64``, for which PyTorch lacks many functions."""
     x1, x2 = promoted(x1, x2)
     if x1.dtype not in (torch.uint16, torch.uint32, torch.uint64):
         return function(x1, x2)
@@ -244,7 +245,7 @@ def _in_int64(function, x1, x2):
 
 
 def floating_arithmetic(function, numbers: bool = False):
-    """The same as ``arithmetic`` on floats: two integers become ``floatx``."""
+    """``arithmetic`` on floats: two integers become ``floatx``."""
 
     def kernel(x1, x2):
         d1, d2 = None if type(x1) in NUMBERS else x1.dtype, None if type(x2) in NUMBERS else x2.dtype
@@ -261,7 +262,7 @@ def is_bool(x) -> bool:
 
 
 def sized(shape):
-    """A shape, as the library's functions take it."""
+    """A shape in the form that torch's functions take."""
     return tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
 
 
@@ -270,7 +271,7 @@ def nonzero(x):
 
 
 def axes_of(x, axis):
-    """``axis`` as a tuple of distinct non-negative ints; None is all."""
+    """``axis`` as a tuple of distinct non-negative ints; None means all axes."""
     rank = x.ndim
     if axis is None:
         return tuple(range(rank))

@@ -1,4 +1,8 @@
-"""PyTorch: control flow where ``torch.compile`` traces, which does not know values; functions of NumPy's arrays."""
+"""PyTorch: control flow for ``torch.compile``, which does not know values, and calls of functions of NumPy arrays.
+
+In eager code and in ``torch.func``'s transforms such a function is called at once; in graphs it is a custom operation
+that finds the function by its name.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from .base import convert, dtype_name, to_numpy
 
 
 def concrete(x, kind):
-    """A 0-d tensor's value, or None where ``torch.compile`` traces."""
+    """A 0-d tensor's value; None while ``torch.compile`` traces."""
     return None if reading() else kind(x)
 
 
@@ -28,9 +32,9 @@ def branch(index, functions):
 
 
 def while_loop(holds, step, leaves, bound):
-    """Unlike other libraries' loops it has a derivative, so one with a bound needs no scan.
+    """A loop that, unlike other libraries' loops, has a derivative, so a bound needs no scan.
 
-    Its tensors must not share memory, with those that its functions close over neither.
+    Its tensors must share no memory with each other or with tensors that the functions close over, hence the copies.
     """
     left = torch.full((), -1 if bound is None else bound, device=leaves[0].device)
     return list(
@@ -42,19 +46,19 @@ def while_loop(holds, step, leaves, bound):
     )
 
 
-# Functions of NumPy's arrays, elementwise or of matrices: eager, in torch.func and in traced graphs -------------------
+# Functions of NumPy arrays, elementwise or of matrices: eager, in torch.func and in traced graphs ---------------------
 
 
 _functions: dict[str, Callable] = {}
 
 
 def foresee(name: str, function: Callable) -> None:
-    """Have :func:`on_host` know a function by its name, as graphs hold no functions."""
+    """Register a function under a name for :func:`on_host`, because graphs cannot hold Python functions."""
     _functions[name] = function
 
 
 def _function(name: str) -> Callable:
-    """The function of a name; numbers behind it, after blanks, are settings, which it takes before the arrays."""
+    """The function of a name; integers after blanks are settings, passed before the arrays."""
     found, *settings = name.split(" ")
     return functools.partial(_functions[found], *map(int, settings)) if settings else _functions[found]
 
@@ -87,7 +91,7 @@ def _(name: str, xs: list[torch.Tensor], like: int | None) -> torch.Tensor:
 
 
 class _Transformed(torch.autograd.Function):
-    """The call for tensors of torch.func's transformations, which take their layers off; its derivative is the op's."""
+    """The call for tensors of ``torch.func``'s transforms, which unwraps them; the op itself defines the derivative."""
 
     @staticmethod
     def forward(name, like, *xs):
@@ -107,7 +111,7 @@ class _Transformed(torch.autograd.Function):
 
     @staticmethod
     def vmap(info, in_dims, name, like, *xs):
-        """The batch is the first dimension, before ones that give all the same rank."""
+        """Move the batch first, followed by ones that give all tensors the same rank."""
         dims = in_dims[2:]
         rank = max(x.ndim - (d is not None) for x, d in zip(xs, dims))
         first = [x if d is None else x.movedim(d, 0) for x, d in zip(xs, dims)]
@@ -118,7 +122,7 @@ class _Transformed(torch.autograd.Function):
         return on_host(name, _function(name), aligned, like), 0
 
 
-# Functions of another language: calls back from transforms and traced graphs ------------------------------------------
+# Functions of another language, called from transforms and traced graphs ----------------------------------------------
 
 
 def call_back(program, tensors: list) -> list | None:
@@ -130,7 +134,7 @@ def call_back(program, tensors: list) -> list | None:
 
 
 class _Call(torch.autograd.Function):
-    """The call for tensors of torch.func's transforms, which take their layers off; under vmap one by one."""
+    """The call for tensors of ``torch.func``'s transforms, which unwraps them; ``vmap`` calls it row by row."""
 
     @staticmethod
     def forward(program, *tensors):
@@ -158,7 +162,7 @@ _numbers = itertools.count()
 
 
 def _recorded(program, tensors: list) -> list:
-    """The call as an operation of the graph that ``make_fx`` records."""
+    """Record the call as an operation of ``make_fx``'s graph."""
     with _private.untraced():
         program(*tensors)
     number = next(_numbers)

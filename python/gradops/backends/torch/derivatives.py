@@ -1,4 +1,10 @@
-"""PyTorch: gradient flow, as nodes of torch's autograd."""
+"""PyTorch: derivatives, with custom gradients as nodes of torch's autograd.
+
+:func:`custom` attaches a gradient function to values: as a ``torch.autograd.Function`` in eager code, through
+:mod:`.transforms` in ``torch.func``'s transforms and forward mode, and as :class:`_Compiled` in ``torch.compile``. The
+derivatives themselves are PyTorch's; they are recorded for an enclosing derivative only where they depend on tensors
+other than their inputs (:class:`.transforms.Others`), because recording costs time and memory.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +35,14 @@ def stop(x):
 
 @contextlib.contextmanager
 def stopped():
-    """A scope in which nothing is recorded, for backward and forward mode."""
+    """A scope that stops recording for both backward and forward mode."""
     _check_kept("stop_gradient_scope")
     with torch.no_grad(), _private.forward_mode(False):
         yield
 
 
 def forward_scope(value: bool):
-    """A scope in which forward mode is on or off, where a level of it is open."""
+    """A scope that switches forward mode on or off, if a level of it is open."""
     return _private.forward_mode(value) if _private.forward_level() >= 0 else contextlib.nullcontext()
 
 
@@ -53,12 +59,12 @@ followed = transforms.Followed
 
 
 def on_one_thread() -> None:
-    """Have the backward passes that this thread starts run on it alone, for a GPU too."""
+    """Run the backward passes that this thread starts on this thread alone, on a GPU as well."""
     torch.autograd.set_multithreading_enabled(False)
 
 
 def carried():
-    """A function that gives a scope in which another thread records as this one does now."""
+    """A function that returns a scope for another thread, to take over this thread's recording modes."""
     recording, inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
     stream = torch.cuda.current_stream() if torch.cuda.is_initialized() else None
 
@@ -77,16 +83,16 @@ def require(x) -> None:
 
 
 def _check_kept(what: str) -> None:
-    """Raise in ``torch.jit.trace``, which notes operations and no scopes; an ONNX file has no gradients to lose."""
+    """Raise in ``torch.jit.trace``, which records operations but not scopes; an ONNX file has no gradients to lose."""
     if torch.jit.is_tracing() and torch.is_grad_enabled() and not torch.onnx.is_in_onnx_export():
         raise GradientError(
-            f"torch.jit.trace loses {what}: what it traced would have another gradient.",
+            f"torch.jit.trace loses {what}: the traced function would have a different gradient.",
             hint="trace it under `torch.no_grad()`, for its values, or use `torch.compile`",
         )
 
 
 class _Custom(torch.autograd.Function):
-    """Values that came from elsewhere, with ``pull`` as their derivative for the inputs."""
+    """Values computed elsewhere, with ``pull`` as their derivative with respect to the inputs."""
 
     @staticmethod
     def forward(ctx, pull, values, *inputs):
@@ -99,7 +105,7 @@ class _Custom(torch.autograd.Function):
 
 
 class _CustomOfOne(torch.autograd.Function):
-    """The same of one value and one input: the commonest case, in one argument beside the input, without lists."""
+    """``_Custom`` for one value and one input, the most common case; passing one ``state`` saves building lists."""
 
     @staticmethod
     def forward(ctx, state, x):
@@ -113,7 +119,7 @@ class _CustomOfOne(torch.autograd.Function):
 
 
 class _CustomOfSome(torch.autograd.Function):
-    """The same of one value and several inputs."""
+    """``_Custom`` for one value and several inputs."""
 
     @staticmethod
     def forward(ctx, state, *inputs):
@@ -127,10 +133,10 @@ class _CustomOfSome(torch.autograd.Function):
 
 
 def _given(g):
-    """A gradient as a user's function gets it, which may write to it."""
+    """A copy of a gradient for a user's function, which may write to it."""
     if (
         g.__class__ is torch.Tensor and g.layout is torch.strided and not g.is_complex()
-    ):  # of which it has no derivative
+    ):  # `_lazy_clone` has no derivative for complex tensors
         return _lazy_clone(g)
     return g.clone()
 
@@ -140,7 +146,7 @@ _custom, _custom_of_one, _custom_of_some = map(_private.outside_of_transforms, (
 
 
 class _Compiled(torch.autograd.Function):
-    """The same for ``torch.compile``, which asks for two functions."""
+    """``_Custom`` for ``torch.compile``, which needs separate ``forward`` and ``setup_context``."""
 
     @staticmethod
     def forward(pull, count, *tensors):
@@ -171,11 +177,14 @@ def custom(run, inputs: list) -> list:
 
 
 def _custom_outside_of_the_graph(run, inputs: list) -> list:
-    """The same in a break of ``torch.compile``'s graph; with ``fullgraph=True`` PyTorch names this function."""
+    """``custom`` after a break of ``torch.compile``'s graph.
+
+    With ``fullgraph=True`` PyTorch's error names this function.
+    """
     return custom(run, inputs)
 
 
-if not _private.traces_custom_gradients:  # else it would import PyTorch's compiler, which takes a second, for nothing
+if not _private.traces_custom_gradients:  # importing PyTorch's compiler takes a second
     _custom_outside_of_the_graph = torch.compiler.disable(_custom_outside_of_the_graph)
 
 
@@ -210,7 +219,7 @@ def attach_one(value, pull, residuals, x):
         raise transforms.closure_error()
     try:
         return _custom_of_one(((pull, residuals), value), without_dead(x))
-    except RuntimeError:  # of `torch.jit.trace`, which is not asked for before: that takes time
+    except RuntimeError:  # raised in `torch.jit.trace`; checking for it on each call takes time
         _check_kept("custom and scaled gradients")
         raise
 
@@ -231,7 +240,7 @@ def attach_to(value, pull, residuals, inputs):
 
 
 def _is_of(value, inputs) -> bool:
-    """True if ``value`` is the result of one operation on ``inputs`` that require a gradient, and on no others."""
+    """True if one operation made ``value`` and all inputs of it that require a gradient are in ``inputs``."""
     node = value.grad_fn
     if node is None:
         return False
@@ -253,14 +262,14 @@ with torch.inference_mode(False), torch.enable_grad():  # gradops may be importe
 
 
 def apply(function, args: tuple):
-    """``function.apply(*args)`` of a ``torch.autograd.Function``, where its rule is not lost."""
+    """``function.apply(*args)`` of a ``torch.autograd.Function``; only the values if a trace would lose its rule."""
     if torch.compiler.is_compiling() and not _keeps_rules([x for x in args if isinstance(x, torch.Tensor)]):
         return _tree.map_leaves(lambda y: y.detach() if isinstance(y, torch.Tensor) else y, function.apply(*args))
     return function.apply(*args)
 
 
 def _keeps_rules(inputs: list) -> bool:
-    """True if a trace keeps custom derivatives: False for values alone; an error where one would be lost."""
+    """True if a trace keeps custom derivatives, False if only values are exported; raises if a rule would be lost."""
     if _private.transforms_active():
         raise GradientError(
             "torch.compile of a torch.func transform ignores custom gradients.",
@@ -282,7 +291,7 @@ def _custom_compiled(run, inputs: list) -> list:
     kept = _keeps_rules(inputs)
     values, pull = run(*inputs)
     if not kept:
-        return [v.detach() for v in values]  # better no gradient than another
+        return [v.detach() for v in values]  # no gradient rather than a wrong one
     wanted = torch.is_grad_enabled() and any(x.requires_grad for x in inputs)
     if not wanted:
         return values
@@ -297,7 +306,7 @@ def gradient(y, xs: list):
 
 
 def _outside_inference_mode(derivative):
-    """Decorate a derivative to leave ``torch.inference_mode()``, in which PyTorch's is zeros or an error."""
+    """A decorator that runs a derivative outside of ``torch.inference_mode()``, where PyTorch's fail or are zeros."""
 
     @functools.wraps(derivative)
     def taken(at, *arguments):
@@ -307,7 +316,7 @@ def _outside_inference_mode(derivative):
             if hasattr(at, "leaves"):
                 at.leaves = _normal(at.leaves)
             found = derivative(at, *map(_normal, arguments))
-        if type(found) is tuple and len(found) == 2 and callable(found[1]):  # a product for any vector
+        if type(found) is tuple and len(found) == 2 and callable(found[1]):  # `(outputs, pull)` or `(outputs, push)`
             return found[0], _outside_inference_mode(found[1])
         return found
 
@@ -315,7 +324,7 @@ def _outside_inference_mode(derivative):
 
 
 def _normal(x):
-    """A tensor, or a list or tuple of them, of which derivatives can be taken: no inference tensor."""
+    """A differentiable copy of each inference tensor; other values unchanged."""
     if isinstance(x, (list, tuple)):
         return type(x)(map(_normal, x))
     return x.clone() if isinstance(x, torch.Tensor) and x.is_inference() else x
@@ -323,7 +332,7 @@ def _normal(x):
 
 @_outside_inference_mode
 def value_and_grad(run, leaves: list) -> tuple:
-    """The value of a scalar function and its gradients, connected to whatever it closes over."""
+    """The value of a scalar function and its gradients, connected to the tensors that it closes over."""
     if torch.compiler.is_compiling() or transforms.transforming() or any(map(transforms.is_dual, leaves)):
         return _value_and_grad_in_transform(run, leaves)
     recording = torch.is_grad_enabled()
@@ -339,13 +348,13 @@ def value_and_grad(run, leaves: list) -> tuple:
             return y, [torch.zeros_like(x) for x in leaves]
         y, gradients, nested = _derive(y, inputs, lambda: _tensor(run(*inputs), leaves[0]), outer, recording)
         for x in inputs:
-            x.gradops_done = True  # a constant for the derivatives taken around this one
+            x.gradops_done = True  # a constant for enclosing derivatives
     return (y if nested else y.detach()), _of_their_own(gradients, inputs)
 
 
 @_outside_inference_mode
 def pulling(at):
-    """By ``torch.autograd.grad`` on one graph; in ``torch.func``'s transforms by ``torch.func.vjp``."""
+    """``pull`` calls ``torch.autograd.grad`` on one graph, or ``torch.func.vjp`` inside ``torch.func``'s transforms."""
     if torch.compiler.is_compiling() or transforms.transforming() or any(map(transforms.is_dual, at.leaves)):
         return _pulling_in_transform(at)
     outputs, inputs, nested = _graph_of(at)
@@ -370,7 +379,7 @@ def _pulling_in_transform(at):
 
 @_outside_inference_mode
 def pushing(at):
-    """The transpose of ``pulling``, which is linear in its weights."""
+    """``push`` is the transpose of ``pull``, which is linear in its weights."""
     if torch.compiler.is_compiling() or transforms.transforming() or any(map(transforms.is_dual, at.leaves)):
         outputs, pull = _pulling_in_transform(at)
         push = torch.func.vjp(lambda *us: tuple(pull(us)), *map(torch.zeros_like, outputs))[1]
@@ -384,7 +393,7 @@ def pushing(at):
 
 
 def _graph_of(at):
-    """The outputs, the inputs they were computed from, and True if derivatives around this one see them."""
+    """The outputs, the inputs they were computed from, and True if enclosing derivatives see them."""
     recording = torch.is_grad_enabled()
     outer = recording and any(x.requires_grad for x in at.leaves)
     with torch.enable_grad():
@@ -394,7 +403,7 @@ def _graph_of(at):
     if "aux" in at.box:
         at.box["aux"] = _tree.map_leaves(lambda x: _off_graph(x, inputs, outer), at.box["aux"])
     for x in inputs:
-        x.gradops_done = True  # a constant for the derivatives taken around this one
+        x.gradops_done = True  # a constant for enclosing derivatives
     nested = outer or recording and reaches_others([y for y in outputs if y.requires_grad], inputs)
     return outputs, inputs, nested
 
@@ -404,7 +413,7 @@ def _results(outputs: list, nested: bool) -> list:
 
 
 def _moved(outputs: list, inputs: list, weights: list, nested: bool) -> list:
-    """The product of ``weights`` with the Jacobian, recorded where derivatives around it may see what it depends on."""
+    """The product of ``weights`` with the Jacobian, recorded if an enclosing derivative may depend on it."""
     pairs = [(y, w) for y, w in zip(outputs, weights) if y.requires_grad]
     if not pairs:
         return [torch.zeros_like(x) for x in inputs]
@@ -421,7 +430,7 @@ def _moved(outputs: list, inputs: list, weights: list, nested: bool) -> list:
 
 
 def _value_and_grad_in_transform(run, leaves: list) -> tuple:
-    """The same by ``torch.func.grad``, which hands out the function's results beside its value."""
+    """``value_and_grad`` by ``torch.func.grad``; ``box["aux"]`` leaves the transform as an additional output."""
     box = getattr(run, "box", {})
     rest: dict = {}
 
@@ -440,11 +449,11 @@ def _value_and_grad_in_transform(run, leaves: list) -> tuple:
 
 
 def _derive(y, inputs: list, again, outer: bool, recording: bool) -> tuple:
-    """The value, its gradients, and True if they are recorded: where they depend on tensors beside the inputs.
+    """The value, its gradients, and True if they are recorded because they depend on tensors other than the inputs.
 
     Args:
-        again: gives the value another time, where a hook that nobody could know of read a tensor from outside.
-        outer: True if inputs have a gradient themselves, outside.
+        again: recomputes the value, if a hook turns out to have read a tensor from outside after the graph was freed.
+        outer: True if the inputs themselves require gradients outside.
         recording: True if anything is recorded outside.
     """
     others = Others([y], inputs)
@@ -457,7 +466,7 @@ def _derive(y, inputs: list, again, outer: bool, recording: bool) -> tuple:
         if not others.watched:
             y = again()
         recorded = torch.autograd.grad(y, inputs, create_graph=True, **how)
-        if not reaches_others([g for g in recorded if g.requires_grad], inputs):  # it read, and made no use of it
+        if not reaches_others([g for g in recorded if g.requires_grad], inputs):  # tensors were read but not used
             return y, gradients, False
         return y, recorded, True
     return y, torch.autograd.grad(y, inputs, create_graph=True, **how), True
@@ -465,7 +474,7 @@ def _derive(y, inputs: list, again, outer: bool, recording: bool) -> tuple:
 
 @contextlib.contextmanager
 def _copied_on_the_graph(inputs):
-    """A scope in which copies of ``inputs`` depend on them; PyTorch's are leaves, of which nobody asks the gradient."""
+    """A scope that makes copies of ``inputs`` depend on them; PyTorch would copy them to unrelated leaves."""
     plain = [x for x in inputs if type(x) is torch.Tensor and not transforms.wrapped(x)]
     for x in plain:
         x.__deepcopy__ = functools.partial(_deepcopy, x)
@@ -482,14 +491,17 @@ def _deepcopy(x, memo: dict):
 
 
 def _reduce(x, protocol: int) -> tuple:
-    """``copy.copy()`` shares the memory; pickling has PyTorch's answer, that of a tensor without attributes."""
+    """Copy for ``copy.copy()`` by a view on the same memory.
+
+    Pickle as PyTorch does, without the attributes set here.
+    """
     if sys._getframe(1).f_code is copy.copy.__code__:
         return torch.Tensor.view_as, (x, x)
     return x.detach().requires_grad_(x.requires_grad).__reduce_ex__(protocol)
 
 
 def _of_their_own(gradients, inputs: list) -> list:
-    """Gradients that can be written: PyTorch repeats a number by strides of 0, and hands one sum to several inputs."""
+    """Gradients that can be written to: PyTorch expands a number with strides of 0, and shares one sum among inputs."""
     if torch.compiler.is_compiling():
         return list(gradients)
     taken = set(map(_memory, inputs)) - {None}
@@ -503,7 +515,7 @@ def _of_their_own(gradients, inputs: list) -> list:
 
 
 def _memory(x):
-    """The address of a tensor's numbers; None where PyTorch does not say."""
+    """The address of a tensor's memory; None if PyTorch does not report it."""
     try:
         storage = x.untyped_storage()
         return None if storage.device.type == "meta" else storage.data_ptr() or None
@@ -512,7 +524,7 @@ def _memory(x):
 
 
 def _off_graph(x, inputs: list, outer: bool):
-    """The result of ``f`` beside its value, off the graph of this derivative unless other tensors are in it."""
+    """An auxiliary output, detached from the graph of this derivative unless it depends on other tensors."""
     if outer or not isinstance(x, torch.Tensor) or not x.requires_grad or reaches_others([x], inputs):
         return x
     return x.detach()
@@ -544,7 +556,10 @@ def hessian(at, create_graph: bool, strict: bool, vectorize: bool, strategy: str
 
 @_outside_inference_mode
 def vjp(at, v, create_graph: bool, strict: bool):
-    """With ``v`` as PyTorch takes it: tensors, complex where the outputs are, which are known when the function ran."""
+    """``v`` is converted to what PyTorch accepts, tensors that are complex where the outputs are.
+
+    Which outputs are complex is known only after the function has run, so it may run twice.
+    """
     if transforms.transforming():
         outputs, pull = torch.func.vjp(_outputs(at, strict), *at.leaves)
         return at.outputs(outputs), at.inputs(pull(tuple(at.weights(v, list(outputs)))))
@@ -565,7 +580,7 @@ def vjp(at, v, create_graph: bool, strict: bool):
 
 
 class _Weights(Exception):
-    """The given ``v``, as tensors of the outputs' kinds, on its way out of a function."""
+    """Carries ``v``, converted to tensors of the outputs' kinds, out of the function being differentiated."""
 
 
 def _are_like(given, outputs: tuple | None = None) -> bool:
@@ -598,11 +613,10 @@ def vhp(at, v, create_graph: bool, strict: bool):
 
 
 def _outputs(at, strict: bool):
-    """The function for ``torch.func``'s transforms, to a tuple."""
+    """The function in the form that ``torch.func``'s transforms take: it returns a tuple."""
     if strict:
         raise GradientError(
-            f"`{at.name}`: `strict` must be False inside torch.func's transforms, which do not say what depends on "
-            "what.",
+            f"`{at.name}`: `strict` must be False inside torch.func's transforms, which do not report dependences.",
             argument="strict",
             hint="ask with `strict` outside of the transform",
         )
@@ -615,14 +629,14 @@ def _outputs(at, strict: bool):
 
 
 def _functional(name: str, f, at, vectors: tuple, create_graph: bool, strict: bool, **how):
-    """A function of ``torch.autograd.functional``, recorded too where it or its inputs depend on tensors outside."""
+    """Call a function of ``torch.autograd.functional``; record the result if it depends on tensors from outside."""
     argument = at.inputs(at.leaves)
     inputs: list = []
     given = [*_as_tuple(argument), *(x for v in vectors if v is not None for x in _as_tuple(v))]
     found = torch.is_grad_enabled() and any(x.requires_grad for x in given)
     recording = torch.is_grad_enabled() and not (create_graph or found)
     forwards = "forward-mode" in (how.get("strategy"), how.get("outer_jacobian_strategy"))
-    batched = recording and how.get("vectorize", False) and not forwards  # of whose passes a mode sees nothing
+    batched = recording and how.get("vectorize", False) and not forwards  # modes cannot intercept vectorized passes
     others: list[Others] = []
 
     def noted(*xs):
@@ -640,13 +654,13 @@ def _functional(name: str, f, at, vectors: tuple, create_graph: bool, strict: bo
 
     try:
         with contextlib.ExitStack() as scope:
-            if recording and forwards:  # rules run where the function does
+            if recording and forwards:  # forward rules run while the function runs
                 others.append(scope.enter_context(Others([], given)))
             result = run(create_graph or found or batched)
         again = any(x.found for x in others)
         if again:
             recording, inputs = False, []
-            how = {"vectorize": False} if forwards else how  # PyTorch records no forward mode
+            how = {"vectorize": False} if forwards else how  # PyTorch cannot record forward mode
             result = run(True)
         if again or batched:
             found = reaches_others([x for x in _tree.flatten(result)[0] if x.requires_grad], inputs)
@@ -658,13 +672,13 @@ def _functional(name: str, f, at, vectors: tuple, create_graph: bool, strict: bo
         raise GradientError(f"`{name}`: {error}", argument="func") from error
     for x in inputs if not found or not any(x.requires_grad for x in _as_tuple(argument)) else ():
         for leaf in (x, *_leaves_of(x)):
-            leaf.gradops_done = True  # a constant for the derivatives taken around this one
+            leaf.gradops_done = True  # a constant for enclosing derivatives
     parts, form = _tree.flatten(_in_tuples(result, create_graph or found))
     return _tree.unflatten(form, _of_their_own(parts, given))
 
 
 def _in_tuples(result, recorded: bool):
-    """PyTorch's forward mode gives lists, and a graph that nobody asked for."""
+    """Tuples in place of the lists of PyTorch's forward mode, detached unless ``recorded``."""
     if isinstance(result, (list, tuple)):
         return tuple(_in_tuples(part, recorded) for part in result)
     return result if recorded else result.detach()
@@ -690,10 +704,10 @@ def _tensor(y, like):
 
 
 def compile(f):
-    """``f`` as graphs of torch operations, one for each signature of shapes, dtypes and devices.
+    """Compile ``f`` to graphs of torch operations, one for each signature of shapes, dtypes and devices.
 
-    Tensors that require gradients, or belong to a transformation, go to ``f`` itself: a graph has lost its
-    custom gradients.
+    Tensors that require gradients, or belong to a transform, are passed to ``f`` itself, because a graph does not
+    contain its custom gradients.
     """
     graphs: dict = {}
 
@@ -712,13 +726,13 @@ def compile(f):
 knows_values = True
 
 MOST_OPERATIONS = 10_000
-"""The number of operations of a graph, which PyTorch traces in about ten seconds; longer functions run uncompiled."""
+"""The largest graph; PyTorch traces one in about ten seconds. Longer functions run uncompiled."""
 
 
 class _Watched(TorchFunctionMode):
-    """A scope in which the values of traced tensors go into no array, list or text: ``make_fx`` would let them.
+    """A scope that keeps traced tensors from being read into arrays, lists or strings, which ``make_fx`` allows.
 
-    A decision (``if x > 0``, ``int(x)``) is told to ``looks``, where there is one.
+    A decision (``if x > 0``, ``int(x)``) is passed to ``looks`` if it is set.
     """
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -746,10 +760,10 @@ _READS, _DECIDES = (
 
 
 class _Limits(_private.DispatchMode):
-    """A scope in which a graph has at most ``MOST_OPERATIONS``, and sizes that depend on values are decisions.
+    """A scope that limits a graph to ``MOST_OPERATIONS`` and treats sizes that depend on values as decisions.
 
-    A result has as many elements as a mask has true ones only where these are counted: ``make_fx`` would take its size
-    for one that all arguments give.
+    The number of true elements of a mask sets the size of ``x[mask]``. ``make_fx`` would assume the same size for all
+    arguments.
     """
 
     operations = 0
@@ -768,7 +782,7 @@ class _Limits(_private.DispatchMode):
 
 
 def _masks(func, args):
-    """The tensors whose elements say how large a result is."""
+    """The tensors whose values determine the size of a result."""
     if func is torch.ops.aten.index.Tensor:
         return [x for x in args[1] if x is not None and x.dtype in (torch.bool, torch.uint8)]
     if func is torch.ops.aten.masked_select.default:
@@ -781,7 +795,10 @@ def _masks(func, args):
 
 
 def _graph(f, tensors):
-    """``f`` traced by ``make_fx``, whose graphs give tensors only: other results of ``f`` are kept beside."""
+    """``f`` traced by ``make_fx``, whose graphs return tensors only.
+
+    The other results of ``f`` are saved separately.
+    """
     from torch.fx.experimental.proxy_tensor import make_fx
 
     traced: dict = {}
@@ -796,7 +813,7 @@ def _graph(f, tensors):
         with _Watched(), _private.described_by_one_mode():
             graph = make_fx(tensors_of)(*tensors)
     except Exception as error:
-        if limits.operations > MOST_OPERATIONS:  # an error that goes through R's code comes back as another
+        if limits.operations > MOST_OPERATIONS:  # an error that passes through R comes back as another one
             raise GraphTooLongError(MOST_OPERATIONS) from error
         if not isinstance(error, RuntimeError) or "tracing tensor" not in str(error):
             raise

@@ -15,13 +15,13 @@ add = arithmetic(operator.add, numbers=True)
 subtract = arithmetic(operator.sub, numbers=True)
 multiply = arithmetic(operator.mul, numbers=True)
 divide = floating_arithmetic(operator.truediv)
-floor_divide = counting(lambda x1, x2: torch.div(x1, x2, rounding_mode="floor"))  # has a gradient, of 0
+floor_divide = counting(lambda x1, x2: torch.div(x1, x2, rounding_mode="floor"))  # its gradient is 0
 equal = arithmetic(torch.eq)
 _arctan, _arcsinh, _arccosh = _shared.inverses(torch, torch.log)
 arctan = floating(lambda x: torch.arctan(x) if x.is_complex() else _arctan(x))
 arcsinh = floating(lambda x: torch.arcsinh(x) if x.is_complex() else _arcsinh(x))
 arccosh = floating(lambda x: _complex_arccosh(x) if x.is_complex() else _arccosh(x))
-erf = floating(lambda x: torch.erf(torch.clamp(x, -40, 40)))  # at infinity the second derivative would be NaN
+erf = floating(lambda x: torch.erf(torch.clamp(x, -40, 40)))  # the second derivative at infinity would be NaN
 
 isnan = torch.isnan
 isfinite = torch.isfinite
@@ -49,7 +49,7 @@ def power(x1, x2):
 
 
 class _Power(torch.autograd.Function):
-    """The library's derivatives of its derivatives are NaN at base 0, and 0 for the exponent where that is 0."""
+    """Power with gradops' derivatives: torch's second derivatives are NaN at base 0, and 0 for an exponent of 0."""
 
     @staticmethod
     def forward(ctx, x1, x2):
@@ -61,7 +61,7 @@ class _Power(torch.autograd.Function):
         x1, x2 = ctx.saved_tensors
         by_base = by_exponent = None
         if ctx.needs_input_grad[0]:
-            lower = torch.where((x1 == 0) & (x2 == 0), 1.0, x2 - 1)  # where it would be 0 * inf
+            lower = torch.where((x1 == 0) & (x2 == 0), 1.0, x2 - 1)  # avoids 0 * inf
             by_base = (g * (x2 * power(x1, lower))).sum_to_size(x1.shape)
         if ctx.needs_input_grad[1]:
             safe = torch.where((x1 == 0) & (x2 >= 0), 1.0, x1)
@@ -70,9 +70,9 @@ class _Power(torch.autograd.Function):
 
 
 def _power_of_steps(x1, x2):
-    """The same for transformations, which know no function of ours: whole powers of 0 by multiplying.
+    """Power for transforms, which cannot use ``_Power``: integer powers of 0 are products.
 
-    ``x2`` is a constant but for a factor of 1 with the derivatives of ``exp(x2 * log(x1))``.
+    ``x2`` is replaced by a constant, and a factor of 1 carries the derivatives of ``exp(x2 * log(x1))``.
     """
     constant = torch.where(x1 < 0, x2, x2.detach())
     whole = (x1 == 0) & (constant >= 0) & (constant < 16) & (constant == torch.floor(constant))
@@ -90,7 +90,7 @@ def _power_of_steps(x1, x2):
 def abs(x):
     if not x.is_complex():
         return x if x.dtype is torch.bool else torch.abs(x)
-    zero = x == 0  # where the library's second derivative is 0
+    zero = x == 0  # torch's second derivative is 0 there
     y = torch.abs(torch.where(zero, 1.0, x))
     return torch.where(zero, kink(_shared.combined(x.real, x.imag), zero), y)
 
@@ -99,7 +99,7 @@ def abs(x):
 def angle(x):
     if not x.is_complex():
         return torch.where((x == 0) & torch.signbit(x), math.pi, torch.angle(x))
-    zero = x == 0  # where the quotients of its derivatives have none
+    zero = x == 0  # its derivatives are 0 / 0 there
     return torch.where(zero, torch.angle(x.detach()), torch.angle(torch.where(zero, 1.0, x)))
 
 
@@ -114,7 +114,7 @@ def real_sign(x):
 
 
 def _complex_arccosh(x):
-    """The formula by roots: the library's derivative takes the wrong branch left of the imaginary axis."""
+    """``arccosh`` by square roots: torch's derivative takes the wrong branch left of the imaginary axis."""
     return torch.log(x + torch.sqrt(x - 1) * torch.sqrt(x + 1))
 
 
@@ -126,12 +126,12 @@ def round(x, decimals=0):
     return x if decimals >= 0 else torch.round(floats(x), decimals=decimals).to(x.dtype)
 
 
-gcd = arithmetic(lambda x1, x2: torch.abs(torch.gcd(x1, x2)))  # of the lowest number it is negative
+gcd = arithmetic(lambda x1, x2: torch.abs(torch.gcd(x1, x2)))  # torch's is negative for the lowest integer
 
 
 @arithmetic
 def lcm(x1, x2):
-    """The multiple by the divisor: PyTorch's own ends the process where a number is its dtype's lowest."""
+    """Divide by the gcd and multiply: ``torch.lcm`` aborts the process for the lowest integer of a dtype."""
     divisor = gcd(x1, x2)
     divisor = torch.where(divisor == 0, 1, divisor)
     return torch.div(torch.abs(x1), divisor, rounding_mode="floor") * torch.abs(x2)
@@ -140,11 +140,11 @@ def lcm(x1, x2):
 @floating_arithmetic
 def nextafter(x1, x2):
     y = torch.nextafter(x1.detach(), x2.detach())
-    return torch.where(torch.ones_like(y, dtype=torch.bool), y, x1 + x2)  # has a gradient, of 0
+    return torch.where(torch.ones_like(y, dtype=torch.bool), y, x1 + x2)  # its gradient is 0
 
 
 def clip(x, x_min, x_max):
-    """One kernel where nothing is differentiated: on a bound ``torch.clamp`` has another derivative."""
+    """Use ``torch.clamp`` only if nothing is differentiated: its derivative at a bound differs from gradops'."""
     if x.dtype in (torch.float32, torch.float64) and not transforms.records(x) and _small(x_min) and _small(x_max):
         return x if x_min is x_max is None else torch.clamp(x, x_min, x_max)
     x = x if x_min is None else _maximum(x, x_min)
@@ -167,11 +167,11 @@ rsqrt = floating(torch.rsqrt)
 
 
 def _bessel(function, near_0):
-    """A Bessel function by its power series near 0, where the library's own higher derivatives are 0."""
+    """A Bessel function with its power series near 0, where torch's higher derivatives are 0."""
 
     @floating
     def kernel(x):
-        wide = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x  # in which derivatives are lacking
+        wide = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x  # torch lacks half-precision derivatives
         near = torch.abs(wide) < 0.1
         y = torch.where(near, near_0(torch.where(near, wide, 0.0)), function(torch.where(near, 1.0, wide)))
         return y.to(x.dtype)
@@ -185,7 +185,7 @@ i1 = _bessel(torch.special.i1, lambda x: x * _shared.power_series(torch.square(x
 
 @floating_arithmetic
 def hypot(x1, x2):
-    zero = (x1 == 0) & (x2 == 0)  # where the derivative would be 0 / 0
+    zero = (x1 == 0) & (x2 == 0)  # the derivative is 0 / 0 there
     return torch.where(zero, kink(_shared.combined(x1, x2), zero), torch.hypot(torch.where(zero, 1.0, x1), x2))
 
 
@@ -206,10 +206,10 @@ def polygamma(x, n):
     x = floats(x)
     if n == 0:
         return torch.digamma(x)
-    if x.dtype in (torch.float16, torch.bfloat16):  # for which PyTorch lacks a kernel
+    if x.dtype in (torch.float16, torch.bfloat16):  # PyTorch lacks a kernel
         return polygamma(x.float(), n).to(x.dtype)
-    far = x > 1e16  # where the library's is NaN at infinity
+    far = x > 1e16  # torch's is NaN at infinity
     inner = torch.where(far, 1.0, x)
-    # torch.polygamma(1) is right to nine digits only
+    # torch.polygamma(1) is accurate to nine digits only
     y = torch.special.zeta(2.0, inner) if n == 1 else torch.polygamma(n, inner)
     return torch.where(far, _shared.polygamma_far(torch.where(far, x, 1.0), n), y)

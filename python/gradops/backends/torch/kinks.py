@@ -1,4 +1,8 @@
-"""PyTorch: the kink of a norm at 0, whose derivative is 0 and whose second one is NaN."""
+"""PyTorch: the kink of a norm at 0 as a function whose first derivative is 0 and whose second derivative is NaN.
+
+:class:`_Kink` is the function, :class:`_Pulled` and :class:`_Pushed` its derivatives in reverse and forward mode, and
+:class:`_Curved` and :class:`_Curve` theirs.
+"""
 
 import math
 
@@ -8,9 +12,9 @@ from . import _private, transforms
 
 
 def kink(x, zero):
-    """0 in the shape of ``zero``, see :func:`gradops.ops.reductions.kink`."""
+    """Zeros in the shape of ``zero``, see :func:`gradops.ops.reductions.kink`."""
     y = torch.zeros_like(zero, dtype=x.dtype)
-    if torch.compiler.is_compiling() or torch.jit.is_tracing():  # whose graphs have first derivatives alone
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():  # compiled graphs have first derivatives only
         return y
     if not (transforms.active() or x.requires_grad and torch.is_grad_enabled()):
         return y
@@ -20,10 +24,10 @@ def kink(x, zero):
 
 
 class _OfPoint(torch.autograd.Function):
-    """A function of ``x`` and ``zero``, and before them of a tensor ``t`` in which it counts as linear.
+    """A function of tensors ``t``, ``x`` and ``zero`` that is linear in each ``t``.
 
-    The second derivative is NaN where its two directions, or its one beside an upstream gradient, are not 0, and never
-    a product with the upstream gradient, which may be 0 beside an infinite derivative.
+    The second derivative is NaN where both directions, or the direction and the upstream gradient, are nonzero. It is
+    never computed as a product with the upstream gradient, which may be 0 where a derivative is infinite.
     """
 
     generate_vmap_rule = True
@@ -35,7 +39,7 @@ class _OfPoint(torch.autograd.Function):
 
 
 class _Kink(_OfPoint):
-    """0 in the shape of ``zero``."""
+    """Zeros in the shape of ``zero``."""
 
     @staticmethod
     def forward(x, zero):
@@ -53,7 +57,7 @@ class _Kink(_OfPoint):
 
 
 class _Pulled(_OfPoint):
-    """The gradient of a kink: 0 in the shape of ``x``."""
+    """The gradient of a kink: zeros in the shape of ``x``."""
 
     @staticmethod
     def forward(t, x, zero):
@@ -72,7 +76,7 @@ class _Pulled(_OfPoint):
 
 
 class _Pushed(_OfPoint):
-    """The tangent of a kink in the direction ``t``: 0 in the shape of ``zero``."""
+    """The tangent of a kink in the direction ``t``: zeros in the shape of ``zero``."""
 
     @staticmethod
     def forward(t, x, zero):
@@ -96,7 +100,7 @@ class _Pushed(_OfPoint):
 
 
 class _Curved(_OfPoint):
-    """The gradient of :class:`_Pushed` by ``x`` from an upstream gradient ``u``, whatever that is."""
+    """The gradient of :class:`_Pushed` with respect to ``x`` for any upstream gradient ``u``."""
 
     @staticmethod
     def forward(u, t, x, zero):
@@ -118,7 +122,7 @@ class _Curved(_OfPoint):
 
 
 class _Curve(_OfPoint):
-    """NaN for the vectors of ``t`` other than 0, at ``zero``; so are its derivatives in directions of ``x``."""
+    """NaN for the nonzero vectors of ``t`` at ``zero``, and so are its derivatives in directions of ``x``."""
 
     @staticmethod
     def forward(t, x, zero):
@@ -146,6 +150,6 @@ def _summed(x, zero):
 
 
 def _moved(t, zero):
-    """True for the vectors of ``t`` other than 0, at ``zero``."""
+    """True at ``zero`` for the nonzero vectors of ``t``."""
     moved, axes = t != 0, _axes(t, zero)
     return zero & (moved.any(axes, keepdim=True) if axes else moved)

@@ -13,7 +13,7 @@ _system = _shared.system_in_full_precision(floats, promoted, cast, dtype_name)
 
 
 def _holds(condition) -> bool:
-    """True if a 0-d bool tensor is true and its value is known."""
+    """True if a 0-d bool tensor is true and its value can be read."""
     if torch.compiler.is_compiling():
         return False
     try:
@@ -28,7 +28,7 @@ def _refuse(condition, message) -> None:
 
 
 def _symmetric(x):
-    """``x`` with its small asymmetries averaged out."""
+    """Make ``x`` exactly symmetric by averaging small asymmetries; raises for large ones."""
     difference = x - x.mH
     if x.numel():
         with torch.no_grad():
@@ -52,7 +52,7 @@ def cholesky(x, upper=False):
 
 
 def _is_tangent_differentiated(*xs) -> bool:
-    """True if a tangent is differentiated: PyTorch's rules of systems and determinants take factors for constants."""
+    """True if a tangent is itself differentiated; PyTorch's solves and determinants treat factors as constants."""
     if _private.forward_level() < 0:
         return False
     levels = [level for level in _private.interpreters() or () if level.key() != _private.vmap_type]
@@ -60,7 +60,7 @@ def _is_tangent_differentiated(*xs) -> bool:
 
 
 def _pivots(x):
-    """The diagonal of the upper factor, whose product is the determinant, and the sign of its exchanges of rows."""
+    """The diagonal of the upper LU factor, whose product is the determinant up to sign, and the row exchanges' sign."""
     y, order, _ = torch.linalg.lu_factor_ex(x)
     exchanged = order != torch.arange(1, x.shape[-1] + 1, dtype=order.dtype, device=x.device)
     return y.diagonal(dim1=-2, dim2=-1), 1 - 2 * (exchanged.sum(-1) % 2)
@@ -75,8 +75,8 @@ def det(x):
     if not (x.requires_grad and torch.is_grad_enabled() and x.numel()):
         return y
     data, size = x.detach(), y.detach().abs()
-    small = torch.finfo(x.dtype).eps ** 0.25  # below it the inverses in the third derivative leave no digits
-    in_graph = torch.compiler.is_compiling() or _private.is_traced(y)  # which does not know, and has both
+    small = torch.finfo(x.dtype).eps ** 0.25  # below it, inverses in the third derivative lose all digits
+    in_graph = torch.compiler.is_compiling() or _private.is_traced(y)  # size unknown: the graph has both forms
     if not in_graph and _holds((size > small * torch.linalg.vector_norm(data, dim=-1).prod(-1)).all()):
         return y
     s = torch.linalg.svdvals(torch.nan_to_num(data, 0.0, 0.0, 0.0))
@@ -88,9 +88,9 @@ def det(x):
 
 
 def _expanded_det(x):
-    """The determinant as a polynomial (Bird 2011): of singular matrices torch's own gradient is 0.
+    """The determinant as a polynomial (Bird 2011), because torch's own gradient is 0 at singular matrices.
 
-    In the basis of the singular vectors, a constant, a matrix is diagonal, and nothing cancels.
+    The matrix is diagonal in the basis of its singular vectors, which are taken as constants, so nothing cancels.
     """
     u, _, vh = torch.linalg.svd(torch.nan_to_num(x.detach(), 0.0, 0.0, 0.0))
     inner = u.mH @ x @ vh.mH
@@ -131,11 +131,11 @@ def pinv(x, rcond=None):
 
 @_system
 def solve(a, b):
-    rank = max(a.ndim, b.ndim)  # torch.func.vmap pairs rows with other dimensions where the ranks differ
+    rank = max(a.ndim, b.ndim)  # torch.func.vmap aligns batches wrongly if the ranks differ
     a, b = (x if x.ndim == rank else x[(None,) * (rank - x.ndim)] for x in (a, b))
     try:
         y = torch.linalg.solve(a, b)
-        # `y + inv(a) @ (b - a @ y)` is the solution for each `y`, so that errors of derivatives of `y` cancel.
+        # `y + inv(a) @ (b - a @ y)` is the solution for any `y`, so errors in the derivatives of `y` cancel.
         return y + torch.linalg.inv(a) @ (b - a @ y) if _is_tangent_differentiated(a, b) else y
     except torch.linalg.LinAlgError:
         raise ValueError(_shared.SINGULAR) from None
@@ -169,7 +169,7 @@ def crease(t, x, at):
 
 
 def _infinite(t, at):
-    """Infinity for elements that are not 0: ``xlogy(0, inf)`` is 0, and so is its derivative in the direction of 0."""
+    """Infinity for nonzero elements: ``xlogy(0, inf)`` is 0, and so is its derivative in a direction of 0."""
     if t.is_complex():
         return torch.complex(_infinite(t.real, at), _infinite(t.imag, at))
     return torch.xlogy(torch.where(at, t, 0.0), math.inf)

@@ -40,7 +40,7 @@ def prod(x, axis=None, keepdims=False, dtype=None):
 
 
 def product_by_halves(x, axis, keepdims=False):
-    """Without the division by elements in torch's derivatives, which loses their digits near 0 and at infinity."""
+    """A product by halving: torch's derivative divides by the elements, which loses digits near 0 and at infinity."""
     if not x.shape[axis]:
         return torch.prod(x, dim=axis, keepdim=keepdims)
     while (size := x.shape[axis]) > 1:
@@ -102,7 +102,7 @@ def logsumexp(x, axis=None, keepdims=False):
         return torch.logsumexp(x.unsqueeze(-1), dim=-1) if x.is_complex() else x
     if not x.numel():
         return torch.logsumexp(x, dim=axes, keepdim=keepdims)
-    # PyTorch's gradient is exp(x - result), which is wrong where a large result is rounded.
+    # PyTorch's gradient is exp(x - result), which is wrong if a large result is rounded.
     top = (x.real if x.is_complex() else x).detach().amax(axes, keepdim=True)
     top = torch.where(torch.isfinite(top), top, torch.zeros_like(top))
     y = torch.logsumexp(x - top, dim=axes, keepdim=True) + top
@@ -118,7 +118,7 @@ def _running(function):
         if dtype is None:
             return function(x, dim=axis)
         final = native_dtype(dtype)
-        x = x.to(final)  # before, as torch differentiates no sum in whole numbers
+        x = x.to(final)  # cast first: torch does not differentiate a sum in integers
         return function(x, dim=axis).to(final) if final is torch.bool else function(x, dim=axis, dtype=final)
 
     return kernel
@@ -129,7 +129,7 @@ cumsum = _running(torch.cumsum)
 
 @_running
 def cumprod(x, dim, dtype=None):
-    """The product by doubled steps where it is differentiated, without torch's division by the elements."""
+    """Running product, by doubling steps if it is differentiated: torch's derivative divides by the elements."""
     if not (x.ndim and transforms.records(x)):
         return torch.cumprod(x, dim=dim, dtype=dtype)
     x = _widened(x) if dtype is None else x.to(dtype)
@@ -142,7 +142,7 @@ def cumprod(x, dim, dtype=None):
 
 
 def _exact(product):
-    """A product also of bools, by way of whole numbers, and of whole numbers of a GPU, on the host."""
+    """Extend a product to bools, computed as integers, and to integers on a GPU, computed on the host."""
 
     def kernel(*xs):
         first = xs[0]
@@ -173,7 +173,7 @@ def sliding_product(x, window):
 
 
 def standardized(x, gamma, beta, rank, epsilon):
-    if torch.compiler.is_compiling() or torch.jit.is_tracing():  # first derivatives alone
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():  # compiled graphs have first derivatives only
         differentiated = _private.forward_level() >= 0
     elif transforms.active():
         differentiated = True
@@ -197,9 +197,9 @@ def _standardized(x, gamma, beta, rank, epsilon):
 
 
 class _Standardized(torch.autograd.Function):
-    """``torch.layer_norm``, whose own second derivative takes the mean and the deviation for constants.
+    """``torch.layer_norm`` with a correct second derivative; torch's treats the mean and deviation as constants.
 
-    A gradient that is differentiated again is that of the formula.
+    A gradient that is differentiated again is computed from the formula.
     """
 
     @staticmethod
@@ -212,7 +212,7 @@ class _Standardized(torch.autograd.Function):
     def backward(ctx, upstream):
         again = torch.is_grad_enabled()
         with torch.enable_grad():
-            # Aliases, as `gamma` may itself be computed from `x`: these derivatives are partial ones.
+            # Aliases, because `gamma` may itself be computed from `x`: these derivatives are partial ones.
             given = [
                 t if t is None else t.view_as(t) if again else t.detach().requires_grad_(needed)
                 for t, needed in zip(ctx.saved_tensors, ctx.needs_input_grad)
@@ -237,13 +237,13 @@ def relu(x):
 
 @floating
 def normal_cdf(x):
-    if x.dtype.itemsize == 2:  # of which the argument's rounding is the tail's error
+    if x.dtype.itemsize == 2:  # rounding the argument would spoil the tail
         return normal_cdf(x.float()).to(x.dtype)
-    return 0.5 * torch.erfc(torch.clamp(x, -40, 40) * -math.sqrt(0.5))  # torch.special.ndtr is 0 far below 0
+    return 0.5 * torch.erfc(torch.clamp(x, -40, 40) * -math.sqrt(0.5))  # torch.special.ndtr underflows to 0 too early
 
 
 def softplus(x):
-    return torch.nn.functional.softplus(floats(x), threshold=40)  # beyond, of float64 too, it is x
+    return torch.nn.functional.softplus(floats(x), threshold=40)  # beyond it, softplus(x) is x even in float64
 
 
 def softmax(x, axis=-1):
@@ -262,7 +262,7 @@ def log_softmax(x, axis=-1):
     return x - torch.logsumexp(x, axes, keepdim=True)
 
 
-# Native where the derivative at the kinks is the one that gradops documents.
+# Native where torch's derivative at the kinks is the one that gradops documents.
 
 
 def relu6(x):
@@ -304,9 +304,9 @@ def attention_forward(query, key, value, bias, mask, scale, is_causal, flash_att
     options["enable_gqa"] = key.shape[2] != query.shape[2]
     if flash_attention is None and torch.is_grad_enabled():
         if torch.compiler.is_compiling() and not transforms.transforming():
-            result = _attention(*inputs, **options)  # no compiled function has a second derivative
+            result = _attention(*inputs, **options)  # compiled functions have no second derivative
         elif mask is None and _private.is_fused_on_cpu(*inputs, options) and not transforms.active():
-            result = _Fused.apply(*inputs, options)  # with a mask its gradients would be NaN where nothing is seen
+            result = _Fused.apply(*inputs, options)  # with a mask, rows that see nothing would have NaN gradients
         else:
             result = _by_formula(*inputs, options)
     elif flash_attention is False:
@@ -324,7 +324,7 @@ def _by_formula(query, key, value, options: dict):
 
 
 class _Fused(torch.autograd.Function):
-    """The fused kernel, which has a first derivative; where a second one is wanted the first is the formula's."""
+    """Attention by the fused kernel, which has a first derivative only; a second one differentiates the formula."""
 
     @staticmethod
     def forward(ctx, query, key, value, options):

@@ -53,12 +53,12 @@ def view(x, dtype=None):
 
 @constant
 def _rounded(number, floatx: str):
-    """A number as tensors of ``floatx`` hold it."""
+    """A number rounded to the precision of ``floatx``."""
     return torch.tensor(number, dtype=native_dtype(floatx)).item()
 
 
 def _number(value):
-    """A whole number, whose value torch.compile need not know, as it is."""
+    """The Python number of ``value``; an integer is returned unchanged, as Dynamo may not know its value."""
     if isinstance(value, int):
         return value
     return value.item() if isinstance(value, torch.Tensor) else _rounded(value, dtypes.floatx())
@@ -73,14 +73,14 @@ def arange(start, stop=None, step=None, dtype=None):
         dtype = "int64" if all(isinstance(v, int) for v in values) else dtypes.floatx()
     start, stop, step = values
     if step and (stop - start) / step <= 0:
-        stop = start  # torch takes no range that runs the wrong way
+        stop = start  # torch rejects a range in the wrong direction
     made = native_dtype(dtype)
     if made is torch.bool or made.is_complex:
         return torch.arange(start, stop, step).to(made)
     return torch.arange(start, stop, step, dtype=made)
 
 
-arange.of_numbers = True  # they go to it as they are: a tensor's value is unknown to torch.compile
+arange.of_numbers = True  # receives Python numbers: torch.compile does not know a tensor's value
 
 
 def eye(N, M=None, k=0, dtype=None):
@@ -105,7 +105,7 @@ def split(x, indices_or_sections, axis=0):
     else:
         places = [0, *cuts(indices_or_sections, size), size]
         sizes = [end - start for start, end in itertools.pairwise(places)]
-    return list(torch.split(x, sizes, axis))  # whose gradient is one copy of the pieces'
+    return list(torch.split(x, sizes, axis))  # its gradient is a single concatenation
 
 
 def unstack(x, num=None, axis=0):
@@ -133,7 +133,7 @@ def searchsorted(sorted_sequence, values, side="left"):
     return torch.searchsorted(sequence.contiguous(), values.contiguous(), side=side)
 
 
-# Random numbers. A graph would go on with its generator at each call, so it gets them as they are.
+# Random numbers. They are drawn outside of compiled graphs, whose generator would continue at each call.
 
 
 def _generator(like, seed):
@@ -142,7 +142,7 @@ def _generator(like, seed):
 
 @contextlib.contextmanager
 def _seeded(device, seed):
-    """A scope in which a device's own generator begins at a seed; those of other devices go on where they are."""
+    """A scope that seeds a device's global generator; generators of other devices continue."""
     on_gpu = device.type == "cuda"
     with torch.random.fork_rng([device] if on_gpu else []):
         if on_gpu:
@@ -180,12 +180,12 @@ def random_binomial(like, counts, probabilities, shape, seed):
 
 
 def native_key(x, key):
-    """``x`` and a key as torch takes them: arrays become tensors, negative steps are gathered first."""
+    """``x`` and a key in torch's form: arrays become tensors, and negative steps are gathered first."""
     if type(key) in (int, slice) and (type(key) is int or key.step is None or key.step > 0):
         return x, key
     parts = [_native(p, x.device) if is_array(p) else p for p in parts_of(key)]
     if any(isinstance(p, torch.Tensor) and (p.ndim or p.dtype is torch.bool) for p in parts):
-        # NumPy counts ints beside arrays as arrays: that decides where the arrays' dimensions go
+        # NumPy treats ints next to arrays as arrays, which decides where the arrays' dimensions go
         parts = [_vector(p, x.device) if type(p) is int or isinstance(p, torch.Tensor) else p for p in parts]
     if any(isinstance(p, slice) and p.step is not None and p.step < 0 for p in parts):
         dim, rest = 0, x.ndim - sum(dimensions(p) for p in parts if p is not Ellipsis)
@@ -199,7 +199,7 @@ def native_key(x, key):
 
 
 def _vector(part, device):
-    """One position as a vector of one; others as they are."""
+    """An int or 0-d integer tensor as a vector of length 1; other parts unchanged."""
     if isinstance(part, torch.Tensor):
         return part if part.ndim or part.dtype is torch.bool else part.reshape(1)
     return torch.tensor([part], device=device)
@@ -217,7 +217,7 @@ def get_item(x, key):
 
 
 def _arrays_first(x, key):
-    """``x[key]``, where a ``...`` of no dimensions sets arrays apart, as in NumPy; torch leaves it out before."""
+    """``x[key]`` with NumPy's order of dimensions if an empty ``...`` separates arrays; torch drops the ``...``."""
     y, rest = x[key], [p for p in key if p is not Ellipsis]
     arrays = [i for i, p in enumerate(rest) if is_array(p)]
     if not arrays or x.ndim > sum(map(dimensions, rest)) or separated(rest) or not separated(key):
@@ -249,16 +249,16 @@ def take_along_axis(x, indices, axis=None):
     if x.ndim != indices.ndim:
         raise ValueError("`x` and `indices` must have as many dimensions as each other")
     indices, size = _whole(indices), x.shape[axis]
-    # torch does not check positions that are broadcast
+    # torch does not check the range of positions that are broadcast
     if indices.device.type == "cpu" and has_values(indices):
-        known = indices.detach().numpy()  # torch's comparisons would be steps of a graph that is traced
+        known = indices.detach().numpy()  # a graph being traced would record torch's comparisons
         if ((known < -size) | (known >= size)).any():
             raise IndexError("index out of range")
     return torch.take_along_dim(x, torch.where(indices < 0, indices + size, indices), axis)
 
 
 def _rows(key) -> bool:
-    """True if a key is one tensor of whole numbers, which chooses whole rows."""
+    """True if a key is one integer tensor, which selects whole rows."""
     return isinstance(key, torch.Tensor) and key.dtype in (torch.int64, torch.int32)
 
 
@@ -268,13 +268,13 @@ def _flat_positions(x, key):
 
 
 def _own(x):
-    """``x``, each element at an address of its own: PyTorch's compiled code adds to all elements that share one."""
+    """Give each element of ``x`` its own address: PyTorch's compiled code adds to all elements that share one."""
     return x.contiguous()
 
 
 def add_at(x, key, updates):
     updates = torch.as_tensor(updates, device=x.device).to(x.dtype)
-    if x.dtype in (torch.float16, torch.bfloat16):  # in which sums stop growing
+    if x.dtype in (torch.float16, torch.bfloat16):  # half-precision sums stop growing
         return add_at(x.float(), key, updates.float()).to(x.dtype)
     if _rows(key) and key.ndim == 1 and x.ndim:
         rows = torch.where(key < 0, key + x.shape[0], key)
@@ -290,7 +290,7 @@ def set_at(x, key, updates):
     flat = flat.reshape(-1)
     if not distinct(
         tuple(_native(p, x.device) if is_array(p) else p for p in parts_of(key))
-    ):  # of a position's several values the last stays, in the gradient too
+    ):  # the last of several values for a position wins, also in the gradient
         order = torch.arange(flat.numel(), device=x.device)
         last = torch.full((x.numel(),), -1, device=x.device).scatter_reduce(0, flat, order, "amax")
         last = last[last >= 0]
@@ -320,9 +320,9 @@ segment_min = _segments("amin", False)
 
 
 def product_by_segment(data, ids, count):
-    """Running products within each segment, of sorted rows, by doubled steps: right in every transformation.
+    """Running products within each segment of sorted rows, by doubling steps; correct in every transform.
 
-    ``scatter_reduce(..., "prod")`` has tangents of 0 and looks at values in the backward pass.
+    ``scatter_reduce(..., "prod")`` has tangents of 0 and reads values in the backward pass.
     """
     order = torch.argsort(ids, stable=True)
     ids, data = ids[order], data[order]

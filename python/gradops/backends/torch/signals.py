@@ -1,4 +1,4 @@
-"""PyTorch kernels: convolutions, pooling, Fourier transforms."""
+"""PyTorch kernels: convolutions, pooling, Fourier transforms; channels come first internally."""
 
 import math
 
@@ -8,7 +8,7 @@ from torch.nn import grad
 
 from .base import floats, promoted
 
-# Convolution, with channels first inside.
+# Convolution.
 
 _FORWARD = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 _TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
@@ -24,7 +24,7 @@ def last(x, channels_first):
 
 
 def padded(x, padding, value=0.0):
-    """``x`` with constants around it; negative padding crops."""
+    """``x`` padded with a constant; negative padding crops."""
     if not any(map(any, padding)):
         return x
     return F.pad(x, [n for pair in reversed(padding) for n in pair], value=value)
@@ -61,7 +61,7 @@ def conv_to_kernel(inputs, outputs, sizes, strides, padding, dilation, groups, c
     return kernel.permute(*range(2, kernel.ndim), 1, 0)
 
 
-# Windows: pooling, and blocks as columns.
+# Pooling, and blocks as columns.
 
 _MAX = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 _AVERAGE = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
@@ -74,7 +74,7 @@ def window_max(x, window, strides, padding, channels_first):
 
 def window_sum(x, window, strides, padding, channels_first):
     x = padded(first(x, channels_first), padding)
-    short = len(window) == 3 and x.device.type == "cpu" and x.dtype.itemsize == 2  # which the library lacks
+    short = len(window) == 3 and x.device.type == "cpu" and x.dtype.itemsize == 2  # torch lacks this case
     sums = _AVERAGE[len(window)](x.float() if short else x, window, strides) * math.prod(window)
     return last(sums.to(x.dtype) if short else sums, channels_first)
 
@@ -107,7 +107,7 @@ def view_as_complex(x):
 
 
 def _of_any(function, x, dimensions=1):
-    """A transform, of batches of none too, which MKL refuses: beside a row of zeros that is taken off again."""
+    """A transform that accepts empty batches, which MKL rejects: a row of zeros is added and removed again."""
     x = _full(x)
     none = [i for i, n in enumerate(x.shape[:-dimensions]) if not n]
     for i in none:

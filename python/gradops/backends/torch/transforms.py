@@ -1,13 +1,13 @@
-"""PyTorch: custom gradients in ``torch.func``'s transformations, in forward mode and inside other derivatives.
+"""PyTorch: custom gradients in ``torch.func``'s transforms, in forward mode and inside other derivatives.
 
-There a function is run again wherever its derivative is needed, from its inputs alone: the closure of a gradient
-function belongs to a transformation that is over by then. So a rule is a function of inputs and upstream
-gradients, which PyTorch vectorises and differentiates as any other; forward mode takes its transpose
-(Townsend 2017). Random numbers are the same in each run.
+In a transform a gradient function's closure belongs to a level that has ended when the derivative is taken. So
+:class:`_Rule` keeps only the inputs and runs the function again whenever its derivative is needed, with the same random
+numbers. Such a rule is a function of inputs and upstream gradients, which PyTorch can vectorize and differentiate;
+forward mode uses its transpose (Townsend 2017).
 
-The graph of a value shows its dependences. A gradient function may read tensors that the value does not depend on, as
-``lambda u: u * torch.cos(y)`` reads ``y``: while a pass runs that is not recorded, a mode sees the tensors that
-Python's functions read.
+:class:`Others` finds the tensors beyond the inputs that a derivative depends on. The graph of a value shows most of
+them. A gradient function such as ``lambda u: u * torch.cos(y)`` may read tensors that the value does not depend on, so
+during a backward pass that is not recorded a mode observes what Python functions read.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def records(x) -> bool:
 
 
 def is_dual(x) -> bool:
-    """True if a tensor, or the tensor that it is a row of, has a tangent."""
+    """True if a tensor, or the tensor that it is a batch element of, has a tangent."""
     if _private.forward_level() < 0:
         return False
-    while _private.is_batched(x):  # PyTorch does not unpack rows
+    while _private.is_batched(x):  # PyTorch does not unpack batched tensors
         x = _private.unwrapped(x)
     return forward_ad.unpack_dual(x).tangent is not None
 
@@ -55,7 +55,7 @@ def primal(x):
 
 
 def custom(run, inputs: list, reaches_others) -> list:
-    """The values of ``run(*inputs) -> (values, pull)``, with ``pull`` as their derivative in every direction."""
+    """The values of ``run(*inputs) -> (values, pull)``, with ``pull`` as their derivative in both modes."""
     home = _batches()
 
     def rule(xs, upstreams):
@@ -66,7 +66,7 @@ def custom(run, inputs: list, reaches_others) -> list:
 
 
 def again(run, rule, inputs: list, reaches_others) -> list:
-    """The values of ``run(*inputs)``, with ``rule(inputs, upstreams)`` as their derivative in every direction."""
+    """The values of ``run(*inputs)``, with ``rule(inputs, upstreams)`` as their derivative in both modes."""
     primals = [primal(x) for x in inputs]
     numbers = _Numbers(inputs)
     values = run(*primals)
@@ -76,7 +76,7 @@ def again(run, rule, inputs: list, reaches_others) -> list:
     if others or any(map(is_dual, values)):
         raise closure_error()
     results = _Rule.apply(numbers.replayed(rule), len(values), *(v.detach() for v in values), *inputs)
-    if not torch.is_grad_enabled():  # which PyTorch heeds at the innermost level alone
+    if not torch.is_grad_enabled():  # PyTorch respects this at the innermost level only
         results = [y.clone() for y in results]
     for mode in _checks:
         mode.know(results)
@@ -93,7 +93,7 @@ def closure_error() -> GradientError:
 
 
 class _Rule(torch.autograd.Function):
-    """Values that came from elsewhere, with ``rule`` as their derivative for the inputs."""
+    """Values computed elsewhere, with ``rule`` as their derivative with respect to the inputs."""
 
     generate_vmap_rule = True
 
@@ -116,12 +116,12 @@ class _Rule(torch.autograd.Function):
 
     @staticmethod
     def jvp(ctx, _rule, _count, *tangents):
-        with _private.forward_mode(True):  # PyTorch's is off here: forward mode in forward mode would be 0
+        with _private.forward_mode(True):  # PyTorch switches it off here, so nested forward mode would give 0
             return _transposed(ctx.rule, [primal(x) for x in ctx.saved_tensors], tangents[ctx.count :], ctx.looks)
 
 
 def _transposed(rule, xs, tangents, looks: list) -> tuple:
-    """The tangents of the results: ``d/du <rule(xs, u), tangents>``, at 0 as the rule is linear in ``u``."""
+    """The tangents of the results: ``d/du <rule(xs, u), tangents>``, taken at 0 because the rule is linear in ``u``."""
     zeros = [torch.zeros(shape, dtype=dtype, device=device) for shape, dtype, device in looks]
     smooth = [i for i, z in enumerate(zeros) if z.is_floating_point() or z.is_complex()]
     pairs: list = []
@@ -140,13 +140,13 @@ def _transposed(rule, xs, tangents, looks: list) -> tuple:
     return tuple(z if i in smooth else None for i, z in enumerate(zeros))
 
 
-# Derivatives that PyTorch's grad mode does not reach ------------------------------------------------------------------
+# Derivatives that PyTorch's grad mode does not switch off -------------------------------------------------------------
 
 
 def forward_followed():
-    """A scope in which a part of a forward derivative that is computed in ``torch.no_grad()`` has no tangents.
+    """A scope that lets ``torch.no_grad()`` stop tangents as well.
 
-    PyTorch's forward mode does not heed its grad mode, so that it would give another derivative than a backward pass.
+    PyTorch's forward mode ignores its grad mode, so forward and backward derivatives would differ.
     """
     if not (active() and torch.is_grad_enabled()) or compiling():
         return contextlib.nullcontext()
@@ -158,16 +158,17 @@ def _forward_mode_off():
 
 
 class Followed(TorchFunctionMode):
-    """A scope in which ``off()`` is called where the grad mode is turned off, and its result where it is on again.
+    """A scope that calls ``off()`` when grad mode is switched off, and the function it returned when it is on again.
 
-    PyTorch's engine sets the grad mode, too, unseen from here, for the forward pass of a ``torch.autograd.Function``
-    and for a pass that is not recorded: neither counts.
+    PyTorch's engine also sets the grad mode, invisibly to a mode like this: for the forward pass of a
+    ``torch.autograd.Function`` and for a backward pass that is not recorded. These changes do not count.
 
     Attributes:
-        end: what ``off()`` gave, and the number of ``torch.func``'s transforms around; None where the mode is on.
-        inside: the number of scopes that record inside of what the engine does not.
-        within: while the mode is off, the number of scopes that are so inside of what records again unseen from here;
-            negative for scopes of transforms, which record their own derivatives alone.
+        end: the function that ``off()`` returned and the number of ``torch.func`` transforms around; None while grad
+            mode is on.
+        inside: the number of open scopes that switch recording on where the engine had switched it off.
+        within: while grad mode is off, the number of open scopes that switch it off where the engine had switched it
+            on; negative for transforms, which record their own derivatives only.
     """
 
     def __init__(self, off):
@@ -211,7 +212,7 @@ class Followed(TorchFunctionMode):
 
 
 def _layers(xs) -> dict:
-    """Tensors by the level of the transformation they belong to, with those inside them."""
+    """Tensors and the tensors wrapped inside them, by the level of the transform they belong to."""
     found: dict[int, list] = {}
     for x in map(without_dead, xs):
         while wrapped(x):
@@ -228,7 +229,7 @@ def _batches() -> tuple:
 
 
 def _unmixed(known: list, home: tuple):
-    """A scope that refuses rows of a ``vmap`` that is over where PyTorch would take them for another's."""
+    """A scope that rejects tensors of a finished ``vmap``, which PyTorch would attribute to another one."""
     return contextlib.nullcontext() if not home or home == _batches() else _Unmixed(known)
 
 
@@ -276,7 +277,7 @@ def _holds_rows(x) -> bool:
 
 
 class _Numbers:
-    """The states of torch's random generators before a function ran, for the later runs where it drew any."""
+    """The states of torch's random generators before a function ran; restored for later runs if it drew numbers."""
 
     def __init__(self, inputs: list):
         self.devices = {x.device for x in inputs if x.device.type == "cuda"}
@@ -302,7 +303,7 @@ class _Numbers:
         return replaying
 
 
-# Rows at once; loops and branches are Python's.
+# Vectorized maps; torch.func handles loops and branches by tracing Python.
 
 unwinds = (_private.end_of_recomputation,)
 
@@ -311,7 +312,7 @@ def vectorized_map(function, rows):
     return torch.vmap(lambda *leaves: tuple(function(*leaves)), randomness="different")(*rows)
 
 
-# Derivatives inside others, which depend on tensors beside their inputs -----------------------------------------------
+# Derivatives inside others that depend on tensors beyond their inputs -------------------------------------------------
 
 
 _node = attrgetter("grad_fn")
@@ -323,8 +324,8 @@ def reaches_others(ys, inputs) -> bool:
 
 
 def _reaches_others(ys, inputs, seen: set) -> bool:
-    """The same, without the nodes already ``seen``, to which those found now are added."""
-    found = []  # it grows as it is gone through
+    """``reaches_others`` without the nodes in ``seen``; adds the visited nodes to ``seen``."""
+    found = []  # grows while it is iterated over
     for y in ys:
         node = y.grad_fn
         if node is None:
@@ -345,9 +346,9 @@ def _reaches_others(ys, inputs, seen: set) -> bool:
 
 
 def _another(leaf, inputs) -> bool:
-    """True if a leaf is neither an input nor a constant of a derivative that is over."""
+    """True if a leaf is neither an input nor a constant left by a finished derivative."""
     base = _private.base(leaf)
-    leaf = leaf if base is None else base  # of a view that was made while nothing is recorded
+    leaf = leaf if base is None else base  # a view made while nothing was recorded
     for x in inputs:
         if leaf is x:
             return False
@@ -355,21 +356,21 @@ def _another(leaf, inputs) -> bool:
 
 
 def _same_place(leaf, inputs) -> bool:
-    """True if a leaf's gradient goes where an input's does: hooks for saved tensors make another tensor of a leaf."""
+    """True if a leaf accumulates where an input does: hooks for saved tensors replace a leaf by another tensor."""
     leaves = [] if _private.transforming() else [x for x in inputs if x.requires_grad and x.grad_fn is None]
     place = get_gradient_edge(leaf).node if leaves else None
     return any(get_gradient_edge(x).node is place for x in leaves)
 
 
 class Others(TorchFunctionMode):
-    """A search for tensors other than inputs on which given tensors, or the backward passes from them, depend.
+    """A search for tensors beyond the inputs that given tensors, or the backward passes from them, depend on.
 
-    A pass depends on the tensors that functions in Python read in it. As a scope this watches the passes that
-    ``torch.autograd.grad`` does in it.
+    A backward pass depends on the tensors that Python functions read in it. As a scope, this observes the passes of
+    ``torch.autograd.grad``.
 
     Attributes:
         found: True if there are such tensors.
-        watched: True if functions in Python are known to take part in a pass.
+        watched: True if Python functions are known to take part in a pass.
     """
 
     def __init__(self, ys, inputs):
@@ -380,14 +381,14 @@ class Others(TorchFunctionMode):
         self.watched = any(isinstance(node, BackwardCFunction) for node in self._seen)
 
     def read(self, values) -> None:
-        """Search the tensors among these values, too."""
+        """Include the tensors among these values in the search."""
         if not (self.found or _private.below_autograd() or self._recomputing()):
             tensors = [x for x in values if isinstance(x, torch.Tensor) and x.requires_grad]
-            tensors = [x for x in tensors if not _private.keeps_an_input(x)]  # which the value depends on
+            tensors = [x for x in tensors if not _private.keeps_an_input(x)]  # the value depends on these anyway
             self.found = bool(tensors) and _reaches_others(tensors, self.inputs, self._seen)
 
     def _recomputing(self) -> bool:
-        """True if a checkpoint runs its function again, from leaves of its own: the value has read the same."""
+        """True while a checkpoint reruns its function: the forward pass has already read the same tensors."""
         return self._passing and _private.top_saved_hooks(True) != self._hooks
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -403,7 +404,7 @@ class Others(TorchFunctionMode):
         return self._pass(*args, **kwargs)
 
     def _pass(self, outputs, inputs, grad_outputs=None, retain_graph=None, materialize_grads=False, **_):
-        """``torch.autograd.grad(allow_unused=True)`` with the mode on, which PyTorch turns off in what a mode calls."""
+        """``torch.autograd.grad(allow_unused=True)`` with this mode on, which is off inside its own handler."""
         outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
         weights = [None] * len(outputs) if grad_outputs is None else _as_tuple(grad_outputs)
         weights = [torch.ones_like(y) if w is None else w for w, y in zip(weights, outputs)]
