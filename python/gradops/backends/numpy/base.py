@@ -330,7 +330,7 @@ def chosen(test, x1, x2):
 
 
 def function_of(kernel):
-    """The NumPy function, or the SciPy function's name, that a kernel calls for float64; otherwise the kernel itself."""
+    """The NumPy function, or the SciPy function's name, behind a float64 kernel; otherwise the kernel."""
     return getattr(kernel, "function", kernel)
 
 

@@ -231,7 +231,7 @@ def counted(mask):
 
 
 def stepped(y, *xs):
-    """``y`` with a gradient of 0 for ``xs``, for operations without a gradient, or with a different one, in TensorFlow."""
+    """``y`` with a gradient of 0 for ``xs``, for operations whose gradient TensorFlow lacks or defines differently."""
     return tf.where(True, tf.stop_gradient(y), sum(xs[1:], xs[0]))
 
 
