@@ -1,4 +1,4 @@
-"""Derivatives of functions: gradients, Jacobians, Hessians and their products, on every backend."""
+"""Derivatives of functions: gradients, Jacobians, Hessians and products with them, on every backend."""
 
 from .._names import namespace
 from .curvature import fisher_product, gauss_newton_product, hessian_diagonal, laplacian

@@ -1,4 +1,4 @@
-"""Parts of second derivatives, and products with them, without the whole matrix."""
+"""Second derivatives without the full matrix: the Hessian's diagonal and trace, Gauss-Newton and Fisher products."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ def hessian_diagonal(f: Callable, x, probes: int | None = None, seed: int = 0):
     """The diagonal of the Hessian of a scalar function.
 
     Args:
-        f: a function of ``x`` to a scalar.
+        f: a function of ``x`` that returns a scalar.
         x: a tensor, a number, or a structure of them.
-        probes: without, the diagonal is exact and costs a product with the Hessian for each element of ``x``. With it,
-            an estimate by so many products with random signs, ``E[s * (H s)]`` (Bekas, Kokiopoulou & Saad 2007), exact
-            where the Hessian is diagonal.
-        seed: of the signs, which are NumPy's.
+        probes: if None, the diagonal is exact and costs a product with the Hessian for each element of ``x``. If given,
+            it is estimated from this many products with random signs, ``E[s * (H s)]`` (Bekas, Kokiopoulou & Saad
+            2007); the estimate is exact for a diagonal Hessian.
+        seed: the seed of the signs, which are drawn by NumPy.
 
     Returns:
         Second derivatives in the structure of ``x``.
 
     Raises:
-        GradientError: a value that is no scalar. ArgumentError, ArgumentTypeError: ``probes`` that are no positive
-            whole number.
+        GradientError: a value that is not a scalar. ArgumentError, ArgumentTypeError: ``probes`` is not a positive
+            integer.
 
     Gradient:
-        Differentiable again, as :func:`gradops.hvp`.
+        Differentiable again, like :func:`gradops.hvp`.
 
     Examples:
         >>> import numpy as np
@@ -50,7 +50,7 @@ def hessian_diagonal(f: Callable, x, probes: int | None = None, seed: int = 0):
         [6. 6.]
 
     See Also:
-        :func:`laplacian`, its sum; :func:`hessian`.
+        :func:`laplacian`, the sum of the diagonal; :func:`hessian`.
     """
     pairs = _products("hessian_diagonal", f, x, probes, seed)
     parts = [_tree.map_leaves(ops.multiply, product, direction) for direction, product in pairs]
@@ -62,20 +62,20 @@ def laplacian(f: Callable, x, probes: int | None = None, seed: int = 0):
     """The trace of the Hessian of a scalar function, the sum of its second derivatives.
 
     Args:
-        f, x, seed: as of :func:`hessian_diagonal`.
-        probes: as there; the estimate is ``E[s . (H s)]`` (Hutchinson 1989).
+            f, x, seed: see :func:`hessian_diagonal`.
+            probes: see :func:`hessian_diagonal`; the estimate is ``E[s . (H s)]`` (Hutchinson 1989).
 
-    Returns:
-        A scalar tensor.
+        Returns:
+            A scalar tensor.
 
-    Raises:
-        As of :func:`hessian_diagonal`.
+        Raises:
+            The errors of :func:`hessian_diagonal`.
 
-    Gradient:
-        As of :func:`hessian_diagonal`.
+        Gradient:
+            See :func:`hessian_diagonal`.
 
     Examples:
-        A function is harmonic where this is 0:
+        The Laplacian of a harmonic function is 0:
 
         >>> import numpy as np
         >>> import gradops
@@ -99,20 +99,20 @@ def gauss_newton_product(f: Callable, loss: Callable, x, v):
     """The product of the Gauss-Newton matrix of ``loss(f(x))`` with ``v``: ``J^T H J v``.
 
     Args:
-        f: a function of ``x`` to a tensor or a structure of them, such as a model of its parameters.
-        loss: a function of that to a scalar; ``H`` is its Hessian, ``J`` the Jacobian of ``f``.
+        f: a function of ``x`` that returns a tensor or a structure of tensors, such as a model of its parameters.
+        loss: a function of the value of ``f`` that returns a scalar; ``H`` is its Hessian, ``J`` the Jacobian of ``f``.
         x, v: tensors, or structures of them, both of one form.
 
     Returns:
-        A vector in the form of ``x``. Where ``loss`` is convex, the matrix is positive semidefinite; where it is a
-        negative log likelihood of an exponential family by its natural parameters, Fisher's information (Schraudolph
-        2002; Martens 2020).
+        A vector in the form of ``x``. If ``loss`` is convex, the matrix is positive semidefinite. If ``loss`` is the
+        negative log likelihood of an exponential family in its natural parameters, it is the Fisher information
+        (Schraudolph 2002; Martens 2020).
 
     Raises:
-        GradientError: a ``loss`` that is no scalar. ArgumentError, ShapeError: ``v`` of another form.
+        GradientError: ``loss`` does not return a scalar. ArgumentError, ShapeError: ``v`` has another form.
 
     Gradient:
-        Differentiable again, as :func:`gradops.linearize`.
+        Differentiable again, like :func:`gradops.linearize`.
 
     Examples:
         >>> import numpy as np
@@ -131,7 +131,7 @@ def gauss_newton_product(f: Callable, loss: Callable, x, v):
         [ 0.     -0.7364]
 
     See Also:
-        :func:`fisher_product`, of scores; :func:`gradops.hvp`, with the Hessian itself.
+        :func:`fisher_product`, from scores; :func:`gradops.hvp`, with the Hessian itself.
     """
     check_functions("gauss_newton_product", f=f, loss=loss)
     y, pushforward = transformations.linearize(f, x)
@@ -144,18 +144,18 @@ def fisher_product(log_likelihoods: Callable, x, v):
     """The product of the empirical Fisher information with ``v``: the sum over observations of ``s (s . v)``.
 
     Args:
-        log_likelihoods: a function of ``x`` to a tensor with the log likelihood of each observation, whose gradients
-            are the scores ``s``.
-        x, v: as of :func:`gauss_newton_product`.
+        log_likelihoods: a function of ``x`` that returns a tensor with the log likelihood of each observation; its
+            gradients are the scores ``s``.
+        x, v: see :func:`gauss_newton_product`.
 
     Returns:
         A vector in the form of ``x``.
 
     Raises:
-        As of :func:`gauss_newton_product`.
+        The errors of :func:`gauss_newton_product`.
 
     Gradient:
-        As of :func:`gauss_newton_product`.
+        See :func:`gauss_newton_product`.
 
     Examples:
         >>> import numpy as np
@@ -180,7 +180,7 @@ def fisher_product(log_likelihoods: Callable, x, v):
 
 
 def _products(name: str, f: Callable, x, probes: int | None, seed: int):
-    """Pairs of directions and the Hessian's products with them: of the unit vectors, or of random signs."""
+    """Yield directions, unit vectors or random signs, each with the Hessian's product with it."""
     check_functions(name, f=f)
     if probes is not None:
         probes = _checks.integer(name, probes, "probes", 1)

@@ -1,9 +1,9 @@
-"""Forward mode on the tape: tangents go through a recorded graph from the oldest operation to the youngest.
+"""Forward mode on the tape: tangents propagate through a recorded graph from the oldest operation to the newest.
 
-A rule of the backward pass is linear in the gradient, so it serves forward too. Where an operation is
-elementwise on real numbers, the rule applied to a tangent is already the answer (its Jacobian is diagonal); otherwise
-the rule is transposed, by differentiating it with respect to the gradient it is linear in (the "double
-backward trick", Townsend 2017).
+An operation's backward rule is linear in the gradient, so it also serves forward mode. If the operation is elementwise
+on real numbers, its Jacobian is diagonal and the rule applied to a tangent is the result. Otherwise the rule is
+transposed by differentiating it with respect to the gradient, where it is linear (the "double backward trick",
+Townsend 2017). Operations that are linear in their arguments are applied to the tangents directly.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from ..ops._dispatch import registry
 
 
 def push(outputs: list, inputs: list, tangents: list, create_graph: bool = False) -> list:
-    """The tangents of ``outputs`` for those of ``inputs``, variables that the outputs were computed from.
+    """The tangents of ``outputs`` for tangents of ``inputs``, variables that the outputs were computed from.
 
     Returns:
-        Raw data, or variables with ``create_graph``; None for an output that depends on no input.
+        Raw data, or variables with ``create_graph``; None for an output that depends on none of the inputs.
     """
     return pushed(outputs, {key(asked(x)): t for x, t in zip(inputs, tangents)}, create_graph)
 
 
 def pushed(outputs: list, known: dict, create_graph: bool = False) -> list:
-    """The tangents of ``outputs`` from those that are ``known``, by :func:`.graph.key`; as of :func:`push`."""
+    """Like :func:`push`, from a dict of known tangents by :func:`.graph.key`."""
     found: dict[int, object] = dict(known)
     for node in nodes_of(outputs, known.keys()):
         if node.seq not in known:
@@ -48,10 +48,10 @@ def _match(tangent, shape):
 
 
 def through(node: Node, found: dict, create_graph: bool):
-    """The tangent of one operation's result; of one of several results a list.
+    """The tangent of an operation's result; a list for an operation with several results.
 
     Args:
-        found: the tangents by :func:`.graph.key`.
+        found: the known tangents by :func:`.graph.key`.
     """
     if node.rule is PICK:
         parts = found.get(node.edges[0].seq)
@@ -81,13 +81,13 @@ def through(node: Node, found: dict, create_graph: bool):
 
 @functools.cache
 def _joins(name: str, slots: tuple) -> bool:
-    """Whether a node's op is linear in a list of tensors, its first argument, an edge for each of them."""
+    """True if an op is linear in its first argument, a list of tensors with an edge for each."""
     entry = registry.get(name)
     return entry is not None and bool(entry.many) and entry.many == entry.facts.linear and type(slots[0]) is tuple
 
 
 def _joined(node: Node, saved: tuple, incoming: list, create_graph: bool):
-    """The op's result of the tangents, with zeros for tensors that have none."""
+    """The op applied to the list of tangents, with zeros for tensors without a tangent."""
     entry = registry[node.rule.name]
     *arguments, shapes = saved[: len(entry.parameters)] + saved[-1:]
     tangents = [
@@ -99,9 +99,9 @@ def _joined(node: Node, saved: tuple, incoming: list, create_graph: bool):
 
 @functools.cache
 def _linear_in(name: str, slots: tuple) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]] | None:
-    """The positions of the arguments that the edges of a node stand for, and of those in which its op is linear.
+    """The positions of a node's edges among the op's arguments, and the groups of positions where the op is linear.
 
-    The second are in groups: in those of one it is linear together, as in both parts of ``where``.
+    An op is jointly linear in the arguments of one group, like ``where`` in its two branches.
     """
     entry = registry.get(name)
     if entry is None or entry.many:
@@ -117,9 +117,10 @@ def _linear_in(name: str, slots: tuple) -> tuple[tuple[int, ...], tuple[tuple[in
 
 
 def _linear(node: Node, places: tuple, groups: tuple, saved: tuple, incoming: list, create_graph: bool):
-    """The sum of the op's results, for each group with the tangents in its arguments' places.
+    """The sum over the groups of the op applied to the tangents of the group.
 
-    None where the rule keeps too little, or a tangent is of an argument in which the op is not linear.
+    None if the rule did not save an argument that is needed, or if an argument in which the op is not linear has a
+    tangent.
     """
     entry, total = registry[node.rule.name], None
     tangents = {p: t for p, t in zip(places, incoming) if t is not None}
@@ -129,10 +130,10 @@ def _linear(node: Node, places: tuple, groups: tuple, saved: tuple, incoming: li
         if tangents.keys().isdisjoint(group):
             continue
         arguments = list(saved[: len(entry.parameters)])
-        for p in group:  # the first without a tangent is zeros of the result's shape, which the others are fitted to
+        for p in group:  # a first argument without a tangent becomes zeros of the result's shape
             zero = _zeros(node.shape, node, incoming) if p == group[0] and p not in tangents else 0.0
             arguments[p] = tangents.get(p, zero)
-        if any(arguments[p] is None for p in entry.positions):  # an argument that the gradient's rule does not read
+        if any(arguments[p] is None for p in entry.positions):  # not saved, because the backward rule does not read it
             return None
         moved = _recorded(create_graph, entry.call, *arguments)
         if len(group) > 1:
@@ -167,7 +168,7 @@ def _diagonal(node: Node, saved: tuple, incoming: list, create_graph: bool):
 
 
 def _transposed(node: Node, saved: tuple, incoming: list, create_graph: bool):
-    """``d/du <rule(u), t>``: the rule is linear in ``u``, so any point will do; 0 is taken."""
+    """``d/du <rule(u), t>``, evaluated at 0; any point will do, because the rule is linear in ``u``."""
     token = recording.set(True)
     try:
         if node.shape is None:
@@ -199,7 +200,7 @@ def _transposed(node: Node, saved: tuple, incoming: list, create_graph: bool):
                 materialize_grads=True,
             )
         )
-        moved = [next(result) if p.requires_grad else p for p in points]  # whole numbers do not move
+        moved = [next(result) if p.requires_grad else p for p in points]  # integers have no tangent
     finally:
         recording.reset(token)
     out = moved if create_graph else [g.data for g in moved]
@@ -209,7 +210,7 @@ def _transposed(node: Node, saved: tuple, incoming: list, create_graph: bool):
 def _point(data) -> Variable:
     point = wrap(data)
     point.requires_grad = differentiable(data)
-    point.gradops_done = True  # type: ignore[attr-defined]  # a constant for derivatives around this one
+    point.gradops_done = True  # type: ignore[attr-defined]  # a constant for enclosing derivatives
     return point
 
 

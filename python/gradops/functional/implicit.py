@@ -1,8 +1,9 @@
-"""Solutions of equations, minima and linear systems, with derivatives by the implicit function theorem.
+"""Solutions of equations, minima and linear systems, differentiable by the implicit function theorem.
 
-A solution is found on constants. Where it depends on what is differentiated, in arguments or closed over, Newton steps
-from there are recorded, with the Jacobian held fixed: each changes nothing but rounding, and makes derivatives right to
-one order more (Gilbert 1992; Christianson 1994). So no library has to find out what a function closes over.
+A solution is computed with everything held constant. If it depends on values being differentiated, passed or closed
+over, a few Newton steps with a fixed Jacobian are then recorded from there. They change the solution by rounding only,
+and each makes the derivatives correct to one order more (Gilbert 1992; Christianson 1994). So gradops never needs to
+know what a function closes over.
 """
 
 from __future__ import annotations
@@ -28,40 +29,41 @@ from .reverse import grad
 from .transformations import linearize, vjp
 
 STEPS = 3
-"""How many steps are recorded: to which order derivatives are right."""
+"""The number of recorded steps, which is the order to which derivatives are correct."""
 
 DENSE = 64
-"""The most unknowns whose Jacobian is a matrix; of more, products with it are solved with."""
+"""The largest number of unknowns for a dense Jacobian; larger systems are solved by products with the Jacobian."""
 
 RESTART = 20
-"""How many vectors GMRES keeps."""
+"""The number of vectors after which GMRES restarts."""
 
 
 def fixed_point(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 1000):
-    """The ``x`` with ``f(x, *theta) = x``, by iteration from ``x0``, differentiable for all that ``f`` depends on.
+    """The ``x`` with ``f(x, *theta) = x``, by iteration from ``x0``, differentiable in everything ``f`` depends on.
 
     Args:
-        f: of ``x`` and ``theta`` to what ``x`` is, of its shapes and dtypes; a contraction near the solution.
-        x0: where to start, a tensor or a structure of them of one dtype; the solution does not depend on it and it
-            gets no gradient.
-        theta: tensors, variables or numbers, or nested structures of them, such as a module's parameters. What ``f``
-            closes over serves as well.
-        tol: the largest change of an element, relative to ``1 + abs(x)``, at which to stop; no less than four units of
-            rounding of ``x0``'s dtype.
-        max_iterations: how many steps at most.
+        f: a function of ``x`` and ``theta`` that returns a new ``x``, with the same shapes and dtypes; a contraction
+            near the solution.
+        x0: the starting point, a tensor or a structure of tensors of one dtype; the solution does not depend on it, so
+            it gets no gradient.
+        theta: tensors, variables or numbers, or nested structures of them, such as a module's parameters. Values that
+            ``f`` closes over work as well.
+        tol: the iteration stops when no element changes by more than ``tol`` relative to ``1 + abs(x)``; at least four
+            units of rounding of ``x0``'s dtype.
+        max_iterations: the largest number of steps.
 
     Returns:
         The solution, in the structure of ``x0``.
 
     Raises:
-        GradientError: no convergence within ``max_iterations`` (inside a trace of JAX or a TensorFlow graph
-            the last iterate is given instead, as its values are not known); a derivative of fourth order.
-        ShapeError, ArgumentError: an ``f`` that changes the shape, or the structure.
+        GradientError: no convergence within ``max_iterations`` (inside a trace of JAX or a TensorFlow graph, whose
+            values are not known, the last iterate is returned instead); a derivative of fourth order.
+        ShapeError, ArgumentError: ``f`` changes the shape, or the structure.
 
     Gradient:
-        For ``theta`` and what ``f`` closes over, forward and reverse, to third order, by the implicit function theorem
-        (Christianson 1994; Bai et al. 2019): the iteration is not recorded, only three evaluations of ``f`` are, and
-        ``(I - df/dx)`` is solved with, of more than 64 unknowns by GMRES.
+        For ``theta`` and values that ``f`` closes over, forward and reverse, to third order, by the implicit function
+        theorem (Christianson 1994; Bai et al. 2019). The iteration is not recorded, only three evaluations of ``f``
+        are. A system with ``I - df/dx`` is solved, by GMRES if there are more than 64 unknowns.
 
     Examples:
         The square root of ``a`` by Heron's iteration; its derivative is ``1 / (2 * sqrt(a))``:
@@ -89,23 +91,23 @@ def fixed_point(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int
 
 
 def root(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 100):
-    """The ``x`` with ``f(x, *theta) = 0``, by Newton's method from ``x0``, differentiable for all that it uses.
+    """The ``x`` with ``f(x, *theta) = 0``, by Newton's method from ``x0``, differentiable in all that ``f`` uses.
 
     Args:
-        f: of ``x`` and ``theta`` to what ``x`` is, of its shapes and dtypes.
-        x0, theta, tol, max_iterations: as of :func:`fixed_point`.
+        f: a function of ``x`` and ``theta`` that returns residuals, with the shapes and dtypes of ``x``.
+        x0, theta, tol, max_iterations: see :func:`fixed_point`.
 
     Returns:
         The solution, in the structure of ``x0``.
 
     Raises:
-        GradientError, ShapeError, ArgumentError: as of :func:`fixed_point`.
+        GradientError, ShapeError, ArgumentError: see :func:`fixed_point`.
 
     Gradient:
-        As of :func:`fixed_point`; ``df/dx`` is solved with.
+        See :func:`fixed_point`; the system is solved with ``df/dx``.
 
     Examples:
-        The yield ``r`` of a bond, and how it moves with the price:
+        The yield ``r`` of a bond, and its sensitivity to the price:
 
         >>> import numpy as np
         >>> import gradops
@@ -120,7 +122,7 @@ def root(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 100)
         -0.002247
 
     See Also:
-        :func:`fixed_point`, whose iteration is yours; :func:`argmin`.
+        :func:`fixed_point`, for an iteration of your own; :func:`argmin`.
     """
     check_functions("root", f=f)
     most = integer("root", max_iterations, "max_iterations", 1)
@@ -134,25 +136,25 @@ def root(f: Callable, x0, *theta, tol: float = 1e-12, max_iterations: int = 100)
 
 
 def argmin(f: Callable, x0, *theta, tol: float = 1e-8, max_iterations: int = 200):
-    """The ``x`` that makes ``f(x, *theta)`` least, near ``x0``, differentiable for all that ``f`` depends on.
+    """A local minimum ``x`` of ``f(x, *theta)`` near ``x0``, differentiable in everything ``f`` depends on.
 
     Args:
-        f: of ``x`` and ``theta`` to a scalar, with second derivatives.
-        x0, theta, tol, max_iterations: as of :func:`fixed_point`.
+        f: a function of ``x`` and ``theta`` that returns a scalar and has second derivatives.
+        x0, theta, tol, max_iterations: see :func:`fixed_point`.
 
     Returns:
-        The minimum's place, in the structure of ``x0``, by Newton's method with a line search: where the curvature is
-        negative it goes down along it (Nocedal & Wright 2006, chapter 3); of more than 64 unknowns by conjugate
-        gradients.
+        The minimizer, in the structure of ``x0``, by Newton's method with a line search. Directions of negative
+        curvature are followed downhill (Nocedal & Wright 2006, chapter 3). With more than 64 unknowns the Newton
+        system is solved by conjugate gradients.
 
     Raises:
-        GradientError: no convergence, as of :func:`fixed_point`.
+        GradientError: no convergence, see :func:`fixed_point`.
 
     Gradient:
-        As of :func:`fixed_point`; the Hessian, which must be positive definite at the minimum, is solved with.
+        See :func:`fixed_point`; the system is solved with the Hessian, which must be positive definite at the minimum.
 
     Examples:
-        Ridge regression, and how its weights move with the penalty:
+        Ridge regression, and the sensitivity of its weights to the penalty:
 
         >>> import numpy as np
         >>> import gradops
@@ -167,16 +169,17 @@ def argmin(f: Callable, x0, *theta, tol: float = 1e-8, max_iterations: int = 200
         [-0.0581 -0.043 ]
 
     See Also:
-        :func:`gradops.scipy.optimize.minimize`, with SciPy's methods, bounds and constraints, where values are known.
+        :func:`gradops.scipy.optimize.minimize`, with SciPy's methods, bounds and constraints, if values are known.
     """
     check_functions("argmin", f=f)
     return minimum(f, x0, theta, tol, integer("argmin", max_iterations, "max_iterations", 1))
 
 
 def minimum(f: Callable, x0, theta: tuple, tol, most: int, newton: Callable | None = None):
-    """:func:`argmin`, with ``newton`` by steps of the caller's: of the gradient and a place to a function of vectors.
+    """:func:`argmin` with an optional Newton step of the caller's.
 
-    That is the inverse of the second derivatives there, of what makes them positive definite where they are not.
+    ``newton(gradient, x)`` returns a function that multiplies a vector by the inverse of the Hessian at ``x``, or of a
+    positive definite matrix near it.
     """
     unknowns = _Unknowns("argmin", x0, theta, lambda x: f(x, *theta), keeps=False)
 
@@ -210,29 +213,29 @@ def minimum(f: Callable, x0, theta: tuple, tol, most: int, newton: Callable | No
 
 
 def linear_solve(matvec: Callable, b, *, method: str = "gmres", tol: float = 1e-10, max_iterations: int | None = None):
-    """The ``x`` with ``matvec(x) = b`` for a linear function, without its matrix.
+    """The ``x`` with ``matvec(x) = b`` for a linear function, without forming its matrix.
 
     Args:
-        matvec: a linear function of a structure of tensors as ``b`` to one of the same shapes and dtypes.
-        b: a tensor or a structure of them of one dtype.
-        method: ``"gmres"``, for any linear function (Saad & Schultz 1986; 20 vectors are kept), or ``"cg"``, conjugate
-            gradients (Hestenes & Stiefel 1952), which takes less where it is symmetric and positive definite.
+        matvec: a linear function of a structure of tensors like ``b``; it returns the same shapes and dtypes.
+        b: a tensor or a structure of tensors of one dtype.
+        method: ``"gmres"``, for any linear function (Saad & Schultz 1986; restarted after 20 vectors), or ``"cg"``,
+            conjugate gradients (Hestenes & Stiefel 1952), which is cheaper for symmetric positive definite functions.
         tol: the size of ``matvec(x) - b`` relative to ``b`` at which to stop.
-        max_iterations: of how many products with the matrix at most; without, ten for each unknown.
+        max_iterations: the largest number of products with the matrix; by default ten for each unknown.
 
     Returns:
         The solution, in the structure of ``b``.
 
     Raises:
-        GradientError: no convergence, as of :func:`fixed_point`.
-        ArgumentError: another ``method``; a ``matvec`` that changes the structure. ShapeError: the shapes.
+        GradientError: no convergence, see :func:`fixed_point`.
+        ArgumentError: an unknown ``method``; ``matvec`` changes the structure. ShapeError: ``matvec`` changes a shape.
 
     Gradient:
-        For ``b`` and for what ``matvec`` closes over, forward and reverse, to third order: by solving with ``matvec``
-        and its transpose, which :func:`gradops.linear_transpose` finds. After ``jax.lax.custom_linear_solve``.
+        For ``b`` and values that ``matvec`` closes over, forward and reverse, to third order, by solving with
+        ``matvec`` and its transpose, found by :func:`gradops.linear_transpose`. After ``jax.lax.custom_linear_solve``.
 
     Examples:
-        Smoothing: an implicit step of the heat equation, and its derivative by the width:
+        Smoothing by an implicit step of the heat equation, and its derivative with respect to the width:
 
         >>> import numpy as np
         >>> import gradops
@@ -249,7 +252,7 @@ def linear_solve(matvec: Callable, b, *, method: str = "gmres", tol: float = 1e-
         [ 0.0997  0.0886 -0.3767  0.0886  0.0997]
 
     See Also:
-        :func:`gradops.ops.solve` for a matrix; :func:`root` where the function is not linear.
+        :func:`gradops.ops.solve` for a matrix; :func:`root` for a function that is not linear.
     """
     check_functions("linear_solve", matvec=matvec)
     _check_tol("linear_solve", tol)
@@ -271,13 +274,13 @@ def linear_solve(matvec: Callable, b, *, method: str = "gmres", tol: float = 1e-
 
 
 class _Unknowns:
-    """Unknowns in a structure as one vector, and functions of the structure as functions of that.
+    """Unknowns in a structure, flattened to one vector, with functions of the structure as functions of the vector.
 
     Args:
         start: a structure of tensors and numbers.
-        beside: what the unknowns' library is known by, too.
-        f: a function of the structure, whose values say more of the library.
-        keeps: whether these are of the structure, too, and of its shapes.
+        beside: additional tensors that may select the unknowns' library.
+        f: a function of the structure, whose results may also select the library.
+        keeps: True if the results of ``f`` must have the structure and shapes of the unknowns.
     """
 
     def __init__(self, name: str, start, beside, f: Callable, keeps: bool = True):
@@ -292,7 +295,7 @@ class _Unknowns:
         if not given:
             raise ArgumentError(f"`{name}`: `{argument}` must hold a tensor.", argument=argument)
         leaves = [_tensor(x, [*theta, *given]) for x in given]
-        of_no_library = all(type(x) in NUMBERS for x in given) and not any(map(ops.is_tensor, theta))  # as yet
+        of_no_library = all(type(x) in NUMBERS for x in given) and not any(map(ops.is_tensor, theta))
         at = list(map(float, given)) if of_no_library else leaves
         found, form = _tree.flatten(held(f)(_tree.unflatten(self.form, at)))
         if keeps:
@@ -330,15 +333,18 @@ class _Unknowns:
         return _tree.unflatten(self.form, parts)
 
     def of_vector(self, x):
-        """The function as one of vectors."""
+        """``f`` as a function from vectors to vectors."""
         return self.vector(self.f(self.tree(x)))
 
     def solved(self, residual: Callable, find: Callable, solve: Callable | None = None, newton: Callable | None = None):
-        """The root of ``residual`` near what ``find(start)`` gives, a vector and whether it is none; as a structure."""
+        """The root of ``residual``, as a structure.
+
+        ``find(start)`` returns a solution and a flag that it is not converged.
+        """
         x, unfinished = held(find)(self.start)
         try:
             failed = bool(unfinished)
-        except Exception:  # a traced value is not known
+        except Exception:  # traced values cannot be read
             failed = False
         if failed:
             raise GradientError(
@@ -365,21 +371,21 @@ def connected(y) -> bool:
 
 
 def stepped(residual: Callable, inverse: Callable, x, rest=None):
-    """``x`` after the steps that are recorded, with the inverse of the Jacobian, which stays as it is."""
+    """``x`` after recorded Newton steps with a fixed inverse of the Jacobian."""
     rest = residual(x) if rest is None else rest
-    for i in range(steps := max(STEPS, getattr(rest, "order", 0))):  # each makes one more of a series' order right
+    for i in range(steps := max(STEPS, getattr(rest, "order", 0))):  # a Taylor series needs one step for each order
         x = ops.subtract(x, inverse(rest))
         rest = residual(x) if i < steps - 1 else None
     return x if steps > STEPS else _limited(x, (None, 1.0, *[0.0] * (STEPS - 1)))
 
 
 def _limited(x, values: tuple):
-    """``x``, whose derivatives of a higher order than the steps make right are an error.
+    """``x``, with an error for derivatives of a higher order than the recorded steps make correct.
 
-    Each derivative hands the limit on, as its factor is a function of ``x`` too: 1, and then 0.
+    Each derivative multiplies by a function of ``x`` that carries the limit on: first 1, then 0.
 
     Args:
-        values: those of this function and of its derivatives, as far as there are any; None for ``x`` itself.
+        values: the values of this function and of its derivatives; None stands for ``x`` itself.
     """
     value, *rest = values
 
@@ -399,12 +405,12 @@ def _limited(x, values: tuple):
 
 
 def held(f: Callable) -> Callable:
-    """``f`` with all that it closes over, and its results, constant."""
+    """``f`` with its results, and everything it closes over, held constant."""
     return lambda *xs: stop_gradient(stop_gradient_scope(f)(*xs))
 
 
 def _tensor(value, others: list):
-    """A number or list as a tensor of the backend of the others."""
+    """A number or list as a tensor of the backend of ``others``."""
     if isinstance(value, Variable) or backends.of(value) is not None:
         return value
     number = float(value) if isinstance(value, int) else value
@@ -422,14 +428,14 @@ def _check_tol(name: str, tol) -> None:
 
 
 def _iterated(name: str, step: Callable, tol, max_iterations: int) -> Callable:
-    """A function of a start to where ``step`` changes nothing by more than ``tol``, and whether it still does."""
+    """A function that iterates ``step`` from a start; it returns the last iterate and True if it has not converged."""
     _check_tol(name, tol)
 
     def find(start):
         bound = max(tol, 4 * epsilon(start)) if isinstance(tol, (int, float)) else ops.reshape(tol, (-1,))
 
         def moved(x, change):
-            return ops.any(change > bound * (1 + ops.abs(x)))  # single precision goes to and fro within that
+            return ops.any(change > bound * (1 + ops.abs(x)))  # single precision oscillates within this bound
 
         def body(x, _):
             y = step(x)
@@ -446,7 +452,7 @@ def _inverse(residual: Callable, x, solve: Callable | None = None, at_root: bool
     """The inverse of the Jacobian of ``residual`` at ``x``, held fixed, as a function of vectors.
 
     Args:
-        at_root: True if it will be asked of nothing but rounding, for its derivative.
+        at_root: True if ``x`` is a root: the inverse is then applied to rounding errors only, for its derivative.
     """
     if ops.size(x) <= DENSE:
         matrix = held(lambda x: matrices.jacobian(residual, x))(x)
@@ -456,7 +462,7 @@ def _inverse(residual: Callable, x, solve: Callable | None = None, at_root: bool
                 return ops.reshape(ops.solve(matrix, ops.reshape(r, (-1, 1))), (-1,))
             except ArgumentError as error:
                 raise GradientError(
-                    "the derivative of `f` by the unknowns is singular: no next step, and no gradient, from here.",
+                    "the Jacobian of `f` in the unknowns is singular: there is no next step and no gradient.",
                     argument="f",
                     hint="start elsewhere; perhaps there is no solution",
                 ) from error
@@ -471,7 +477,7 @@ def _inverse(residual: Callable, x, solve: Callable | None = None, at_root: bool
 
 
 def _solving(forward: Callable, back: Callable, solve: Callable, of_nothing: bool = False) -> Callable:
-    """The solution of a linear system as a linear function of its right side, whose transpose solves with ``back``."""
+    """The solution of a linear system as a linear function of the right side; its transpose solves with ``back``."""
 
     def inverse(r):
         owner = backends.of(data_of(r))
@@ -491,7 +497,7 @@ def _norm(x):
 
 
 def _cg(matvec: Callable, b, tol: float, most: int | None):
-    """Conjugate gradients from 0; the direction so far where the curvature along the next is not positive."""
+    """Conjugate gradients from 0; stops early, with the result so far, at a direction of nonpositive curvature."""
     goal = ops.square(tol * _norm(b))
 
     def goes_on(x, r, p, rr, going):
@@ -512,13 +518,13 @@ def _cg(matvec: Callable, b, tol: float, most: int | None):
 
 
 def _gmres(matvec: Callable, b, tol: float, most: int | None):
-    """Generalised minimal residuals from 0, with restarts."""
+    """Generalized minimal residuals from 0, with restarts."""
     kept, goal = min(RESTART, ops.size(b)), tol * _norm(b)
     rows = backends.of(data_of(b)).convert(np.arange(kept + 1), like=data_of(b))
     first = ops.cast(rows == 0, ops.dtype(b))
 
     def grown(k, state):
-        """The basis with a vector more, which is 0 where the matrix gives none that is new, and its column."""
+        """Add a vector to the basis, 0 if the product is already in its span, and a column of coefficients."""
         basis, columns = state
         w = matvec(ops.matmul(ops.cast(rows == k, ops.dtype(b)), basis))
         length, column = _norm(w), ops.zeros_like(first)
@@ -542,7 +548,7 @@ def _gmres(matvec: Callable, b, tol: float, most: int | None):
 
 
 def loop(goes_on: Callable, body: Callable, state: tuple, most: int) -> tuple:
-    """``ops.while_loop``, which on JAX makes more of a loop with a bound: one that has a derivative."""
+    """A bounded ``ops.while_loop`` without a derivative, for which JAX would compile scans instead."""
 
     def within(count, *state):
         return ops.logical_and(count < most, goes_on(*state))

@@ -1,9 +1,9 @@
 """Jacobians, Hessians and their products with vectors, with the arguments of ``torch.autograd.functional``.
 
-``inputs`` is a tensor (variable, number, list) or a tuple of them; ``func`` gives a tensor or a tuple.
-Where both are single, so is the result; several give tuples, outputs before inputs. An input, or the output, may be a
-dict of tensors, as parameters are; results of that form are then dicts too. PyTorch, JAX and
-TensorFlow tensors go to the library's own machinery, NumPy arrays and variables to the tape.
+``inputs`` is a tensor (variable, number, list) or a tuple of tensors, and ``func`` returns a tensor or a tuple. The
+result is a single tensor if both are single; otherwise it is a tuple, indexed by output, then by input. Inputs and
+outputs may also be dicts of tensors, such as parameters; the results then have the same keys. PyTorch, JAX and
+TensorFlow tensors are differentiated by their library, NumPy arrays and variables by the tape.
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ def jacobian(
 ):
     """All first derivatives of ``func`` at ``inputs``.
 
-    For complex numbers an element is the gradient ``d/dRe x + i d/dIm x`` of the real part of an output, so
-    that the rows are gradients as :func:`grad` gives them: of a holomorphic function the conjugate of its
-    derivative, as in PyTorch. :func:`jvp` has all of the derivative of any function.
+    For complex numbers an element is the gradient ``d/dRe x + i d/dIm x`` of the real part of an output, so that the
+    rows are gradients as :func:`grad` returns them; for a holomorphic function this is its derivative's conjugate,
+    as in PyTorch. :func:`jvp` gives the full derivative of any function.
 
     Args:
-        func: of as many tensors as ``inputs`` holds, to a tensor, or a tuple, dict or nested structure of them, of any
-            shape.
+        func: a function of as many tensors as ``inputs`` holds; it returns a tensor, or a tuple, dict or nested
+            structure of tensors, of any shape.
         create_graph: make the result differentiable (on the tape and PyTorch; JAX and TensorFlow
             results always are, under their own transforms and tapes).
-        strict: raise where an output does not depend on an input, instead of giving zeros.
-        vectorize: let PyTorch and TensorFlow batch the passes; JAX always does, and the tape where it can:
-            where nothing on the way has a derivative of the user's own and ``create_graph`` is not asked for.
+        strict: raise an error if an output does not depend on an input, instead of returning zeros.
+        vectorize: let PyTorch and TensorFlow batch the passes. JAX always does; the tape does unless the function
+            uses custom derivatives or ``create_graph`` is True.
         strategy: ``"reverse-mode"``, a pass for each element of the outputs, or ``"forward-mode"``, one
             for each element of the inputs. By default the one with fewer passes, but on PyTorch and
             TensorFlow reverse mode.
-        sparse: give SciPy CSC matrices, with a row for each element of an output and a column for each of an input,
-            both in row-major order. Their pattern, the same for all values of the inputs, is found from a recorded
-            program; columns or rows without an element in common share a pass (Curtis, Powell & Reid 1974). NumPy only.
-            Of ``jit(func)`` all but the passes themselves is done once.
-        has_aux: whether ``func`` gives a pair of its value and anything else, which is handed through as ``func`` gives
-            it at ``inputs``: it is called once more for that.
+        sparse: return SciPy CSC matrices, with a row for each element of an output and a column for each element of an
+            input, both in row-major order. The sparsity pattern, valid for all values of the inputs, is read from a
+            recorded program; columns or rows without a common nonzero share a pass (Curtis, Powell & Reid 1974). NumPy
+            only. For ``jit(func)`` everything but the passes themselves is done once.
+        has_aux: True if ``func`` returns a pair of its value and auxiliary data. The auxiliary data come from an
+            additional call of ``func`` at ``inputs``.
 
     Returns:
-        A tensor of the shape of the output followed by the input's; for several outputs or inputs a structure of them,
-        that of the outputs and in each place that of the inputs. With ``has_aux`` a pair of it and the rest.
+        A tensor of the output's shape followed by the input's. For several outputs or inputs, a structure like the
+        outputs whose entries are structures like the inputs. With ``has_aux``, a pair of this and the auxiliary data.
 
     Raises:
         GradientError: an independent output with ``strict``; an integer or bool output; with ``sparse`` an input
@@ -68,7 +68,7 @@ def jacobian(
         JitError: with ``sparse``, a function that :func:`gradops.jit` cannot trace.
 
     Gradient:
-        Differentiable as said at ``create_graph``.
+        Differentiable as described for ``create_graph``.
 
     Examples:
         From polar to Cartesian coordinates:
@@ -82,7 +82,7 @@ def jacobian(
         [[ 0. -2.]
          [ 1.  0.]]
 
-        Of several arguments, one Jacobian for each:
+        For several arguments, one Jacobian each:
 
         >>> by_a, by_b = jacobian(lambda a, b: a * b, (np.array([1.0, 2.0]), np.array([3.0, 4.0])))
         >>> print(by_a)
@@ -90,7 +90,7 @@ def jacobian(
          [0. 4.]]
 
     See Also:
-        :func:`vjp` and :func:`jvp` for a product with it, which costs one pass; :func:`hessian`.
+        :func:`vjp` and :func:`jvp` for products with the Jacobian, which cost one pass; :func:`hessian`.
     """
     if strategy is not None:
         _checks.choice("jacobian", strategy, STRATEGIES, "strategy")
@@ -126,25 +126,25 @@ def hessian(
 
     Args:
         outer_jacobian_strategy: how the gradient is differentiated: ``"reverse-mode"`` or ``"forward-mode"``.
-        create_graph, strict, vectorize: as of :func:`jacobian`.
-        has_aux: as of :func:`jacobian`.
-        sparse: as of :func:`jacobian`; the products are forward over reverse, one for each colour of a star colouring
-            (Gebremedhin, Manne & Pothen 2005): a banded or arrow-shaped Hessian takes a handful, whatever its size.
-            Of a function with derivatives of the user's own, whose Hessian need not be symmetric, one for each colour
-            of its columns.
+        create_graph, strict, vectorize: see :func:`jacobian`.
+        has_aux: see :func:`jacobian`.
+        sparse: see :func:`jacobian`. The passes are forward-over-reverse products, one for each colour of a star
+            colouring (Gebremedhin, Manne & Pothen 2005): a banded or arrow-shaped Hessian needs only a few, whatever
+            its size. If ``func`` uses custom derivatives, its Hessian need not be symmetric, and the products are one
+            for each colour of its columns.
 
     Returns:
-        A tensor of the input's shape twice; for several inputs a tuple of tuples of them.
+        A tensor whose shape is the input's shape twice; for several inputs a tuple of tuples of such tensors.
 
     Raises:
         GradientError: an output that is not a floating scalar.
-        ArgumentTypeError, ArgumentError, JitError: with ``sparse``, as of :func:`jacobian`.
+        ArgumentTypeError, ArgumentError, JitError: with ``sparse``, see :func:`jacobian`.
 
     Gradient:
-        As of :func:`jacobian`.
+        See :func:`jacobian`.
 
     Examples:
-        A Newton step, which finds the minimum of a quadratic function at once:
+        A Newton step, which finds the minimum of a quadratic function in a single step:
 
         >>> import numpy as np
         >>> import gradops
@@ -168,7 +168,7 @@ def hessian(
         [0.2791 0.3162]
 
     See Also:
-        :func:`hvp` for a product with it, which costs a few gradients; :func:`jacobian`.
+        :func:`hvp` for a product with the Hessian, which costs a few gradients; :func:`jacobian`.
     """
     _checks.choice("hessian", outer_jacobian_strategy, STRATEGIES, "outer_jacobian_strategy")
     _checks.check_flags("hessian", create_graph=create_graph, strict=strict, vectorize=vectorize, sparse=sparse)
@@ -193,19 +193,19 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     """The value of ``func`` and the product of ``v`` with its Jacobian.
 
     Args:
-        v: of the shape of the output (a tuple for several), and taken in its dtype; may be left out for a scalar.
-        create_graph, strict: as of :func:`jacobian`.
+        v: a tensor of the output's shape (a tuple for several outputs), cast to its dtype; optional for a scalar.
+        create_graph, strict: see :func:`jacobian`.
 
     Returns:
         ``(value, product)``, the product in the form of ``inputs``.
 
     Raises:
-        ShapeError: ``v`` of another shape than the output.
-        ArgumentTypeError: a complex ``v`` for a real output.
-        ArgumentError: no ``v`` for an output that is not a scalar.
+            ShapeError: ``v`` has another shape than the output.
+            ArgumentTypeError: ``v`` is complex for a real output.
+            ArgumentError: ``v`` is missing for an output that is not a scalar.
 
-    Gradient:
-        Differentiable again, in functions that are differentiated, and with ``create_graph``.
+        Gradient:
+            Differentiable again, inside a function that is differentiated and with ``create_graph``.
 
     Examples:
         >>> import numpy as np
@@ -215,7 +215,7 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         [1. 4. 9.] [ 2.  0. 60.]
 
     See Also:
-        :func:`jvp`, the product from the other side; :func:`jacobian`; :func:`gradops.grad` for a scalar.
+        :func:`jvp`, the product with a vector on the right; :func:`jacobian`; :func:`gradops.grad` for a scalar.
     """
     _checks.check_flags("vjp", create_graph=create_graph, strict=strict)
     at = Point(func, inputs, "vjp", v)
@@ -227,23 +227,23 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     """The value of ``func`` and the product of its Jacobian with ``v``, by forward mode.
 
     Args:
-        v: in the form of ``inputs``, and taken in their dtypes; may be left out for an input of one element.
-        create_graph, strict: as of :func:`jacobian`.
+        v: a tensor or tuple in the form of ``inputs``, cast to its dtypes; optional for an input of one element.
+        create_graph, strict: see :func:`jacobian`.
 
     Returns:
         ``(value, product)``, the product in the form of the output. On the tape it costs about one more
         forward pass for elementwise operations and about three for others.
 
     Raises:
-        ShapeError: ``v`` of another shape than the inputs.
-        ArgumentTypeError: a complex ``v`` for a real input.
-        ArgumentError: no ``v`` for an input of more than one element.
+            ShapeError: ``v`` has another shape than the inputs.
+            ArgumentTypeError: ``v`` is complex for a real input.
+            ArgumentError: ``v`` is missing for an input of more than one element.
 
-    Gradient:
-        Differentiable again, in functions that are differentiated, and with ``create_graph``.
+        Gradient:
+            Differentiable again, inside a function that is differentiated and with ``create_graph``.
 
     Examples:
-        How a temperature profile changes as it is warmed at one place:
+        The change of a temperature profile when one point of it is warmed:
 
         >>> import numpy as np
         >>> from gradops import ops
@@ -253,7 +253,7 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         [0.     0.2718 0.    ]
 
     See Also:
-        :func:`vjp`, the product from the other side; :func:`jacobian`; :func:`hvp`.
+        :func:`vjp`, the product with a vector on the left; :func:`jacobian`; :func:`hvp`.
     """
     _checks.check_flags("jvp", create_graph=create_graph, strict=strict)
     at = Point(func, inputs, "jvp", v)
@@ -265,24 +265,24 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     """The value of a scalar ``func`` and the product of its Hessian with ``v``: forward over reverse.
 
     Args:
-        func: of as many tensors as ``inputs`` holds, to a scalar.
-        v: in the form of ``inputs``; may be left out for an input of one element.
-        create_graph, strict: as of :func:`jacobian`.
+            func: a function of as many tensors as ``inputs`` holds; it returns a scalar.
+            v: a tensor or tuple in the form of ``inputs``; optional for an input of one element.
+            create_graph, strict: see :func:`jacobian`.
 
-    Returns:
-        ``(value, product)``, the product in the form of ``inputs``. It costs a few gradients, whatever
-        the number of inputs.
+        Returns:
+            ``(value, product)``, the product in the form of ``inputs``. The product costs a few gradients, whatever
+            the number of inputs.
 
-    Raises:
-        GradientError: a value that is not a scalar.
-        ShapeError: ``v`` of another shape than the inputs.
-        ArgumentError: no ``v`` for an input of more than one element.
+        Raises:
+            GradientError: a value that is not a scalar.
+            ShapeError: ``v`` has another shape than the inputs.
+            ArgumentError: ``v`` is missing for an input of more than one element.
 
-    Gradient:
-        Differentiable again, in functions that are differentiated, and with ``create_graph``.
+        Gradient:
+            Differentiable again, inside a function that is differentiated and with ``create_graph``.
 
     Examples:
-        A step of the conjugate gradient method needs products with the Hessian and never all of it:
+        A step of the conjugate gradient method needs products with the Hessian, never the whole matrix:
 
         >>> import numpy as np
         >>> from gradops import ops
@@ -294,8 +294,8 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         [ 802. -400.    0.    0.]
 
     See Also:
-        :func:`vhp`, the same by two reverse passes; :func:`hessian`; ``scipy.optimize.minimize``, which takes it as
-        ``hessp``.
+        :func:`vhp`, the same product by two reverse passes; :func:`hessian`; ``scipy.optimize.minimize``, which takes
+        the product as ``hessp``.
     """
     _checks.check_flags("hvp", create_graph=create_graph, strict=strict)
     at = Point(func, inputs, "hvp", v)
@@ -308,20 +308,20 @@ def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     """The value of a scalar ``func`` and the product of ``v`` with its Hessian: reverse over reverse.
 
     Args:
-        func: of as many tensors as ``inputs`` holds, to a scalar.
-        v: in the form of ``inputs``; may be left out for an input of one element.
-        create_graph, strict: as of :func:`jacobian`.
+            func: a function of as many tensors as ``inputs`` holds; it returns a scalar.
+            v: a tensor or tuple in the form of ``inputs``; optional for an input of one element.
+            create_graph, strict: see :func:`jacobian`.
 
-    Returns:
-        ``(value, product)``, the numbers of :func:`hvp`.
+        Returns:
+            ``(value, product)``, with the same numbers as :func:`hvp`.
 
-    Raises:
-        GradientError: a value that is not a scalar.
-        ShapeError: ``v`` of another shape than the inputs.
-        ArgumentError: no ``v`` for an input of more than one element.
+        Raises:
+            GradientError: a value that is not a scalar.
+            ShapeError: ``v`` has another shape than the inputs.
+            ArgumentError: ``v`` is missing for an input of more than one element.
 
-    Gradient:
-        Differentiable again, in functions that are differentiated, and with ``create_graph``.
+        Gradient:
+            Differentiable again, inside a function that is differentiated and with ``create_graph``.
 
     Examples:
         >>> import numpy as np
@@ -332,7 +332,7 @@ def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         9.0 [ 6. 12.]
 
     See Also:
-        :func:`hvp`, which costs less; :func:`hessian`.
+        :func:`hvp`, which is cheaper; :func:`hessian`.
     """
     _checks.check_flags("vhp", create_graph=create_graph, strict=strict)
     at = Point(func, inputs, "vhp", v)

@@ -1,4 +1,8 @@
-"""Jacobians and their products on the tape: one recording, through which unit or given vectors pass."""
+"""Jacobians and their products on the tape: one recording of the function, through which vectors are propagated.
+
+:class:`Recording` runs the function on fresh variables. The members of the contract ``Derivatives`` at the end push or
+pull vectors through it; :func:`jacobian` propagates unit vectors in batches if all rules on the way allow it.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +28,10 @@ from .point import Point
 
 
 class Recording:
-    """The run of a function, recorded on variables that stand for its inputs.
+    """A run of a function, recorded on variables that represent its inputs.
 
     Attributes:
-        keep: whether the derivative must itself be recorded.
+        keep: True if the derivative must itself be recorded.
     """
 
     def __init__(self, at: Point, create_graph: bool, v=None):
@@ -37,13 +41,13 @@ class Recording:
             outputs = at.run(*self.variables)
         given = [*at.leaves, *(v if isinstance(v, (tuple, list)) else [v])]
         given = [data_of(x) for x in given]
-        self.given = given  # the caller's memory, which results do not share
+        self.given = given  # the caller's memory, which results must not share
         self.outputs = [y if isinstance(y, Variable) else wrap(y) for y in outputs]
         self._others = Others(self.outputs, self.variables)
         self.keep = create_graph or _active(at.leaves) or _active(v) or self._others.active()
 
     def derive(self, compute: Callable):
-        """The result of ``compute()``, run again, recorded, where a gradient function read variables from outside."""
+        """Return ``compute()``; run it again, recorded, if a gradient function read variables from outside."""
         if self.keep or not self._others.watched:
             return compute()
         with self._others.watching():
@@ -52,7 +56,7 @@ class Recording:
         return compute() if self.keep else found
 
     def check_dependence(self, strict: bool) -> None:
-        """With ``strict``, raise where an output does not depend on an input."""
+        """With ``strict``, raise if an output does not depend on an input."""
         if strict:
             below = [{key(y._node or y)}.union(*(_edges(n) for n in nodes_of([y]))) for y in self.outputs]
             self.at.check_dependence([[key(x._node or x) in found for x in self.variables] for found in below])
@@ -90,7 +94,7 @@ class Recording:
         return [creation.zeros_like(y.data) if t is None else t for t, y in zip(products, self.outputs)]
 
     def moving(self, move: Callable) -> Callable:
-        """``move`` of vectors as often as it is called, each time recorded where that one needs it."""
+        """``move`` as a function that may be called many times; each call is recorded if its vectors need it."""
         keep = self.keep
 
         def moved(vectors: list) -> list:
@@ -101,9 +105,9 @@ class Recording:
         return moved
 
     def finish(self, *values):
-        """Results for the caller; the inputs are constants from here on."""
+        """Prepare results for the caller; the inputs become constants for enclosing derivatives."""
         for x in self.variables:
-            x.gradops_done = True  # type: ignore[attr-defined]  # for outer derivatives
+            x.gradops_done = True  # type: ignore[attr-defined]  # for enclosing derivatives
         taken = list(self.given)
         found = tuple(finish(self.at, value, self.keep, taken) for value in values)
         return found if len(found) > 1 else found[0]
@@ -114,9 +118,9 @@ def _edges(node) -> set[int]:
 
 
 def finish(at: Point, value, keep: bool, taken: list | None = None):
-    """A result as a variable for callers that gave variables or want a graph, as an array for others.
+    """A result as a variable for callers that passed variables or want a graph, otherwise as an array.
 
-    It shares no memory with the arrays in ``taken``, and is then one of them.
+    The result shares no memory with the arrays in ``taken``, and is added to them.
     """
     if isinstance(value, (tuple, list)):
         return type(value)(finish(at, v, keep, taken) for v in value)
@@ -207,31 +211,32 @@ def jacobian(at: Point, create_graph: bool, strict: bool, vectorize: bool, strat
 
 
 _TOGETHER = 2**22
-"""The most numbers that the largest array of a batch may hold: 32 MB."""
+"""The largest number of elements of a batch's largest array: 32 MB."""
 
 _WRITTEN_OUT = 2000
-"""The most operations of all passes that a program has each for itself; of more it has one pass, as a loop."""
+"""The largest number of operations that a program unrolls for all passes; beyond it, the passes become a loop."""
 
 
 def _batchable(nodes: list, variables: list) -> bool:
-    """True if unit vectors may pass together: every rule is gradops' own, and no hook or observer watches."""
+    """True if unit vectors can be batched: all rules are gradops' own, and there are no hooks or observers."""
     if state.hooks or state.observers or any(type(x.data) is not np.ndarray for x in variables):
         return False
     return all(n.rule.vjp is None or n.rule.vjp.__module__ == record.__name__ for n in nodes)
 
 
 def _by_element(source, others: list, move: Callable, chunk: int, in_turn: bool, advance: Callable) -> list:
-    """For each of ``others``, the stacked results of ``move`` for unit vectors, one for each element of ``source``."""
+    """For each of ``others``, the stacked results of ``move`` for a unit vector per element of ``source``."""
     count = conversion.size(source)
     if not count:
         return [creation.zeros((0, *x.shape), conversion.dtype(x.data)) for x in others]
     if chunk > 1 and count > 1:
         try:
             return _together(source, move, min(chunk, count), advance)
-        except Exception:  # products a batch cannot do are done one by one, or raise their own error
+        except Exception:  # a batch may fail; single products then work, or raise their own error
             pass
     if in_turn and count > 1 and isinstance(source.data, Traced):
-        # A pass of a long recording takes as long to compile as the function; run, a loop's takes as long as another.
+        # Unrolled, each pass of a long recording takes as long to compile as the function; a loop costs nothing at run
+        # time.
         return list(mapping.map(lambda unit: tuple(move(unit)), _units(source, 0, count, lambda rows: rows)))
     parts = []
     for k in range(count):
@@ -254,7 +259,7 @@ def _together(source, move: Callable, chunk: int, advance: Callable) -> list:
 
 
 def _units(source, start: int, stop: int, form: Callable):
-    """Rows of the unit matrix, of the shape and dtype of ``source``."""
+    """Rows of the identity matrix, in the shape and dtype of ``source``."""
     rows = np.eye(stop - start, conversion.size(source), start).reshape(stop - start, *source.shape)
     name = conversion.dtype(source.data)
     if type(source.data) is np.ndarray:

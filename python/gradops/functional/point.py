@@ -1,4 +1,9 @@
-"""A function at the inputs where it is differentiated: the basis of each library's derivatives of it."""
+"""A function together with the inputs at which it is differentiated, as every library's derivatives need it.
+
+:class:`Point` converts the inputs, runs the function, checks its outputs, and gives results the structure of inputs and
+outputs. Inputs and outputs without elements, which some libraries reject, are handled by :func:`jacobian` and
+:func:`hessian` here.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,7 @@ from .reverse import _prepare, _scalar, as_differentiated, no_slope, warn_of_num
 
 
 class EmptyOutput(Exception):
-    """An output without elements, in a derivative for which every output must have some."""
+    """Raised for an output without elements in a derivative that needs all outputs to have some."""
 
 
 def is_empty(x) -> bool:
@@ -23,18 +28,18 @@ def is_empty(x) -> bool:
 
 
 class Point:
-    """A function and the inputs at which it is to be differentiated, with ``v`` where there is a product with it.
+    """A function and the inputs at which it is differentiated; for a product also the vector ``v``.
 
     Attributes:
         leaves: the inputs, tensors of one backend or variables over them.
-        backend, derivatives: theirs.
-        full: whether an output without elements raises :class:`EmptyOutput`.
-        several, several_outputs: whether the inputs, and the outputs once ``run`` was called, are a tuple.
-        argument, vector: what errors call the function, and the vector of a product.
-        box: what the function gave beside its value, as "aux", if anything.
+        backend, derivatives: the backend of the inputs, and its derivatives.
+        full: True if an output without elements raises :class:`EmptyOutput`.
+        several, several_outputs: True if the inputs, and the outputs once ``run`` was called, are a tuple.
+        argument, vector: the names of the function and of the product's vector in errors.
+        box: holds the function's auxiliary output under "aux", if there is one.
 
     Args:
-        form: the structure whose leaves the inputs are, one part for each argument, for errors to say where one stands.
+        form: the structure whose leaves the inputs are, one part for each argument; errors use it to locate an input.
     """
 
     argument, vector = "func", "v"
@@ -56,10 +61,10 @@ class Point:
         self.given: Any = func
 
     def func(self, *xs):
-        """The value of the function, as tensors.
+        """The function's outputs, as tensors.
 
         Raises:
-            GradientError: a value that is no tensor, or a tensor of integers or bools.
+            GradientError: an output is not a tensor, or has an integer or bool dtype.
         """
         y = differentiated(xs, self.given, *xs)
         if isinstance(y, (tuple, list)):
@@ -92,17 +97,17 @@ class Point:
         return y if isinstance(y, Variable) or backends.of(y) is self.backend else self.backend.convert(y)
 
     def call(self, *xs):
-        """The value, or its real part where that is to be differentiated."""
+        """The function's outputs, or their real parts if these are to be differentiated."""
         y = self.func(*xs)
         if not self.real:
             return y
         return tuple(map(_real_part, y)) if isinstance(y, tuple) else _real_part(y)
 
     def scalar(self, *xs):
-        """The value, of a function whose second derivatives are wanted.
+        """The output of a function whose second derivatives are needed.
 
         Raises:
-            GradientError: a value that is no real floating scalar.
+            GradientError: the output is not a real floating scalar.
         """
         return _scalar(self.func(*xs))
 
@@ -113,17 +118,17 @@ class Point:
         return list(y) if self.several_outputs else [y]
 
     def tangents(self, v) -> list:
-        """``v`` as tensors of the inputs' shapes and dtypes; ones where it was left out and there is one element.
+        """``v`` as tensors of the inputs' shapes and dtypes; if it is omitted and the input has one element, ones.
 
         Raises:
-            ShapeError: of another shape.
-            ArgumentTypeError: complex for a real input.
-            ArgumentError: left out, or of another number.
+            ShapeError: ``v`` has another shape.
+            ArgumentTypeError: ``v`` is complex for a real input.
+            ArgumentError: ``v`` is missing, or has another number of tensors.
         """
         return self._vectors(v, self.leaves, "input")
 
     def weights(self, v, outputs: list) -> list:
-        """``v`` as tensors of the outputs' shapes and dtypes; as :meth:`tangents`."""
+        """``v`` as tensors of the outputs' shapes and dtypes, like :meth:`tangents`."""
         return self._vectors(v, outputs, "output")
 
     def _vectors(self, v, like: list, what: str) -> list:
@@ -144,12 +149,12 @@ class Point:
         for x, reference in zip(given, like):
             if not _checks.is_numeric(x):
                 raise _checks.not_a_tensor(self.name, self.vector, x)
-            if type(x) is int:  # of any size; integers of the libraries have 64 bits
+            if type(x) is int:  # a Python int may exceed the libraries' 64 bits
                 x = float(x)
             if isinstance(x, (list, tuple)):
                 with config.backend_scope(self.backend.name):
                     x = conversion.convert_to_tensor(x)
-            owner = backends.of(x)  # None of a number; another where a program is traced with this point for a constant
+            owner = backends.of(x)  # None for a number; another's if a traced program has this point as a constant
             kept = isinstance(x, Variable) or owner is not None and (owner.wraps or self.backend.yields)
             if not kept and owner is not self.backend:
                 x = self.backend.convert(x, like=data_of(reference))
@@ -170,19 +175,19 @@ class Point:
         return vectors
 
     def outputs(self, values):
-        """Values, one for each output, in the form of the outputs."""
+        """Values, one for each output, in the structure of the outputs."""
         return tuple(values) if self.several_outputs else values[0]
 
     def inputs(self, values):
-        """Values, one for each input, in the form of the inputs."""
+        """Values, one for each input, in the structure of the inputs."""
         return tuple(values) if self.several else values[0]
 
     def rows(self, rows: list[list]):
-        """Derivatives by output and input, in the form of the two."""
+        """Derivatives by output and input, in the structures of both."""
         return self.outputs([self.inputs(row) for row in rows])
 
     def check_dependence(self, depends: list[list[bool]]) -> None:
-        """Raise where an output depends on an input in none of its elements.
+        """Raise if no element of an output depends on an input.
 
         Raises:
             GradientError: names the output and the input.
@@ -199,7 +204,7 @@ class Point:
 
 
 def _real_part(y):
-    # times 1, as PyTorch's forward mode does not take the real part of a conjugate that is not yet computed
+    # times 1, because PyTorch's forward mode cannot take the real part of a lazy conjugate
     return elementwise.real(elementwise.multiply(y, 1)) if is_complex(y) else y
 
 
@@ -208,7 +213,7 @@ def is_complex(x) -> bool:
 
 
 def jacobian(at: Point, rows_of: Callable):
-    """The Jacobian at ``at`` by ``rows_of(func, inputs)``, a tuple for each output, of those that have elements."""
+    """The Jacobian at ``at`` from ``rows_of(func, inputs)``, which sees only inputs and outputs with elements."""
     kept = [i for i, x in enumerate(at.leaves) if not is_empty(x)]
     outputs = at.run(*at.leaves)
 
@@ -221,7 +226,7 @@ def jacobian(at: Point, rows_of: Callable):
 
 
 def hessian(at: Point, rows_of: Callable):
-    """The Hessian at ``at`` by ``rows_of(func, inputs)``, a tuple of tuples, of the inputs that have elements."""
+    """The Hessian at ``at`` from ``rows_of(func, inputs)``, which sees only inputs with elements."""
     kept = [i for i, x in enumerate(at.leaves) if not is_empty(x)]
 
     def full(*xs):
@@ -241,7 +246,7 @@ def _filled(leaves: list, kept: list[int], xs) -> list:
 
 
 def _beside(y, leaves: list, kept: list[int], row) -> list:
-    """A row of blocks, those of ``row`` and for each other input one of no elements."""
+    """A row of blocks for all inputs: blocks from ``row``, and empty blocks for the inputs without elements."""
     there = dict(zip(kept, row))
     return [there[i] if i in there else _nothing(y, x) for i, x in enumerate(leaves)]
 

@@ -1,4 +1,8 @@
-"""``grad`` and ``value_and_grad``, by the autodiff that belongs to the tensors in hand."""
+"""``grad`` and ``value_and_grad``: reverse-mode derivatives by the library of the tensors that are passed.
+
+Arguments are flattened to tensors of one backend, checked, and differentiated by that backend's ``value_and_grad``;
+the gradient gets the structure of the argument again.
+"""
 
 from __future__ import annotations
 
@@ -36,29 +40,29 @@ def value_and_grad(
     f: Callable[P, R], argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False
 ) -> Transformed[P, tuple[R, Any]]: ...
 def value_and_grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False) -> Transformed:
-    """A function that gives the value of ``f`` and its gradient.
+    """A function that returns the value of ``f`` and its gradient.
 
     Args:
-        f: a function to a scalar tensor (a pair of it and anything else with ``has_aux``).
-        argnums: the position or name, or several, of the arguments to differentiate: tensors, variables,
-            numbers, or nested structures of them. Numbers and lists go to the default backend.
-        has_aux: whether ``f`` returns more than the scalar, which is handed through.
+            f: a function that returns a scalar tensor, or with ``has_aux`` a pair of a scalar and auxiliary data.
+            argnums: the position or name, or several, of the arguments to differentiate: tensors, variables,
+                numbers, or nested structures of them. Numbers and lists are converted to the default backend.
+            has_aux: True if ``f`` also returns auxiliary data, which are passed through.
 
-    Returns:
-        A function of ``f``'s arguments to ``(value, gradient)``, or ``((value, aux), gradient)``; the
-        gradient has the structure of the argument, and is a tuple for several ``argnums``. A leaf
-        that the value does not depend on has a gradient of zeros. Arrays give arrays, variables variables.
+        Returns:
+            A function of the same arguments as ``f`` that returns ``(value, gradient)``, or ``((value, aux),
+            gradient)``. The gradient has the structure of the argument, and is a tuple for several ``argnums``. A leaf
+            that the value does not depend on has a gradient of zeros. Arrays give arrays, variables variables.
 
-    Raises:
-        GradientError: a value that is not a scalar.
-        ArgumentTypeError: an argument of an integer or bool dtype, named by its position.
+        Raises:
+            GradientError: a value that is not a scalar.
+            ArgumentTypeError: an argument of an integer or bool dtype, named by its position.
 
-    Gradient:
-        Differentiable again, to any order, also for tensors ``f`` closes over. NumPy arrays and variables
-        by the tape, torch tensors by torch's autograd, JAX by ``jax.vjp``, TensorFlow by ``GradientTape``.
+        Gradient:
+            Differentiable again, to any order, also with respect to tensors that ``f`` closes over. NumPy arrays and
+            variables use the tape, torch tensors torch's autograd, JAX ``jax.vjp``, TensorFlow ``GradientTape``.
 
     Examples:
-        The loss of a logistic regression with its gradient, as an optimiser asks for it:
+        The loss of a logistic regression and its gradient, as optimisers need them:
 
         >>> import numpy as np
         >>> import gradops
@@ -71,7 +75,7 @@ def value_and_grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, 
         >>> print(value, gradient)
         0.6931471805599453 [-0.16666667 -0.58333333]
 
-        ``scipy.optimize`` takes the pair as it is:
+        ``scipy.optimize`` accepts the pair with ``jac=True``:
 
         >>> from scipy.optimize import minimize
         >>> fit = minimize(gradops.value_and_grad(lambda w: loss(w) + 0.1 * ops.sum(w * w)), np.zeros(2), jac=True)
@@ -107,7 +111,7 @@ def value_and_grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, 
             warn_of_numpy(result, backend)
             return _scalar(result)
 
-        run.box = box  # type: ignore[attr-defined]  # JAX hands the rest out by itself
+        run.box = box  # type: ignore[attr-defined]  # on JAX, `aux` must leave the trace as an output
         value, gradients = derivatives_of(backend, leaves).value_and_grad(run, leaves)
         parts = _tree.unflatten(form, gradients)
         gradient = tuple(parts) if several else parts[0]
@@ -129,23 +133,24 @@ def grad(
     f: Callable[P, Any], argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False
 ) -> Transformed[P, Any]: ...
 def grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False) -> Transformed:
-    """A function that gives the gradient of ``f``; with ``has_aux`` a pair of it and the rest.
+    """A function that returns the gradient of ``f``.
 
     Args:
-        f: a function to a scalar tensor (a pair of it and anything else with ``has_aux``).
+        f: a function that returns a scalar tensor, or with ``has_aux`` a pair of a scalar and auxiliary data.
         argnums: the position or name, or several, of the arguments to differentiate, of any structure.
-        has_aux: whether ``f`` returns more than the scalar, which is handed through.
+        has_aux: True if ``f`` also returns auxiliary data, which are passed through.
 
     Returns:
-        A function of ``f``'s arguments to the gradient, which has the structure of the argument (a tuple of them for
-        several), or to ``(gradient, aux)``.
+        A function of the same arguments as ``f`` that returns the gradient, or ``(gradient, aux)``. The gradient has
+        the structure of the argument, and is a tuple for several ``argnums``.
 
     Raises:
         GradientError: a value that is not a scalar.
         ArgumentTypeError: an argument of an integer or bool dtype, named by its position.
 
     Gradient:
-        Differentiable again, to any order, also for tensors ``f`` closes over, as :func:`value_and_grad`.
+        Differentiable again, to any order, also with respect to tensors that ``f`` closes over: see
+        :func:`value_and_grad`.
 
     Examples:
         >>> import numpy as np
@@ -155,7 +160,7 @@ def grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, has_aux: b
         >>> print(gradops.grad(lambda x: ops.sum(x**3))(x))
         [ 3. 12. 27.]
 
-        Gradients of gradients, and by several arguments:
+        Gradients of gradients, and gradients with respect to several arguments:
 
         >>> slope = gradops.grad(ops.tanh)
         >>> print(gradops.grad(slope)(0.5).round(4))
@@ -165,7 +170,7 @@ def grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, has_aux: b
         >>> print(gradops.grad(lambda a, b: a * b**2, "b")(2.0, b=3.0))
         12.0
 
-        PyTorch, TensorFlow and JAX tensors are differentiated by their own autodiff (this needs
+        PyTorch, TensorFlow and JAX tensors are differentiated by their own library (this example needs
         ``gradops[torch]``):
 
         >>> import torch
@@ -173,8 +178,8 @@ def grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, has_aux: b
         tensor([ 3., 12.])
 
     See Also:
-        :func:`value_and_grad`, :func:`gradops.functional.jacobian` where the result is no scalar,
-        :func:`gradops.gradient` of a value that has been computed already.
+        :func:`value_and_grad`, :func:`gradops.functional.jacobian` for results that are not scalars,
+        :func:`gradops.gradient` for a value that has already been computed.
     """
     both = value_and_grad(f, argnums, has_aux)._call
 
@@ -189,20 +194,20 @@ def gradient(y, x):
     """The gradient of a scalar ``y``, or of a function, with respect to ``x``, differentiable again.
 
     Args:
-        y: a variable or tensor of one element, computed from ``x``; or a function of ``x`` to one.
-        x: a variable or tensor that ``y`` was computed from, or a nested structure of them; for a function its
-            argument, as of :func:`grad`.
+            y: a variable or tensor of one element, computed from ``x``; or a function of ``x`` that returns one.
+            x: a variable or tensor that ``y`` was computed from, or a nested structure of them; if ``y`` is a function,
+                its argument, see :func:`grad`.
 
-    Returns:
-        Gradients in the structure of ``x``; None for leaves that ``y`` does not depend on. The graph is kept. Of a
-        function ``f``: ``grad(f)(x)``.
+        Returns:
+            Gradients in the structure of ``x``; None for leaves that ``y`` does not depend on. The graph is retained.
+            For a function ``f``, ``grad(f)(x)``.
 
-    Raises:
-        GradientError: a ``y`` that is not scalar or was not recorded; arrays of NumPy and JAX record nothing
-            (use a ``Variable``).
+        Raises:
+            GradientError: ``y`` is not a scalar, or was not recorded; arrays of NumPy and JAX record nothing
+                (use a ``Variable``).
 
-    Gradient:
-        As ``torch.autograd.grad(create_graph=True)``; after RETURNN's ``gradient``.
+        Gradient:
+            Like ``torch.autograd.grad(create_graph=True)``; after RETURNN's ``gradient``.
 
     Examples:
         >>> import gradops
@@ -215,7 +220,7 @@ def gradient(y, x):
         >>> print(gradops.gradient(lambda x: x**4, 3.0))
         108.0
 
-        A penalty on the gradient is a term of the loss like any other:
+        A gradient penalty is a term of the loss like any other:
 
         >>> loss = y + 0.1 * first**2
         >>> loss.backward()
@@ -232,7 +237,7 @@ def gradient(y, x):
 
 
 def positions_of(f: Callable, argnums, name: str) -> tuple[tuple[int, ...], bool]:
-    """``argnums`` as positions, and True if they are several; ``f`` is a function."""
+    """``argnums`` as positions, and True if several were given; raises if ``f`` is not a function."""
     if not callable(f):
         raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
     several = isinstance(argnums, (tuple, list))
@@ -248,7 +253,7 @@ def positions_of(f: Callable, argnums, name: str) -> tuple[tuple[int, ...], bool
 
 
 def _position(f: Callable, i):
-    """The position of a parameter that is given by name; anything else as it is."""
+    """The position of a parameter given by name; any other value unchanged."""
     if not isinstance(i, str):
         return i
     names = Arguments(f).names
@@ -261,7 +266,7 @@ def _position(f: Callable, i):
 
 
 def chosen_of(f: Callable, args: tuple, kwargs: dict, positions: tuple) -> tuple[tuple, dict, list[int]]:
-    """The arguments of a call, those at the positions by position, and where they are."""
+    """The arguments of a call with the chosen ones passed by position, and the chosen positions, not negative."""
     if kwargs and not all(-len(args) <= i < len(args) for i in positions):
         args, kwargs = Arguments(f).in_order(args, kwargs)
     chosen = []
@@ -277,13 +282,14 @@ def chosen_of(f: Callable, args: tuple, kwargs: dict, positions: tuple) -> tuple
 
 
 def _prepare(leaves: list, positions: tuple, form, beside=()) -> tuple[backends.Backend, list]:
-    """The backend of the arguments, and the arguments as its tensors.
+    """The common backend of the arguments, and the arguments as its tensors.
 
-    ``beside`` are tensors that the derivative is computed with; they decide where all arguments are constants.
+    ``beside`` are further tensors of the derivative, such as tangents; they select the backend if all arguments are
+    constants.
     """
     if not leaves:
         raise ArgumentError("there is nothing to differentiate: the argument holds no tensor.", argument="argnums")
-    if not beside and all(x.__class__ is np.ndarray and x.dtype is _FLOAT64 for x in leaves):  # known at a glance
+    if not beside and all(x.__class__ is np.ndarray and x.dtype is _FLOAT64 for x in leaves):  # the common case
         return backends.of(leaves[0]), leaves
     leaves = [backends.held(leaf) for leaf in leaves]
     kinds = [type(data_of(x)) for x in leaves]
@@ -325,7 +331,7 @@ def _prepare(leaves: list, positions: tuple, form, beside=()) -> tuple[backends.
 
 
 def _where(leaf: int, positions: tuple, form) -> tuple[Position, str]:
-    """The argument that holds a leaf, and the leaf's place in it."""
+    """The argument that holds a leaf, and the leaf's path inside it."""
     if form is None:
         return Position(positions[leaf]), ""
     places = [(p, path) for p, part in zip(positions, form.parts) for path in _tree.paths(part)]
@@ -340,7 +346,7 @@ def no_slope(
     came: str = "one",
     output: Position | None = None,
 ) -> GradientError:
-    """The error for a result that was rounded or compared, so that its derivative would be 0 without a word."""
+    """The error for a rounded or compared result, whose derivative would otherwise silently be 0."""
     return GradientError(
         f"`{argument}` must return {wanted} to be differentiated; got {came} of dtype {dtype}.",
         argument=argument,
@@ -350,12 +356,15 @@ def no_slope(
 
 
 def as_differentiated(y, xs):
-    """A result of the inputs ``xs``: of a variable its data, where not variables but the library records."""
+    """A result of the inputs ``xs``; a variable is replaced by its data if the library itself records ``xs``."""
     return data_of(y) if isinstance(y, Variable) and not any(isinstance(x, Variable) for x in xs) else y
 
 
 def warn_of_numpy(y, backend: backends.Backend, argument: str = "f") -> None:
-    """Say that NumPy's value for tensors of another library is a constant: TensorFlow's become arrays in silence."""
+    """Warn that a NumPy result for another library's tensors is a constant.
+
+    TensorFlow's tensors silently become arrays.
+    """
     if isinstance(y, (np.ndarray, np.generic)) and backend.derivatives.native:
         lose_gradient(
             f"`{argument}` returned NumPy's {type(y).__name__} for tensors of {backend.name}: its gradient is 0: none "
@@ -370,7 +379,7 @@ _FLOAT64 = np.dtype("float64")
 
 
 def _scalar(y):
-    if isinstance(y, Variable) and y._value.__class__ is np.float64:  # the usual loss, known at a glance
+    if isinstance(y, Variable) and y._value.__class__ is np.float64:  # the common case, tested cheaply
         return y
     if isinstance(y, (list, tuple)) and len(y) == 1:
         y = y[0]

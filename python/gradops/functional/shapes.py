@@ -1,4 +1,4 @@
-"""The shapes and dtypes of a function's results."""
+"""Shape inference: the shapes and dtypes of a function's results, computed without values where possible."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class ShapeDtypeStruct:
     """A tensor's shape and dtype, without values; after ``jax.ShapeDtypeStruct``.
 
     Args:
-        shape: a tuple of whole numbers.
-        dtype: the name of a dtype.
+            shape: a tuple of integers.
+            dtype: the name of a dtype.
 
-    Raises:
-        ArgumentTypeError: a ``shape`` that is no tuple or list of whole numbers.
+        Raises:
+            ArgumentTypeError: ``shape`` is not a tuple or list of integers.
 
     Examples:
         >>> from gradops.functional import ShapeDtypeStruct
         >>> ShapeDtypeStruct((2, 3), "float32")
         ShapeDtypeStruct(shape=(2, 3), dtype='float32')
 
-        Of a gradient, in which no values are computed where the library has tensors without them:
+        The shape of a gradient; no values are computed if the library has tensors without values:
 
         >>> import gradops
         >>> from gradops import ops
@@ -65,7 +65,7 @@ class ShapeDtypeStruct:
 
 
 def filled_with_zeros(name: str, arguments):
-    """Arguments of the function ``name``, with zeros for each :class:`ShapeDtypeStruct` in them."""
+    """Replace each :class:`ShapeDtypeStruct` in the arguments of the function ``name`` by zeros."""
     leaves, form = _tree.flatten(arguments)
     if not any(isinstance(x, ShapeDtypeStruct) for x in leaves):
         return arguments
@@ -80,24 +80,24 @@ def _zeros(owner, shape, dtype):
 
 
 def eval_shape(f: Callable, *args, **kwargs):
-    """The shapes and dtypes that ``f(*args, **kwargs)`` has, without computing it where the library can do so.
+    """The shapes and dtypes of ``f(*args, **kwargs)``, without computing values if the library supports it.
 
     Args:
-        f: a function of tensors, structures of them, and anything else. On PyTorch, TensorFlow and JAX it must not look
-            at values.
-        args, kwargs: its arguments, with a :class:`ShapeDtypeStruct` for a tensor where wanted: one of the library of
-            the others, or of the default backend.
+        f: a function of tensors, structures of tensors, and anything else. On PyTorch, TensorFlow and JAX it must not
+            read values.
+        args, kwargs: its arguments. A :class:`ShapeDtypeStruct` may stand for any tensor; it belongs to the library of
+            the other tensors, or to the default backend.
 
     Returns:
-        The structure of the value, with a :class:`ShapeDtypeStruct` for each tensor; what is none stays as it is.
+        The structure of the value, with a :class:`ShapeDtypeStruct` for each tensor; other leaves are unchanged.
 
     Raises:
         ArgumentTypeError: ``f`` does not take the arguments.
         The errors of ``f`` for arguments of these shapes.
 
     Gradient:
-        None. By ``jax.eval_shape``, PyTorch's fake tensors, a graph of TensorFlow; NumPy, and libraries with the tape,
-        have no tensors without values: ``f`` runs on zeros there. After ``jax.eval_shape``.
+        None. Uses ``jax.eval_shape``, PyTorch's fake tensors, or a TensorFlow graph; on NumPy and libraries with the
+        tape, which have no tensors without values, ``f`` runs on zeros. After ``jax.eval_shape``.
 
     Examples:
         >>> import gradops
@@ -117,7 +117,7 @@ def eval_shape(f: Callable, *args, **kwargs):
         raise ArgumentTypeError(
             f"`eval_shape`: `f` cannot be called with its arguments: {error}.", argument="f"
         ) from None
-    except ValueError:  # a function of C
+    except ValueError:  # a C function without a signature
         pass
     leaves, form = _tree.flatten((args, kwargs))
     places = [i for i, x in enumerate(leaves) if isinstance(x, (ShapeDtypeStruct, Variable)) or backends.of(x)]

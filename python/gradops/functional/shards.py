@@ -1,7 +1,7 @@
-"""Objectives: a function with its derivatives, or a sum over shards of the data, each evaluated where they are.
+"""Objectives for optimisers: a function with its derivatives, or a sum over shards of data, computed where they are.
 
-The map and the reduction are the engine's own tasks, Dask's or Ray's, or a loop in this process.
-Only the function, the parameters and the sums travel.
+A sum maps :class:`Part` over the shards and adds up the results: by Dask's or Ray's tasks if they hold the shards,
+otherwise in a loop in this process. Only the function, the parameters and the sums travel.
 """
 
 from __future__ import annotations
@@ -33,24 +33,25 @@ from .reverse import _scalar, value_and_grad
 
 
 class Objective:
-    """``f(x)``, or the sum of ``f(x, shard)`` over shards. Each method evaluates it once, on all of them.
+    """``f(x)``, or the sum of ``f(x, shard)`` over shards; each method evaluates ``f`` once on every shard.
 
     ``x`` is a tensor or a nested structure of tensors, of any backend, and the results are of that backend.
-    SciPy's optimisers take the methods as they are: ``minimize(total.value_and_grad, x, jac=True)``.
+    SciPy's optimisers take the methods directly: ``minimize(total.value_and_grad, x, jac=True)``.
 
     Raises:
-        ShardError: ``f`` has failed on a shard, which it names: ``data[4]``, or in a bag ``data[2][0]``, the first item
-            of a partition; or a shard is lost with its worker: one that was scattered, on Dask. A worker that ``f``
-            ends is Dask's own error, of a task that bears the shard's name.
-        GradientError: ``x`` is differentiated from outside (as in ``grad(total)``) where Dask or Ray hold the shards;
-            the methods have the derivatives. A sum over a list is differentiable like any function.
+        ShardError: ``f`` failed on a shard, or a shard was lost with its worker. The error names the shard:
+            ``data[4]``, or in a bag ``data[2][0]``, the first item of a partition. On Dask only a scattered shard can
+            be lost. If ``f`` kills its worker, Dask raises its own error, for a task with the shard's name.
+        GradientError: ``x`` is differentiated from outside (as in ``grad(total)``) although Dask or Ray hold the
+        shards;
+            use the methods for derivatives. A sum over a list is differentiable like any function.
     """
 
     def __init__(self, f: Callable, data, progress: bool | None = None, reload: Callable | None = None):
         self.f, self.progress, self.reload = f, progress, reload
         self._reduced = _engine(data)
         self.data: list = [None] if data is None else list(data.to_delayed() if _is_bag(data) else data)
-        self._held = data  # a bag that was persisted, whose values Dask frees with it
+        self._held = data  # keeps a persisted bag alive: Dask frees the values with it
         self.places: Any = range(len(self.data))
         self.scale = 1.0
 
@@ -63,27 +64,27 @@ class Objective:
         return self._sum(_value_and_grad, x)
 
     def grad(self, x):
-        """The gradient alone."""
+        """The gradient without the value."""
         return self.value_and_grad(x)[1]
 
     def hvp(self, x, v):
-        """The value, and the product of the Hessian with ``v``, as of :func:`gradops.functional.hvp`."""
+        """The value and the product of the Hessian with ``v``, see :func:`gradops.functional.hvp`."""
         return self._sum(matrices.hvp, x, v)
 
     def hessian(self, x):
-        """The Hessian, as of :func:`gradops.functional.hessian`."""
+        """The Hessian, see :func:`gradops.functional.hessian`."""
         return self._sum(matrices.hessian, x)
 
     def batches(self, batch_size: int = 1, shuffle: bool = True, seed=None) -> Iterator[Objective]:
-        """One epoch: objectives of ``batch_size`` shards each, which together have every shard once.
+        """One epoch of mini-batches: objectives of ``batch_size`` shards each that together cover every shard once.
 
-        Each is scaled by the number of all shards over that of its own, so that with ``shuffle`` its value and
-        derivatives are estimates of the whole sum's without bias (Robbins & Monro 1951).
+        Each is scaled by the total number of shards divided by its own, so that with ``shuffle`` its value and
+        derivatives are unbiased estimates for the full sum (Robbins & Monro 1951).
 
         Args:
-            batch_size: how many shards, or partitions of a bag, are in one; the last may have fewer.
-            shuffle: whether the shards are drawn in random order.
-            seed: a whole number, or a ``numpy.random.Generator``, which goes on from epoch to epoch.
+            batch_size: the number of shards, or partitions of a bag, in each; the last may have fewer.
+            shuffle: True to draw the shards in random order.
+            seed: an integer, or a ``numpy.random.Generator``, which continues from epoch to epoch.
 
         Raises:
             ArgumentError: a ``batch_size`` below 1.
@@ -119,7 +120,7 @@ class Objective:
         return f"a sum over {len(self.places)} shards {self._reduced.__name__.replace('_', ' ')}"
 
     def _repr_html_(self) -> str:
-        """The shards, and what is in each."""
+        """The shards and their contents, as HTML."""
         if self._reduced is alone:
             return _display.block("objective", self._about())
         rows = [[f"data[{i}]", _shown(self.data[i])] for i in self.places]
@@ -131,39 +132,40 @@ def _shown(shard) -> str:
 
 
 def objective(f: Callable, data=None, progress: bool | None = None, reload: Callable | None = None) -> Objective:
-    """``f(x)``, or the sum of ``f(x, shard)`` over shards of data, with its derivatives by ``x``, for optimisers.
+    """``f(x)``, or the sum of ``f(x, shard)`` over shards of data, with derivatives in ``x``, for optimisers.
 
     Args:
-        f: a function of the parameters, and of a shard where there are data, to a real scalar tensor. Dask and Ray send
-            it to their workers by cloudpickle, so it may close over objects that can be pickled; gradops must be
-            installed there.
-        data: None, or the shards, each of them whatever ``f`` takes:
+        f: a function of the parameters, and of a shard if there are data, that returns a real scalar tensor. Dask and
+            Ray send it to their workers by cloudpickle, so it may close over objects that can be pickled; gradops must
+            be installed there.
+        data: None, or the shards, each of them anything that ``f`` takes:
 
             - a list or tuple: one after the other, in this process;
             - a ``dask.bag.Bag``, whose items are shards, or a list of ``dask.delayed`` values or of futures of
-              ``dask.distributed``: by Dask, on the current client or else its own scheduler. Shards that are costly to
-              load are best persisted (``bag.persist()``), as they are otherwise loaded at each evaluation;
-            - a list of Ray's object references: by tasks of Ray's.
+              ``dask.distributed``: by Dask, on the current client or else its own scheduler. Persist shards that are
+              costly to load (``bag.persist()``); otherwise they are loaded at each evaluation;
+            - a list of Ray's object references: by Ray's tasks.
 
-        progress: show how many shards of a list, or batches, are done (with rich, if installed); by default after two
-            seconds in a terminal. Dask and Ray have bars of their own.
-        reload: a function of a shard's position to the shard, in this process, for those that ``client.scatter`` put on
-            a worker of Dask's that is gone: they are made and scattered again, up to three times in an evaluation.
+        progress: show a progress bar of the shards of a list, or of batches (with rich, if installed); by default after
+            two seconds in a terminal. Dask and Ray have progress bars of their own.
+        reload: a function that makes a shard, in this process, from its position. It is called for shards that
+            ``client.scatter`` put on a Dask worker that is gone; they are scattered again, up to three times in an
+            evaluation.
 
     Returns:
-        An :class:`Objective`: called it gives the value; ``value_and_grad``, ``grad``, ``hvp`` and ``hessian`` are its
-        derivatives; ``batches(batch_size)`` are objectives of some of the shards each, for stochastic optimisers.
+        An :class:`Objective`. Calling it returns the value; ``value_and_grad``, ``grad``, ``hvp`` and ``hessian`` are
+        its derivatives; ``batches(batch_size)`` yields objectives of a few shards each, for stochastic optimisers.
 
     Raises:
-        ArgumentTypeError: data that are none of these; a ``reload`` that is no function.
-        ArgumentError: no shards; ``reload`` of shards that are no futures of ``dask.distributed``, which need none.
+        ArgumentTypeError: ``data`` is none of the above; ``reload`` is not a function.
+        ArgumentError: no shards; ``reload`` for shards that are not futures of ``dask.distributed`` and cannot be lost.
 
     Gradient:
-        Of each shard by the autodiff that belongs to the tensors, and then summed: that of the sum in one process, but
-        for the order in which floating numbers are added.
+        Each shard is differentiated by the library of its tensors, and the derivatives are summed. The result is that
+        of the sum in one process, up to the order of floating-point additions.
 
     Examples:
-        The forms that SciPy's optimisers take:
+        As callbacks for SciPy's optimisers:
 
         >>> from scipy.optimize import minimize
         >>> from gradops.functional import objective
@@ -171,7 +173,7 @@ def objective(f: Callable, data=None, progress: bool | None = None, reload: Call
         >>> minimize(bowl, [0.0, 0.0], jac=bowl.grad, hess=bowl.hessian, method="trust-exact").x.round(3)
         array([ 1.  , -0.63])
 
-        The sum of squares over two shards of data, its minimum found from the derivatives:
+        The sum of squares over two shards of data, with its minimum from the derivatives:
 
         >>> import numpy as np
         >>> from gradops import ops
@@ -185,7 +187,7 @@ def objective(f: Callable, data=None, progress: bool | None = None, reload: Call
         >>> print((1.0 - gradient / total.hessian(1.0)).round(4))
         2.0286
 
-        Stochastic gradient descent, with a shard in each step:
+        Stochastic gradient descent, with one shard in each step:
 
         >>> w, rng = 1.0, np.random.default_rng(0)
         >>> for epoch in range(100):
@@ -195,7 +197,7 @@ def objective(f: Callable, data=None, progress: bool | None = None, reload: Call
         2.03
 
     See Also:
-        :func:`gradops.value_and_grad` for data in one piece.
+        :func:`gradops.value_and_grad` for data that are not split into shards.
     """
     if not callable(f):
         raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
@@ -215,18 +217,18 @@ def objective(f: Callable, data=None, progress: bool | None = None, reload: Call
 
 
 class Part:
-    """A derivative of ``f`` at single shards. It goes to the workers."""
+    """A derivative of ``f`` at single shards; it is sent to the workers."""
 
     def __init__(self, f: Callable, derivative: Callable):
         self.f = f
         self.derivative = derivative
 
     def at(self, place: int, shard, arguments: tuple):
-        """The value at the shard that stands at ``place`` in a list."""
+        """The result for the shard at position ``place`` of a list."""
         return self._found(shard, arguments, Item("data", place))
 
     def at_partition(self, place: int, shards, arguments: tuple) -> list:
-        """The sum over all shards in a partition of a bag, or nothing."""
+        """A list with the sum over all shards in a partition of a bag; an empty list for an empty partition."""
         found = [self._found(shard, arguments, Item(f"data[{place}]", i)) for i, shard in enumerate(shards)]
         return [added(*found)] if found else []
 
@@ -257,7 +259,7 @@ def added(total, *others):
 
 
 def _concrete(arguments: tuple) -> tuple:
-    """Arguments as they travel: tensors with values, which nothing records."""
+    """The arguments as they are sent: tensors with values, detached from any recording."""
 
     def sent(x):
         x = stop_gradient(x)
@@ -276,17 +278,17 @@ def _no_gradient(*arguments, upstream=None):
 
 def _not_from_outside() -> GradientError:
     return GradientError(
-        "a sum over shards that Dask or Ray hold is not differentiated, compiled or vectorised from outside.",
+        "a sum over shards that Dask or Ray hold cannot be differentiated, compiled or vectorised from outside.",
         argument="x",
         hint="use its own `value_and_grad(x)`, `hvp(x, v)` and `hessian(x)`",
     )
 
 
-# Where: a map of the part over the shards, and the sum of its results -------------------------------------------------
+# Engines: each maps the part over the shards and sums the results -----------------------------------------------------
 
 
 def alone(whole: Objective, part: Part, arguments: tuple):
-    """Of a function without data: what its own derivative raises, names no shard."""
+    """The result of a function without data; its errors name no shard."""
     return part.derivative(lambda x: _scalar(part.f(x)), *arguments)
 
 
@@ -314,10 +316,10 @@ def _on_dask(whole: Objective, part: Part, arguments: tuple, one: Callable):
 
     sent = dask.delayed((part, arguments), traverse=False)
     at, add = dask.delayed(one, traverse=False), dask.delayed(_added, traverse=False)
-    # Bags go to processes by default, delayed values to threads.
+    # Dask runs bags in processes and delayed values in threads by default.
     scheduler = dask.base.get_scheduler(cls=bag.Bag) if one is _at_partition else None
     for attempt in range(_ATTEMPTS + 1):
-        run = uuid.uuid4()  # tasks of one name are one task to Dask
+        run = uuid.uuid4()  # Dask treats tasks of the same name as one task
         parts = [at(sent, i, whole.data[i], dask_key_name=f"data[{i}]-{run}") for i in whole.places]
         try:
             found = _in_tasks(parts, add).compute(scheduler=scheduler)
@@ -336,22 +338,22 @@ def _on_dask(whole: Objective, part: Part, arguments: tuple, one: Callable):
 
 
 _TOGETHER = 8
-"""How many results are added in one task."""
+"""The number of results that one task adds up."""
 
 
 def _in_tasks(parts: list, add: Callable) -> Any:
-    """The sum of an engine's results, each task adding some of them or of such sums."""
+    """The sum of an engine's results as a tree of tasks; each task adds up to ``_TOGETHER`` of them."""
     while len(parts) > 1:
         parts = [add(*parts[i : i + _TOGETHER]) for i in range(0, len(parts), _TOGETHER)]
     return parts[0]
 
 
 _ATTEMPTS = 3
-"""How often lost shards are made again in an evaluation: how often Dask's scheduler tries a task whose worker died."""
+"""The number of times lost shards are reloaded in an evaluation, as often as Dask retries a task whose worker died."""
 
 
 def _is_lost(shard) -> bool:
-    """True for a future whose value is gone with a worker."""
+    """True for a future whose value was lost with a worker."""
     return _library(shard) == "distributed" and shard.status in ("cancelled", "lost")
 
 
@@ -366,7 +368,7 @@ def _at_partition(sent, place: int, shards) -> list:
 
 
 def _added(*parts: list) -> list:
-    """The sum of results, each in a list, or nothing where there are none."""
+    """A list with the sum of results, each in a list; an empty list if there are no results."""
     found = [x for some in parts for x in some]
     return [added(*found)] if found else []
 
@@ -386,7 +388,7 @@ def on_ray(whole: Objective, part: Part, arguments: tuple):
 
 
 def _raise_of(place: int, found) -> None:
-    """Raise the error that Ray raises for a shard, with the shard's name."""
+    """Raise the error that Ray raised for a shard, with the shard's name."""
     import ray
 
     try:
@@ -406,7 +408,7 @@ _ENGINES = {"dask": on_dask, "distributed": on_dask, "ray": on_ray}
 
 
 def _engine(data) -> Callable:
-    """The function that reduces these shards."""
+    """The function that evaluates a sum over these shards."""
     if data is None:
         return alone
     if _is_bag(data):
@@ -415,7 +417,7 @@ def _engine(data) -> Callable:
         raise ArgumentTypeError(
             "`data` must be a list of shards or a `dask.bag.Bag`; got {data}.",
             argument="data",
-            hint="of another collection of Dask's the partitions are `list(data.to_delayed())`",
+            hint="the partitions of another Dask collection are `list(data.to_delayed())`",
             data=TypeOf(data),
         )
     if not data:
@@ -430,7 +432,7 @@ def _engine(data) -> Callable:
 
 
 def held(data) -> bool:
-    """True if ``data`` are, or hold, shards of an engine."""
+    """True if ``data`` is, or contains, shards held by an engine."""
     return _is_bag(data) or isinstance(data, (list, tuple)) and any(_library(shard) in _ENGINES for shard in data)
 
 

@@ -1,4 +1,8 @@
-"""Derivatives by and of structures of tensors: they are taken of their leaves, and the results have their form."""
+"""Derivatives with respect to dicts and nested structures, for transforms that know only tensors and tuples.
+
+:func:`takes_structures` wraps a transform: :class:`Flat` flattens the inputs, outputs and the vector ``v``, and gives
+the results the structures of inputs and outputs again.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +16,13 @@ from ..errors import ArgumentError, GradientError
 
 
 def takes_structures(form: str, v: str | None = None) -> Callable:
-    """A decorator for ``transform(func, inputs, ...)``, which knows tensors and tuples of them, to take dicts too.
+    """A decorator that lets ``transform(func, inputs, ...)``, which knows tensors and tuples of them, also take dicts.
 
     Args:
-        form: the result: ``"rows"``, for each output a derivative in the form of the inputs; ``"squares"``, a
-            derivative in their form, each leaf of it again; ``"pulled"``, the value and a derivative in their form;
-            ``"pushed"``, the value and a derivative in the form of the outputs.
-        v: the form of ``v``: that of the ``"inputs"`` or the ``"outputs"``.
+        form: the form of the result: ``"rows"``, a derivative in the form of the inputs for each output; ``"squares"``,
+            a derivative in the form of the inputs whose leaves have that form again; ``"pulled"``, the value and a
+            derivative in the form of the inputs; ``"pushed"``, the value and a derivative in the form of the outputs.
+        v: the form of ``v``: ``"inputs"`` or ``"outputs"``.
     """
 
     def decorated(transform: Callable) -> Callable:
@@ -44,11 +48,11 @@ def takes_structures(form: str, v: str | None = None) -> Callable:
 
 
 class Flat:
-    """A function of the tensors in its inputs to the tensors in its outputs.
+    """A function from the tensors in its inputs to the tensors in its outputs.
 
     Attributes:
-        inputs: a tensor or a tuple of them.
-        structure: of the inputs where they are no such.
+        inputs: a tensor or a tuple of tensors.
+        structure: the structure of the original inputs; None if they are a tensor or a tuple of tensors.
     """
 
     def __init__(self, func: Callable, inputs, has_aux: bool):
@@ -65,7 +69,10 @@ class Flat:
             self.inputs = tuple(leaves)
 
     def owner(self, kind: type) -> Any:
-        """The function itself, of a ``kind`` that keeps its derived programs; None where it gets other inputs."""
+        """The original function if it is of ``kind`` and called with unchanged inputs.
+
+        Its derived programs can be reused.
+        """
         return self.func if isinstance(self.func, kind) and self.structure is None and not self.has_aux else None
 
     def __call__(self, *xs):
@@ -84,7 +91,7 @@ class Flat:
         return y
 
     def gave(self, structure, several: bool) -> None:
-        """Note the structure of the outputs, None for tensors alone, and ``several``: True if there are several."""
+        """Remember the outputs' structure, None for a tensor or a tuple of tensors, and whether there are several."""
         self._structure, self._several = structure, several
 
     def leaves_of_vector(self, v):
@@ -121,10 +128,10 @@ class Flat:
 
 
 def tensors_of(y) -> tuple:
-    """The value of a function as a tensor or a tuple of them, and its structure where it is another one.
+    """The value of a function as a tensor or a tuple of tensors, and its structure if it is neither.
 
     Raises:
-        GradientError: a structure without tensors.
+        GradientError: the value holds no tensors.
     """
     if not _holds_structure(y, (dict, tuple, list)):
         return (tuple(y) if isinstance(y, list) else y), None
@@ -135,7 +142,7 @@ def tensors_of(y) -> tuple:
 
 
 def _holds_structure(values, kinds) -> bool:
-    """True if values are more than a tensor or a tuple of them: a dict, or something of such ``kinds`` inside."""
+    """True if ``values`` is not a tensor or a tuple of tensors: it is a dict, or contains one of ``kinds``."""
     return isinstance(values, dict) or isinstance(values, (tuple, list)) and any(isinstance(x, kinds) for x in values)
 
 
@@ -146,12 +153,12 @@ def pair(y) -> Any:
 
 
 def _aux(func: Callable, inputs):
-    """A function's output beside its value, at the inputs themselves: a derivative may run it traced, or in rows."""
+    """The auxiliary output at the inputs themselves; a derivative may have run the function traced or batched."""
     return pair(func(*inputs) if isinstance(inputs, tuple) else func(inputs))[1]
 
 
 def _with_vector(args: tuple, kwargs: dict, flat: Callable) -> tuple[tuple, dict]:
-    """The arguments with ``v`` as a tuple of its tensors."""
+    """The arguments with ``v`` replaced by the tuple of its tensors."""
     v = args[0] if args else kwargs.get("v")
     if v is None:
         return args, kwargs

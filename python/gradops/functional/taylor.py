@@ -1,10 +1,10 @@
-"""Taylor mode: a tensor along a curve, as the coefficients of its series, and the ops on such.
+"""Taylor mode: a tensor along a curve, represented by the coefficients of its series, and the ops on such series.
 
-Linear ops act on each coefficient, those linear in each argument by convolution. Any other with a derivative is the
-integral of it: ``y = y0 + integral of y'``, where ``y'`` is the op's rule on series, one order less. Coefficients are
-computed when they are asked for, so a rule may read the very ``y`` that it defines, and a rule's ops are kept while an
-op is computed, so that the rules of ``sin`` and ``cos`` meet: the recurrences of Griewank and Walther (2008, chapter
-13), of quadratic cost, follow from the rules for the backward pass.
+Linear ops act on each coefficient; ops that are linear in each argument are convolutions. For any other op with a
+derivative, ``y = y0 + integral of y'``, where ``y'`` is the op's backward rule applied to series of one order less.
+Coefficients are computed lazily, so a rule may read the ``y`` that it defines. The results of a rule's ops are cached
+while an op is computed, so that the rules of ``sin`` and ``cos`` share theirs. In this way the recurrences of Griewank
+and Walther (2008, chapter 13), with quadratic cost, follow from the rules of the backward pass.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Series:
     """A tensor along a curve ``t``: the coefficients of 1, ``t``, ``t**2``, ... up to ``order``.
 
     Args:
-        first: the value.
-        more: a function of the number of any other coefficient to it, called for each once.
-        level: the number of :func:`jet` calls and batches around.
+        first: the value, which is coefficient 0.
+        more: a function that computes coefficient ``k``; called once for each.
+        level: the number of enclosing :func:`jet` calls and batches.
     """
 
     __slots__ = ("level", "order", "_known", "_more", "__weakref__")
@@ -60,7 +60,7 @@ class Series:
         self.level, self.order = level, order
 
     def at(self, k: int) -> Any:
-        """A coefficient."""
+        """Coefficient ``k``."""
         while len(self._known) <= k:
             self._known.append(self._more(len(self._known)))
         return self._known[k]
@@ -80,19 +80,19 @@ class Series:
         return bool(self.at(0))
 
     def _leaving(self, *_, **__):
-        raise ArgumentTypeError("a Python number or a NumPy array made in `jet` of a tensor has no series.", hint=_STOP)
+        raise ArgumentTypeError("a Python number or a NumPy array made from a tensor has no series.", hint=_STOP)
 
     __float__ = __int__ = __complex__ = __index__ = __array__ = item = tolist = numpy = _leaving
 
     def __setitem__(self, *_):
-        raise GradientError("a write in place has no series in `jet`.", hint="use `ops.slice_update` or `ops.where`")
+        raise GradientError("in-place writes have no series in `jet`.", hint="use `ops.slice_update` or `ops.where`")
 
     _described = _constant = _write = __setitem__
 
 
-_STOP = "use ops, or end the dependence by `stop_gradient()`"
+_STOP = "use ops, or cut the dependence with `stop_gradient()`"
 
-# The backend, by which others know its tensors ------------------------------------------------------------------------
+# The backend ----------------------------------------------------------------------------------------------------------
 
 wraps = True
 
@@ -110,7 +110,7 @@ def to_numpy(x: Series):
 
 
 def convert(value, dtype=None, like=None):
-    """Constants stay with their libraries; numbers are NumPy's."""
+    """Constants stay tensors of their library; numbers become NumPy's."""
     if backends.of(value) in (None, backends.embedded()):
         return backends.embedded().convert(value, dtype)
     return value if dtype is None else conversion.cast(value, dtype)
@@ -122,12 +122,12 @@ def zeros(shape, dtype=None):
 
 @functools.cache
 def _register() -> None:
-    """Make series a backend and give them operators."""
+    """Register series as a backend and give them operators."""
     backend = backends.register("series", sys.modules[__name__], root=__name__, partial=True)
     backend.derivatives.adopt(
         SimpleNamespace(
             stop=lambda x: stop_gradient(x.at(0)),
-            stopped=nullcontext,  # by `modes.series_end`
+            stopped=nullcontext,  # `modes.series_end` stops series
             custom=lambda run, inputs: run(*inputs)[0],
             checkpoint=lambda run, inputs, *_: run(*inputs),
             compile=lambda f: f,
@@ -142,11 +142,11 @@ def _register() -> None:
 # Ops ------------------------------------------------------------------------------------------------------------------
 
 _within: ContextVar[tuple[int, dict]] = ContextVar("gradops_within_series", default=(0, {}))
-"""The level of the op whose rule is run, and the results of the rule's ops; of that level they are known in part."""
+"""The level of the op whose rule is running, and the cached results of the rule's ops, of which some are partial."""
 
 
 def _level(x) -> float:
-    """The place of a value among the derivatives and batches around it: the innermost one's ops go first."""
+    """The nesting level of a value among derivatives and batches; ops of the innermost level apply first."""
     if isinstance(x, Variable):
         inside = _level(x.data)
         return inside and inside + 0.5
@@ -189,7 +189,7 @@ def _applied(op: _dispatch.Op, arguments: tuple, top: Series):
 
 
 def _key(x, top: Series) -> Any:
-    """The part of an argument in the key of a call: of the series itself, of a number or a name; else None."""
+    """An argument's part of the cache key: the series itself, a number or a name; None if it has no key."""
     if x is top:
         return Series
     if isinstance(x, (np.ndarray, np.generic)) and not x.ndim:
@@ -198,7 +198,7 @@ def _key(x, top: Series) -> Any:
 
 
 class _Call:
-    """An op at arguments, of which some are series of one level."""
+    """An op applied to arguments; some of them are series of one level."""
 
     def __init__(self, op: _dispatch.Op, arguments: tuple, top: Series, results: dict):
         self.op, self.level, self.order, self.results = op, top.level, top.order, results
@@ -216,7 +216,7 @@ class _Call:
         return isinstance(x, Series) and x.level == self.level
 
     def at(self, coefficient: Callable) -> Any:
-        """The op's result for a coefficient of each series."""
+        """The op's result for one coefficient of each series."""
         return self.op.call(*_tree.map_items(lambda x: coefficient(x) if self._is_own(x) else x, self.arguments))
 
     def result(self):
@@ -240,7 +240,7 @@ class _Call:
         raise GradientError(f"`{op.name}` has no derivative, and so no series in `jet`.", hint=_STOP)
 
     def _ends(self) -> bool:
-        """True if a mode or scope keeps results from having series."""
+        """True if a mode or scope makes results constants."""
         return self.level <= series_end.get()
 
     def _value(self):
@@ -251,13 +251,13 @@ class _Call:
             return first
         if not _derivatives_below(first).records_now():
             raise GradientError(
-                "`jet` does not see that the library of its tensors records nothing here.",
+                "the library of the tensors records nothing here, which `jet` cannot see.",
                 hint="use `gradops.autodiff.inference_mode()` for `torch.inference_mode()`",
             )
         return Series(first, more, self.level, self.order)
 
     def _several(self, coefficient: Callable):
-        """The series of each of the op's results, of a function to all of a coefficient."""
+        """The series of each of the op's results; ``coefficient(k)`` computes coefficient ``k`` of all of them."""
         known = functools.cache(coefficient)
         first = known(0)
         if not isinstance(first, (list, tuple)):
@@ -265,7 +265,7 @@ class _Call:
         return _tree.alike(first, [self._series(y, lambda k, i=i: known(k)[i]) for i, y in enumerate(first)])
 
     def _linear(self, k: int, places):
-        """The op of each series' coefficient, and of zeros for the constants in the same sum."""
+        """The op applied to coefficient ``k`` of each series, with zeros for constants that enter linearly."""
         if not k:
             return self._value()
         given = list(self.arguments)
@@ -275,7 +275,7 @@ class _Call:
         return self.op.call(*given)
 
     def _convolved(self, k: int):
-        """The sum over all ways of dividing ``k`` among the series."""
+        """The sum over all ways of distributing ``k`` among the series."""
         own = [x for x in _tree.items(self.arguments) if self._is_own(x)]
         total = None
         for parts in _divisions(k, len(own)):
@@ -284,7 +284,7 @@ class _Call:
         return total
 
     def _integrated(self, slope: Callable):
-        """The series whose derivatives ``slope(y)`` gives, of the result or of all results."""
+        """The series, of one or all results, whose derivatives are ``slope(y)``."""
 
         @functools.cache
         def slopes():
@@ -303,11 +303,11 @@ class _Call:
 
         first = self._value()
         parts = [made(i, part) for i, part in enumerate(_tree.items(first))]
-        y = _tree.alike(first, parts) if isinstance(first, (list, tuple)) else parts[0]  # which `slopes` reads
+        y = _tree.alike(first, parts) if isinstance(first, (list, tuple)) else parts[0]  # `slopes` reads `y` lazily
         return y
 
     def _rules(self, y) -> list[tuple]:
-        """For each series among the arguments it, and the function of the upstream gradient to its own."""
+        """For each series among the arguments, the series and the function from upstream gradient to its gradient."""
         saved = (*self.arguments, y)
 
         def bound(name: str, x):
@@ -318,7 +318,7 @@ class _Call:
         return [bound(name, self.arguments[p]) for name, p in places if name in self.moving]
 
     def _slope(self, y) -> list:
-        """The sum of an elementwise op's rules on the derivatives of its arguments."""
+        """The sum of an elementwise op's rules, applied to the derivatives of its arguments."""
         if not record.is_holomorphic(self.op.name):
             self._check_analytic(x for x, _ in self._rules(y))
         parts = []
@@ -349,7 +349,7 @@ class _Call:
 
 
 def _derivatives_below(x):
-    """The derivatives of the library, the one that the numbers in a tensor are of."""
+    """The derivatives of the library whose numbers a tensor finally holds, below all wrappers."""
     while isinstance(x, (Series, Batched, Variable)):
         x = x.at(0) if isinstance(x, Series) else x.value if isinstance(x, Batched) else x.data
     return backends.of(x).derivatives
@@ -357,7 +357,7 @@ def _derivatives_below(x):
 
 def _end_series(before: int) -> Callable:
     """Stop series and recording; return a function that resumes them, except series stopped ``before``."""
-    if series_end.get() == series_depth.get():  # by a mode of gradops', which goes on with them itself
+    if series_end.get() == series_depth.get():  # a mode of gradops stopped them, and will resume them
         return lambda: None
     was = recording.get()
     set_recording(False)
@@ -370,7 +370,7 @@ def _end_series(before: int) -> Callable:
 
 
 def _as_recorded(x):
-    """A result, which was recorded in any mode, as the mode of now has it."""
+    """A result, recorded in any mode, adapted to the current mode."""
     if isinstance(x, Variable):
         return x if recording.get() else x.detach()
     return x if _derivatives_below(x).records_now() else stop_gradient(x)
@@ -381,12 +381,12 @@ def _moves(x) -> bool:
 
 
 def _zeros(x):
-    """0 in the place of a constant: a tensor, a number, or None."""
+    """A zero in place of a constant, which is a tensor, a number, or None."""
     return x if x is None else type(x)(0) if type(x) in _dispatch.NUMBERS else creation.zeros_like(x)
 
 
 def _divisions(k: int, count: int) -> Iterator[tuple[int, ...]]:
-    """All lists of ``count`` whole numbers, none negative, whose sum is ``k``."""
+    """All tuples of ``count`` non-negative integers whose sum is ``k``."""
     if count == 1:
         yield (k,)
         return
@@ -420,12 +420,12 @@ def _divide(call: _Call):
         over = elementwise.subtract(a.at(k), total) if call._is_own(a) else elementwise.negative(total)
         return elementwise.divide(over, b.at(0))
 
-    y = call._series(first, more)  # which `more` reads
+    y = call._series(first, more)  # `more` reads `y` lazily
     return y
 
 
 def _locally_linear(call: _Call):
-    """An op of elements chosen by their order, whose derivative is the same at all points near by."""
+    """An op that selects elements by order; its derivative is constant in a neighbourhood of the point."""
     x, *settings = call.arguments
 
     def coefficient(k: int):
@@ -437,7 +437,7 @@ def _locally_linear(call: _Call):
 
 
 def _abs(call: _Call):
-    """Of complex numbers by their parts, as it is not analytic."""
+    """``abs``; for complex numbers, where it is not analytic, from the real and imaginary parts."""
     (x,) = call.arguments
     if not cotangents.is_complex(x.dtype):
         return call._integrated(call._slope)
@@ -445,7 +445,7 @@ def _abs(call: _Call):
 
 
 def _kinked(order: int):
-    """The rule of an op whose coefficients are 0 below ``order``, and from there on NaN where ``x`` has moved."""
+    """The rule of an op whose coefficients are 0 below ``order``, and NaN from ``order`` on if ``x`` has moved."""
 
     def rule(call: _Call):
         arguments = dict(zip(call.op.parameters, call.arguments))
@@ -469,41 +469,41 @@ RULES: dict[str, Callable[[_Call], Any]] = {
     "kink": _kinked(2),
     **dict.fromkeys(("kink_pulled", "kink_pushed"), _kinked(1)),
 }
-"""The series of ops that neither facts nor derivatives give, or only at a cost that doubles with each order."""
+"""Series of ops for which the op's facts and derivatives give none, or only at a cost that doubles with each order."""
 
 
 def jet(f: Callable, primals, series) -> tuple[Any, Any]:
     """The value of ``f`` and its derivatives along a curve through ``primals``, to any order: Taylor mode.
 
-    The curve is ``t -> primals + series[0] * t + series[1] * t**2 / 2 + ...``; with 1 and then zeros as the series of a
-    number, they are the derivatives of ``f`` by it. The cost grows with the square of the order for most functions,
-    where forward mode in forward mode doubles it with each.
+    The curve is ``t -> primals + series[0] * t + series[1] * t**2 / 2 + ...``. If ``primals`` is a number and its
+    series is 1 followed by zeros, the results are the derivatives of ``f`` with respect to it. The cost grows with the
+    square of the order for most functions, whereas nested forward mode doubles it with each order.
 
     Args:
-        f: as of :func:`gradops.vjp`.
+        f: see :func:`gradops.vjp`.
         primals: a tuple or list of the arguments of ``f``.
         series: a tuple or list with a list for each of ``primals``: its first derivative along the curve, its second,
-            ..., each of its structure and shape. All lists are of one length, the order.
+            ..., each of the argument's structure and shape. All lists have the same length, the order.
 
     Returns:
-        ``(value, derivatives)``, in the structure of the value, with a list of derivatives, of the order's length, for
+        ``(value, derivatives)``, in the structure of the value; ``derivatives`` has a list of ``order`` derivatives for
         each tensor.
 
     Raises:
-        GradientError: a value that is no floating tensor; in ``f``, an op without derivative, one of complex numbers
-            that is not analytic, and a write in place.
-        ArgumentTypeError: in ``f``, a Python number or a NumPy array made of a tensor.
+        GradientError: a value that is not a floating tensor; in ``f``, an op without a derivative, a complex op that is
+            not analytic, or a write in place.
+        ArgumentTypeError: in ``f``, a Python number or a NumPy array made from a tensor.
         ArgumentError, ArgumentTypeError, ShapeError: ``primals`` or ``series`` of another form.
 
     Gradient:
-        Differentiable again, forward and reverse, as what is computed is ops. Of a function with a gradient of its own
-        (``custom_gradient``, ``custom_jvp``, ``scaled_gradient``) the series are those of its value's ops, as a
-        derivative tells nothing of the next ones; a stop ends them, and so does ``no_grad``. Where elements are
-        chosen by their order (``max``, ``sort``), the choice at ``primals`` holds. After ``jax.experimental.jet``;
-        Griewank & Walther (2008), chapter 13.
+        Differentiable again, forward and reverse, because the computation consists of ops. For a function with a custom
+        derivative (``custom_gradient``, ``custom_jvp``, ``scaled_gradient``) the series are those of the ops that
+        compute its value, because a first derivative does not determine the higher ones. ``stop_gradient`` and
+        ``no_grad`` end series. If elements are selected by order (``max``, ``sort``), the selection at ``primals``
+        holds. After ``jax.experimental.jet``; Griewank & Walther (2008), chapter 13.
 
     Examples:
-        The derivatives of the sine at 0, and those of a loss along a direction:
+        The derivatives of the sine at 0, and the derivatives of a loss along a direction:
 
         >>> import numpy as np
         >>> import gradops
@@ -547,7 +547,7 @@ def jet(f: Callable, primals, series) -> tuple[Any, Any]:
             outputs = run._flat(*[curve(i, x) for i, x in enumerate(run.at.leaves)])
 
     def derivatives(y) -> list:
-        y = data_of(y) if isinstance(data_of(y), Series) else y  # of a variable that `f` has made
+        y = data_of(y) if isinstance(data_of(y), Series) else y  # `f` wrapped it in a variable
         if not isinstance(y, Series) or y.level != level:
             y = run.at._tensor(y)
             return [y, *[creation.zeros_like(y)] * order]

@@ -1,7 +1,7 @@
-"""Transformations in JAX's form: functions of functions, of any structures of tensors, that compose.
+"""Transformations in JAX's form: they take functions of any structures of tensors, return functions, and compose.
 
-``vjp(f, x)`` gives the value and a function; ``hessian(f)`` is a function. The same derivatives with PyTorch's
-arguments are in :mod:`.matrices`; both ask the contract of :class:`gradops.backends.interface.Derivatives`.
+``vjp(f, x)`` returns the value and a function; ``hessian(f)`` is a function. :mod:`.matrices` has the same derivatives
+with PyTorch's arguments; both use the contract of :class:`gradops.backends.interface.Derivatives`.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from .structured import pair
 
 
 class _Run:
-    """A function at its arguments, as one of the tensors in them to those in its value.
+    """A function at its arguments, as a function from the tensors in its arguments to the tensors in its value.
 
     Attributes:
-        outputs: the value's tensors, once :meth:`value` was asked for.
+        outputs: the value's tensors, after :meth:`value` was called.
     """
 
     def __init__(self, name: str, f: Callable, args: tuple, has_aux: bool = False, beside=()):
@@ -61,11 +61,11 @@ class _Run:
         return tuple(leaves)
 
     def weights(self, name: str, given) -> list:
-        """A cotangent, in the structure of the value, as tensors like the outputs."""
+        """A cotangent in the structure of the value, as tensors like the outputs."""
         return self.at.weights(self._leaves(name, given, self.value_form), self.outputs)
 
     def tangents(self, name: str, given) -> list:
-        """Tangents, in the structure of the arguments, as tensors like the inputs."""
+        """Tangents in the structure of the arguments, as tensors like the inputs."""
         return self.at.tangents(self._leaves(name, given, self.form))
 
     def _leaves(self, name: str, given, form: _tree.Structure) -> tuple:
@@ -87,30 +87,32 @@ def vjp(f: Callable[..., tuple[R, X]], *primals, has_aux: bool) -> tuple[R, Call
 def vjp(f: Callable, *primals, has_aux: bool = False) -> Any:
     """The value of ``f`` and its pullback, a function from cotangents of the value to gradients.
 
-    ``f`` is run once, however often the pullback is called: the rows of a Jacobian, or a gradient for each of several
-    losses, are one forward pass.
+    ``f`` runs once, however often the pullback is called: all rows of a Jacobian, or the gradients of several losses,
+    need a single forward pass.
 
     Args:
-        f: a function to a tensor or a structure of them (a pair of it and anything else with ``has_aux``).
+        f: a function that returns a tensor or a structure of tensors; with ``has_aux`` a pair of that and auxiliary
+            data.
         primals: the arguments of ``f``: tensors, variables, numbers, or nested structures of them.
-        has_aux: whether ``f`` returns more than its value, which is handed through.
+        has_aux: True if ``f`` also returns auxiliary data, which are passed through.
 
     Returns:
         ``(value, pullback)``, or ``(value, pullback, aux)``. ``pullback(cotangent)`` takes the structure, shapes and
-        dtypes of the value and gives a tuple, a gradient for each of the ``primals`` in its structure: zeros where the
-        value does not depend on it. Gradients of complex numbers are ``dL/dRe + i dL/dIm``, on JAX too.
+        dtypes of the value. It returns a tuple with a gradient for each of the ``primals``, in its structure; zeros
+        where the value does not depend on it. Gradients of complex numbers are ``dL/dRe + i dL/dIm``, also on JAX.
 
     Raises:
-        GradientError: a value that is no floating tensor.
+        GradientError: a value that is not a floating tensor.
         ArgumentTypeError: an argument of an integer or bool dtype.
         ArgumentError, ShapeError: from the pullback, for a cotangent of another structure or shape.
 
     Gradient:
-        The pullback is differentiable for its cotangents and for what ``f`` depends on, by derivatives around it, to
-        any order. The tape, torch's autograd, ``jax.vjp``, a persistent ``tf.GradientTape``. After ``jax.vjp``.
+        The pullback can be differentiated with respect to its cotangents and everything ``f`` depends on, by enclosing
+        derivatives, to any order. Uses the tape, torch's autograd, ``jax.vjp``, or a persistent ``tf.GradientTape``.
+        After ``jax.vjp``.
 
     Examples:
-        The gradients of two losses by one pass forward:
+        The gradients of two losses from one forward pass:
 
         >>> import numpy as np
         >>> import gradops
@@ -120,7 +122,7 @@ def vjp(f: Callable, *primals, has_aux: bool = False) -> Any:
         [5. 3.] [2. 4.] [1. 1.]
 
     See Also:
-        :func:`linearize`, the product from the other side; :func:`gradops.functional.vjp` with PyTorch's arguments.
+        :func:`linearize`, for Jacobian-vector products; :func:`gradops.functional.vjp` with PyTorch's arguments.
     """
     run = _Run("vjp", f, primals, has_aux)
     outputs, pull = run.derivatives.pulling(run.at)
@@ -137,23 +139,25 @@ def linearize(f: Callable[..., R], *primals, has_aux: Literal[False] = False) ->
 @overload
 def linearize(f: Callable[..., tuple[R, X]], *primals, has_aux: bool) -> tuple[R, Callable[..., R], X]: ...
 def linearize(f: Callable, *primals, has_aux: bool = False) -> Any:
-    """The value of ``f`` and its pushforward, a linear function from tangents of the arguments to that of the value.
+    """The value of ``f`` and its pushforward, a linear function from the arguments' tangents to the value's.
 
     Args:
-        f, primals: as of :func:`vjp`.
-        has_aux: whether ``f`` returns a pair of its value and more, which is handed through: from another run of it.
+        f, primals: see :func:`vjp`.
+        has_aux: True if ``f`` returns a pair of its value and auxiliary data; these come from another run of ``f``.
 
     Returns:
         ``(value, pushforward)``, or ``(value, pushforward, aux)``. ``pushforward(*tangents)`` takes a tangent for each
-        of the ``primals``, of its structure, and gives one of the structure of the value. For it ``f`` is run once,
-        however often it is called.
+        of the ``primals``, in its structure, and returns one in the structure of the value. ``f`` runs once,
+        however often the pushforward is called.
 
     Raises:
-        As of :func:`vjp`; ArgumentError, ShapeError from the pushforward, for tangents of another structure or shape.
+        The errors of :func:`vjp`; ArgumentError, ShapeError from the pushforward, for tangents of another structure or
+        shape.
 
     Gradient:
-        As of :func:`vjp`. On the tape tangents go through the graph that ``f`` left, on JAX by ``jax.linearize``; on
-        PyTorch and TensorFlow it is the transpose of the pullback (Townsend 2017), a pass through its graph.
+        See :func:`vjp`. On the tape, tangents propagate through the graph that ``f`` left, on JAX by ``jax.linearize``;
+        on PyTorch and TensorFlow the pushforward is the transpose of the pullback (Townsend 2017), a pass through its
+        graph.
 
     Examples:
         >>> import numpy as np
@@ -183,18 +187,18 @@ def jvp(f: Callable, primals, tangents, has_aux: bool = False) -> Any:
     """The value of ``f`` and the product of its Jacobian with ``tangents``, by forward mode.
 
     Args:
-        f: as of :func:`vjp`.
-        primals, tangents: tuples or lists of the arguments of ``f``, and of a tangent for each in its structure.
-        has_aux: as of :func:`linearize`.
+        f: see :func:`vjp`.
+        primals, tangents: tuples or lists, of the arguments of ``f`` and of a tangent for each in its structure.
+        has_aux: see :func:`linearize`.
 
     Returns:
         ``(value, tangent)``, both in the structure of the value, or ``(value, tangent, aux)``.
 
     Raises:
-        As of :func:`linearize`; ArgumentTypeError: ``primals`` or ``tangents`` that are no tuple.
+        The errors of :func:`linearize`; ArgumentTypeError: ``primals`` or ``tangents`` is not a tuple or list.
 
     Gradient:
-        As of :func:`gradops.functional.jvp`. After ``jax.jvp``.
+        See :func:`gradops.functional.jvp`. After ``jax.jvp``.
 
     Examples:
         >>> import gradops
@@ -229,20 +233,20 @@ def linear_transpose(f: Callable, *primals) -> Callable[[Any], tuple]:
     """The transpose of a linear function.
 
     Args:
-        f: a function that is linear in all of its arguments together.
-        primals: arguments of ``f``, of which structure, shapes and dtypes count; a
-            :class:`gradops.functional.ShapeDtypeStruct` stands for a tensor.
+        f: a function that is jointly linear in all of its arguments.
+        primals: arguments of ``f``; only their structure, shapes and dtypes matter, so a
+            :class:`gradops.functional.ShapeDtypeStruct` may stand for a tensor.
 
     Returns:
-        A function of a cotangent, in the structure of the value of ``f``, to a tuple with one for each of ``primals``.
-        It is the transpose of complex functions, too, as JAX's: the pullback's is the conjugate of it.
+        A function that takes a cotangent in the structure of the value of ``f`` and returns a tuple with one for each
+        of ``primals``. For complex functions it is the transpose, as in JAX, whereas the pullback is its conjugate.
 
     Raises:
-        As of :func:`vjp`; GradientError: an ``f`` that is not linear, as far as a second run at random arguments shows
-            it; in a compiled program, whose values are not known, it is not asked.
+        The errors of :func:`vjp`; GradientError: ``f`` is not linear, as far as a second run at random arguments shows.
+        In a compiled program, whose values are not known, this is not checked.
 
     Gradient:
-        As of :func:`vjp`.
+        See :func:`vjp`.
 
     Examples:
         The adjoint of a moving average, without its matrix:
@@ -257,7 +261,7 @@ def linear_transpose(f: Callable, *primals) -> Callable[[Any], tuple]:
         [2. 3. 4.]
 
     See Also:
-        :func:`vjp`, of any function; :func:`linearize`.
+        :func:`vjp`, for any function; :func:`linearize`.
     """
     run = _Run("linear_transpose", f, filled_with_zeros("linear_transpose", primals))
     outputs, pull = run.derivatives.pulling(run.at)
@@ -276,7 +280,7 @@ def _conj(x):
 
 
 def _check_linear(run: _Run, pull: Callable) -> None:
-    """Raise unless ``<w, f(x)> = <f^T(w), x>`` at an ``x`` at which the transpose was not taken."""
+    """Raise unless ``<w, f(x)> = <f^T(w), x>`` at another ``x`` than the one at which the transpose was taken."""
     rng = np.random.default_rng(0)
 
     def drawn(like: list) -> list:
@@ -300,24 +304,24 @@ def jacobian(
     has_aux: bool = False,
     strategy: str | None = None,
 ) -> Transformed[P, Any]:
-    """A function that gives the Jacobian of ``f``.
+    """A function that returns the Jacobian of ``f``.
 
     Args:
-        f, argnums: as of :func:`gradops.grad`, of a value of any shape, or a structure of tensors.
-        has_aux: whether ``f`` returns a pair of its value and more, which is handed through: from another run of it.
+        f, argnums: see :func:`gradops.grad`; the value of ``f`` may have any shape, or be a structure of tensors.
+        has_aux: True if ``f`` returns a pair of its value and auxiliary data; these come from another run of ``f``.
         strategy: ``"reverse-mode"``, by rows (``jax.jacrev``); ``"forward-mode"``, by columns (``jax.jacfwd``);
-            None for the better on the tape and JAX.
+            None selects the cheaper one on the tape and JAX.
 
     Returns:
-        A function of ``f``'s arguments to the Jacobian, or ``(jacobian, aux)``: in the structure of the value, each
-        tensor of it in that of the argument (a tuple for several ``argnums``), of the value's shape and then the
-        argument's.
+        A function of the same arguments as ``f`` that returns the Jacobian, or ``(jacobian, aux)``: a structure like
+        the value whose entries are structures like the argument (a tuple for several ``argnums``). Each tensor has the
+        value's shape followed by the argument's.
 
     Raises:
-        As of :func:`vjp`; ArgumentError: another ``strategy``.
+        The errors of :func:`vjp`; ArgumentError: an unknown ``strategy``.
 
     Gradient:
-        As of :func:`gradops.functional.jacobian`, which has PyTorch's arguments, and sparse Jacobians.
+        See :func:`gradops.functional.jacobian`, which has PyTorch's arguments, and sparse Jacobians.
 
     Examples:
         >>> import numpy as np
@@ -327,7 +331,7 @@ def jacobian(
         [1. 3.] [[2.0, 0.0], [0.0, 2.0]]
 
     See Also:
-        :func:`hessian`; :func:`vjp` and :func:`linearize` for products with it.
+        :func:`hessian`; :func:`vjp` and :func:`linearize` for products with the Jacobian.
     """
 
     def derived(run: _Run):
@@ -342,20 +346,21 @@ def jacobian(
 def hessian(
     f: Callable[P, Any], argnums: int | str | tuple[int | str, ...] = 0, has_aux: bool = False
 ) -> Transformed[P, Any]:
-    """A function that gives the Hessian of ``f``.
+    """A function that returns the Hessian of ``f``.
 
     Args:
-        f, argnums, has_aux: as of :func:`jacobian`.
+        f, argnums, has_aux: see :func:`jacobian`.
 
     Returns:
-        A function of ``f``'s arguments to the Hessian, or ``(hessian, aux)``: in the structure of the argument, each
-        leaf of it in that structure again; where the value is no scalar, in its structure first, as ``jax.hessian``.
+        A function of the same arguments as ``f`` that returns the Hessian, or ``(hessian, aux)``: a structure like the
+        argument whose entries are again structures like the argument. If the value is not a scalar, this is nested in
+        the value's structure, as in ``jax.hessian``.
 
     Raises:
-        As of :func:`vjp`.
+        The errors of :func:`vjp`.
 
     Gradient:
-        As of :func:`gradops.functional.hessian`, which has PyTorch's arguments, and sparse Hessians.
+        See :func:`gradops.functional.hessian`, which has PyTorch's arguments, and sparse Hessians.
 
     Examples:
         >>> import numpy as np
@@ -366,7 +371,7 @@ def hessian(
          [-0.25  0.25]]
 
     See Also:
-        :func:`hvp` for a product with it; :func:`jacobian`.
+        :func:`hvp` for a product with the Hessian; :func:`jacobian`.
     """
 
     def derived(run: _Run):
@@ -391,14 +396,14 @@ def hessian(
 
 
 class _Several(Exception):
-    """A value that is no scalar."""
+    """Raised for a value that is not a scalar."""
 
 
 def _derivative(name: str, derived: Callable, f: Callable, argnums, has_aux: bool) -> Callable:
-    """A function of the arguments of ``f`` to a derivative by those at ``argnums``, of two dimensions of blocks.
+    """A function of the arguments of ``f`` that returns a derivative with respect to those at ``argnums``.
 
     Args:
-        derived: of a run to the structure of the rows, None for that of the columns, and the rows.
+        derived: maps a run to the structure of the rows (None if it is that of the columns) and the rows of blocks.
     """
     positions, several = positions_of(f, argnums, name)
     _checks.check_flags(name, has_aux=has_aux)
@@ -424,17 +429,17 @@ def hvp(f: Callable, primals, tangents):
 
     Args:
         f: a function to a scalar.
-        primals, tangents: as of :func:`jvp`.
+            primals, tangents: see :func:`jvp`.
 
-    Returns:
-        ``(gradient, product)``, as ``jvp(grad(f), primals, tangents)``: each in the structure of the one argument, a
-        tuple for several.
+        Returns:
+            ``(gradient, product)``, as from ``jvp(grad(f), primals, tangents)``: each in the structure of the argument,
+            a tuple for several arguments.
 
-    Raises:
-        As of :func:`jvp` and :func:`gradops.grad`.
+        Raises:
+            The errors of :func:`jvp` and :func:`gradops.grad`.
 
-    Gradient:
-        As of :func:`jvp`.
+        Gradient:
+            See :func:`jvp`.
 
     Examples:
         >>> import numpy as np
@@ -445,7 +450,7 @@ def hvp(f: Callable, primals, tangents):
         [ 3. 12.] [ 6. 12.]
 
     See Also:
-        :func:`hessian`; :func:`gradops.functional.hvp`, which gives the value and the product.
+        :func:`hessian`; :func:`gradops.functional.hvp`, which returns the value and the product.
     """
     _check_tuples("hvp", primals, tangents)
     several = len(primals) > 1
@@ -453,33 +458,33 @@ def hvp(f: Callable, primals, tangents):
 
 
 def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None) -> Transformed[P, R]:
-    """A function that gives the values of ``f`` for all slices of its arguments, stacked.
+    """A function that applies ``f`` to all slices of its arguments and stacks the results.
 
     Args:
-        f: a function of tensors, or structures of them, without the dimension that is mapped over; its value is a
-            structure of tensors.
-        in_axes: which dimension of the arguments is mapped over, None for an argument that is the same in each call:
-            one for all, or a tuple with one for each, or with structures of them as the argument's, whose parts may
-            stand for all below. Of arguments by name it is the first.
-        out_axes: where that dimension goes in the value: one for all tensors, or a structure of them.
-        axis_size: its size, which is needed where all ``in_axes`` are None.
+        f: a function of tensors, or structures of tensors, without the mapped dimension; it returns a structure of
+            tensors.
+        in_axes: the dimension of the arguments to map over; None marks shared arguments. A single axis for all
+            arguments, or a tuple with one for each. An entry may be a structure like the argument; its parts apply to
+            everything below. Arguments passed by name are mapped over their first dimension.
+        out_axes: the position of the mapped dimension in the value: one for all tensors, or a structure of them.
+        axis_size: the size of the mapped dimension; needed if all ``in_axes`` are None.
 
     Returns:
-        A function of the arguments of ``f``, each with one dimension more where it is mapped over.
+        A function of the arguments of ``f``, each with an additional dimension if it is mapped over.
 
     Raises:
-        ShapeError: sizes that are not the same, a number in the place of a tensor.
+        ShapeError: mapped dimensions of different sizes, or a number in place of a tensor.
         AxisError: an axis out of range.
-        ArgumentError, ArgumentTypeError: axes of another structure; no axis at all without ``axis_size``.
+        ArgumentError, ArgumentTypeError: axes of another structure; no axis at all and no ``axis_size``.
 
     Gradient:
-        Through every call, to the arguments and what ``f`` closes over. ``torch.func.vmap``, ``jax.vmap`` and
-        ``tf.vectorized_map`` run ``f`` once, as do NumPy and :func:`jit` with ops on all rows. Where ``f`` looks at
-        values, a derivative around is by the tape, or TensorFlow would lose a custom gradient, ``f`` is called for row
-        after row, with the same results. Random numbers are best drawn outside, or by keys that are mapped over.
+        Through every call, to the arguments and the values ``f`` closes over. ``torch.func.vmap``, ``jax.vmap`` and
+        ``tf.vectorized_map`` run ``f`` once; so do NumPy and :func:`jit`, with ops on all rows. ``f`` runs row by row,
+        with the same results, if it reads values, if an enclosing derivative uses the tape, or if TensorFlow would lose
+        a custom gradient. Draw random numbers outside, or with keys that are mapped over.
 
     Examples:
-        The gradients of each example's loss:
+        Per-example gradients of a loss:
 
         >>> import numpy as np
         >>> import gradops
@@ -492,7 +497,7 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_size: int 
          [12.  0.]]
 
     See Also:
-        :func:`gradops.ops.vectorized_map` for rows alone, :func:`gradops.ops.map` for one after the other,
+        :func:`gradops.ops.vectorized_map` for the first dimension only, :func:`gradops.ops.map` to run row by row,
         :func:`gradops.ops.vectorize` for broadcasting.
     """
     if not callable(f):
@@ -533,7 +538,7 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_size: int 
 
 
 def _first(x, axis: int):
-    """A tensor with an axis in front."""
+    """A tensor with an axis moved to the front."""
     if not len(conversion.shape(x)):
         raise ShapeError(
             "`vmap`: a number has no dimension to map over.",
@@ -545,7 +550,7 @@ def _first(x, axis: int):
 
 
 def _axes(axes, form: _tree.Structure, name: str) -> list:
-    """The axis of each leaf, of axes whose structure is that of the leaves or ends above it."""
+    """The axis of each leaf; ``axes`` may have the leaves' structure or stop above it."""
     if isinstance(axes, (int, np.integer)) and not isinstance(axes, bool) or axes is None and name == "in_axes":
         return [axes] * form.leaves
     if isinstance(axes, dict) and form.kind == "dict" and set(axes) == set(form.keys):
@@ -563,43 +568,45 @@ def _axes(axes, form: _tree.Structure, name: str) -> list:
 
 
 _transposing: ContextVar[tuple] = ContextVar("gradops_transposing", default=())
-"""The functions through whose rules a pass goes back, each in that of the one before."""
+"""The functions whose rules are being transposed by nested backward passes, outermost first."""
 
 _applied: ContextVar[tuple] = ContextVar("gradops_applied", default=())
-"""The functions whose rules run, each in that of the one before, with their tangents."""
+"""The functions whose rules are running, outermost first, with the rules' tangents."""
 
 _DEEPEST = 20
 
 
 class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
-    """A function with a derivative of its own, given forward; reverse mode follows by transposition.
+    """A function with a custom derivative in forward mode; reverse mode follows by transposition.
 
-    ``@custom_jvp`` before the function, then ``@f.defjvp`` before its rule: ``rule(primals, tangents)`` gets two
-    tuples, the arguments and a tangent for each, and returns the value and its tangent, which must be linear in these.
-    ``f.defjvps(...)`` has one rule for each argument, ``rule(tangent, value, *primals)`` to a part of the tangent, or
-    None for an argument without derivative. A tangent has the structure, shape and dtype of its argument, or is
-    None if the argument is not a floating tensor or number. Methods work too. After ``jax.custom_jvp``.
+    Put ``@custom_jvp`` before the function and ``@f.defjvp`` before its rule. ``rule(primals, tangents)`` gets two
+    tuples, the arguments and a tangent for each, and returns the value and its tangent, which must be linear in the
+    tangents. ``f.defjvps(...)`` takes one rule for each argument, ``rule(tangent, value, *primals)``, which returns its
+    part of the tangent; None stands for an argument without derivative. A tangent has the structure, shape and dtype of
+    its argument; it is None if the argument is not a floating tensor or number. Methods can be decorated. After
+    ``jax.custom_jvp``.
 
     Args:
-        fun: a function of tensors, structures of them, and anything else, to a tensor or a structure of them.
-        nondiff_argnums: the positions of arguments without tangent, which the rule gets before ``primals``.
+        fun: a function of tensors, structures of tensors, and anything else, that returns a tensor or a structure of
+            tensors.
+        nondiff_argnums: the positions of arguments without a tangent, which the rule gets before ``primals``.
 
     Returns:
         A function of the same arguments.
 
     Raises:
-        GradientError: called without a rule; from a derivative, a rule that returns no pair, or a tangent of another
-            structure or shape than the value's.
+        GradientError: the function is called without a rule; or, from a derivative, the rule does not return a pair, or
+            its tangent has another structure or shape than the value.
         ArgumentTypeError: ``fun`` is not a function, or ``nondiff_argnums`` are not positions.
 
     Gradient:
-        The rule's, in forward and reverse mode, to any order, as far as the rule is differentiable: it is a
-        :func:`gradops.custom_gradient` whose gradient function is the transpose of the rule. The value is that of the
-        function, also where it is differentiated, not that of the rule. A rule may apply the function to tangents, in
-        which it is linear: the transpose is then that of ``fun`` as it stands.
+        The rule's, in forward and reverse mode, to any order, as far as the rule is differentiable. The function
+        becomes a :func:`gradops.custom_gradient` whose gradient function is the transpose of the rule. The value is
+        always the function's own, not the rule's. A rule may apply the function to tangents in which it is linear; the
+        transpose then uses ``fun`` itself.
 
     Examples:
-        A function that is safe to differentiate for large ``x``:
+        A function that can be differentiated safely for large ``x``:
 
         >>> import gradops
         >>> from gradops import ops
@@ -621,7 +628,7 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
         10.0 0.0
 
     See Also:
-        :func:`gradops.custom_gradient`, whose rule is given in reverse.
+        :func:`gradops.custom_gradient`, whose rule is given in reverse mode.
     """
 
     def __init__(self, fun: Callable[P, R], nondiff_argnums: tuple[int, ...] = ()):
@@ -645,13 +652,16 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
         return f"<gradops custom_jvp of {getattr(self.fun, '__qualname__', self.fun)}>"
 
     def defjvp(self, jvp: Callable) -> Callable:
-        """Give the rule, ``jvp(primals, tangents)`` to the value and its tangent; returns it, to be a decorator."""
+        """Set the rule.
+
+        ``jvp(primals, tangents)`` returns the value and its tangent. Returns ``jvp``, to be a decorator.
+        """
         check_functions("custom_jvp.defjvp", jvp=jvp)
         self.rule = jvp
         return jvp
 
     def defjvps(self, *jvps: Callable | None) -> None:
-        """Give a rule for each argument, ``jvp(tangent, value, *primals)`` to a part of the tangent, or None."""
+        """Set a rule for each argument, or None; ``jvp(tangent, value, *primals)`` returns its part of the tangent."""
 
         call: Callable = self
 
@@ -666,7 +676,7 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
         self.rule = rule
 
     def _filled(self, fixed, primals) -> list:
-        """All arguments, of those without and those with tangents."""
+        """All arguments in order, merged from arguments without and with tangents."""
         args = list(primals)
         for i, x in sorted(zip(self.nondiff_argnums, fixed)):
             args.insert(i, x)
@@ -746,7 +756,7 @@ def _custom_jvp(fun: Callable, nondiff_argnums: tuple[int, ...], rule: Callable 
 
 
 def _differentiated_with(xs: list, ts: tuple) -> bool:
-    """True if one of ``xs`` depends on ``ts``, where the library shows that before a pass back."""
+    """True if one of ``xs`` depends on ``ts``, if the library knows this before a backward pass."""
     backend = backends.of(ts[0])
     return backend is not None and backend.derivatives.together(xs, ts)
 
@@ -757,12 +767,12 @@ def _moves(x) -> bool:
 
 
 def _smooth(values: list, like: list) -> list:
-    """Those of ``values`` that stand for floating results."""
+    """The elements of ``values`` whose counterparts in ``like`` are floating."""
     return [v for v, y in zip(values, like) if type(y) is float or _moves(y)]
 
 
 def _like(tangent, like: list, form: _tree.Structure) -> list:
-    """The leaves of a rule's tangent, of the structure and shapes of the value."""
+    """The leaves of a rule's tangent, after a check that it has the structure and shapes of the value."""
     leaves, its = _tree.flatten(tangent)
     shapes = [conversion.shape(y) for y in like]
     if its != form or [conversion.shape(t) for t in leaves] != shapes:

@@ -1,4 +1,4 @@
-"""A sparse Hessian as an object: its pattern and colours are found once, and its elements have derivatives."""
+"""Sparse Hessians as objects: pattern and colours are computed once, and the elements can be differentiated."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ from ..transformations import linearize, vmap
 from . import matrices, patterns, traces
 from .strategy import hessian_plan
 
-AT_ONCE = 8  # colours; so many or fewer are faster one by one
+AT_ONCE = 8  # colours; up to this many products are faster one by one
 
 
 class SparseHessian:
-    """The second derivatives of a scalar function by some of its arguments, where they can be other than 0.
+    """The sparse second derivatives of a scalar function with respect to some of its arguments.
 
-    The arguments named by ``argnums`` are one vector, each in row-major order; the others are constants, of which
-    nothing is coloured. Pattern and colours are found at once, from a recorded program, and hold for all values of
+    The arguments named by ``argnums`` form one vector, each in row-major order; the others are constants and take no
+    part in the colouring. Pattern and colours are computed at once from a recorded program, and hold for all values of
     inputs of these shapes. The elements come from a product with the Hessian for each colour of a star colouring
-    (Gebremedhin, Manne & Pothen 2005). Except on PyTorch these products are compiled.
+    (Gebremedhin, Manne & Pothen 2005). These products are compiled, except on PyTorch.
 
     Args:
-        func: of as many tensors as ``inputs`` holds, to a scalar.
-        inputs: a tuple of tensors of one library, or a tensor; their shapes count, and for ``func``'s course their
-            values.
-        argnums: the positions of the arguments to differentiate by: an integer or a tuple of them.
-        pattern: a SciPy sparse matrix of the places that can be other than 0. By default it is found on NumPy, and
-            on the other libraries, which do not say what depends on what, every place is one.
+        func: a function of as many tensors as ``inputs`` holds; it returns a scalar.
+        inputs: a tuple of tensors of one library, or a tensor. Their shapes matter, and their values if ``func``
+            branches on them.
+        argnums: the positions of the arguments to differentiate: an integer or a tuple of integers.
+        pattern: a SciPy sparse matrix of the elements that may be nonzero. By default it is computed on NumPy. The
+            other libraries do not report dependences, so every element may be nonzero there.
 
     Attributes:
         pattern: a SciPy CSC matrix of True, symmetric.
-        colors: for each column its colour, from 0: an array of integers.
+        colors: an array with the colour of each column, an integer from 0.
         count: the number of colours.
 
     Raises:
-        ArgumentError: ``argnums`` that are no positions of ``inputs``.
-        ShapeError: a ``pattern`` of another shape.
-        ArgumentTypeError, JitError: as of :func:`gradops.functional.hessian` with ``sparse=True``.
+        ArgumentError: ``argnums`` are not positions of ``inputs``.
+        ShapeError: ``pattern`` has another shape than the Hessian.
+        ArgumentTypeError, JitError: see :func:`gradops.functional.hessian` with ``sparse=True``.
 
     Gradient:
-        :meth:`values` has derivatives of every order by all inputs.
+        :meth:`values` has derivatives of every order with respect to all inputs.
 
     Examples:
-        A chain: three colours whatever its length, and the derivative of an element by a parameter.
+        A chain needs three colours whatever its length; also the derivative of an element with respect to a parameter:
 
         >>> import numpy as np
         >>> import gradops
@@ -110,7 +110,7 @@ class SparseHessian:
         return tuple(inputs[k] for k in self.argnums)
 
     def _of_chosen(self, func: Callable, inputs) -> Callable:
-        """The function of the arguments to differentiate by, the others as they are in ``inputs``."""
+        """``func`` as a function of the chosen arguments, with the others fixed to their values in ``inputs``."""
         given = list(inputs)
 
         def of_chosen(*xs):
@@ -121,7 +121,7 @@ class SparseHessian:
         return of_chosen
 
     def _found(self, inputs, xs) -> Any:
-        """What is found of the function, whatever the values of its numbers: a constant of 0 would cut dependences."""
+        """The analysis of the function for any values of its constants: a constant of 0 would hide dependences."""
         rest = [
             k for k, x in enumerate(inputs) if k not in self.argnums and isinstance(data_of(x), (np.ndarray, float))
         ]
@@ -143,13 +143,13 @@ class SparseHessian:
         """The elements in the order of :attr:`pattern`, by columns and in each by rows.
 
         Args:
-            *inputs: as those given at first, of the same shapes.
+            *inputs: inputs like the original ones, with the same shapes.
 
         Returns:
             A vector with as many elements as the pattern.
 
         Gradient:
-            Of every order, by all inputs.
+            Of every order, with respect to all inputs.
         """
         return self._compiled(*inputs)
 
@@ -163,9 +163,9 @@ class SparseHessian:
         return self.elements(linearize(gradient, *xs)[1], xs)
 
     def elements(self, push: Callable, xs: tuple, recorded: bool = False):
-        """The elements at ``xs``, by products with the Hessian: a function of a tangent for each to a vector.
+        """The elements at ``xs``; ``push`` maps a tangent for each of ``xs`` to the product with the Hessian, a vector.
 
-        The products of many colours are one batch, as are those that are ``recorded``.
+        Products for many colours are computed as one batch, and always if they are ``recorded``.
         """
         if not self.count:
             return ops.reshape(xs[0], (-1,))
@@ -180,7 +180,7 @@ class SparseHessian:
         return ops.take(ops.reshape(products, (-1,)), self._places, 0)
 
     def __call__(self, *inputs):
-        """The Hessian as a SciPy CSC matrix of NumPy's numbers; see :meth:`values` for its derivatives."""
+        """The Hessian as a SciPy CSC matrix of NumPy values; :meth:`values` is differentiable."""
         values = ops.convert_to_numpy(data_of(self.values(*inputs)))
         return patterns.csc((values, self.pattern.indices, self.pattern.indptr), self.pattern.shape)
 

@@ -1,9 +1,9 @@
-"""The elements of the Hessian of a function of affine maps.
+"""Hessians of partially separable functions: ``f(x) = g(z(x))`` with affine ``z = A x + b`` (Griewank & Toint 1982).
 
-A likelihood takes its random effects through affine maps, as the sums of effects that an observation has, or the
-differences of neighbours: ``f(x) = g(z(x))`` with ``z = A x + b``. Then ``H = A' G A`` with the Hessian ``G`` of ``g``
-by ``z``, often diagonal, where ``H`` itself may need as many colours as it has columns. The rows of ``A`` have few
-elements, so that a few products find them (partial separability: Griewank & Toint 1982).
+A likelihood uses its random effects through affine maps, such as the sums of effects for each observation or the
+differences of neighbours. Then ``H = A' G A``, where ``G``, the Hessian of ``g``, is often diagonal, although ``H`` may
+need as many colours as it has columns. The rows of ``A`` have few nonzeros, so a few products yield ``A``.
+:class:`AffineParts` finds ``z`` in a recorded function, and :class:`SeparableHessian` plans the sum of products.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from . import patterns, traces
 from .colors import of_columns, positions
 
 LARGEST = 64
-"""Ends, each of which has a record of its own."""
+"""The largest number of intermediate results ("ends") at which an affine map may end; each is recorded separately."""
 
 LONGEST = 64
-"""Elements of a row of maps, of which each pair is an element of the Hessian."""
+"""The largest number of nonzeros in a row of the maps; each pair of them contributes an element of the Hessian."""
 
 
 class AffineParts:
@@ -35,8 +35,8 @@ class AffineParts:
         along: an array of ``x``'s shape, an argument of the function: a direction.
 
     Attributes:
-        ends: the results, affine in ``x`` or ``x`` itself, that other operations take: nodes, or ``x``. None where
-            that is ``x`` alone, or so many that a product takes longer to record than it saves.
+        ends: the results, affine in ``x`` or ``x`` itself, that other operations use: nodes, or ``x``. None if
+            this is ``x`` alone, or if there are so many that recording a product takes longer than it saves.
     """
 
     def __init__(self, y: Variable, x: Variable, along: Any):
@@ -52,21 +52,24 @@ class AffineParts:
 
     @functools.cached_property
     def gradients(self) -> list:
-        """The derivatives of ``y`` by each of the ends, as if none were computed from another."""
+        """The derivatives of ``y`` with respect to each of the ends, as if no end were computed from another."""
         targets: Any = [GradientEdge(e if isinstance(e, Node) else AccumulateGrad(e), None) for e in self.ends]  # type: ignore[arg-type]
         found = engine.run([self._y], [engine.seed(self._y, None, True)], True, True, targets, self._others)
         return [found[key(edge)][1] if key(edge) in found else None for edge in self.ends]
 
     def gradient(self) -> Any:
-        """The derivatives of ``y`` by ``x``, from those by the ends."""
+        """The derivatives of ``y`` with respect to ``x``, from the derivatives with respect to the ends."""
         pairs = [(g, edge) for g, edge in zip(self.gradients, self.ends) if g is not None]
         roots = [attach(data_of(g), edge) if isinstance(edge, Node) else edge for g, edge in pairs]
         found = engine.run(roots, [g for g, _ in pairs], True, True, [self._x])
         return found[key(self._x)][1] if key(self._x) in found else wrap(ops.zeros_like(data_of(self._x)))
 
     def falls_along(self) -> list[tuple]:
-        """Variables and constants, the sum of whose products has the derivatives of the gradient's fall along the
-        direction: of each product in it each factor with minus the other."""
+        """Pairs of a variable and a constant; their summed products differentiate the gradient's decrease.
+
+        The decrease is that along the direction. Each of its products appears twice, with minus one factor held
+        constant.
+        """
         found = []
         for g, edge in zip(self.gradients, self.ends):
             if g is not None:
@@ -75,8 +78,8 @@ class AffineParts:
         return found
 
     def _sorted(self, nodes: list[Node]) -> tuple[list, set[int]]:
-        """The results that are affine in ``x`` and taken by others, and the numbers of these others."""
-        moving = {key(self._x)}  # what depends on x
+        """The results that are affine in ``x`` and used by other operations, and the keys of these other operations."""
+        moving = {key(self._x)}  # nodes that depend on x
         ends: dict[int, Any] = {}
         others: set[int] = set()
 
@@ -92,13 +95,13 @@ class AffineParts:
                 given = moved(node)
                 if not given:
                     continue
-                moving.add(node.seq)  # before its tangent, which may be computed from its result
-                if given.keys() <= self._tangents.keys() and not node.rule.partial:  # no record of many operations
+                moving.add(node.seq)  # before its tangent is computed, which may use its result
+                if given.keys() <= self._tangents.keys() and not node.rule.partial:  # one operation, not several
                     tangent = forward.through(node, self._tangents, True)
                     if tangent is None:
                         moving.remove(node.seq)
                         continue
-                    # Of an affine map, and of no other, the derivative does not depend on where it is taken.
+                    # A map is affine if and only if its derivative does not depend on the point.
                     if not any(key(t._node or t) in moving for t in _variables(tangent)):
                         self._tangents[node.seq] = tangent
                         self._affine.append(node)
@@ -108,7 +111,7 @@ class AffineParts:
         return [ends[place] for place in sorted(ends)], others
 
     def pattern(self):
-        """Where the matrix of the maps can be other than 0: a CSC matrix of True."""
+        """A CSC matrix of True where the matrix of the maps may be nonzero."""
         return self._pattern([self._tangents[key(edge)] for edge in self.ends], [self._along])
 
     @property
@@ -117,7 +120,7 @@ class AffineParts:
         return bool(self._products)
 
     def pattern_by_ends(self):
-        """The same of the Hessian by the ends."""
+        """A CSC matrix of True where the Hessian with respect to the ends may be nonzero."""
         self._directions = [self._program.source(np.ones(edge.shape)) for edge in self.ends]
         self._products = self._second(list(map(wrap, self._directions)))
         return self._pattern(self._products, self._directions)
@@ -132,7 +135,7 @@ class AffineParts:
         return [None if g is None else next(found) for g in self.gradients]
 
     def columns(self, colors: np.ndarray):
-        """For each colour the sum of the maps' columns of that colour, a row of all ends."""
+        """For each colour, a row for all ends: the sum of the maps' columns of that colour."""
 
         def moved(seed):
             tangents: dict[int, Any] = {key(self._x): seed}
@@ -143,8 +146,8 @@ class AffineParts:
         return traces.together(moved, patterns.seeds(colors, [self._x.shape]))
 
     def products(self, colors: np.ndarray):
-        """For each colour the sum of the columns of that colour of the Hessian by the ends, a row."""
-        if self._products and not colors.any():  # the product that has shown the pattern, of directions of ones
+        """For each colour, a row: the sum of the columns of that colour of the Hessian with respect to the ends."""
+        if self._products and not colors.any():  # reuse the product that showed the pattern, with directions of ones
             for direction in self._directions:
                 self._program.settle(direction)
             return ops.expand_dims(self._flat(self._products), 0)
@@ -160,25 +163,25 @@ def _variables(tangent) -> list:
 
 
 def _whole(part, edge):
-    """A tangent in its value's shape; None is 0."""
+    """A tangent in its value's shape; zeros for None."""
     if part is None:
         return np.zeros(edge.shape)
     return part if tuple(part.shape) == tuple(edge.shape) else ops.broadcast_to(part, tuple(edge.shape))
 
 
 MOST = 8
-"""Terms for each element of a dense product with the Hessian; with more no plan is made."""
+"""The largest number of terms per element of a dense product with the Hessian; beyond it no plan is made."""
 
 
 class SeparableHessian:
-    """The places of the elements of ``H = A' G A``, each a sum of products of an element of ``G`` and two of ``A``.
+    """A plan for the elements of ``H = A' G A`` as sums of products of an element of ``G`` and two of ``A``.
 
     Args:
-        maps, hessian: the patterns of ``A`` and ``G``, see :meth:`AffineParts.patterns`.
+        maps, hessian: the patterns of ``A`` and ``G``, see :meth:`AffineParts.pattern`.
 
     Attributes:
-        pattern: of ``H``, a symmetric CSC matrix of True.
-        pays: whether the terms are fewer than the elements of the products with ``H`` for its colours, at least.
+        pattern: the pattern of ``H``, a symmetric CSC matrix of True.
+        pays: True if there are fewer terms than elements in the products with ``H`` for its colours.
     """
 
     def __init__(self, maps, hessian):
@@ -191,11 +194,11 @@ class SeparableHessian:
         colors = of_columns(maps)
         maps = maps.tocsr()
         starts, lengths = maps.indptr, np.diff(maps.indptr)
-        pairs = lengths[row] * lengths[column]  # of each element of G
+        pairs = lengths[row] * lengths[column]  # the number of terms for each element of G
         self.pays, self.pattern = False, None
         if pairs.sum() > MOST * (size + count) * count:
             return
-        of = np.repeat(np.arange(len(row)), pairs)  # the element of G that a term is of
+        of = np.repeat(np.arange(len(row)), pairs)  # the element of G in each term
         number = np.arange(len(of)) - np.repeat(np.cumsum(pairs) - pairs, pairs)
         width = lengths[column[of]]
         i = maps.indices[starts[row[of]] + number // width].astype(np.int64)
@@ -209,7 +212,7 @@ class SeparableHessian:
         self._colors, self._colors_of_ends = colors, plan.colors
         self._of_ends = color * size + at
         self._of_maps = colors[i] * size + row[of], colors[j] * size + column[of]
-        self._times = np.where((i == j) & (row[of] != column[of]), 2.0, 1.0)  # once for each order of the two ends
+        self._times = np.where((i == j) & (row[of] != column[of]), 2.0, 1.0)  # both orders of the two ends
         self._count = len(low)
         columns, rows = np.divmod(low, count)
         every = np.sort(np.concatenate([low, (rows * count + columns)[rows != columns]]))
@@ -221,7 +224,7 @@ class SeparableHessian:
         self.pays = len(of) < _saved(starts, products, size + count)
 
     def elements(self, parts: AffineParts):
-        """Those of ``H``, in the order of its pattern."""
+        """The elements of ``H``, in the order of its pattern."""
         maps = ops.reshape(parts.columns(self._colors), (-1,))
         by_ends = ops.reshape(parts.products(self._colors_of_ends), (-1,))
         first, second = (ops.take(maps, places, 0) for places in self._of_maps)
@@ -230,10 +233,10 @@ class SeparableHessian:
 
 
 def may_pay(maps) -> bool:
-    """True if the plan may pay with a matrix of maps of this pattern, whatever the Hessian by the ends.
+    """True if the plan may pay off for maps of this pattern, whatever the Hessian with respect to the ends.
 
-    With a diagonal one the terms are fewest, and the Hessian has the elements of ``A' A``. Long rows, which are of sums
-    and mostly only added to the rest, do not count.
+    The estimate assumes a diagonal Hessian, which has the fewest terms; ``H`` then has the pattern of ``A' A``. Long
+    rows are ignored: they are sums that are mostly only added to the rest.
     """
     maps = maps.tocsr().astype(np.int32)
     lengths = np.diff(maps.indptr).astype(np.int64)
@@ -244,12 +247,12 @@ def may_pay(maps) -> bool:
 
 
 def _saved(starts: np.ndarray, products: int, size: int) -> int:
-    """The elements of products of a size that are saved, where at least the largest column's number were needed."""
+    """The number of elements of products saved, at a lower bound of the colours: the nonzeros of the largest column."""
     return (int(np.diff(starts).max(initial=0)) - products) * size
 
 
 def _without_others(maps, rows: np.ndarray):
-    """The matrix without its other rows: of ends that are only added to the rest, as sums of all are."""
+    """The maps without the other rows, whose ends enter ``y`` linearly, such as sums of all effects."""
     bends = np.zeros(maps.shape[0], bool)
     bends[rows] = True
     kept = patterns.csc((bends[maps.indices], maps.indices, maps.indptr), maps.shape)
