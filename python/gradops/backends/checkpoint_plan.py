@@ -1,13 +1,13 @@
-"""The plan of recomputation: how the results of a checkpoint scope are made again, whatever the library.
+"""Recomputation plans: how the results of a checkpoint scope are computed again, for any library.
 
-While a scope is open each operation is noted as a ``Step``: the function, its constants, and a ``Source`` for each
-array: an earlier step's ``Result``, or an ``Input`` from outside, which is stored. Whoever would store a result keeps
-a ``Handle`` instead, and the array is freed when the user drops it. The backward pass asks the handles; the first
-that is asked recomputes, once and in order, the values that all living handles of its plan need.
+While a scope is open, each operation is noted as a ``Step``: the function, its constants, and a ``Source`` for each
+array. A source is an earlier step's ``Result``, or an ``Input`` from outside, which is saved. Graph nodes save a
+``Handle`` in place of a result, so the array is freed when the user drops it. The backward pass asks the handles for
+values. The first request recomputes, once and in order, the values that all living handles of the plan need.
 
-Ownership frees memory: a handle owns its step and a step its sources, nobody else does; a recomputed value
-belongs to the backward pass and goes with the handle that it is for. So a step goes with the last graph
-node that may ask for it, and a value as soon as the pass is through with it.
+Memory is freed by ownership: a handle owns its step, a step its sources, and nothing else does. A recomputed value
+belongs to the backward pass and is freed with its handle. So a step is freed with the last graph node that may need it,
+and a value as soon as the pass no longer needs it.
 
 A library defines the version and the view of its arrays in a subclass of ``Plan``.
 """
@@ -28,20 +28,20 @@ from . import checkpoint_policies
 
 
 class Plan:
-    """The results of one scope, and the handles that may ask for them."""
+    """The steps of one scope, and the handles that may request their results."""
 
     def __init__(self):
         self.handles: weakref.WeakValueDictionary[tuple, Handle] = weakref.WeakValueDictionary()
         self.lock = threading.RLock()
         self.policy = checkpoint_policies.current.get()
-        self.recent: collections.deque[tuple[Step, list]] = collections.deque(maxlen=4)  # with what they took
+        self.recent: collections.deque[tuple[Step, list]] = collections.deque(maxlen=4)  # with arguments
         self.clock = itertools.count(1).__next__
 
-    # A library's knowledge of its arrays
+    # Members that each library defines
 
     @staticmethod
     def version(array) -> Any:
-        """The version of ``array``, by which :meth:`changed` finds later whether it was written since."""
+        """The version of ``array``, for :meth:`changed` to tell later whether it was written."""
         raise NotImplementedError
 
     @staticmethod
@@ -56,22 +56,22 @@ class Plan:
 
     @staticmethod
     def memory(array) -> Any:
-        """The key of the memory that arrays share."""
+        """A key of an array's memory, equal for arrays that share it."""
         raise NotImplementedError
 
     @staticmethod
     def stored(array) -> Any:
-        """The array, to be kept by the graph that it is in."""
+        """The array in a form that its own graph may save."""
         return array
 
     def recomputing(self) -> contextlib.AbstractContextManager:
-        """A scope in which operations are not noted."""
+        """A scope whose operations are not noted."""
         return contextlib.nullcontext()
 
-    # The same for all libraries
+    # Common to all libraries
 
     def handle(self, result: Result, origin: Origin | None) -> Handle:
-        """The handle that stands for ``result``: the same for all that would store it."""
+        """The handle that stands for ``result``; there is one for all nodes that would save it."""
         key = (result.step, result.index, result.layout, result.after)
         handle = self.handles.get(key)
         if handle is None:
@@ -79,13 +79,13 @@ class Plan:
         return handle
 
     def noted(self, step: Step, arguments: tuple) -> None:
-        """Remember the arrays that ``step`` took for a while, in which its result may be named."""
+        """Remember for a while the arrays that ``step`` took, in case its result is named."""
         if self.policy.others:
             pairs = zip(items(step.arguments), items(arguments))
             self.recent.append((step, [(s, self.stored(x)) for s, x in pairs if isinstance(s, Result)]))
 
     def free(self, step: Step, array) -> None:
-        """Have ``array``, a result of ``step``, be computed again from what the step took, which is stored."""
+        """Have ``array``, a result of ``step``, recomputed from the step's arguments, which are saved instead."""
         step.kept = False
         for handle in list(self.handles.values()):
             if handle.result.step is step:
@@ -99,8 +99,8 @@ class Plan:
 
     def value(self, asked: Handle, done: dict) -> Any:
         """The value that ``asked`` stands for; ``done`` holds the values of the backward pass, by plan and handle."""
-        # While the user holds the array there is nothing to compute. A write since then makes it another value, which
-        # `Origin` sees by the version, and then it is recomputed as it was.
+        # While the user holds the array, nothing needs to be computed. After a write it has another value; `Origin`
+        # detects this by the version, and the original value is recomputed.
         value = asked.living()
         if value is not None:
             return value
@@ -116,18 +116,18 @@ class Plan:
         return done.setdefault(self, weakref.WeakKeyDictionary()) if values is None else values
 
     def _recompute(self, asked: Handle, values) -> None:
-        """Fill in ``asked``, and with it every living handle that would ask next."""
+        """Compute ``asked`` together with every living handle that would be requested next."""
         if asked.stale:
             raise GradientError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation "
                 "in the checkpoint scope that made it."
             )
-        # The backward pass asks for one handle after another, from the scope's end to its beginning. To compute each
-        # when it is asked for would run the scope's first steps again for each of them, in all the square of its
-        # length. So the first that is asked fills in all that will be. The pass then holds the values that plain code
-        # would have stored of this scope: results of steps on the way go after their last use (`over`), and a value
-        # filled in goes with its handle, that is with the node that has taken its step.
-        known = list(self.handles.values())  # which stay until this is done, with what the policy keeps
+        # The backward pass requests handles from the scope's end to its beginning. Computing each on request would run
+        # the scope's first steps again for each of them, a cost quadratic in the scope's length. So the first request
+        # computes all handles that will be needed. The pass then holds the values that plain code would have saved for
+        # this scope: results of intermediate steps are dropped after their last use (`over`), and a computed value is
+        # dropped with its handle, that is, with the node that has used its step.
+        known = list(self.handles.values())  # keeps handles, and the values saved by the policy, alive
         others = [h for h in known if h not in values and not h.stale and h.living() is None]
         wanted: dict[Step, list[Handle]] = {}
         for handle in {asked, *others}:
@@ -145,7 +145,7 @@ class Plan:
 
 
 def _in_order(wanted) -> list[Step]:
-    """The steps that must run for the ``wanted`` ones, as they ran before."""
+    """The steps that must run for the ``wanted`` ones, in their original order."""
     needed: set[Step] = set()
     stack = list(wanted)
     while stack:
@@ -157,14 +157,14 @@ def _in_order(wanted) -> list[Step]:
 
 
 def _last_uses(ordered: list, wanted: dict) -> dict[Step, list[Step]]:
-    """For each step the steps whose results are not needed after it."""
+    """For each step, the steps whose results are not needed after it."""
     last: dict[Step, Step] = {}
     for step in ordered:
         last[step] = step
         for source in step.sources():
             last[source] = step
-    # A step that writes in place makes another value of an earlier result, which is to be taken once it has run
-    # (`Result.ready`): the result must be there until then, though no step reads it any more.
+    # A step that writes in place turns an earlier result into another value, available once the step has run
+    # (`Result.ready`). The result must be kept until then, even if no other step reads it.
     for moment, handles in wanted.items():
         for handle in handles:
             step = handle.result.step
@@ -177,7 +177,7 @@ def _last_uses(ordered: list, wanted: dict) -> dict[Step, list[Step]]:
 
 
 class Source:
-    """The origin of an argument of a step."""
+    """The origin of a step's argument."""
 
     __slots__ = ()
 
@@ -200,24 +200,24 @@ class Step(Call):
         self.plan = plan
         self.drawn = drawn
         self.seq = plan.clock()
-        self.kept = plan.policy.others  # True if results are stored where plain code would store them
-        self.taken: list[Handle] = []  # arguments that are stored for it
+        self.kept = plan.policy.others  # True if its results are saved where plain code would save them
+        self.taken: list[Handle] = []  # handles of arguments that are saved for it
 
     def sources(self) -> list[Step]:
-        """The steps that must run before."""
+        """The steps that must run before this one."""
         return [s for x in items(self.arguments) if isinstance(x, Source) for s in x.steps()]
 
     def run(self, results: dict) -> list:
-        """The results of the step, from those of earlier steps."""
+        """The results of the step, given the results of earlier steps."""
         arguments = self.given(lambda source: source.value(results))
-        # Dropout must drop the same elements again, or the gradient is that of another function. The generator goes
-        # back to where the user's code has left it by now: recomputing draws nothing that anybody could notice.
+        # Dropout must drop the same elements again, or the gradient belongs to another function. Afterwards the
+        # generator is restored to its present state, so that recomputing draws no numbers that the user could notice.
         found = self.function(*arguments) if self.drawn is None else self.drawn.again(self.function, arguments)
         return list(items(found))
 
 
 class Result(Source):
-    """A step's result, or with ``layout`` a view of it, as it is once the step ``after`` has written to it."""
+    """A step's result, or with ``layout`` a view of it, in its state after the step ``after`` has written to it."""
 
     __slots__ = ("step", "index", "layout", "after")
 
@@ -228,11 +228,11 @@ class Result(Source):
         self.after = after
 
     def ready(self) -> Step:
-        """The step after which it can be taken."""
+        """The step after which the value is available."""
         return self.step if self.after is None or self.after.seq < self.step.seq else self.after
 
     def kept(self) -> Any:
-        """The value, where the policy stores it."""
+        """The value if the policy saves it, otherwise None."""
         handle = self.step.plan.handles.get((self.step, self.index, self.layout, self.after))
         kept = handle is not None and handle.result.after is self.after and handle.kept
         return kept.get() if kept else None
@@ -251,7 +251,7 @@ class Result(Source):
 
 
 class Input(Source):
-    """An array from outside: stored, and checked not to have been written since."""
+    """An array from outside; it is saved, and using it raises an error if it was written since then."""
 
     __slots__ = ("plan", "array", "version")
 
@@ -271,7 +271,7 @@ class Input(Source):
 
 
 class Origin:
-    """The array that a handle stands for, while somebody keeps it as it was."""
+    """The array that a handle stands for, as long as it is alive and unchanged."""
 
     __slots__ = ("plan", "ref", "version")
 
@@ -286,10 +286,10 @@ class Origin:
 
 
 class Handle:
-    """A stand-in for an array that was not stored.
+    """A stand-in for an array that was not saved.
 
-    ``stale`` says that the scope itself wrote to the array after it was to be stored: no step gives it. ``kept`` is
-    the array where the policy stores it.
+    ``stale`` is True if the scope itself wrote to the array after it was to be saved: no step produces that value.
+    ``kept`` is the array if the policy saves it.
     """
 
     __slots__ = ("plan", "result", "origin", "stale", "kept", "__weakref__")
@@ -302,12 +302,12 @@ class Handle:
         self.kept: Origin | None = None
 
     def keep(self, array) -> None:
-        """Store the array."""
+        """Save the array."""
         array = self.plan.stored(array)
         self.kept = Origin(self.plan, lambda: array, self.plan.version(array))
 
     def living(self) -> Any:
-        """The array itself, while it is there."""
+        """The array itself, as long as it is alive and unchanged."""
         if self.kept is not None and (array := self.kept.get()) is not None:
             return array
         array = self.origin.get() if self.origin is not None else None
@@ -318,7 +318,7 @@ class Handle:
 
 
 class Drawn:
-    """The state of generators before something drew from them; :meth:`again` starts from it.
+    """The state of generators before something drew from them; :meth:`again` restarts from it.
 
     Args:
         generators: pairs of functions that get and set a generator's state.
@@ -331,7 +331,7 @@ class Drawn:
         self.states = [get() for get, _ in self.generators]
 
     def again(self, function: Callable, arguments: Sequence) -> Any:
-        """``function(*arguments)``, which draws the same numbers and leaves the generators as they are."""
+        """``function(*arguments)``, which draws the same numbers; the generators keep their present state."""
         now = Drawn(self.generators)
         self._put(now.states)
         try:
@@ -340,11 +340,11 @@ class Drawn:
             now._put(Drawn(self.generators).states)
 
     def are_other(self) -> bool:
-        """False if the generators are surely in these states."""
+        """False if the generators are certainly still in these states."""
         return any(get() is not state for (get, _), state in zip(self.generators, self.states))
 
     def _put(self, states: list) -> None:
-        """Put back the states that are not among those of now: one that is costs less to compare than to set."""
+        """Restore the states that differ from ``now``; comparing is cheaper than setting."""
         for (_, put), before, now in zip(self.generators, self.states, states):
             if now is not before:
                 put(before)

@@ -1,4 +1,4 @@
-"""Policies of checkpoints: the results that are stored though the function is run again."""
+"""Policies of checkpoints: which results are saved although the function is run again."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..errors import ArgumentError, ArgumentTypeError, Given, TypeOf, meant
 
 @dataclass(frozen=True)
 class Policy:
-    """Results that are stored.
+    """A selection of results to save.
 
     Attributes:
-        products: True if matrix products and convolutions are.
-        names: the values of :func:`checkpoint_name` that are, or with ``others`` those alone that are not.
-        others: True if what has none of the names is.
+        products: True to save matrix products and convolutions.
+        names: names given by :func:`checkpoint_name` to save or, with ``others``, not to save.
+        others: True to save everything that has none of the names.
     """
 
     products: bool = False
@@ -34,7 +34,7 @@ _named = {"nothing": NOTHING, "products": PRODUCTS, "everything": EVERYTHING}
 _words = {policy: word for word, policy in _named.items()}
 
 current: ContextVar[Policy] = ContextVar("gradops_checkpoint_policy", default=NOTHING)
-"""The policy of the function that is checkpointed."""
+"""The policy of the function that is being checkpointed."""
 
 
 def policy_of(policy) -> Policy:
@@ -60,7 +60,7 @@ def policy_of(policy) -> Policy:
 
 
 def save_only_these_names(*names: str) -> Policy:
-    """The policy of :func:`gradops.checkpoint` under which nothing is stored but the values of these names.
+    """A policy for :func:`gradops.checkpoint` that saves only the values with these names.
 
     Args:
         names: strings that :func:`gradops.checkpoint_name` gave to values.
@@ -69,13 +69,13 @@ def save_only_these_names(*names: str) -> Policy:
         A policy, for ``checkpoint(f, policy=...)``.
 
     Raises:
-        ArgumentTypeError: a name that is no string.
+        ArgumentTypeError: a name is not a string.
 
     Gradient:
         Unchanged; after JAX's ``checkpoint_policies.save_only_these_names``.
 
     Examples:
-        The hidden layer is stored, and its sine is computed again for the gradient:
+        The hidden layer is saved; its sine is recomputed for the gradient:
 
         >>> import numpy as np
         >>> import gradops
@@ -94,23 +94,24 @@ def save_only_these_names(*names: str) -> Policy:
 
 
 def save_anything_except_these_names(*names: str) -> Policy:
-    """The policy of :func:`gradops.checkpoint` under which all is stored but the values of these names.
+    """A policy for :func:`gradops.checkpoint` that saves everything but the values with these names.
 
     Args:
         names: strings that :func:`gradops.checkpoint_name` gave to values, right where they were made.
 
     Returns:
-        A policy, for ``checkpoint(f, policy=...)``. What is not stored is computed again from the nearest values that
-        are. JAX's policy of that name stores the value for whoever used it before it was named; this one does not.
+        A policy, for ``checkpoint(f, policy=...)``. Values that are not saved are recomputed from the nearest saved
+        values. JAX's policy of this name saves the value for operations that used it before it was named; this one
+        does not.
 
     Raises:
-        ArgumentTypeError: a name that is no string.
+        ArgumentTypeError: a name is not a string.
 
     Gradient:
         Unchanged; after JAX's ``checkpoint_policies.save_anything_except_these_names``.
 
     Examples:
-        Of all values the wide one alone is computed again:
+        Only the wide value is recomputed:
 
         >>> import numpy as np
         >>> import gradops
@@ -135,7 +136,7 @@ def _names(names: tuple) -> frozenset[str]:
 
 
 def named(name, argument: str) -> str:
-    """``name``, which must be a string."""
+    """Return ``name``; raises if it is not a string."""
     if not isinstance(name, str):
         raise ArgumentTypeError(f"`{argument}` must be a string; got {{name}}.", argument=argument, name=TypeOf(name))
     return name

@@ -1,4 +1,4 @@
-"""Functions and scopes that change how gradients flow: stop, scale, custom, checkpoint."""
+"""Functions and scopes that change how gradients flow: stop, scale, customise, checkpoint."""
 
 from .checkpointing import (
     checkpoint,

@@ -1,9 +1,9 @@
-"""``custom_gradient``: a function with its own derivative, native on every backend.
+"""``custom_gradient``: a function with a user-defined derivative, native on every backend.
 
-The function runs with recording on, so values its gradient function closes over (``e = exp(x)``) stay
-connected to the inputs; its result is then cut off and given the custom derivative. First order comes
-from the gradient function, higher orders from differentiating the gradient function itself, as in
-``tf.custom_gradient`` and ``jax.custom_gradient``.
+The function runs with recording on, so values that its gradient function closes over (``e = exp(x)``) stay
+connected to the inputs. Its result is then detached and given the custom derivative. First derivatives come
+from the gradient function and higher ones from differentiating the gradient function itself, as in
+``tf.custom_gradient`` and ``jax.custom_gradient``. Calls with tensors of one eager library take a fast path.
 """
 
 from __future__ import annotations
@@ -31,37 +31,38 @@ def custom_gradient(f: Callable[P, tuple[R, Callable[..., Any]]], gradient: None
 @overload
 def custom_gradient(f: Callable[P, R], gradient: Callable[..., Any]) -> _Custom[P, R]: ...
 def custom_gradient(f: Callable, gradient: Callable | None = None) -> _Custom:
-    """A function with its own gradient, on every backend, to any order.
+    """A function with a custom gradient, on every backend, to any order.
 
     Args:
-        f: with ``gradient`` a function of tensors (and anything else) to a tensor or a structure of
-            them. Alone, it returns a pair: that value, and the gradient function. Methods work too.
-        gradient: the gradient function of the form ``gradient(x, ..., upstream)``.
+        f: with ``gradient``, a function of tensors (and anything else) that returns a tensor or a structure of
+            tensors. Without ``gradient``, it returns a pair: that value, and the gradient function. Methods work too.
+        gradient: the gradient function, of the form ``gradient(x, ..., upstream)``.
 
-    The gradient function may be any of ``grad(upstream)``, ``grad(*args, upstream=None)`` (both hold
+    The gradient function may be any of ``grad(upstream)``, ``grad(*args, upstream=None)`` (both get
     the upstream gradient), ``grad(x, y, upstream)`` with the inputs, or have one parameter for each of
-    several outputs; ``upstream`` has the structure of the value. It returns the gradient of the one
+    several outputs; ``upstream`` has the structure of the value. It returns the gradient of a single
     input, a tuple or list in the order of the arguments, or a dict by argument name, with None for an
-    argument without gradient; a dict of the structure of the one argument that is a dict is that argument's. Where
-    arguments are structures, a flat list may have a gradient for each tensor in them, those of dicts by sorted keys.
-    A number stands for a constant gradient; a gradient of a broadcast shape is summed to its input's.
+    argument without gradient. If exactly one argument is a dict, a dict with its keys is its gradient. If
+    arguments are structures, a flat list may have a gradient for each tensor in them, with dicts in the order of their
+    sorted keys. A number means a constant gradient; a gradient of a broadcast shape is summed to its input's shape.
     A parameter with a default (``lambda upstream, k=2.0``) keeps it.
 
     Returns:
         A function of the same arguments.
 
     Raises:
-        GradientError: no gradient function returned; one that returns nothing; the wrong number of gradients; an
-            unknown argument name; a variable closed over that needs a gradient itself (pass it as an argument).
-        ShapeError: a gradient that cannot be reduced to its input's shape.
+        GradientError: no gradient function is returned; the gradient function returns nothing, a wrong number of
+            gradients, or one for an unknown argument name; the function closes over a variable that needs a gradient
+            (pass it as an argument).
+        ShapeError: a gradient cannot be reduced to its input's shape.
 
     Gradient:
-        The gradient function's, once a backward pass. On JAX it is traced when the function is
+        The gradient function's; it runs once in a backward pass. On JAX it is traced when the function is
         differentiated (``jax.custom_gradient``), so it cannot branch on values there. Under ``torch.func`` and in
-        forward mode both functions run again for each derivative; forward mode is the gradient function's transpose.
+        forward mode both functions run again for each derivative; forward mode uses the gradient function's transpose.
 
     Examples:
-        A square root whose gradient is bounded near 0:
+        A square root with a bounded gradient near 0:
 
         >>> import numpy as np
         >>> import gradops
@@ -73,7 +74,7 @@ def custom_gradient(f: Callable, gradient: Callable | None = None) -> _Custom:
         >>> print(gradops.grad(lambda x: ops.sum(safe_sqrt(x)))(np.array([0.0, 0.25, 4.0])))
         [10.    1.    0.25]
 
-        The two functions may be given apart; the gradient function then takes the arguments too:
+        The two functions may be passed separately; the gradient function then takes the arguments as well:
 
         >>> def limited(x, limit, upstream):
         ...     return ops.clip(upstream, -limit, limit), None
@@ -83,7 +84,7 @@ def custom_gradient(f: Callable, gradient: Callable | None = None) -> _Custom:
 
     See Also:
         :class:`gradops.autodiff.Function`, the same in PyTorch's form; :func:`scaled_gradient` and
-        :func:`stop_gradient` for the usual cases; :func:`gradops.autodiff.gradcheck` to check it.
+        :func:`stop_gradient` for common cases; :func:`gradops.autodiff.gradcheck` to check a gradient.
     """
     if not callable(f):
         raise ArgumentTypeError("`f` must be a function; got {f}.", argument="f", f=TypeOf(f))
@@ -95,10 +96,10 @@ def custom_gradient(f: Callable, gradient: Callable | None = None) -> _Custom:
 
 
 class _Custom(_functions.Made, Generic[P, R]):
-    """The function that :func:`custom_gradient` returns; a descriptor, so that it also makes methods.
+    """The function that :func:`custom_gradient` returns; a descriptor, so that methods can be decorated.
 
     Attributes:
-        is_closed: True for one that is known to close over no tensor.
+        is_closed: True if the function is known to close over no tensor.
     """
 
     def __init__(self, f: Callable, gradient: Callable | None):
@@ -156,7 +157,7 @@ class _Custom(_functions.Made, Generic[P, R]):
         return values[0] if structure is _tree.LEAF else _tree.unflatten(structure, values)
 
     def _of_any(self, args, kwargs):
-        """The value of a call with any arguments."""
+        """The value of a call with any arguments; the general path."""
         if kwargs:
             args, kwargs = self.arguments.in_order(args, kwargs)
         elif args and (found := _owner(args)) is not None:
@@ -185,7 +186,7 @@ class _Custom(_functions.Made, Generic[P, R]):
         return values[0] if structure is _tree.LEAF else _tree.unflatten(structure, values)
 
     def _of_tensors(self, backend, derivatives, inputs):
-        """The value of a call whose arguments are tensors of one library, where it is traced or transformed."""
+        """The value of a call with tensors of one library only, while it is traced or transformed."""
         structure: Any = _tree.LEAF
 
         def run(*xs):
@@ -198,11 +199,12 @@ class _Custom(_functions.Made, Generic[P, R]):
         return values[0] if structure is _tree.LEAF else _tree.unflatten(structure, values)
 
     def _rule(self, backend, xs, returned, args, kwargs, places=None):
-        """The values of a call in a list, their structure, and a function of upstream gradients to those of ``xs``.
+        """The values of a call as a list, their structure, and a function from upstream gradients to gradients.
 
         Args:
             returned: the value and the gradient function.
-            places: which leaves of ``args`` and ``kwargs`` the tensors ``xs`` are; None where they are the ``args``.
+            places: the positions of the tensors ``xs`` among the leaves of ``args`` and ``kwargs``; None if they are
+                ``args``.
         """
         value, gradient = returned
         wants = self._form or self._form_of(gradient)
@@ -225,20 +227,20 @@ class _Custom(_functions.Made, Generic[P, R]):
         return values, parts, pull
 
     def _alone(self, gradient, xs):
-        """The same of a function of one upstream gradient, where the arguments are the tensors ``xs``."""
+        """The pull function of ``_rule`` for one upstream gradient and arguments that are the tensors ``xs``."""
         read = read_by(gradient)
 
         def pull(upstreams):
             check_unwritten(read)
             result = gradient(upstreams[0])
-            if len(xs) == 1 and is_tensor(result):  # as in `_of_one`, where this is traced
+            if len(xs) == 1 and is_tensor(result):  # like `_of_one`, but traced
                 return (fit(result, xs[0]),)
             return [fit(g, x) for g, x in zip(self._by_leaf(gradient, result, xs, {}), xs)]
 
         return pull
 
     def _by_leaf(self, gradient, result, args, kwargs) -> list:
-        """A gradient function's gradients, one for each leaf of the arguments; R's lists go by their own order."""
+        """A gradient function's gradients, one for each leaf of the arguments; R's lists keep their own order."""
         return by_leaf(result, args, kwargs, self.arguments.names, hasattr(gradient, "own_order"))
 
     def _parts(self, args, kwargs):
@@ -246,7 +248,7 @@ class _Custom(_functions.Made, Generic[P, R]):
         return self._pair(self.f(*args, **kwargs) if kwargs else self.f(*args))
 
     def _pair(self, result):
-        """The value and the gradient function, from the result of ``f``."""
+        """The value and the gradient function, taken from the result of ``f``."""
         if self.gradient is not None:
             return result, self.gradient
         if type(result) is tuple and len(result) == 2 and callable(result[1]):
@@ -264,7 +266,7 @@ class _Custom(_functions.Made, Generic[P, R]):
         return result
 
     @property
-    @tracing.read_as(lambda self: Arguments(self.f))  # the attributes read must not change, or they are read again
+    @tracing.read_as(lambda self: Arguments(self.f))  # Dynamo recompiles if an attribute that it read changes
     def arguments(self) -> Arguments:
         """The parameters of ``f``."""
         if self._arguments is None:
@@ -273,9 +275,9 @@ class _Custom(_functions.Made, Generic[P, R]):
 
     @tracing.read_as(lambda self, gradient: Form(gradient, False, self.arguments))
     def _form_of(self, gradient: Callable) -> Form:
-        """The form in which a gradient function from ``f`` takes its arguments; the same for all of one definition."""
-        # A new gradient function comes with each call, of the same code: its form is asked of the code, once. One with
-        # attributes may carry a signature of its own, and is asked itself.
+        """How a gradient function returned by ``f`` takes its arguments; cached by its code."""
+        # Each call returns a new gradient function with the same code, so its form is determined once for the code. A
+        # function with attributes may have a signature of its own, and is not cached.
         code = gradient.__code__ if type(gradient) is FunctionType and not gradient.__dict__ else None
         form = self._forms.get(code)
         if form is None:
@@ -294,7 +296,7 @@ _NUMBERS = frozenset((int, float, bool, complex))
 
 
 def _of_one(upstream, residuals):
-    """The gradient of a function's one tensor, its first argument, beside which there may be numbers."""
+    """The gradient of the only tensor, the first argument; the other arguments are numbers."""
     form, gradient, read, args, _, function = residuals
     if read:
         check_unwritten(read)
@@ -307,7 +309,7 @@ def _of_one(upstream, residuals):
 
 
 def _of_some(upstream, residuals):
-    """The gradients of a function's tensors, those of its arguments at ``places``; None for all."""
+    """The gradients of a function's tensors, which are its arguments at ``places``; None means all arguments."""
     form, gradient, read, args, places, function = residuals
     if read:
         check_unwritten(read)
@@ -318,7 +320,7 @@ def _of_some(upstream, residuals):
 
 
 def _owner(args: tuple) -> tuple[Any, Any] | None:
-    """The one backend of tensors and variables, and how it differentiates them; None where there is no such."""
+    """The one backend of tensors and variables, and its derivatives; None if they do not have one backend."""
     first: Any = None
     derivatives = None
     for x in args:
@@ -332,13 +334,13 @@ def _owner(args: tuple) -> tuple[Any, Any] | None:
 
 
 def _is_constant(x, backend) -> bool:
-    """True if a tensor is a NumPy array beside tensors of another library."""
+    """True if a tensor is a NumPy array used with tensors of another library."""
     owner = backends.of(x)
     return owner is not backend and owner is not None and owner.yields
 
 
 def _output(backend, value):
-    """A part of a function's value that is no tensor, converted to one."""
+    """A part of a function's value that is not a tensor, converted to one."""
     try:
         if not callable(value) and value is not None:
             return backend.convert(value)
@@ -352,7 +354,7 @@ def _output(backend, value):
 
 
 def _read(value):
-    """A ``tf.Variable``, or another holder of a tensor, as a tensor whose gradient goes on to it; all else as it is."""
+    """The tensor inside a ``tf.Variable`` or another wrapper, still connected to it; other values unchanged."""
     value = backends.held(value)
     owner = backends.of(value)
     return value if owner is None or owner.is_tensor_type(type(value)) else owner.convert(value)

@@ -1,4 +1,4 @@
-"""Stopping, scaling and asking for gradients, of values and of all that a scope makes."""
+"""Stopping, scaling and requesting gradients, of single values and of everything computed in a scope."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from .gradient_functions import is_tensor
 
 
 def stop_gradient(variable: X) -> X:
-    """``variable`` as a constant: no gradient goes back through it.
+    """``variable`` as a constant: no gradient flows back through it.
 
     Args:
         variable: a tensor, a variable, or a nested structure of them.
 
     Returns:
-        The same values: on variables a new one, on NumPy arrays and numbers the argument itself.
+        The same values: a new variable for a variable, the argument itself for NumPy arrays and numbers.
 
     Gradient:
         None.
 
     Examples:
-        A target that the loss shall not move, as of a second network:
+        A target that the loss must not move, such as the output of a second network:
 
         >>> import gradops
         >>> def loss(w):
@@ -44,7 +44,7 @@ def stop_gradient(variable: X) -> X:
         >>> print(gradops.grad(loss)(3.0))
         -6.0
 
-        The straight-through estimator: values are rounded, gradients pass as if they were not (Bengio et al. 2013):
+        The straight-through estimator rounds values and passes gradients unchanged (Bengio et al. 2013):
 
         >>> from gradops import ops
         >>> def rounded(x):
@@ -53,7 +53,7 @@ def stop_gradient(variable: X) -> X:
         2.0 4.0
 
     See Also:
-        :func:`stop_gradient_scope` for all that is computed in a block, :func:`scaled_gradient`,
+        :func:`stop_gradient_scope` for everything computed in a block, :func:`scaled_gradient`,
         :func:`custom_gradient`.
     """
     leaves, form = _tree.flatten(variable)
@@ -71,25 +71,25 @@ def _stop(x):
 
 
 def scaled_gradient(x: X, scale) -> X:
-    """``x``, with the gradient that goes back through it multiplied by ``scale``.
+    """``x``, with the gradient that flows back through it multiplied by ``scale``.
 
     Args:
-        x: a tensor, a variable, or a nested structure of them, each of which is scaled.
-        scale: a number or a tensor that broadcasts to ``x``; it gets no gradient itself. Negative
-            reverses the gradient (Ganin & Lempitsky 2015). 0, or an element that is 0, makes it 0, also where it was
-            infinite; ``x`` stays connected, so that ``backward()`` works where nothing else needs a gradient.
+        x: a tensor, a variable, or a nested structure of them; every leaf is scaled.
+        scale: a number or a tensor that broadcasts to ``x``; it gets no gradient itself. A negative scale
+            reverses the gradient (Ganin & Lempitsky 2015). Where it is 0, the gradient is 0 even if it was
+            infinite; ``x`` stays connected, so ``backward()`` works even if nothing else needs a gradient.
 
     Returns:
-        ``x``'s values.
+        The values of ``x``.
 
     Raises:
-        ShapeError: a ``scale`` that does not broadcast to ``x``'s shape.
+        ShapeError: ``scale`` does not broadcast to the shape of ``x``.
 
     Gradient:
         ``g * scale``; after RETURNN's ``scaled_gradient``.
 
     Examples:
-        Gradient reversal: the layers before learn to make the loss worse (Ganin & Lempitsky 2015):
+        Gradient reversal: the preceding layers learn to increase the loss (Ganin & Lempitsky 2015):
 
         >>> import numpy as np
         >>> import gradops
@@ -103,8 +103,8 @@ def scaled_gradient(x: X, scale) -> X:
         [1. 2.]
 
     See Also:
-        :func:`scaled_gradient_ext`, which can also add to it; :func:`stop_gradient`; :func:`custom_gradient` for
-        any other change.
+        :func:`scaled_gradient_ext`, which can also add to the gradient; :func:`stop_gradient`;
+        :func:`custom_gradient` for any other change.
     """
     return _scaled(x, scale)
 
@@ -112,7 +112,7 @@ def scaled_gradient(x: X, scale) -> X:
 @tracing.read_as(lambda x, scale: scaled_gradient_ext(x, scale=scale))
 def _scaled(x, scale):
     if is_tensor(x):
-        if isinstance(scale, np.generic):  # a number, too: the gradient goes on in its own dtype
+        if isinstance(scale, np.generic):  # like a number, it does not change the gradient's dtype
             scale = scale.item()
         if type(scale) in (int, float):
             return _by_number(scale)(x)
@@ -120,27 +120,27 @@ def _scaled(x, scale):
 
 
 def scaled_gradient_ext(x: X, *, scale, shift=None, scale_shift_by_sum_over_axis=None) -> X:
-    """``x``, with the gradient ``g`` that goes back through it changed to ``g * scale + shift * m``.
+    """``x``, with the gradient ``g`` that flows back through it changed to ``g * scale + shift * m``.
 
     Args:
         x: a tensor, a variable, or a nested structure of them.
         scale: a number or a tensor that broadcasts to ``x``.
-        shift: the same, added; None for none.
-        scale_shift_by_sum_over_axis: an axis (or several): ``m`` is the sum of ``abs(g)`` over it,
-            kept as size 1; without it ``m`` is 1.
+        shift: a number or a tensor that broadcasts to ``x``; None adds nothing.
+        scale_shift_by_sum_over_axis: an axis, or several: ``m`` is the sum of ``abs(g)`` over them, with
+            these axes kept at size 1. If None, ``m`` is 1.
 
     Returns:
-        ``x``'s values.
+        The values of ``x``.
 
     Raises:
-        ShapeError: a ``scale`` or ``shift`` that does not broadcast to ``x``'s shape.
+        ShapeError: ``scale`` or ``shift`` does not broadcast to the shape of ``x``.
         AxisError: an axis out of range.
 
     Gradient:
         The formula above, and its own derivative at higher orders; after RETURNN's ``scaled_gradient_ext``.
 
     Examples:
-        Half the gradient, and a tenth of its size in each row added to it:
+        Half the gradient, plus a tenth of the gradient's L1 norm in each row:
 
         >>> import numpy as np
         >>> import gradops
@@ -193,11 +193,11 @@ def scaled_gradient_ext(x: X, *, scale, shift=None, scale_shift_by_sum_over_axis
 
 
 def _by_number(scale: int | float):
-    """The function whose gradient is scaled by a number: made once, as one for each call costs more than the call."""
+    """The function that scales a gradient by this number; cached, because making it costs more than calling it."""
     key = type(scale), scale
     known = _of_numbers.get(key)
     if known is None:
-        if len(_of_numbers) > 100:  # a number that changes with the steps
+        if len(_of_numbers) > 100:  # bounds the cache if the number changes at every step
             _of_numbers.clear()
 
         def pull(upstream):
@@ -215,8 +215,8 @@ def _constant(value):
 
 
 def _times(g, scale):
-    """``g * scale``, and 0 where ``scale`` is 0, also for an infinite ``g``: connected, so that its gradient is 0."""
-    # `g * 0` would be NaN for an infinite gradient, and zeros made anew would be connected to nothing.
+    """``g * scale``, but 0 where ``scale`` is 0 even if ``g`` is infinite; it stays connected to ``g``."""
+    # `g * 0` would be NaN for an infinite gradient, and new zeros would not be connected to anything.
     if not isinstance(scale, (int, float)):
         return elementwise.multiply(indexing.where(elementwise.equal(scale, 0), 0, g), scale)
     return indexing.where(creation.zeros_like(g, "bool"), g, 0) if scale == 0 else elementwise.multiply(g, scale)
@@ -226,7 +226,7 @@ functions.update(stop_gradient=stop_gradient, scaled_gradient_ext=scaled_gradien
 
 
 def set_requires_gradient(x) -> None:
-    """Ask for gradients of ``x`` from here on, in place.
+    """Request gradients of ``x`` from here on, in place.
 
     Marks a variable or a torch tensor; a TensorFlow tensor is watched by the active tapes.
 
@@ -264,7 +264,7 @@ def set_requires_gradient(x) -> None:
 
 
 def gradient_of(y, x):
-    """The gradient of a tensor ``y``, as of :func:`gradops.gradient`."""
+    """The gradient of a tensor ``y``: see :func:`gradops.gradient`."""
     leaves, form = _tree.flatten(x)
     y, leaves = backends.held(y), [backends.held(leaf) for leaf in leaves]
     if not leaves:
@@ -298,7 +298,7 @@ def _gradients(y, leaves: list):
 
 
 class _Scope(PlainScope):
-    """A scope of the thread or task: ``_begin`` starts it and gives the stack that ends it."""
+    """A thread- or task-local scope; ``_begin`` starts it and returns the exit stack that ends it."""
 
     _ends: Ends
     _decorating = False
@@ -320,25 +320,25 @@ class _Scope(PlainScope):
 
 
 class stop_gradient_scope(_Scope):
-    """Scope whose results have no gradient to values from outside.
+    """A scope whose results have no gradient with respect to values from outside.
 
-    Use as ``with stop_gradient_scope():`` or as decorator, with or without parentheses, on functions,
-    coroutines and generators. Scopes nest, are local to the thread or task, and end on errors. As
-    decorator of a generator the scope holds while the generator runs, not between its values; a ``with``
-    in a generator holds until the block is left, also for the caller, as ``torch.no_grad`` does.
+    Use it as ``with stop_gradient_scope():`` or as a decorator, with or without parentheses, on functions,
+    coroutines and generators. Scopes can be nested, are local to the thread or task, and end on errors. As
+    the decorator of a generator the scope is active while the generator runs, not between its values; a ``with``
+    in a generator is active until the block is left, also for the caller, like ``torch.no_grad``.
 
     Coverage:
 
-    - variables and PyTorch: every operation, forward-mode derivatives of PyTorch included;
+    - variables and PyTorch: every operation, including forward-mode derivatives of PyTorch;
     - TensorFlow: every operation, for the tapes and forward accumulators that are active when the scope
       is entered, eager and in ``tf.function`` (there also for derivatives taken through the function).
-      Tapes that are opened inside record the operations inside;
+      Tapes opened inside record the operations inside;
     - JAX: every operation of gradops and of ``jax.numpy``, under ``jax.grad``, ``jit``, ``vmap`` and
       ``scan``. Derivatives taken inside the scope by ``jax.grad`` work and are constants outside.
 
     Raises:
-        BackendError: a version of JAX or TensorFlow in which the scope cannot see the active transformation
-            or tape; as a decorator it works with any.
+        BackendError: the version of JAX or TensorFlow does not let the scope see the active transform or
+            tape. The decorator works with all versions.
 
     Gradient:
         None from inside to outside; after RETURNN's ``stop_gradient_scope``.
@@ -353,7 +353,7 @@ class stop_gradient_scope(_Scope):
         -6.0
 
     See Also:
-        :func:`stop_gradient` for one value, :func:`gradops.autodiff.no_grad`, which has no gradient inside either.
+        :func:`stop_gradient` for one value, :func:`gradops.autodiff.no_grad`, which also records nothing inside.
     """
 
     @tracing.read_as(tracing.stop)

@@ -1,4 +1,9 @@
-"""Gradient functions: the gradient each tensor gets of their results, and writes in place to tensors they read."""
+"""Results of user-written gradient functions, and checks of the tensors that these functions read.
+
+:func:`by_leaf` matches what a gradient function returned with the leaves of its arguments, and :func:`fit` converts
+each gradient to the argument's library, shape and dtype. :func:`read_by` and :func:`check_unwritten` raise an error if
+a tensor that a gradient function reads was written in place before the backward pass.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +28,14 @@ def is_tensor(value) -> bool:
 
 
 def by_leaf(result, args: tuple, kwargs: dict, names: list[str], own_order: bool = False) -> list:
-    """The gradients that a gradient function returned, for each leaf of the arguments in order; None for no gradient.
+    """The gradients that a gradient function returned, in the order of the arguments' leaves; None for no gradient.
 
     Args:
         names: the names of the positional parameters.
-        own_order: whether a flat list goes by the order of dicts' keys, and not by sorted keys.
+        own_order: True if a flat list follows the order of dicts' keys, not sorted keys.
 
     Raises:
-        GradientError: nothing returned, a wrong number of gradients, or an unknown name among them.
+        GradientError: nothing was returned, or a wrong number of gradients, or one for an unknown name.
     """
     if isinstance(result, dict):
         parts = _by_name(result, args, kwargs, names)
@@ -43,7 +48,7 @@ def by_leaf(result, args: tuple, kwargs: dict, names: list[str], own_order: bool
 
 
 def _by_name(result: dict, args: tuple, kwargs: dict, names: list[str]) -> list:
-    """A gradient for each argument, of a dict by argument name, or of the one argument that is a dict itself."""
+    """A gradient for each argument, from a dict by argument name, or from the gradient of the only dict argument."""
     values = [*args, *kwargs.values()]
     dicts = [i for i, value in enumerate(values) if isinstance(value, dict)]
     if len(dicts) == 1:
@@ -64,7 +69,7 @@ def _by_name(result: dict, args: tuple, kwargs: dict, names: list[str]) -> list:
 
 
 def _by_order(result, args: tuple, kwargs: dict, names: list[str], own_order: bool) -> list:
-    """A gradient for each argument: from a list in their order, or in that of the tensors in them, or one alone."""
+    """A gradient for each argument, from a list in the order of arguments or of tensors, or a single gradient."""
     values = [*args, *kwargs.values()]
     total, count = len(args), len(values)
     if result is None:
@@ -81,7 +86,7 @@ def _by_order(result, args: tuple, kwargs: dict, names: list[str], own_order: bo
         if all(map(_may_be, parts, values)):
             return parts
     if not kwargs and len(parts) == len(names) > total:
-        return parts[:total]  # the others were left to their defaults
+        return parts[:total]  # the call left the others to their defaults
     differentiable = [i for i, value in enumerate(values) if _has_tensor(value)]
     if len(parts) == len(differentiable) < count:
         spread = dict(zip(differentiable, parts))
@@ -103,7 +108,7 @@ def _by_order(result, args: tuple, kwargs: dict, names: list[str], own_order: bo
 
 
 def _may_be(part, value) -> bool:
-    """True if a gradient may belong to an argument: the gradient of a dict is a dict."""
+    """True if a gradient can belong to an argument: a dict's gradient is a dict."""
     return not isinstance(value, dict) or part is None or isinstance(part, dict)
 
 
@@ -112,7 +117,7 @@ def _has_tensor(value) -> bool:
 
 
 def _align(value, part, found: list) -> None:
-    """Append to ``found`` the part of a gradient for each leaf of ``value``."""
+    """Append to ``found`` the gradient's part for each leaf of ``value``."""
     if value is None:
         return
     if isinstance(value, dict):
@@ -141,13 +146,16 @@ def _align(value, part, found: list) -> None:
 
 
 def _is_void(part) -> bool:
-    """True if a gradient is an array of elements without data, JAX's gradient for an argument of integers."""
+    """True for an array whose elements have no data, which is JAX's gradient for integer arguments."""
     dtype = getattr(part, "dtype", None)
     return isinstance(dtype, np.dtype) and dtype.kind == "V" and not dtype.itemsize
 
 
 def _pieces(part) -> list | None:
-    """A gradient for a list, as its parts: a list, or a tensor along its first dimension; None for a single number."""
+    """The parts of a list's gradient: a list, or a tensor's slices along its first dimension.
+
+    None for a single number.
+    """
     if isinstance(part, (list, tuple)):
         return list(part)
     if is_tensor(part) and conversion.ndim(part) and conversion.shape(part)[0] is not None:
@@ -156,16 +164,16 @@ def _pieces(part) -> list | None:
 
 
 def fit(g, x):
-    """A returned gradient as a tensor of ``x``'s backend, shape and dtype; None stays."""
+    """A returned gradient as a tensor of ``x``'s backend, shape and dtype; None stays None."""
     kind = g.__class__
-    of_kind = kind is x.__class__ or isinstance(x, kind) and backends.owner(kind) is not None  # as PyTorch's parameters
+    of_kind = kind is x.__class__ or isinstance(x, kind) and backends.owner(kind) is not None  # e.g. Parameter
     if g is None or of_kind and g.shape == x.shape and g.dtype == x.dtype is not str:
         return g
     data = data_of(x)
     if data.dtype is str:
         return special[str].convert(g, x.role)
     dtype = conversion.dtype(data)
-    if isinstance(g, (bool, int, float, complex)) and not isinstance(g, np.generic):  # NumPy's have a shape
+    if isinstance(g, (bool, int, float, complex)) and not isinstance(g, np.generic):  # NumPy scalars have a shape
         return full(tuple(data.shape), _like(float(g) if not isinstance(g, complex) else g, data), dtype)
     if not is_tensor(g) or _is_foreign(backends.of(g), backends.of(data)):
         g = _like(g, data)
@@ -174,7 +182,7 @@ def fit(g, x):
 
 
 def _is_foreign(owner, wanted) -> bool:
-    """True for a tensor of another library; a traced array beside a NumPy constant is none."""
+    """True for a tensor of another library, but not for a traced array used with a NumPy constant."""
     return owner is not None and owner is not wanted and (owner.derivatives.native or not wanted.yields)
 
 
@@ -192,27 +200,28 @@ def _like(value, data):
 
 @tracing.read_as(lambda *_: ())
 def read_by(gradient: Callable, inputs=()) -> list[tuple]:
-    """The tensors whose values a gradient function reads: its inputs, and those it closes over.
+    """The tensors whose values a gradient function reads: its inputs, and the tensors it closes over.
 
-    Each with a function to detect writes in place, its answer now, and the memory that the answer is about.
+    Each comes with a function that detects writes in place, its present result, and the memory that the result
+    describes.
     """
     read: list[tuple] = []
-    # Nothing is saved here, as a gradient function reads what it closes over by itself when the pass comes. If such a
-    # tensor is written in place before, the rule would be computed of other values without a word, where the tape's
-    # own nodes compare versions. Reads of globals, or through objects that a closure holds, are not seen.
+    # A gradient function reads its closure when the backward pass runs. If a tensor in it was written in place before,
+    # the rule would silently use the new values, whereas the tape's own nodes compare versions. Reads of globals, or
+    # through objects in a closure, are not detected.
     cells = getattr(gradient, "__closure__", None) or ()
     for x in (*cells, *inputs) if inputs else cells:
         try:
             x = x.cell_contents if type(x) is CellType else x
             state = _states[type(x)]
-        except ValueError:  # a name that is bound later
+        except ValueError:  # a variable that is not bound yet
             continue
         except KeyError:
             state = _states[type(x)] = _state_of(type(x))
         if state is _torch_version:
             try:
                 read.append((x, state, x._version, None))
-            except RuntimeError:  # torch's inference tensors count nothing
+            except RuntimeError:  # inference tensors have no version
                 pass
         elif state is not None and x.dtype is not str:
             read.append((x, state, state(x), x.data if isinstance(x, Variable) else None))
@@ -220,7 +229,7 @@ def read_by(gradient: Callable, inputs=()) -> list[tuple]:
 
 
 def _state_of(kind: type) -> Callable | None:
-    """A function to detect writes in place to a tensor of a type; None for immutable tensors, and for other values."""
+    """A function that detects writes in place to tensors of a type; None for immutable tensors and other values."""
     if issubclass(kind, (np.ndarray, Variable)):
         return _written
     return _torch_version if backends.owner(kind) is not None and hasattr(kind, "_version") else None
@@ -231,18 +240,18 @@ _torch_version = attrgetter("_version")
 
 
 def _written(x) -> tuple[int, int]:
-    """The state that a write in place to a tensor changes: its memory, and how often that was written."""
+    """A state that each write in place changes: the identity of a tensor's memory, and its number of writes."""
     data = data_of(x)
     return id(data), version(data)
 
 
 def check_unwritten(read) -> None:
-    """Raise if one of the tensors of :func:`read_by` was written since."""
+    """Raise if one of the tensors of :func:`read_by` was written since then."""
     for x, state, before, _ in read:
         if state(x) != before:
             raise GradientError(
                 f"a gradient function reads a tensor of shape {conversion.shape(x)} that was written in place after "
-                "the operation: the gradient would be that of other values.",
+                "the operation: the gradient would be computed from other values.",
                 argument="f",
                 hint="write to a `clone()`, or have the gradient function close over one",
             )

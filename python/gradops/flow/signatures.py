@@ -1,4 +1,9 @@
-"""The form in which a gradient function takes its arguments: read from its signature once, when it is made."""
+"""How a gradient function takes its arguments, read once from its signature.
+
+A gradient function may take the inputs or not, upstream gradients one by one or as one structure, by position or by
+name. :class:`Form` selects the variant from the function's parameters and the numbers of inputs and outputs (the table
+``_FORMS``), and calls the function accordingly.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +21,7 @@ _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class Arguments:
-    """The positional parameters of the function whose gradient is given, and their defaults."""
+    """The positional parameters of the function whose gradient is defined, and their defaults."""
 
     def __init__(self, f: Callable):
         self.f = f
@@ -27,7 +32,7 @@ class Arguments:
         return _signature(self.f)
 
     def in_order(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-        """The arguments of one call, by position as far as that goes."""
+        """The arguments of one call, passed by position as far as possible."""
         signature = self.signature
         if signature is None:
             return args, kwargs
@@ -38,7 +43,7 @@ class Arguments:
         return bound.args, bound.kwargs
 
     def defaults_after(self, count: int) -> list:
-        """The defaults of the arguments after the first ``count``, up to the first that has none."""
+        """The defaults of the arguments after the first ``count``, up to the first argument without a default."""
         return list(itertools.takewhile(lambda value: value is not Parameter.empty, self.defaults[count:]))
 
 
@@ -50,7 +55,7 @@ def _signature(f: Callable) -> inspect.Signature | None:
 
 
 def _positional_as_read(f: Callable) -> tuple[list[str], list]:
-    """The names and defaults of positional parameters, from the code, as `inspect.signature` is not read."""
+    """The names and defaults of positional parameters from the code object: Dynamo cannot read `inspect.signature`."""
     if not hasattr(f, "__code__") or hasattr(f, "__self__"):
         return _positional_of(_signature(f))
     code, given = f.__code__, f.__defaults__ or ()
@@ -70,25 +75,25 @@ def _positional_of(signature: inspect.Signature | None) -> tuple[list[str], list
 
 
 class Given(NamedTuple):
-    """The arguments that a gradient function is given."""
+    """The arguments that are passed to a gradient function."""
 
     inputs: bool = False
     each: bool = False
-    """Each upstream gradient by position."""
+    """Each upstream gradient separately, by position."""
     whole: bool = False
-    """The upstream gradient, of all outputs, by position."""
+    """The upstream gradients of all outputs as one structure, by position."""
     named: bool = False
-    """The upstream gradient, of all outputs, by name."""
+    """The upstream gradients of all outputs as one structure, by name."""
 
 
 class Counts(NamedTuple):
-    """The facts that decide between the forms: parameters without a default, and the arguments there are to give."""
+    """The numbers that select the form: parameters without a default, inputs, and outputs."""
 
     parameters: int
     inputs: int
     outputs: int
     after_inputs: bool
-    """True if the function takes the inputs in any case: it was given as the second of two functions."""
+    """True if the function takes the inputs in any case, because it is the second of the two functions given."""
     named: bool
     variadic: bool
 
@@ -104,20 +109,20 @@ _FORMS: tuple[tuple[Callable[[Counts], bool], Given], ...] = (
     (lambda n: n.parameters == n.inputs + n.outputs, Given(inputs=True, each=True)),
     (lambda n: n.parameters == n.inputs + 1, Given(inputs=True, whole=True)),
 )
-"""The forms of a gradient function in the order in which they are tried."""
+"""The forms of a gradient function, in the order in which they are tried."""
 
 
 class Form:
-    """The form in which a gradient function takes its arguments.
+    """The way a gradient function takes its arguments.
 
     A parameter with a default keeps it, unless it has the name of an argument of ``f`` and the function takes the
-    inputs: then it is that argument.
+    inputs: then it receives that argument.
 
     Attributes:
-        needed: the positional parameters without a default, but ``upstream``; None where that cannot be known.
-        optional: those with one that are named as an argument of ``f``.
-        named: whether there is a parameter ``upstream``; ``first``: before an input.
-        alone: whether it takes the upstream gradient of one output by position and nothing else, whatever the inputs.
+        needed: the positional parameters without a default, except ``upstream``; None if they cannot be determined.
+        optional: the positional parameters with a default that are named like an argument of ``f``.
+        named: True if there is a parameter ``upstream``; ``first``: True if it comes before an input.
+        alone: True if the function takes the upstream gradient of one output by position and nothing else.
     """
 
     __slots__ = (
@@ -151,19 +156,19 @@ class Form:
         self.alone = len(needed) == 1 and not others
         self.keywords = None if takes_any else keywords
         needed, optional = ([n for n in names if n != "upstream"] for names in (needed, optional))
-        if not (needed or self.named or self.variadic):  # `upstream=None` by another name
+        if not (needed or self.named or self.variadic):  # `upstream=None` under another name
             needed, optional = optional[:1], optional[1:]
         self.needed = needed
         self.optional = [name for name in optional if name in arguments.names]
 
     def takes_inputs(self, outputs: int) -> bool:
-        """True if the inputs may be among the arguments of the gradient function."""
+        """True if the gradient function may take the inputs."""
         if self.needed is None or self.after_inputs:
             return self.after_inputs
         return self.named and len(self.needed) > 0 or len(self.needed) > outputs
 
     def call(self, gradient: Callable, upstream, args: tuple, kwargs: dict):
-        """The result of ``gradient`` for the upstream gradient, of the structure of the value, and the inputs."""
+        """Call ``gradient`` with the upstream gradient, in the structure of the value, and the inputs."""
         if isinstance(upstream, dict):
             ups = list(upstream.values())
         else:
@@ -195,8 +200,11 @@ class Form:
         return found
 
     def _choose(self, inputs: int, outputs: int, *given_by_name: str) -> tuple:
-        """The form for so many inputs and outputs: its arguments, the defaults that fill up the inputs, and which
-        inputs go by position (None for all), which by name, and which of those given by name."""
+        """The arguments to pass for these numbers of inputs and outputs.
+
+        They are the form, the defaults that complete the inputs, the inputs to pass by position (None for all), those
+        to pass by name, and the names of arguments given by name that are passed on.
+        """
         assert self.needed is not None
         by_name = self._taken_by_name(given_by_name)
         needed = [name for name in self.needed if name not in by_name]
@@ -207,7 +215,7 @@ class Form:
         given = self._given(Counts(len(needed), len(places), outputs, self.after_inputs, self.named, self.variadic))
         if not given.inputs:
             by_name = [name for name in by_name if self.keywords is not None and name in self.keywords]
-        if given.named and self.first:  # it stands before an input
+        if given.named and self.first:  # `upstream` comes before an input
             by_position.update(zip(needed, places))
             places = []
         if self.variadic:
@@ -215,17 +223,17 @@ class Form:
         return given, filled, None if places == list(range(count)) else places, by_position, by_name
 
     def _taken_by_name(self, given_by_name: tuple[str, ...]) -> list[str]:
-        """The arguments given to ``f`` by name for which the gradient function has a parameter."""
+        """The arguments given to ``f`` by name that the gradient function has a parameter for."""
         if self.keywords is None:  # `**`
             return list(given_by_name)
         names = [*(self.needed or ()), *self.optional, *self.keywords]
         return [name for name in given_by_name if name in names]
 
     def _taken_by_optional(self, count: int, by_name: list[str]) -> dict[str, int]:
-        """Positions of those of the first ``count`` inputs that are parameters with a default, by their names.
+        """The positions of inputs, among the first ``count``, that are parameters with a default, by their names.
 
-        Such a parameter keeps its default unless it has the name of an argument of ``f``: then it is no place that the
-        inputs in order fill, but that one input, wherever it stands.
+        Such a parameter receives the input of its name wherever it is placed, so it does not count among the parameters
+        that inputs fill in order.
         """
         known = self.arguments.names[:count]
         return {n: known.index(n) for n in self.optional if n in known and n not in by_name}
@@ -234,7 +242,7 @@ class Form:
         """The first form that applies.
 
         Raises:
-            GradientError: none does, or the inputs are not as many as the parameters for them.
+            GradientError: no form applies, or there is another number of inputs than parameters for them.
         """
         given = next((given for applies, given in _FORMS if applies(counts)), None)
         beside_upstream = given is not None and given.inputs and given.named and not self.variadic
@@ -243,7 +251,7 @@ class Form:
         return given
 
     def _filled(self, needed: int, inputs: int, outputs: int, by_name: bool) -> list:
-        """The defaults of ``f`` for inputs that the gradient function asks for and the call left out."""
+        """Defaults of ``f`` for inputs that the gradient function requires and the call left out."""
         takes_inputs = self.after_inputs or self.named or needed > outputs
         if not takes_inputs or (not by_name and not self.named and needed == inputs + outputs):
             return []
@@ -260,16 +268,16 @@ class Form:
         return GradientError(
             f"the gradient function must take {upstreams}, {where}; it takes {taken}.",
             argument="gradient",
-            hint="a parameter with a default is left to it" if self.optional else None,
+            hint="a parameter with a default keeps its default" if self.optional else None,
         )
 
 
 def _parameters(function: Callable) -> tuple | None:
-    """Names of a function's parameters: positional without default, with one, by name only; True for ``*``, for ``**``.
+    """A function's parameters: positional without a default, with one, keyword-only; and flags for ``*`` and ``**``.
 
-    None where they cannot be known.
+    None if they cannot be determined.
     """
-    if type(function) is FunctionType and not function.__dict__:  # R's have a ``__signature__`` of their own
+    if type(function) is FunctionType and not function.__dict__:  # R functions have a `__signature__` attribute
         code = function.__code__
         count = code.co_argcount
         optional = len(function.__defaults__ or ())

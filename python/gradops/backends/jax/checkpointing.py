@@ -1,4 +1,4 @@
-"""Checkpointing on JAX: a scope names its operations for the policy that says which results are not saved."""
+"""Checkpointing on JAX: a scope names its operations, and a policy reads the names to decide what to save."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _name_end(y, end: str):
 
 
 def checkpoint(run, inputs: list, policy: Policy, in_scope):
-    """``run(*inputs)``, stored as its inputs, and as the policy says: by JAX's own."""
+    """``run(*inputs)`` by ``jax.checkpoint``, saving its inputs and what the policy selects."""
 
     def call(flat, xs):
         if policy.products:
@@ -57,14 +57,14 @@ def checkpoint(run, inputs: list, policy: Policy, in_scope):
 
 
 _SAVED, _OVER = "gradops_checkpoint_saved_", "gradops_checkpoint_over"
-"""The names, the first with an operation's after it, between which that operation's result is saved."""
+"""The names that bracket an operation whose result is saved; the first one ends in the operation's name."""
 
 
 def _marked(flat, policy: Policy):
-    """``flat``, in which the operations that made a value of a policy's names are marked."""
+    """``flat`` with marks on the operations that made a value named by the policy."""
 
-    # JAX's own policies of names see what `checkpoint_name` returns. What it was given is the same value under another
-    # name: whoever used that, as the derivative of `exp` does, computes it again, or stores it.
+    # JAX's own policies of names see the result of `checkpoint_name`. Its argument is the same value under another
+    # name: operations that use the argument, such as the derivative of `exp`, recompute it, or save it.
     def replayed(*xs):
         program = jax.make_jaxpr(flat)(*xs)
         jaxpr = program.jaxpr
@@ -74,7 +74,7 @@ def _marked(flat, policy: Policy):
         for e in jaxpr.eqns:
             if e.primitive.name == "name" and e.params["name"] in policy.names and not hasattr(e.invars[0], "val"):
                 source = made.get(e.invars[0])
-                # The parts of an operation with a program of its own are stored or not one by one, not as one result.
+                # An operation with a program of its own is saved or not part by part, not as one result.
                 if source is not None and (policy.others or not source.primitive.multiple_results):
                     marked.add(id(source))
                     passed.add(id(e))

@@ -1,4 +1,4 @@
-"""Checkpointing on TensorFlow: its tape stores values, so a scope refuses operations that the tape would record."""
+"""Checkpointing on TensorFlow, whose tape saves values: a scope rejects operations that the tape would record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .tapes import active, stopped
 
 @contextlib.contextmanager
 def checkpointed():
-    """A scope that raises at the first TensorFlow operation that a tape records, or a graph."""
+    """A scope that raises at the first TensorFlow operation that a tape or graph records."""
     eager = tf.executing_eagerly()
     if not tapes.sees_operations and (not eager or active()):
         raise _refusal(eager)
@@ -49,12 +49,12 @@ def checkpoint(run, inputs: list, policy: Policy, in_scope):
 
 
 def _checkpoint(run, inputs: list) -> list:
-    """``run(*inputs)``, stored as its inputs, the values it closes over, and its random numbers."""
+    """``run(*inputs)``, saving only its inputs, the values it closes over, and its random numbers."""
     if tapes.forward_mode():
         return run(*inputs)
     drawn: list = []
     used: dict = {}
-    inputs = [tf.identity(x) for x in inputs]  # one that ``run`` closes over too is another tensor there
+    inputs = [tf.identity(x) for x in inputs]  # distinguishes an input from the same tensor in the closure of ``run``
     if tf.executing_eagerly():
         with stopped(), tf.GradientTape() as probe, tapes.noting(drawn, used):
             values = run(*inputs)
@@ -62,7 +62,7 @@ def _checkpoint(run, inputs: list) -> list:
             return values
         variables = list(probe.watched_variables())
         mine = {id(x) for x in inputs}
-        found = [x for x in used.values() if id(x) not in mine and tapes.differentiable(x)]  # no variable's handle
+        found = [x for x in used.values() if id(x) not in mine and tapes.differentiable(x)]  # not handles of variables
         others = [x for x in found if tapes.watched([x])]
     else:
         graph = tf.compat.v1.get_default_graph()

@@ -1,7 +1,7 @@
-"""The tensors that a scope on PyTorch made, and those outside that it read and wrote.
+"""The plan of a scope on PyTorch: the tensors that it made, and the tensors from outside that it read and wrote.
 
-Tensors are known by their storage, so views and results saved under other names are found too. Writes to tensors from
-outside (running statistics) are recomputed on copies.
+Tensors are identified by their storage, so that views, and results saved under other names, are found. Writes to
+tensors from outside, such as running statistics, are recomputed on copies.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from ..checkpoint_plan import Handle, Input, Plan, Result, Source, Step
 from . import _private
 
 storages: dict[int | None, Storage] = {}
-"""The storages that open and past scopes made, and that may still live."""
+"""The storages that open and past scopes made and that may still be alive."""
 
 
 def _nothing() -> None:
-    """The reference to nothing."""
+    """A reference to nothing."""
 
 
 class _Busy(threading.local):
-    """A scope of our own operations, in which nothing is noted or packed."""
+    """A scope for our own operations: nothing is noted or packed in it."""
 
     depth = 0
 
@@ -44,22 +44,22 @@ busy = _Busy()
 
 
 class TorchPlan(Plan):
-    """The tensors that one scope made, and those outside that it wrote to."""
+    """The tensors that one scope made, and the tensors from outside that it wrote to."""
 
     def __init__(self, living: set[TorchPlan], over: Callable):
         super().__init__()
         self.open = True
-        self.living = living  # the plans of this thread with living parts
+        self.living = living  # the plans of this thread whose results are alive
         self.living.add(self)
-        self.over = over  # called when nothing of this plan lives any more
+        self.over = over  # called when no result of this plan is alive
         self.storages: set[Storage] = set()
         self.outside: dict[int | None, weakref.WeakSet[_Outside]] = {}
         self.written: dict[int | None, _Written] = {}
         self.seen: dict[int, tuple[Callable, int | None, Callable]] = {}
-        """References to tensors from outside, their storages, and references to their sources, by identity."""
+        """References to tensors from outside, their storages, and references to their sources, by ``id``."""
 
     def close(self) -> None:
-        """Leave the scope: living tensors have the versions of now, and those that the user dropped are forgotten."""
+        """Leave the scope: record the versions of living tensors, and forget storages that the user dropped."""
         self.open = False
         self.written.clear()
         self.seen.clear()
@@ -100,7 +100,7 @@ class TorchPlan(Plan):
 
     @contextlib.contextmanager
     def recomputing(self):
-        # some kernels (of LSTMs) give a backward pass's values in grad mode alone; nothing here requires a gradient
+        # some kernels (LSTMs) save values for a backward pass only in grad mode; nothing here requires a gradient
         with torch.enable_grad(), contextlib.ExitStack() as stack:
             for kind in ("cpu", "cuda", "xpu"):
                 if torch.is_autocast_enabled(kind):  # the noted arguments are already cast
@@ -129,12 +129,12 @@ class TorchPlan(Plan):
         return found
 
     def made(self, key) -> Storage | None:
-        """The living storage of that key, if this scope made it."""
+        """The living storage with that key, if this scope made it."""
         made = storages.get(key)
         return made if made is not None and made.plan is self and made.alive() else None
 
     def before_write(self, t, counted: bool) -> None:
-        """``counted`` is True if torch's check of saved tensors sees the write; else they have the values after it."""
+        """Prepare a write; ``counted`` is True if torch counts it, otherwise saved tensors have the values after it."""
         key = key_of(t)
         made = self.made(key)
         if made is not None:
@@ -143,12 +143,12 @@ class TorchPlan(Plan):
                 for handle in [h for h, its in made.handles.items() if overlap(its, layout)]:
                     handle.stale = True
                     del made.handles[handle]
-        # A tensor from outside (a running mean) must not change a second time when the scope is recomputed. Before the
-        # first write its storage is copied; sources that were noted before refer to that copy from then on, and each
-        # recomputation works on a copy of its own.
+        # A tensor from outside (a running mean) must not change a second time when the scope is recomputed. Its storage
+        # is copied before the first write; sources noted earlier are moved to that copy, and each recomputation works
+        # on its own copy.
         elif key not in self.written or self.written[key].ref.expired():
             written = self.written[key] = _Written(t.untyped_storage())
-            for source in self.outside.pop(key, ()):  # earlier reads are on the copy, too
+            for source in self.outside.pop(key, ()):  # earlier reads also use the copy
                 source.move(written, None)
 
     def after_write(self, t, step: Step, counted: bool) -> None:
@@ -161,7 +161,7 @@ class TorchPlan(Plan):
                     handle.result.after = step
 
     def remember(self, out, step: Step, index: int, arguments: list, blank: bool) -> None:
-        """Note a result of a step; ``arguments`` are the storages of what it took."""
+        """Note a result of a step; ``arguments`` are the storages of the step's arguments."""
         key = key_of(out)
         if key is None:
             return
@@ -169,7 +169,7 @@ class TorchPlan(Plan):
         if made is None:
             if key in arguments:
                 return  # a view of a tensor from outside
-            if key in storages:  # of one that is gone: an address is soon given to another storage, also in one scope
+            if key in storages:  # the address of a freed storage was reused
                 storages[key].forget()
             made = storages[key] = Storage(self, key, out.untyped_storage(), blank)
         made.add(out, step, index)
@@ -182,9 +182,9 @@ class Storage:
         self.key = key
         self.ref = StorageWeakRef(storage)
         self.plan = plan
-        self.blank = blank  # True if it was made without values
+        self.blank = blank  # True if it was made without initial values
         self.outputs: list[Output] = []
-        self.held: set[int] = set()  # which references to the outputs' tensors live, by their identity
+        self.held: set[int] = set()  # ids of living references to the outputs' tensors
         self.writer: Step | None = None
         self.handles: weakref.WeakKeyDictionary[Handle, tuple] = weakref.WeakKeyDictionary()
         plan.storages.add(self)
@@ -204,7 +204,7 @@ class Storage:
             self.plan.over()
 
     def forget_if_dropped(self) -> bool:
-        """Forget this where all tensors on it are gone; True if they are."""
+        """Forget this storage if all tensors on it are gone; returns True if they are."""
         if self.held:
             return False
         self.forget()
@@ -214,16 +214,16 @@ class Storage:
         if storages.get(self.key) is self:
             del storages[self.key]
         self.plan.storages.discard(self)
-        self.outputs.clear()  # whose references call this
+        self.outputs.clear()  # their references call this method
 
     @property
     def filled_unseen(self) -> bool:
-        """True if the values, if any, were written by no operation, as those of ``at::tensor`` in C++ and of NumPy."""
+        """True if any values were written by no visible operation, as by ``at::tensor`` in C++ and by NumPy."""
         return self.blank and self.writer is None
 
 
 class Output:
-    """A tensor that a step returned: where it lies on its storage, and its version when the scope was left."""
+    """A tensor that a step returned, with its layout on the storage, and its version when the scope was left."""
 
     __slots__ = ("tensor", "step", "index", "layout", "version")
 
@@ -245,7 +245,7 @@ class _Written:
 
 
 class _Outside(Source):
-    """A tensor from outside; where the scope writes to it, the one on a copy of its storage from before."""
+    """A tensor from outside; if the scope writes to it, the tensor on a copy of its storage from before."""
 
     __slots__ = ("input", "written", "layout", "after", "__weakref__")
 
@@ -260,7 +260,7 @@ class _Outside(Source):
             self.move(written, written.writer)
 
     def is_of(self, t) -> bool:
-        """True if the tensor, which is on the same storage, is as it was."""
+        """True if the tensor, which is on the same storage, is unchanged."""
         known = self.input
         return known is not None and known.version == _private.version(t) and layout_of(known.array) == layout_of(t)
 
@@ -289,7 +289,7 @@ def outside_input(t) -> Input:
 
 
 def _counting():
-    """Inside a dispatch mode, a scope in which views share their version counters."""
+    """Inside a dispatch mode, a scope whose views share their version counters."""
     return _private.exclude_keys(_private.dispatch_keys.ADInplaceOrView, False)
 
 
@@ -298,7 +298,7 @@ def layout_of(t) -> tuple:
 
 
 def overlap(one: tuple, other: tuple) -> bool:
-    """True if two tensors on a storage share elements; the parts of a split share none, though they interleave."""
+    """True if two tensors on one storage share elements; interleaved parts of a split share none."""
     first, second = _box(one), _box(other)
     if first is None or second is None or first[0] != second[0]:
         first, second = ((), [_range(one)]), ((), [_range(other)])
@@ -311,7 +311,7 @@ def _range(layout: tuple) -> tuple[int, int]:
 
 
 def _box(layout: tuple) -> tuple[tuple, list] | None:
-    """The strides of a tensor, and from where to where it goes along each; None where it goes round an end."""
+    """The strides of a tensor and its range along each; None if it wraps around an end."""
     offset, shape, stride, *_ = layout
     dims = sorted(((s, n) for s, n in zip(stride, shape) if n > 1 and s > 0), reverse=True)
     box, longer = [], None

@@ -1,8 +1,7 @@
-"""Checkpointing on PyTorch: hooks save handles in place of the tensors that a scope made.
+"""Checkpointing on PyTorch: saved-tensor hooks save handles in place of the tensors that a scope made.
 
-One pair of saved-tensor hooks is the same for all scopes. The hooks stay after the scope while its results live, so
-that later consumers do not store it either, unless the caller's own hooks were on the stack before: then theirs hold
-again after the scope.
+All scopes share one pair of hooks. The hooks remain after a scope while its results are alive, so that later consumers
+do not save them either. If the caller's own hooks were on the stack before, these apply again after the scope.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from .checkpoint_plan import Storage, TorchPlan, busy, key_of, layout_of, storag
 
 
 class Noting(_private.DispatchMode):
-    """Notes the operations of a scope."""
+    """Notes the operations of a scope as steps of its plan."""
 
     def __init__(self, plan: TorchPlan):
         super().__init__()
@@ -75,9 +74,9 @@ _GRADIENT = torch.Tensor.grad.__get__
 
 
 class Watched(TorchFunctionMode):
-    """Notes the tensors from outside that a function uses and does not write to.
+    """Collects the tensors from outside that a function uses and does not write to.
 
-    It sees the functions of PyTorch's that Python calls, at a tenth of the cost of the operations below autograd.
+    It sees PyTorch functions called from Python, at a tenth of the cost of observing operations below autograd.
     """
 
     def __init__(self):
@@ -87,7 +86,7 @@ class Watched(TorchFunctionMode):
         self.compiled = False  # True once it saw a compiled function
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        if _private.within_compiled():  # its operations run one by one, to be seen
+        if _private.within_compiled():  # the graph break makes its operations run one by one, visibly
             self.compiled = True
         name = getattr(func, "__name__", "")
         if name in _FACTS:
@@ -98,8 +97,8 @@ class Watched(TorchFunctionMode):
                 return result
         read, changes = _tensors(args, kwargs), _private.transforms_active()
         for t in map(_innermost, read) if changes else read:
-            # A tensor that a function in here made is no input, but its `id` may be one of a tensor from outside that
-            # was freed: the reference tells.
+            # A tensor made by a function in here is not an input. Its `id` may equal that of a freed tensor from
+            # outside, so the reference is compared.
             if id(t) not in self.inputs:
                 known = self.made.get(id(t))
                 if (known is None or known() is not t) and not t.is_inference():
@@ -118,7 +117,7 @@ class Watched(TorchFunctionMode):
         self.made.clear()
 
     def check(self) -> None:
-        """Raise if one was written to since."""
+        """Raise if one of the tensors was written to since then."""
         for known in self.inputs.values():
             known.value({})
 
@@ -130,7 +129,7 @@ def _innermost(t):
 
 
 def _of_positions(func, names: tuple):
-    """``func``, whose last arguments have names."""
+    """``func`` as a function of positional arguments; it takes the last ones by name."""
 
     def call(*arguments):
         first = len(arguments) - len(names)
@@ -140,7 +139,7 @@ def _of_positions(func, names: tuple):
 
 
 def _tensors(args, kwargs) -> list:
-    """The tensors among the arguments, which are mostly flat."""
+    """The tensors among the arguments, which are usually not nested."""
     found = []
     for x in (*args, *kwargs.values()) if kwargs else args:
         if isinstance(x, torch.Tensor):
@@ -174,19 +173,19 @@ def _is_view(func) -> bool:
 
 
 def _overwrites(func) -> bool:
-    """True if the result that an operation writes, in place or as ``out``, does not depend on the values before."""
+    """True if the values that an operation writes, in place or to ``out``, do not depend on the previous ones."""
     return func.overloadpacket.__name__ in _OVERWRITES or any(
         a.kwarg_only and a.alias_info is not None and a.alias_info.is_write for a in _private.schema(func).arguments
     )
 
 
 _UNCOUNTED = {*_RUNNING, "rrelu_with_noise", "rrelu_with_noise_"}
-"""Operations whose writes torch does not count: they write the tensor that was saved just before."""
+"""Operations whose writes torch does not count: they write to the tensor that was saved just before."""
 
 
 class _Facts(NamedTuple):
-    """An operation's name; whether it draws random numbers, may write to an argument, overwrites it, reads values, and
-    whether PyTorch counts its writes."""
+    """Facts about an operation: it draws random numbers, may write to an argument, overwrites it, reads values; and
+    PyTorch counts its writes."""
 
     name: str
     draws: bool
@@ -209,18 +208,18 @@ def _written_by(func, args, kwargs) -> list:
     written = []
     schema = _private.schema(func)
     if func.overloadpacket.__name__ == "set_":
-        return []  # it has another storage from then on, whose values are untouched (cuDNN's recurrent layers)
+        return []  # replaces the storage, writes no values (cuDNN's recurrent layers)
     if schema.is_mutable:
         for i, argument in enumerate(schema.arguments):
             if argument.alias_info is not None and argument.alias_info.is_write:
                 written.append(args[i] if i < len(args) else kwargs.get(argument.name))
-    elif func.overloadpacket.__name__ in _RUNNING:  # its schema does not say so
+    elif func.overloadpacket.__name__ in _RUNNING:  # not in its schema
         written = [args[i] for i in _RUNNING[func.overloadpacket.__name__] if i < len(args)]
     return [t for t in items(written) if isinstance(t, torch.Tensor)]
 
 
 def _generator(args, kwargs) -> tuple:
-    """The functions that get and set the state of the generator that a random operation draws from."""
+    """Functions that get and set the state of the generator that a random operation draws from."""
     given = list(items((args, *kwargs.values())))
     own = [x for x in given if isinstance(x, torch.Generator)]
     places = [
@@ -238,11 +237,11 @@ def _generator(args, kwargs) -> tuple:
 
 
 def watched(run):
-    """``run``, whose later calls draw the same numbers as the first one, and check that nothing it used was written to.
+    """``run``, whose later calls draw the same numbers as the first, and check that nothing it used was written to.
 
-    The numbers are those of PyTorch's generator on the CPU.
+    Only PyTorch's CPU generator is restored.
     """
-    if not torch.is_grad_enabled() or torch.jit.is_tracing():  # whose graph names values after the mode's variables
+    if not torch.is_grad_enabled() or torch.jit.is_tracing():  # a mode's variables would name values in its graph
         return run
     drawn = Drawn([(torch.default_generator.get_state, torch.default_generator.set_state)])
     used = Watched()
@@ -271,13 +270,13 @@ class _Local(threading.local):
 
 _local = _Local()
 _passes: dict[int, dict] = {}
-"""The values that the running backward passes have recomputed, by torch's number for the pass."""
+"""The values that the running backward passes have recomputed, by torch's number of the pass."""
 
 
 class _Stored:
-    """A tensor stored as it is, with the check for writes in place that torch leaves to hooks.
+    """A saved tensor, with the check for writes in place that torch leaves to hooks.
 
-    ``handles`` of other scopes stand for the same tensor: a stored one need not be computed again for them.
+    ``handles`` of other scopes stand for the same tensor and take their value from it.
     """
 
     __slots__ = ("tensor", "version", "handles")
@@ -321,8 +320,8 @@ def _handle(made: Storage, t) -> Handle | None:
         return None  # an input of the open scope, which stores it
     for output in made.outputs:
         same = output.tensor() is t
-        # Within the scope writes are steps, and `writer` says up to which of them the value is made. After it they are
-        # not noted: a tensor that was written since is stored, as plain code would store it.
+        # Within the scope writes are steps, and `writer` is the last one that the value includes. After the scope they
+        # are not noted, so a tensor that was written since then is saved, as in plain code.
         if not inside and output.version is not None and _private.version(t) != output.version:
             return None  # written since
         if same or layout[3:] == output.layout[3:]:
@@ -343,12 +342,12 @@ def _unpack(stored):
 
 
 def _pass() -> dict:
-    """The values that the running backward pass has recomputed; none outside of one, where somebody looks at a node."""
+    """The values that the running backward pass has recomputed; an empty dict if a node is inspected outside of one."""
     task = _private.backward_number()
     if task == -1:
         return {}
-    # Values are kept for one pass, by torch's number for it, as several may run at once in torch's threads, and the
-    # hooks are told nothing about which of them asks. The callback at the end is not called where a pass fails: see
+    # Values are kept by torch's number of the pass, because several passes may run at once in torch's threads and hooks
+    # are not told which one calls them. The callback at the end is not called if a pass fails: see
     # `_forget_failed_passes`.
     if task not in _passes:
         _private.after_backward(lambda: _passes.pop(task, None))
@@ -356,16 +355,17 @@ def _pass() -> dict:
 
 
 def checkpoint(run, inputs: list, policy: policies.Policy, in_scope):
-    """``run(*inputs)``, stored as its inputs: by torch's own, but in torch.func's transforms, which take no hooks.
+    """``run(*inputs)`` by torch's own checkpoint, or by :mod:`.transforms` under ``torch.func``, which allows no hooks.
 
-    Its own selective checkpoints run all operations again that lead to a stored one; a scope runs those that are asked.
+    Torch's selective checkpoints rerun all operations that lead to a saved result, so policies use a scope, which
+    reruns only the operations that are needed.
     """
     if tracing.compiling():
         return torch_checkpoint(run, *inputs, use_reentrant=False, **_selective(policy))
     if transforms.transforming() or any(map(transforms.is_dual, inputs)):
         return _tree.by_leaves(_in_transform, run, inputs)
     if policy == policies.NOTHING:
-        preserved = _private.has_accelerator() or not all(x.is_cpu for x in inputs)  # beside the CPU's
+        preserved = _private.has_accelerator() or not all(x.is_cpu for x in inputs)  # also other devices' generators
         return torch_checkpoint(watched(run), *inputs, use_reentrant=False, preserve_rng_state=preserved)
     result = in_scope(run, inputs)
     for x in _tree.flatten(result)[0]:
@@ -396,7 +396,7 @@ def _of_operation(_, func, *args, **kwargs):
 
 
 def named(t, name: str):
-    """``t``, stored or not, as the policy of the open scope says of its name."""
+    """Return ``t``, saved or not as the open scope's policy says for its name."""
     plan = None if tracing.compiling() else _local.plan
     made = plan.made(key_of(t)) if plan is not None and name in plan.policy.names else None
     if plan is None or made is None:
@@ -413,14 +413,14 @@ def named(t, name: str):
 
 
 def _in_transform(run, inputs: list) -> list:
-    """A checkpointed function in torch.func's transforms, which take no hooks for saved tensors."""
+    """A checkpointed function in ``torch.func``'s transforms, which allow no hooks for saved tensors."""
     rule = functools.partial(_again, run)
     return transforms.again(run, rule, inputs, transforms.reaches_others)
 
 
 def _again(run, xs, upstreams) -> list:
-    """The gradients of ``run`` at ``xs``, by running it."""
-    xs = [_private.without_dead(x) for x in xs]  # of a transform that is over
+    """The gradients of ``run`` at ``xs``, by running it again."""
+    xs = [_private.without_dead(x) for x in xs]  # unwrap tensors of finished transforms
     smooth = [i for i, x in enumerate(xs) if x.is_floating_point() or x.is_complex()]
 
     def of_smooth(*some):
@@ -478,12 +478,12 @@ def _forget_failed_passes() -> None:
 
 
 def _maybe_retire() -> None:
-    """Take the hooks off the stack once nothing that a scope of this thread made lives."""
+    """Remove the hooks once nothing that a scope of this thread made is alive."""
     lasting = _local.lasting
     if lasting is None or busy or _local.plan is not None or _local.living or not _ours_on_top():
         return
     _forget_failed_passes()
     if _private.backward_number() != -1:
-        return  # its end would put them back: the next tensor that is saved asks again
+        return  # the pass would restore them at its end; retry at the next saved tensor
     _local.lasting = None
     lasting.__exit__(None, None, None)

@@ -1,4 +1,8 @@
-"""Trading time for memory: results of a scope, or of a function, are computed again when they are needed."""
+"""Checkpointing, which trades time for memory: results of a scope or function are recomputed in the backward pass.
+
+:func:`checkpoint` wraps a function and uses the library's own checkpoints. :class:`gradient_checkpoint_scope` marks a
+block: :mod:`.plan` notes its operations and recomputes results on demand, on the tape (:mod:`.tape`) and on PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -32,35 +36,35 @@ from . import tape
 
 
 class gradient_checkpoint_scope(_Scope):
-    """Scope whose tensors are not stored for the backward pass, but computed again in it.
+    """A scope whose tensors are not saved for the backward pass, but recomputed in it.
 
-    Use as ``with gradient_checkpoint_scope():`` or as decorator, on functions, coroutines and generators::
+    Use it as ``with gradient_checkpoint_scope():`` or as a decorator, on functions, coroutines and generators::
 
         with gradient_checkpoint_scope():
             x = a + b
         y = x * c
 
-    Neither the scope nor its consumers outside store ``x``: it is freed when the caller drops it and computed
-    again, once a backward pass, for the gradient to ``c``. A value that the scope takes from outside is stored,
-    also if another scope made it. A scope in a scope is a part of it. Random operations give the same values again
-    and leave the generators as they are.
+    Neither the scope nor consumers of ``x`` outside save it: it is freed when the caller drops it, and recomputed
+    once in a backward pass, for the gradient of ``c``. A value that the scope takes from outside is saved,
+    even if another scope made it. A nested scope is part of the outer one. Random operations give the same values
+    again and leave the generators unchanged.
 
     Coverage:
 
-    - PyTorch: every operation, below autograd and autocast. Consumers in the scope's thread; under the
-      caller's own ``saved_tensors_hooks`` that were entered before, consumers inside the scope only. In a graph of
-      ``torch.compile`` nothing changes, as that decides itself what it stores: there use :func:`checkpoint`;
+    - PyTorch: every operation, below autograd and autocast, and consumers in the scope's thread. If the caller had
+      entered ``saved_tensors_hooks`` before, only consumers inside the scope. In a graph of ``torch.compile``
+      the scope has no effect, because the compiler decides what to save: use :func:`checkpoint` there;
     - variables over NumPy, JAX and TensorFlow arrays: every operation of gradops;
     - JAX: every operation, under ``gradops.grad``, which then traces the function, or under
-      ``jax.checkpoint(f, policy=gradops.checkpoint_policy)``. Without one of them nothing changes;
-    - TensorFlow's tape stores the values it records, so under it a TensorFlow operation in the scope is an error.
+      ``jax.checkpoint(f, policy=gradops.checkpoint_policy)``. Otherwise the scope has no effect;
+    - TensorFlow's tape saves the values it records, so a TensorFlow operation in the scope raises an error under it.
 
-    A gradient function's closure in :func:`custom_gradient` keeps the values it closes over.
+    The gradient function of a :func:`custom_gradient` keeps the values it closes over.
 
     Raises:
         BackendError: a TensorFlow operation under an active ``tf.GradientTape`` or in a graph: use :func:`checkpoint`.
-        GradientError: in the backward pass, where something needed was written in place since (but through
-            PyTorch's ``.data`` or by NumPy, which PyTorch does not see either).
+        GradientError: in the backward pass, if a needed value was written in place since then. Writes through PyTorch's
+            ``.data`` or by NumPy are not detected, as in PyTorch itself.
 
     Gradient:
         Unchanged; after RETURNN's ``gradient_checkpoint_scope`` and Chen et al. (2016).
@@ -76,12 +80,12 @@ class gradient_checkpoint_scope(_Scope):
         [2.42 4.84]
 
     See Also:
-        :func:`checkpoint` for a function, on TensorFlow too.
+        :func:`checkpoint` for a function, also on TensorFlow.
     """
 
     _ends = Ends("gradops_checkpoint_scopes")
 
-    # A graph decides itself what it stores, and has the scope's operations as they are.
+    # `torch.compile` decides what a graph saves, so it reads the scope's operations unchanged.
     @tracing.read_as(lambda self: self)
     def __enter__(self):
         return super().__enter__()
@@ -106,35 +110,35 @@ class gradient_checkpoint_scope(_Scope):
 
 
 def checkpoint(f: Callable[P, R], policy: policies.Policy | str | None = None) -> Transformed[P, R]:
-    """``f``, with nothing stored for the backward pass but its arguments and what ``policy`` says: it is run again.
+    """``f``, saving only its arguments and what ``policy`` selects for the backward pass, which runs ``f`` again.
 
     Args:
-        f: a function of tensors, variables, nested structures of them, and anything else, to tensors.
+        f: a function of tensors, variables, nested structures of them, and anything else, that returns tensors.
             It may close over tensors that need a gradient. On PyTorch, TensorFlow and JAX its code runs twice; on
             variables its operations do, as in :func:`gradient_checkpoint_scope`. JAX traces it.
-        policy: the results that are stored beside, and are not computed again. ``"nothing"`` is the same as None;
-            ``"products"`` are matrix products and convolutions; ``"everything"`` is ``f`` itself;
-            :func:`save_only_these_names` and :func:`save_anything_except_these_names` go by the names that
-            :func:`checkpoint_name` gave to values in ``f``. Of a checkpoint in a checkpoint the outer one's holds.
-            Under ``torch.func`` nothing is stored, whatever it is.
+        policy: the results that are saved and not recomputed. ``"nothing"`` is the same as None;
+            ``"products"`` saves matrix products and convolutions; ``"everything"`` is ``f`` itself;
+            :func:`save_only_these_names` and :func:`save_anything_except_these_names` select the names that
+            :func:`checkpoint_name` gives to values in ``f``. The outer one of nested checkpoints sets the policy.
+            Under ``torch.func`` nothing is saved, whatever the policy.
 
     Returns:
         A function of the same arguments. Random numbers are the same in both runs: torch's, NumPy's and
-        TensorFlow's generators, and those in ``generators``, are restored for the second.
+        TensorFlow's generators, and those in ``generators``, are restored for the second run.
 
     Raises:
-        GradientError: (a RuntimeError) in the backward pass, where a torch tensor or a variable that ``f`` used was
-            written in place since. Of a TensorFlow variable that was assigned since, the new value is used. What
-            an extension of PyTorch reads is seen in its calls from Python alone.
+        GradientError: (a RuntimeError) in the backward pass, if a torch tensor or a variable that ``f`` used was
+            written in place since then. A TensorFlow variable that was assigned since then is used with its new value.
+            Reads by a PyTorch extension are detected only in calls from Python.
         ArgumentError: an unknown ``policy``.
-        BackendError: a ``policy`` for TensorFlow's tensors, or of names in ``torch.compile``.
-        ArgumentTypeError: an ``f`` that is no function.
+        BackendError: a ``policy`` for TensorFlow tensors, or a policy of names in ``torch.compile``.
+        ArgumentTypeError: ``f`` is not a function.
 
     Gradient:
         Unchanged; natively ``torch.utils.checkpoint`` and ``jax.checkpoint``.
 
     Examples:
-        The gradient is the same; no intermediate value of the function is kept for it:
+        The gradient is the same, but no intermediate value of the function is saved:
 
         >>> import numpy as np
         >>> import gradops
@@ -146,7 +150,7 @@ def checkpoint(f: Callable[P, R], policy: policies.Policy | str | None = None) -
         >>> print(gradops.grad(lambda x: ops.sum(block(block(x))))(x).round(4))
         [0.3994 0.7081]
 
-        The matrix products are stored, and only what is cheap is computed again:
+        Matrix products are saved; only cheap operations are recomputed:
 
         >>> def layer(x, w):
         ...     return ops.sum(ops.tanh(x @ w))
@@ -179,7 +183,7 @@ def checkpoint(f: Callable[P, R], policy: policies.Policy | str | None = None) -
 
 
 def _of_tensors(f: Callable, args: tuple, kwargs: dict) -> tuple[Callable, list]:
-    """A call of ``f`` as a function of the tensors among its arguments alone, and these."""
+    """A call of ``f`` as a function of the tensors among its arguments only, and these tensors."""
     leaves, form = _tree.flatten((args, kwargs))
     leaves = [_read(leaf) for leaf in leaves]
     places = [i for i, x in enumerate(leaves) if is_tensor(x)]
@@ -192,18 +196,18 @@ def _of_tensors(f: Callable, args: tuple, kwargs: dict) -> tuple[Callable, list]
 
 
 def checkpoint_name(x: X, name: str) -> X:
-    """``x`` under a name, by which the policy of a :func:`checkpoint` says whether it is stored.
+    """``x`` with a name; the policy of a :func:`checkpoint` decides by the name whether to save it.
 
     Args:
-        x: a tensor, a variable, or a nested structure of them. Give it its name where it is made: what used it before
-            may store it, or compute it again.
+        x: a tensor, a variable, or a nested structure of them. Name it where it is made: operations that used it before
+            may save it, or recompute it.
         name: a string.
 
     Returns:
-        The same values. Outside of a checkpoint, and under a policy without names, this does nothing.
+        The same values. Outside of a checkpoint, and under a policy without names, this has no effect.
 
     Raises:
-        ArgumentTypeError: a ``name`` that is no string.
+        ArgumentTypeError: ``name`` is not a string.
 
     Gradient:
         Unchanged; natively ``jax.ad_checkpoint.checkpoint_name``.
@@ -234,7 +238,7 @@ def _named(x, name: str):
 
 @tracing.read_as(lambda run: run)
 def _drawing_again(run: Callable) -> Callable:
-    """``run``, which draws the same random numbers when it runs again, and is then in the scopes it was in."""
+    """``run``, whose second call draws the same random numbers, and counts as part of the scopes of its first call."""
     drawn, within = Drawn(generators), tape.in_progress() is not None
     called = drew = False
 
@@ -252,7 +256,7 @@ def _drawing_again(run: Callable) -> Callable:
 
 
 _part_of_a_scope: ContextVar[bool] = ContextVar("gradops_part_of_a_scope", default=False)
-"""True while a function runs again that ran in a scope before: the scopes in it are parts of that one now too."""
+"""True while a function that first ran in a scope runs again: scopes opened in it are part of that outer scope."""
 
 
 def _in_scope(run: Callable, inputs: list, policy: policies.Policy):
@@ -277,7 +281,7 @@ __all__ = [
 
 
 class _NumpyState:
-    """The state of NumPy's global generator, which NumPy takes 50 us to copy: once, until its memory is another."""
+    """The state of NumPy's global generator, copied only when its memory has changed, as a copy takes 50 us."""
 
     def __init__(self):
         self._generator: Any = None
@@ -290,15 +294,15 @@ class _NumpyState:
         if type(generator) is not np.random.MT19937 or sys.implementation.name != "cpython":
             return np.random.get_state(legacy=False)
         if self._generator is not generator:
-            # The object of the functions `np.random.normal`, ..., holds a second normal number that was drawn with one.
+            # The owner of `np.random.normal`, ..., stores a spare normal number, as normals are drawn in pairs.
             owner: Any = np.random.normal.__self__  # type: ignore[attr-defined]
-            header = object.__basicsize__  # in which references are counted
+            header = object.__basicsize__  # the reference count, which changes by itself
             own = id(owner) + header, type(owner).__basicsize__ - header
             self._generator = generator
             places = [(generator.ctypes.state_address, 625 * 4), own]
             self._memory = [part for place in places for part in _words(*place)]
             self._seen = []
-        # Not as new bytes, for which memory of that size is asked for and given back at each call.
+        # Compare memory in place: copying to new bytes would allocate that size at each call.
         if self._memory != self._seen:
             self._seen = [memoryview(bytes(x)).cast(x.format) for x in self._memory]  # type: ignore[call-overload]
             self._state = np.random.get_state(legacy=False)
@@ -306,7 +310,7 @@ class _NumpyState:
 
 
 def _words(start: int, size: int) -> list[memoryview]:
-    """The memory from an address on by eight bytes, which are compared at once, and the last few."""
+    """The memory from an address on as eight-byte words, which are compared at once, and the remaining bytes."""
     whole = memoryview((ctypes.c_char * size).from_address(start)).cast("B")
     return [whole[: size // 8 * 8].cast("Q"), whole[size // 8 * 8 :]]
 

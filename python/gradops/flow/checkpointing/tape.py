@@ -1,7 +1,7 @@
-"""Checkpointing on the tape: kernels are noted, and nodes save handles in place of arrays.
+"""Checkpointing on the tape: kernels are noted as steps of a plan, and nodes save handles in place of arrays.
 
-Arrays are known by ``id`` while they live, and NumPy's views by the array they are a view of. An array that another
-scope made is an input, and stays: a scope stores its inputs.
+Arrays are identified by ``id`` while they live, and NumPy views by the array they are a view of. An array that another
+scope made is an input of this scope and is saved, because scopes save their inputs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...ops import _dispatch
 
 
 class TapePlan(Plan):
-    """A version is a moment of the graph's clock, by which the engine knows writes too."""
+    """A plan whose versions are times of the graph's clock; the engine also detects writes by them."""
 
     @staticmethod
     def version(array):
@@ -47,7 +47,7 @@ class TapePlan(Plan):
             yield
 
     def run(self, kernel, arguments: tuple, product: bool):
-        """The result of ``kernel(*arguments)``, noted unless the policy stores it."""
+        """The result of ``kernel(*arguments)``, noted as a step unless the policy saves it."""
         token = current.set(None)
         try:
             result = kernel(*arguments)
@@ -58,8 +58,7 @@ class TapePlan(Plan):
         step = Step(self, kernel, map_items(self._source, arguments))
         self.noted(step, arguments)
         for i, array in enumerate(items(result)):
-            # A kernel may return its argument. That array is known by the step that made it, or is an input, which is
-            # stored anyway.
+            # A kernel may return its argument. That array already has a step, or is an input, which is saved anyway.
             if not any(array is a for a in arguments):
                 _remember(array, Result(step, i))
         return result
@@ -75,12 +74,12 @@ current: ContextVar[TapePlan | None] = ContextVar("gradops_plan", default=None)
 """The plan of the open scope."""
 
 _made: dict[int, tuple[Result, weakref.ref, int]] = {}
-"""The arrays that open and past scopes made and that still live, by ``id``: how, and since when."""
+"""The living arrays that open and past scopes made, by ``id``: their results, references, and creation times."""
 
 
 def _remember(array, result: Result) -> None:
     key = id(array)
-    # An `id` is soon another array's, so each use of the table asks whether the reference is still to this one.
+    # An `id` is soon reused for another array, so each lookup checks that the reference still points to this one.
     if backends.of(array) is None or key in _made and _made[key][1]() is array:
         return
     try:
@@ -98,13 +97,13 @@ def _forget(key: int) -> None:
 
 
 def forget(arrays) -> None:
-    """Let ``arrays`` be stored again."""
+    """Allow ``arrays`` to be saved again."""
     for array in arrays:
         _forget(id(array))
 
 
 def _find(array) -> tuple[Result, weakref.ref, int] | None:
-    """The origin of an array, or of the one that it is a NumPy view of; None if unknown, or written since."""
+    """The origin of an array, or of the array it is a NumPy view of; None if unknown, or written since then."""
     known = _made.get(id(array))
     if known is not None:
         return known if known[1]() is array and not TapePlan.changed(array, known[2]) else None
@@ -113,8 +112,8 @@ def _find(array) -> tuple[Result, weakref.ref, int] | None:
     if known is None or known[1]() is not base or base.__class__ is not np.ndarray:
         return None
     result, ref, since = known
-    # A view is made again from the recomputed base by offset and strides, so these must mean the same there. NumPy
-    # makes views of a buffer only where its memory is contiguous.
+    # A view is recreated from the recomputed base by offset and strides, so these must mean the same there. NumPy only
+    # makes views of a buffer if its memory is contiguous.
     if not (base.flags.c_contiguous or base.flags.f_contiguous) or TapePlan.changed(base, since):
         return None
     offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
@@ -122,7 +121,7 @@ def _find(array) -> tuple[Result, weakref.ref, int] | None:
 
 
 def pack(saved: tuple) -> tuple:
-    """The values that a node saves: handles in place of the arrays that a scope made."""
+    """The values that a node saves, with handles in place of arrays that a scope made."""
     if not any(type(v) is list or id(v) in _made or getattr(v, "base", None) is not None for v in saved):
         return saved
     packed = [_packed(v) for v in saved]
@@ -138,9 +137,9 @@ def _packed(value):
         return value
     result, ref, since = found
     plan, scope = result.step.plan, current.get()
-    # The open scope has it as an input, and stores it: by a handle it would be computed again for nothing.
+    # An input of the open scope is saved by it; a handle would be recomputed for nothing.
     if scope is not None and plan is not scope:
-        return value  # an input of the open scope, which stores it
+        return value  # saved by the open scope
     handle = plan.handle(result, Origin(plan, ref, since))
     if result.step.kept:
         handle.keep(value)
@@ -148,7 +147,7 @@ def _packed(value):
 
 
 def named(x, name: str):
-    """A variable ``x``, stored or not, as the policy of the open scope says of its name."""
+    """Return a variable ``x``, saved or not as the open scope's policy says for its name."""
     plan, found = in_progress(), _find(x.data)
     if plan is None or name not in plan.policy.names or found is None or found[0].step.plan is not plan:
         return x
@@ -166,12 +165,12 @@ def named(x, name: str):
 
 @tracing.left_out
 def in_progress() -> TapePlan | None:
-    """The plan of the scope that is open."""
+    """The plan of the open scope."""
     return current.get()
 
 
 def observe(op, kernel, owner):
-    """``kernel``, noted where a scope is open; a library with a tape has a plan of its own."""
+    """``kernel``, noted while a scope is open; unchanged for a library with its own tape, which has its own plan."""
     if owner is not None and owner.derivatives.own_tape:
         return kernel
 
@@ -185,7 +184,7 @@ def observe(op, kernel, owner):
 
 
 def start() -> None:
-    """Look up every kernel through :func:`observe` from here on."""
+    """From now on look up every kernel through :func:`observe`."""
     if _dispatch.observe is None:
         _dispatch.observe = observe
         for op in list(_dispatch.registry.values()):
