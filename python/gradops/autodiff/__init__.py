@@ -1,4 +1,8 @@
-"""The tape: ``backward``, modes and the functions of torch.autograd, on variables and on torch tensors."""
+"""The tape: ``backward``, modes and the functions of ``torch.autograd``, for variables and for torch tensors.
+
+:mod:`.variable` has the tensors that record, :mod:`.record` makes a recording implementation of each op, :mod:`.graph`
+is what is recorded, :mod:`.engine` runs the backward pass, and :mod:`.rules` has the derivatives of the ops.
+"""
 
 from .._names import namespace
 from . import operators, profiler, record, rules  # noqa: F401

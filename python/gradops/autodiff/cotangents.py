@@ -1,4 +1,4 @@
-"""Gradients as values: in the shape and dtype of their tensors, and zeros where there is none."""
+"""Gradients as values: in the shape and dtype of their tensors, summed over broadcast dimensions, and zeros."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FLOAT64 = np.dtype("float64")
 
 
 class _ComplexDtypes(dict):
-    """A dict from a library's dtype to True if it is complex; each is looked at once."""
+    """A cache from a library's dtype to True if it is complex."""
 
     def __missing__(self, dtype):
         self[dtype] = dtype is not None and dtype not in special and "complex" in dtypes.canonical(dtype)
@@ -32,13 +32,13 @@ is_complex = _ComplexDtypes().__getitem__
 
 
 def fit(g, edge):
-    """``g`` summed over broadcast dimensions to the shape of ``edge``, in its dtype.
+    """``g`` summed over broadcast dimensions to the shape of ``edge``, and cast to its dtype.
 
     Raises:
-        ShapeError: a shape that is not the result of broadcasting the edge's.
+        ShapeError: the shape of ``g`` is not a broadcast of the edge's.
     """
     like = data_of(edge)
-    if g.__class__ is np.ndarray and g.dtype is like.dtype and g.dtype is _FLOAT64:  # the usual case, known at a glance
+    if g.__class__ is np.ndarray and g.dtype is like.dtype and g.dtype is _FLOAT64:  # the common case
         return sum_to(g, like.shape)
     g = whole(g)
     if (dtype := getattr(like, "dtype", str)) in special:
@@ -52,7 +52,7 @@ def fit(g, edge):
 
 
 def one_for_each(result, count: int, who: str, of: str) -> list:
-    """The gradients that the user's code gave, of which None at the end may be too many.
+    """The gradients that user code returned, without surplus None at the end.
 
     Raises:
         GradientError: too many or too few.
@@ -66,10 +66,10 @@ def one_for_each(result, count: int, who: str, of: str) -> list:
 
 
 def given_for(g, shape: tuple, who: str, which: str = "an input", **fields):
-    """A gradient that the user's code gave, summed to the shape of its tensor.
+    """A gradient that user code returned, summed to the shape of its tensor.
 
     Raises:
-        ShapeError: a shape that is not the result of broadcasting the tensor's.
+        ShapeError: the shape of the gradient is not a broadcast of the tensor's.
     """
     try:
         return sum_to(g, shape)
@@ -82,7 +82,7 @@ def given_for(g, shape: tuple, who: str, which: str = "an input", **fields):
 
 
 def given_in(g, dtype: str, who: str):
-    """A gradient that the user's code gave, in the dtype of its tensor; warns where imaginary parts are lost."""
+    """A gradient that user code returned, cast to the dtype of its tensor; warns if an imaginary part is lost."""
     have = conversion.dtype(g)
     if have == dtype:
         return g
@@ -90,14 +90,14 @@ def given_in(g, dtype: str, who: str):
         warnings.warn(
             f"{who} gave a complex gradient for a real tensor: its imaginary part is lost. Take `real()` of it.",
             ComplexWarning,
-            stacklevel=2,  # here, so that it is said once
+            stacklevel=2,  # this line, so that it is shown once
         )
         g = elementwise.real(g)
     return conversion.cast(g, dtype)
 
 
 def sum_to(g, shape: tuple):
-    """``g`` summed over the dimensions along which ``shape`` was broadcast to ``g``'s."""
+    """``g`` summed over the dimensions along which ``shape`` was broadcast to the shape of ``g``."""
     is_numpy = g.__class__ is np.ndarray
     if is_numpy and shape == ():
         return np.add.reduce(g, None)
@@ -108,7 +108,7 @@ def sum_to(g, shape: tuple):
 
 
 def _summed(have: tuple, shape: tuple) -> tuple | None:
-    """The axes along which ``shape`` was broadcast to ``have``; None where a size is unknown."""
+    """The axes along which ``shape`` was broadcast to ``have``; None if a size is unknown."""
     extra = len(have) - len(shape)
     axes = list(range(extra))
     if None in have or None in shape:
@@ -122,11 +122,11 @@ def _summed(have: tuple, shape: tuple) -> tuple | None:
 
 
 _summed_before = functools.lru_cache(maxsize=1024)(_summed)
-"""The same, known from before; for eager passes only, as a trace reads no cache."""
+"""A cached ``_summed``, for eager passes only: Dynamo cannot read a cache."""
 
 
 def materialize(g: Cotangents, node: Node):
-    """A list with zeros for the results that have no gradient; a node without templates wants ``g`` as it is."""
+    """A list with zeros for results without a gradient; a node without templates takes ``g`` unchanged."""
     if node.extra is None:
         return g
     return [zeros(template) if g.get(i) is None else g[i] for i, template in enumerate(node.extra)]
@@ -141,15 +141,14 @@ def zeros(template: tuple):
 
 
 def zeros_of(g, shape: tuple):
-    """Zeros of a shape, of the library and dtype of a gradient."""
+    """Zeros of a shape, with the library and dtype of a gradient."""
     return backends.of(data_of(g)).kernel("zeros")(shape, conversion.dtype(g))
 
 
 class Scattered:
-    """The gradient of a tensor that was read in parts: a gradient for each place read, added up once all are there.
+    """The gradient of a tensor that was read in parts: the parts' gradients, added up once all have arrived.
 
-    As arrays of the tensor's shape a loop over its elements would add up in a time that grows with the square of their
-    number.
+    If each part were an array of the tensor's shape, a loop over n elements would take time proportional to n squared.
     """
 
     __slots__ = ("shape", "dtype", "parts", "rest", "_numpy")
@@ -157,7 +156,7 @@ class Scattered:
     def __init__(self, shape: tuple, key, g):
         self.shape, self.dtype = tuple(shape), g.dtype
         self.parts = [(key, g)]
-        self.rest = None  # the gradient that came for all of the tensor
+        self.rest = None  # the gradient for the tensor as a whole
         self._numpy = isinstance(g, (np.ndarray, np.generic))
 
     def __add__(self, other) -> Scattered:
@@ -188,14 +187,14 @@ class Scattered:
                     continue
                 part = total[key]
                 if part.__class__ is np.ndarray:
-                    part += g  # a view, which `total[key] += g` would write once more
+                    part += g  # writes through a view; `total[key] += g` would also assign it
                 else:
                     total[key] = part + g
                 continue
             key = plain(key)
-            # `total[key] += g` reads all places before it writes any: of a place that occurs twice it would keep one
-            # gradient. `np.add.at` adds both, and takes longer, so keys that cannot name a place twice
-            # are told apart.
+            # `total[key] += g` reads all positions before it writes: of a position that occurs twice it would keep one
+            # gradient. `np.add.at` adds both, but is slower, so keys that cannot select a position twice are handled
+            # separately.
             if distinct(key):
                 total[key] += g
             else:
@@ -204,7 +203,7 @@ class Scattered:
 
 
 def _together(parts: list):
-    """Keys and gradients with those of single positions joined to one of them all."""
+    """Keys and gradients; the keys of single positions are combined into one key with one gradient."""
     positions: dict[int, list] = {}
     for key, g in parts:
         whole = key if isinstance(key, tuple) else (key,)
@@ -221,14 +220,14 @@ def _together(parts: list):
 
 
 def whole(g):
-    """A gradient as a tensor, also where it came in parts."""
+    """A gradient as a tensor, also if it arrived in parts."""
     return g.total() if g.__class__ is Scattered else g
 
 
 def add(first, second):
     """The sum of two gradients of one tensor, or of an operation's results."""
-    # Never in place: a rule may give one array for two edges (that of a sum gives its own gradient to both), or a view
-    # of it, so the array in hand may be another tensor's gradient, too.
+    # Never in place: a rule may return one array for two edges (a sum returns its own gradient for both), or a view of
+    # it, so the array may also be another tensor's gradient.
     if first.__class__ is np.ndarray and second.__class__ is np.ndarray:
         return first + second
     if second.__class__ is Scattered:

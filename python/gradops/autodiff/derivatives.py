@@ -1,8 +1,9 @@
-"""The tape's derivatives: those of a library without its own (NumPy, traced arrays, text) and of every variable.
+"""The tape's derivatives, for libraries without their own (NumPy, traced arrays, text) and for every variable.
 
-The graph of a value shows the variables it depends on. A gradient function or a hook may read others, as
-``lambda u: u * cos(y)`` reads ``y``. A pass inside no other derivative is not recorded, so the variables that such
-functions read are watched while it runs; where one of them was from outside, the pass runs again, recorded.
+A derivative need not be recorded unless an enclosing derivative depends on it. The graph of a value shows the variables
+it depends on, but a gradient function or a hook may read others, as ``lambda u: u * cos(y)`` reads ``y``. So a first,
+unrecorded pass observes the variables that such functions read (:class:`Others`); if one of them is from outside, the
+pass runs again, recorded.
 """
 
 from __future__ import annotations
@@ -28,31 +29,31 @@ from .variable import Variable, attach_new, data_of, edges_of, is_active, wrap
 
 
 class Others:
-    """The variables, beside some inputs, on which values and the gradient functions behind them depend.
+    """The variables other than some inputs that values, and the gradient functions of their graph, depend on.
 
     Attributes:
         found: the leaves.
-        watched: whether functions that are not gradops' own take part in a backward pass from the values.
+        watched: True if functions that are not gradops' own take part in a backward pass from the values.
     """
 
     __slots__ = ("found", "watched", "_seen", "_kept")
 
     def __init__(self, values: Iterable[Variable], inputs: list):
-        # Leaves go by identity, as they have a hash of their own.
+        # Leaves are compared by identity, as they define a hash of their own.
         self._seen: set = {id(x) for x in inputs} | {x._node for x in inputs if x._node is not None}
         self._kept: list = []
         self.found: list = []
         self.watched = bool(hooks) or any(x._hooks for x in inputs)
         self._follow(tuple([y._node or y for y in values if y.requires_grad]))
-        if not self.watched:  # nothing will be read: a long graph's identities need not outlast this
+        if not self.watched:  # nothing will be read, so a long graph's nodes can be freed
             self._seen = set()
 
     def _follow(self, edges: tuple) -> None:
         seen, stack = self._seen, [edges]
         while stack:
             for edge in stack.pop():
-                # A rule with `vjp` may be the user's function, and read variables that its edges do not show; those of
-                # ops read their saved values alone.
+                # A rule with `vjp` may be a user's function and read variables that its edges do not show; rules of ops
+                # only read their saved values.
                 if edge.__class__ is Node:
                     if edge not in seen:
                         seen.add(edge)
@@ -64,17 +65,17 @@ class Others:
                     self.found.append(edge)
 
     def active(self) -> bool:
-        """True if one of the leaves is no constant of a derivative that is over."""
+        """True if one of the leaves is not a constant left by a finished derivative."""
         return any(not (hasattr(x, "gradops_done") or _is_over(x)) for x in self.found)
 
     def read(self, edges: tuple) -> None:
-        """Count the edges that were read, too."""
+        """Include edges that were read."""
         self._kept.append(edges)
         self._follow(edges)
 
     @contextlib.contextmanager
     def watching(self):
-        """A scope in which edges read without being recorded count: that of a backward pass."""
+        """A scope that includes edges read without being recorded; used around a backward pass."""
         readers.append(self.read)
         try:
             yield
@@ -83,7 +84,7 @@ class Others:
 
 
 def _is_over(x) -> bool:
-    """True for an argument of a loop's or branch's function that is neither traced nor differentiated any more."""
+    """True for an argument of a loop's or branch's function that is no longer traced or differentiated."""
     body = getattr(x, "gradops_body", None)
     return body is not None and not body.in_use
 
@@ -93,11 +94,11 @@ def reaches_others(y: Variable, inputs: list) -> bool:
     return Others([y], inputs).active()
 
 
-# The tape's derivatives: those of a library without its own (NumPy, traced arrays, text) and of every variable --------
+# The members of the contract ``Derivatives``, by the tape ------------------------------------------------------------
 
 
 def derivatives_of(backend: backends.Backend, values) -> Derivatives:
-    """The derivatives of tensors of one library, the tape's where there is a variable among them."""
+    """The derivatives of tensors of one library; the tape's if one of them is a variable."""
     for x in values:
         if isinstance(x, Variable):
             return tape
@@ -124,7 +125,7 @@ def custom(run, inputs: list) -> list:
         token = moment.set(node.seq)
         try:
             found = pull([engine.given(x) for x in (g if isinstance(g, list) else [g])])
-            read(*edges_of(found))  # of derivatives inside of the rule, which are recorded where this pass is not
+            read(*edges_of(found))  # derivatives inside the rule are recorded even if this pass is not
             return [engine.lent(x) for x in found]
         finally:
             moment.reset(token)
@@ -136,7 +137,7 @@ def custom(run, inputs: list) -> list:
 
 
 def _of_their_own(values: list, inputs: list) -> list:
-    """``values`` in memory of their own, where one is an input handed through or stands there twice."""
+    """``values``, with a copy of each one that is an input or occurs twice."""
     taken = {id(data_of(x)) for x in inputs}
     found = []
     for v in values:
@@ -152,7 +153,7 @@ def _of_their_own(values: list, inputs: list) -> list:
 
 
 def _check_closure(values: list, edges: tuple, start: int) -> None:
-    """Refuse variables that need a gradient and came in through a closure, where it would be lost."""
+    """Raise for variables that need a gradient and came in through a closure, where it would be lost."""
     known = {id(edge) for edge in edges if edge is not None}
     stack = [v._node or v for v in values if is_active(v)]
     seen: set[int] = set()
@@ -164,7 +165,7 @@ def _check_closure(values: list, edges: tuple, start: int) -> None:
         if isinstance(edge, graph.Node) and edge.seq > start:
             stack.extend(e for e in edge.edges if e is not None)
             continue
-        if hasattr(edge, "gradops_done"):  # of a derivative inside, by whose own variable there is none
+        if hasattr(edge, "gradops_done"):  # the variable of a finished inner derivative has no gradient
             continue
         raise GradientError(
             "a function with a custom gradient uses a variable that requires a gradient but is not an argument; "
@@ -176,7 +177,7 @@ def _check_closure(values: list, edges: tuple, start: int) -> None:
 
 @by_tape
 def value_and_grad(run: Callable, leaves: list) -> tuple:
-    """Fresh variables stand for the inputs, so that variables ``f`` closes over count as constants."""
+    """Fresh variables stand for the inputs, so that variables that ``f`` closes over are constants."""
     tracked = [x for x in leaves if isinstance(x, Variable)]
     outside = recording.get()
     with ensured_recording():
@@ -203,12 +204,12 @@ def value_and_grad(run: Callable, leaves: list) -> tuple:
                 found = derive(y, inputs, retain_graph=watching, materialize_grads=True)
             if watching and others.active():
                 recorded = _recorded(y, inputs)
-            if not (recorded and Others(recorded, inputs).active()):  # the values read may have gone unused
+            if not (recorded and Others(recorded, inputs).active()):  # the values read may not have been used
                 (value,) = owned([y.data], {id(x.data) for x in inputs})
                 return (wrap(value), list(found)) if tracked else (value, [g.data for g in found])
         found = recorded or _recorded(y, inputs)
         for x in inputs:
-            x.gradops_done = True  # type: ignore[attr-defined]  # constant for outer derivatives
+            x.gradops_done = True  # type: ignore[attr-defined]  # a constant for enclosing derivatives
         return y, list(found)
 
 
@@ -217,7 +218,7 @@ def _recorded(y: Variable, inputs: list) -> tuple:
 
 
 def detach_aux(box: dict, inputs: list, as_variables: bool) -> None:
-    """Take the output of ``f`` beside its value off the graph of this derivative, unless others are in it."""
+    """Detach the auxiliary output of ``f`` from the graph of this derivative, unless it depends on other variables."""
 
     def detached(x):
         if not isinstance(x, Variable) or (x._node is not None and reaches_others(x, inputs)):
@@ -229,7 +230,7 @@ def detach_aux(box: dict, inputs: list, as_variables: bool) -> None:
 
 
 def linked(x: Variable) -> Variable:
-    """A variable of its own that is ``x``: a derivative for it counts variables ``f`` closes over as constants."""
+    """A new variable that aliases ``x``, so that variables ``f`` closes over are constants for a derivative by it."""
     out = attach_new(x.data, ALIAS, (x._node or x,), ())
     out._given = True
     return out
@@ -239,7 +240,7 @@ _FLOAT64 = np.dtype("float64")
 
 
 def fresh(x) -> Variable:
-    """A leaf of its own on ``x``'s data."""
+    """A new leaf on the data of ``x``."""
     leaf = wrap(data_of(x))
     if x.__class__ is np.ndarray and x.dtype is _FLOAT64:
         leaf._active = True

@@ -1,8 +1,8 @@
-"""The backward pass: gradients go from results to leaves, youngest operation first.
+"""The backward pass: gradients propagate from results to leaves, youngest operation first.
 
-It starts from the gradients that ``seed`` gives for the results; takes one step for each node, and delivers the
-step's gradients to the nodes and leaves that they go on to; ``accumulate`` adds those that arrive at leaves to
-``grad``.
+:func:`run` starts from the gradients that :func:`seed` makes for the results. :func:`_pass` takes one step for each
+node and delivers the step's gradients to the nodes and leaves that they go on to; :func:`accumulate` adds gradients
+that arrive at leaves to their ``grad``.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from .variable import Variable, attach, attach_new, data_of, is_active, wrap
 
 
 class Pass:
-    """A backward pass that was broken off, which stays with the graph to be taken up by the same one.
+    """A backward pass that was interrupted by an error, stored with the graph so that the same pass can resume it.
 
     Attributes:
         start: its arguments: roots, seeds, ``retain``, ``create_graph`` and inputs.
         arrived: nodes and leaves, each with the sum of its gradients so far, by :func:`.graph.key`.
         waiting: the nodes among them, as a heap whose first is the youngest.
         ends: the inputs that are results, with their gradients.
-        seen: the node at which it was broken off, if its hooks have run.
+        seen: the node at which it was interrupted, if its hooks have run.
         hooked: the leaves whose hooks have run.
     """
 
     some = False
-    """True once a pass has been broken off."""
+    """True once a pass has been interrupted."""
 
     def __init__(self, start: tuple, arrived: dict, waiting: list, ends: dict, seen: int | None, hooked: set):
         roots, seeds, *rest = start
@@ -51,11 +51,11 @@ class Pass:
                 root._node.broken_off = self
 
     def same(self, roots, seeds, retain, create_graph, inputs) -> bool:
-        """True if a pass that starts is this one, once more."""
+        """True if a starting pass has the arguments of this one."""
         own = self.start
         return (
-            # By nodes, not by variables: a result that was written in place since has another node, and another
-            # gradient.
+            # Nodes are compared, not variables: a result that was written in place since then has another node, and
+            # another gradient.
             [id(root._node or root) for root in roots] == [id(root._node or root) for root in own[0]]
             and (retain, create_graph) == own[2:4]
             and [id(x) for x in inputs or ()] == [id(x) for x in own[4] or ()]
@@ -64,13 +64,12 @@ class Pass:
 
 
 def broken_off(roots, seeds, retain, create_graph, inputs) -> Pass | None:
-    """The pass that failed before, if this is the same one."""
+    """The interrupted pass that a starting pass resumes, or None."""
     found = None
     for node in [root._node for root in roots if root._node is not None]:
         if hasattr(node, "broken_off"):
             found = found or node.broken_off
-            # Whatever this pass is, the old one is over: if it is another one, it frees nodes that the old one counts
-            # on.
+            # In any case the old pass is over: if the new one differs, it frees nodes that the old one would need.
             del node.broken_off
     if found is not None and found.same(roots, seeds, retain, create_graph, inputs):
         return found
@@ -80,18 +79,18 @@ def broken_off(roots, seeds, retain, create_graph, inputs) -> Pass | None:
 def _equal(first, second) -> bool:
     """True if two passes start from the same gradient."""
     first, second = (data_of(x) for x in (first, second))
-    if type(first) is not type(second):  # of one pass for many gradients, say, each of which is then tried alone
+    if type(first) is not type(second):  # e.g. a batch of gradients, then tried one by one
         return False
     if first.dtype in special:
         return list(first) == list(second)
-    return first is second or np.asarray(first).tobytes() == np.asarray(second).tobytes()  # NaN, too
+    return first is second or np.asarray(first).tobytes() == np.asarray(second).tobytes()  # compares NaN as equal
 
 
-# The backward pass: gradients go from results to leaves, youngest operation first -------------------------------------
+# The pass -------------------------------------------------------------------------------------------------------------
 
 
 FLOAT64 = np.dtype("float64")
-"""The usual dtype, known at a glance."""
+"""The most common dtype, compared by identity."""
 
 
 def seed(root: Variable, given, create_graph: bool, names: tuple[str, str] = NAMES):
@@ -99,7 +98,7 @@ def seed(root: Variable, given, create_graph: bool, names: tuple[str, str] = NAM
     if root.dtype in special:
         return special[root.dtype].seed(root, given)
     if given is None:
-        if root._value.__class__ is np.float64:  # the usual loss, known at a glance
+        if root._value.__class__ is np.float64:  # the common case, tested cheaply
             given = np.array(1.0)
         else:
             check(root._value, None, names)
@@ -113,24 +112,24 @@ def seed(root: Variable, given, create_graph: bool, names: tuple[str, str] = NAM
 
 
 def run(roots, seeds, retain, create_graph, inputs=None, within=None) -> dict[int, list]:
-    """One backward pass, from ``seeds``, the gradients of ``roots``.
+    """Run a backward pass from ``seeds``, the gradients of ``roots``.
 
     Args:
         retain: keep the values that nodes saved, for another pass.
         create_graph: record the pass; gradients are then variables, and raw data otherwise.
-        inputs: the variables that it is for, leaves or results; all leaves if None.
-        within: the numbers of the nodes that it goes through; with ``inputs``, all that lead to one if None.
+        inputs: the variables whose gradients are needed, leaves or results; None means all leaves.
+        within: the numbers of the nodes that it visits; with ``inputs``, None means all that lead to an input.
 
     Returns:
-        By :func:`.graph.key` pairs of a leaf, or an input's node, and its gradient; of those that were reached.
+        Pairs of a leaf, or an input's node, and its gradient, by :func:`.graph.key`; only those that were reached.
     """
     ways = None if inputs is None else _paths(roots, inputs)
     if ways is not None and within is not None:
         ways = ways[0], ways[1] & within
     token, before = recording.set(bool(create_graph)), wanted.set(ways)
     try:
-        # Rules compute slopes at poles, and both sides of a choice of which one is then taken: NumPy would warn of
-        # divisions in lines that the user did not write, where the gradient is right.
+        # Rules compute slopes at poles, and both branches of a selection: NumPy would warn of divisions in lines that
+        # the user did not write, although the gradient is right.
         with np.errstate(all="ignore"):
             return _pass(roots, seeds, retain, create_graph, inputs, ways)
     finally:
@@ -141,14 +140,15 @@ def run(roots, seeds, retain, create_graph, inputs=None, within=None) -> dict[in
 def _pass(roots, seeds, retain, create_graph, inputs, ways) -> dict[int, list]:
     """The loop of a pass: deliver gradients, then take the step of the youngest node that has one.
 
-    Nodes are numbered as they are made, so nothing younger can add to the gradient of the youngest one that waits: it
-    is whole, and each node's rule is called once. ``arrived`` has by place (a node's number; of a leaf its identity,
-    negated) the node or leaf and the sum of the gradients that came; ``waiting`` is a heap of the nodes among them.
+    Nodes are numbered as they are made, so nothing can still add to the gradient of the youngest waiting node: it
+    is complete, and each node's rule is called once. ``arrived`` maps a node's number, or minus a leaf's ``id``, to the
+    node or leaf and the sum of its gradients so far; ``waiting`` is a heap of the nodes among them.
 
-    A rule, or a hook of the user's, may raise. Until its step is done a node's gradient goes back to where it waited,
-    so that the same pass, begun again, goes on there: nothing is delivered twice, no hook that ran runs again.
+    A rule, or a user's hook, may raise. A node's gradient is put back until its step is complete,
+    so that the same pass, started again, resumes there: nothing is delivered twice, and no hook that has run runs
+        again.
 
-    This is the hot loop: delivery stands in it, as a call for each node would cost as much as the work in it.
+    This is the hot loop: delivery is inlined, because a call for each node would cost as much as the work in it.
     """
     start = (roots, seeds, retain, create_graph, inputs)
     before = broken_off(*start) if Pass.some else None
@@ -161,9 +161,9 @@ def _pass(roots, seeds, retain, create_graph, inputs, ways) -> dict[int, list]:
         edges, gradients = (), ()
     everywhere = ways is None
     aims, onward = ways or (_NONE, _NONE)
-    recomputed: dict = {}  # the values that checkpoints made again for this pass
+    recomputed: dict = {}  # values that checkpoints recomputed for this pass
     while True:
-        # Deliver the gradients that the last step, or the caller, gave for its edges.
+        # Deliver the gradients that the last step, or the caller, produced for its edges.
         for edge, g in zip(edges, gradients):
             if edge is None or g is None:
                 continue
@@ -173,13 +173,13 @@ def _pass(roots, seeds, retain, create_graph, inputs, ways) -> dict[int, list]:
             else:
                 like = edge._value
                 place = -id(edge)
-                if like.__class__ is str:  # a text that the user put there
+                if like.__class__ is str:  # text that the user assigned
                     like = edge
-            # A gradient that goes to none of the inputs is dropped here, before `fit` and `add` cost anything. What
-            # stays is brought to the tensor's shape and dtype at its arrival, once: rules may leave broadcast
-            # dimensions and wider dtypes, and sums of such gradients would be in the wrong shape. Dtypes are compared
-            # by identity, as NumPy has one object for each in native byte order; `fit` compares those that differ by
-            # their names.
+            # A gradient that leads to none of the inputs is dropped here, before `fit` and `add` cost anything. The
+            # others are converted to the tensor's shape and dtype once, on arrival: rules may leave broadcast
+            # dimensions and wider dtypes, and sums of such gradients would have the wrong shape. Dtypes are compared by
+            # identity, as NumPy has one object for each in native byte order; `fit` compares the names of dtypes that
+            # differ.
             if everywhere or place in onward or place in aims:
                 shape = like.shape
                 if shape is not None and (g.shape != shape or g.dtype is not like.dtype):
@@ -211,17 +211,17 @@ def _pass(roots, seeds, retain, create_graph, inputs, ways) -> dict[int, list]:
                 saved, rule = node.saved, node.rule
                 if node.dtype is not FLOAT64 or saved.__class__ is not tuple or create_graph or written or observers:
                     gradients = _step(node, g, create_graph, recomputed)
-                elif rule.vjp is None:  # as most steps are, known at a glance
+                elif rule.vjp is None:  # the common case
                     gradients = rule.pull(g, saved, edges)
                 else:
                     gradients = rule.vjp(g, saved, node)
         except BaseException:
-            arrived[place] = entry  # nothing of its step has gone on
+            arrived[place] = entry  # nothing of its step was delivered
             heappush(waiting, -place)
             Pass(start, arrived, waiting, ends, place if place == seen else None, hooked)
             raise
-        # Only now, as a rule that raised is asked again with what its node saved. Without edges no step was taken: the
-        # node is an input at which the pass ends, and another pass may go on from it.
+        # Freed only now, because a rule that raised is called again with what its node saved. Without edges no step was
+        # taken: the node is an input at which the pass ends, and another pass may continue from it.
         if edges and not retain:
             node.saved = None
     _end(start, arrived, ends, hooked)
@@ -229,7 +229,7 @@ def _pass(roots, seeds, retain, create_graph, inputs, ways) -> dict[int, list]:
 
 
 def _end(start: tuple, arrived: dict[int, list], ends: dict, hooked: set[int]) -> None:
-    """Run the hooks of leaves on whole gradients; one that raises is run again, the others are not."""
+    """Run the hooks of leaves on complete gradients; a hook that raises is run again, the others are not."""
     for place, entry in arrived.items():
         if entry[1].__class__ is Scattered:
             entry[1] = entry[1].total()
@@ -246,10 +246,10 @@ _NONE: frozenset[int] = frozenset()
 
 
 def _paths(roots, inputs) -> tuple[set[int], set[int]]:
-    """The inputs, and the nodes from which one of them is reached, by :func:`.graph.key`."""
+    """The inputs, and the nodes that lead to one of them, by :func:`.graph.key`."""
     aims = {key(asked(x)) for x in inputs}
     onward: set[int] = set()
-    # No search from each node: the edges of a node lead to older ones, which are known already.
+    # No search from each node: its edges lead to older nodes, which are already classified.
     for node in nodes_of(roots):
         for edge in node.edges:
             if edge is not None and (key(edge) in aims or key(edge) in onward):
@@ -266,8 +266,8 @@ def _step(node: Node, g, create_graph: bool, recomputed: dict):
             f"the graph of `{node.name}` was freed by an earlier backward pass.",
             hint="pass `retain_graph=True` to the earlier pass; one that failed goes on from the same result",
         )
-    # A checkpoint's handles are no arrays, and are passed over here: their plan checks its inputs when it computes the
-    # values again, which is below.
+    # Handles of checkpoints are not arrays and are skipped here: their plan checks its inputs when it recomputes the
+    # values below.
     if written and rule.slots:
         check_versions(node)
     if saved.__class__ is Packed:
@@ -291,7 +291,7 @@ def _step(node: Node, g, create_graph: bool, recomputed: dict):
 
 
 def pull(node: Node, g, saved) -> list:
-    """The gradients for all edges of a node, as its rule gives them."""
+    """The gradients for all edges of a node, from its rule."""
     rule = node.rule
     gradients = rule.pull(g, saved, node.edges) if rule.vjp is None else rule.vjp(g, saved, node)
     return [whole(gi) for gi in gradients]
@@ -300,7 +300,7 @@ def pull(node: Node, g, saved) -> list:
 def rejoin(node: Node, saved: tuple) -> tuple:
     """The node's saved values as variables in the graph, for a pass that is itself recorded.
 
-    Values without a slot stay as they are.
+    Values without a slot are unchanged.
     """
     values = []
     for value, slot in zip(saved, node.rule.slots):
@@ -348,17 +348,17 @@ def accumulate(leaf: Variable, g, create_graph: bool) -> None:
         if leaf.dtype in special:
             leaf.grad = special[leaf.dtype].accumulate(leaf, g)
         elif create_graph:
-            if before is None:  # not the seed itself, nor another leaf's: passes, and users, write in place
+            if before is None:  # its own memory: passes and users write in place
                 leaf.grad = alias(g, _own(g.data, leaf.data))
             else:
                 leaf.grad = elementwise.add(before, g)
-        elif isinstance(g, Variable):  # as a gradient function of the user's gives, made of variables
+        elif isinstance(g, Variable):  # from a user's gradient function
             leaf._grad = wrap(_own(g.data, leaf.data) if before is None else elementwise.add(before.data, g.data))
         elif before is None:
             leaf._grad = wrap(_own(g, leaf._value))
         elif _writable(before) and isinstance(g, (np.ndarray, np.generic)):
-            # In place: whoever keeps the array of `grad` finds the sum in it. An operation recorded on it saved these
-            # values, so the write is noted, and a pass through that operation is an error.
+            # In place: holders of the array of `grad` see the sum. An operation recorded on it saved the old values, so
+            # the write is noted, and a pass through that operation raises an error.
             np.add(before.data, g, out=before.data)
             bump(before.data)
         else:
@@ -370,17 +370,17 @@ def accumulate(leaf: Variable, g, create_graph: bool) -> None:
 
 
 def alias(x, data) -> Variable:
-    """A variable of its own, on ``data``, with the gradient of ``x``."""
+    """A new variable on ``data`` with the gradient of ``x``."""
     edge = x._node or x if is_active(x) else None
     return wrap(data) if edge is None else attach_new(data, ALIAS, (edge,), ())
 
 
 def given(g):
-    """A gradient as a user's function gets it, which may write to it: it shares no memory with other gradients."""
+    """A gradient for a user's function, which may write to it: it shares no memory with other gradients."""
     data = data_of(g)
     if data.__class__ is np.ndarray:
         data = data.copy("K")
-    elif hasattr(data, "_superseded"):  # an array that is being compiled
+    elif hasattr(data, "_superseded"):  # an array of a function being compiled
         data = conversion.copy(data)
     elif data is g or data.dtype in special:
         return g
@@ -388,7 +388,7 @@ def given(g):
 
 
 def lent(g):
-    """A gradient that a user's function returned, which may be anybody's memory: a view, which is copied at the end."""
+    """A gradient that a user's function returned, whose memory may be shared: a view, which is copied at the end."""
     data = data_of(g)
     if data.__class__ is not np.ndarray:
         return g
@@ -396,7 +396,7 @@ def lent(g):
 
 
 def _own(g, data):
-    """``g`` in memory of its own, laid out as ``data``'s; arrays that cannot be written are shared."""
+    """``g`` in its own memory, with the layout of ``data``; arrays that cannot be written are shared."""
     if data.__class__ is g.__class__ is np.ndarray and data.dtype is g.dtype and data.flags.c_contiguous:
         return g.copy()
     if not isinstance(data, (np.ndarray, np.generic)):

@@ -1,4 +1,8 @@
-"""``Function``: an operation with its own forward and backward, on variables and torch tensors alike."""
+"""``Function``: an operation with user-defined forward and backward, for variables and torch tensors alike.
+
+On torch tensors the class becomes a ``torch.autograd.Function`` (:mod:`.torch_tape`), on JAX and TensorFlow arrays a
+custom gradient (:func:`_native`), and on variables one node of the tape (:class:`_Application`).
+"""
 
 from __future__ import annotations
 
@@ -23,11 +27,11 @@ from .variable import Variable, attach, attach_new, data_of, differentiable, edg
 
 
 class Context:
-    """The context that ``forward`` hands to ``backward``; anything else may be stored on it as an attribute.
+    """The context that ``forward`` passes to ``backward``; other values may be stored on it as attributes.
 
     Attributes:
         saved_tensors: the saved values, as variables.
-        needs_input_grad: for each argument of ``forward`` whether its gradient will be used.
+        needs_input_grad: for each argument of ``forward``, True if its gradient will be used.
     """
 
     needs_input_grad: tuple[bool, ...] = ()
@@ -38,45 +42,45 @@ class Context:
     _saved: tuple | None = None
 
     def save_for_backward(self, *tensors) -> None:
-        """Keep inputs, outputs or intermediate values (or None) for ``backward``.
+        """Save inputs, outputs or intermediate values (or None) for ``backward``.
 
-        Unlike attributes of the context, they are checked for in-place writes since and are freed with the graph. Where
-        the gradient is itself differentiated, they are connected to the inputs: for variables in between ``forward``
+        Unlike attributes of the context, they are checked for later in-place writes and are freed with the graph. If
+        the gradient is itself differentiated, they are connected to the inputs; for intermediate variables ``forward``
         runs again, recorded. Call it once.
         """
         self._to_save = tensors
 
     @property
     def saved_tensors(self) -> tuple:
-        """The values that :meth:`save_for_backward` was given, during ``backward``.
+        """The values passed to :meth:`save_for_backward`, during ``backward``.
 
         Raises:
             GradientError: outside a backward pass.
         """
         if self._saved is None:
-            raise GradientError("`saved_tensors` are there during `backward` only.")
+            raise GradientError("`saved_tensors` are available during `backward` only.")
         return self._saved
 
     def mark_dirty(self, *tensors) -> None:
-        """Say which inputs ``forward`` changed in place; it must return them. Call it once."""
+        """Declare the inputs that ``forward`` changed in place; it must return them. Call it once."""
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors) -> None:
-        """Say which outputs have no gradient; ``backward`` gets zeros for them."""
+        """Declare the outputs that have no gradient; ``backward`` gets zeros for them."""
         self._constants = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Choose whether ``backward`` gets zeros, as by default, or None for outputs that nothing depended on.
+        """Choose whether ``backward`` gets zeros, the default, or None for outputs that nothing depended on.
 
-        Arrays of JAX and TensorFlow: always zeros, as the libraries hand them on.
+        For arrays of JAX and TensorFlow it always gets zeros, because the libraries pass zeros.
         """
         self._materialize = bool(value)
 
 
 class Function:
-    """An operation with a gradient of its own. Subclass it and call ``apply``.
+    """An operation with a user-defined gradient. Subclass it and call ``apply``.
 
-    Either define ``forward(ctx, *inputs)``, or ``forward(*inputs)`` and ``setup_context(ctx, inputs, output)``;
+    Define either ``forward(ctx, *inputs)``, or ``forward(*inputs)`` and ``setup_context(ctx, inputs, output)``;
     and ``backward(ctx, *gradients)``, which gets one gradient for each output and returns one for each
     input, or None. All are static methods. ::
 
@@ -94,23 +98,23 @@ class Function:
         y = Cube.apply(x)
 
     ``forward`` runs without recording. ``x`` may be a variable (over NumPy, JAX, TensorFlow or text), a torch
-    tensor, for which the same definition becomes a ``torch.autograd.Function``, or an array of JAX or
-    TensorFlow, for which it becomes a custom gradient there. ``forward`` and ``backward`` see the
-    caller's tensors: variables for variables, torch tensors for torch tensors; they may return plain arrays for
-    variables.
+    tensor, for which the class becomes a ``torch.autograd.Function``, or an array of JAX or
+    TensorFlow, for which it becomes a custom gradient. ``forward`` and ``backward`` see the
+    caller's tensors: variables for variables, torch tensors for torch tensors; for variables they may return plain
+    arrays.
 
     Raises:
-        GradientError: from ``apply``: an output that is marked dirty but was no input, or a dirty input that is a
+        GradientError: from ``apply``: an output is marked dirty but is not an input, or a dirty input is a
             leaf requiring a gradient; in the backward pass: the wrong number of gradients, or one for an input
-            that is no tensor.
-        ShapeError: a gradient that does not reduce to its input's shape.
+            that is not a tensor.
+        ShapeError: a gradient cannot be reduced to its input's shape.
 
     Gradient:
-        ``backward``'s; differentiable again if ``backward`` is made of recorded operations, unless it is
+        ``backward``'s; differentiable again if ``backward`` consists of recorded operations, unless it is
         decorated with :func:`once_differentiable`. After ``torch.autograd.Function``.
 
     Examples:
-        A ReLU whose gradient lets a little through below 0:
+        A ReLU with a small gradient below 0:
 
         >>> import numpy as np
         >>> import gradops
@@ -132,7 +136,7 @@ class Function:
     """
 
     evaluator = False
-    """True if its result, a text, is an evaluation of its inputs: ``backward()`` then starts with it by itself."""
+    """True if its result, a text, evaluates its inputs: ``backward()`` then starts with that text."""
 
     @staticmethod
     def forward(*args):
@@ -151,7 +155,7 @@ class Function:
 
     @classmethod
     def apply(cls, *args, **keywords) -> Any:
-        """Run ``forward`` on the arguments, recorded as one operation; variables may be inside of lists and dicts."""
+        """Run ``forward`` on the arguments, recorded as one operation; lists and dicts may contain variables."""
         if keywords or _leaves_out(cls, args):
             args, keywords = structured_function.in_order(_forward(cls), args, keywords, _setup(cls) is not None)
         if keywords or any(isinstance(a, _CONTAINERS) and structured_function.holds_variables(a) for a in args):
@@ -177,12 +181,12 @@ _CONTAINERS = (list, tuple, dict)
 
 
 def _setup(cls) -> Callable | None:
-    """The class's own ``setup_context``, where it has one."""
+    """The class's own ``setup_context``, if it has one."""
     return None if cls.setup_context is Function.setup_context else cls.setup_context
 
 
 def _leaves_out(cls, args: tuple) -> bool:
-    """True if a class whose ``setup_context`` gets all inputs is applied to fewer than ``forward`` may take."""
+    """True if a class whose ``setup_context`` gets all inputs is applied to fewer than ``forward`` can take."""
     code = getattr(cls.forward, "__code__", None)
     return _setup(cls) is not None and code is not None and code.co_argcount > len(args)
 
@@ -193,7 +197,7 @@ def _forward(cls) -> Callable:
 
 
 def _runs(cls) -> Callable:
-    """``(ctx, args)`` to the output, in either of the two styles."""
+    """A function of ``(ctx, args)`` that returns the output, for either of the two styles."""
     if cls.setup_context is Function.setup_context:
         return cls.forward
 
@@ -208,7 +212,7 @@ def _runs(cls) -> Callable:
 def _apply(cls, args: tuple):
     edges = edges_of(args)
     active = recording.get() and any(edge is not None for edge in edges)
-    # `forward` runs without recording, so an outer derivative would not learn that it read these.
+    # `forward` runs without recording, so an enclosing derivative would not learn that it read these.
     state.read(*edges)
     ctx = Context()
     ctx.needs_input_grad = tuple(edge is not None for edge in edges)
@@ -231,7 +235,7 @@ def _apply(cls, args: tuple):
 
 
 def _unrecorded(args) -> AbstractContextManager[Any]:
-    """Return the scope for ``forward``: it records no gradient, and Taylor mode keeps its series."""
+    """The scope for ``forward``: it records no gradient, but Taylor mode keeps its series."""
     wrapped = any(owner is not None and owner.wraps for owner in map(backends.of, map(data_of, args)))
     return changed(recording, False) if wrapped else no_grad()
 
@@ -240,7 +244,7 @@ def _dirty_inputs(cls, ctx: Context, args: tuple) -> set[int]:
     """The identities of the inputs that ``forward`` changed in place.
 
     Raises:
-        GradientError: one that is no input, or is a leaf that requires a gradient.
+        GradientError: a dirty tensor is not an input, or is a leaf that requires a gradient.
     """
     dirty = {id(t) for t in ctx._dirty}
     if dirty:
@@ -253,9 +257,9 @@ def _dirty_inputs(cls, ctx: Context, args: tuple) -> set[int]:
 
 
 def _data_of_outputs(cls, args: tuple, outputs: list, dirty: set[int]) -> list:
-    """The arrays of the outputs, in memory of their own.
+    """The arrays of the outputs, each in its own memory.
 
-    ``forward`` may return an input, or a view of one. A result on an argument's memory would change where the argument
+    ``forward`` may return an input, or a view of one. A result on an argument's memory would change when the argument
     is written in place, so it is copied; an input that is marked dirty is the result itself.
     """
     data = [_data(o) for o in outputs]
@@ -279,12 +283,12 @@ def _data(output):
 
 
 def _plain(output, data):
-    """An output without gradient: never an input itself, so that changes to it leave the input alone."""
+    """An output without gradient: never an input itself, so that changes to it do not change the input."""
     return wrap(data) if isinstance(output, Variable) or backends.of(data) is not None else output
 
 
 class _Application:
-    """One application of a ``Function`` in the graph: all that its node needs to run ``backward``, and no more."""
+    """One application of a ``Function`` in the graph: exactly what its node needs to run ``backward``."""
 
     def __init__(self, cls, ctx, args, edges, outputs, data, dirty, places: list[int]):
         self.cls, self.ctx, self.places, self.count = cls, ctx, places, len(outputs)
@@ -335,12 +339,12 @@ class _Application:
         return connected, tuple(values)
 
     def _same(self, before, again):
-        """Return the second run's value if it depends on the inputs, else the first run's."""
+        """The second run's value if it depends on the inputs, otherwise the first run's."""
         if not isinstance(again, Variable) or not is_active(again):
             return before
         owner = backends.of(again.data)
         if owner.wraps or owner.derivatives.records(again.data) or hasattr(again.data, "_superseded"):
-            return again  # nobody can look at its values
+            return again  # values cannot be read
         first, second = [owner.to_numpy(data_of(x)) for x in (before, again)]
         if not np.array_equal(first, second, equal_nan=True):
             raise torch_tape.unknown_derivative(self.cls, "gives another value when it runs again")
@@ -365,7 +369,7 @@ def _is_between(x) -> bool:
 
 
 def _as_variable(g):
-    """A gradient as ``backward`` gets it, which may write to it."""
+    """A gradient for ``backward``, which may write to it."""
     if g is None:
         return None
     own = given(g)
@@ -379,8 +383,8 @@ def _record(cls, ctx, args, edges, outputs, data, constants, dirty) -> list:
         if id(o) not in constants and backends.of(d) is not None and differentiable(d)
     ]
     this = _Application(cls, ctx, args, edges, outputs, data, dirty, places)
-    # Values and where they are from go apart. The node keeps arrays: a variable of its own result would lead back to
-    # it, a cycle that waits for Python's search.
+    # Values are stored apart from their sources. The node stores arrays: a variable of its own result would refer back
+    # to the node, a cycle that only Python's garbage collector frees.
     saved = tuple(data_of(tensor) for tensor in ctx._to_save)
     ctx._to_save = ()
     rule = Rule(cls.__name__, vjp=this.vjp, slots=(None,) * len(saved))
@@ -396,7 +400,7 @@ def _record(cls, ctx, args, edges, outputs, data, constants, dirty) -> list:
 
 
 def _result(output, value, node: Node, i: int, single: bool, dirty):
-    """An output in the graph; one that was written to in place stays the variable that it is."""
+    """An output in the graph; an output that was written in place remains the same variable."""
     made = node if single else Node(PICK, (node,), (i,), value.shape, value.dtype)
     if id(output) not in dirty:
         return attach(value, made)
@@ -425,7 +429,7 @@ def _about(variable: Variable) -> tuple:
 
 
 def _rejoined(value, source, node: Node, single: bool):
-    """A saved value as ``backward`` gets it: connected to the graph where the pass is recorded."""
+    """A saved value for ``backward``, connected to the graph if the pass is recorded."""
     if source is None:
         return value
     kind, i = source
@@ -437,7 +441,7 @@ def _rejoined(value, source, node: Node, single: bool):
 
 
 def _gradients(cls, result, about, edges) -> list:
-    """The gradients that ``backward`` returned, checked: raw data, or variables in a pass that is recorded."""
+    """The checked gradients that ``backward`` returned: raw data, or variables in a pass that is recorded."""
     gradients = one_for_each(result, len(about), f"{cls.__name__}.backward", "input of `forward`")
     return [_gradient(cls, i, g, a, e) for i, (g, a, e) in enumerate(zip(gradients, about, edges))]
 
@@ -456,7 +460,7 @@ def _gradient(cls, i: int, g, about, edge):
     shape, role, dtype, owner = about
     if dtype in state.special:
         return state.special[dtype].convert(g, role)
-    if isinstance(g, (int, float, complex)) and not isinstance(g, np.generic):  # NumPy's have a shape
+    if isinstance(g, (int, float, complex)) and not isinstance(g, np.generic):  # NumPy scalars have a shape
         g = owner.convert(np.full(shape, g))
     elif not isinstance(g, Variable) and backends.of(g) is None:
         raise ArgumentTypeError(
@@ -472,11 +476,10 @@ def _gradient(cls, i: int, g, about, edge):
 
 
 def once_differentiable(backward: Callable) -> Callable:
-    """Decorator for a ``backward`` that cannot be differentiated: doing so raises, instead of being wrong.
+    """A decorator for a ``backward`` that cannot be differentiated: doing so raises an error, instead of being wrong.
 
     Raises:
         GradientError: (a RuntimeError) when its result is differentiated.
-
     Examples:
         >>> import gradops
         >>> from gradops import autodiff
@@ -530,7 +533,7 @@ def _refuse(g, saved, node):
 
 
 def _native(cls, owner, args: tuple):
-    """The same definition as a custom gradient of JAX or TensorFlow, in terms of variables over its arrays."""
+    """The class as a custom gradient of JAX or TensorFlow, in terms of variables over the library's arrays."""
     places = [i for i, a in enumerate(args) if backends.of(a) is owner]
     box: dict[str, Any] = {}
 
@@ -558,7 +561,7 @@ def _native(cls, owner, args: tuple):
         of_results = [results.get(id(tensor)) for tensor in saved]
 
         def linked() -> tuple:
-            """The saved values; a result is computed again from the inputs, so that its derivative is `backward`'s."""
+            """The saved values; results are recomputed from the inputs, so that `backward` gives their derivative."""
             if all(i is None for i in of_results) or not any(map(owner.derivatives.records, inputs)):
                 return tuple(saved)
             again = list(args)
@@ -586,7 +589,7 @@ def _native(cls, owner, args: tuple):
 
 
 def _of_array(g, like, owner):
-    """A gradient as an array of the library, of the shape and dtype of its input."""
+    """A gradient as an array of the library, in the shape and dtype of its input."""
     if g is None:
         return None
     g = data_of(g)
@@ -594,7 +597,7 @@ def _of_array(g, like, owner):
 
 
 def _cut(owner, gradients: list) -> list:
-    """Gradients that may not be differentiated again, where the library does that."""
+    """Gradients that raise an error when they are differentiated, in a library's own derivatives."""
     there = [g for g in gradients if g is not None]
     found = iter(owner.derivatives.custom(lambda *gs: (list(gs), lambda upstreams: _refuse(*[None] * 3)), there))
     return [None if g is None else next(found) for g in gradients]

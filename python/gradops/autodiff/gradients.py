@@ -1,4 +1,4 @@
-"""``backward`` and ``grad``: a pass from results, with its gradients added to leaves or returned."""
+"""``backward`` and ``grad``: a backward pass from results, with gradients added to leaves or returned."""
 
 from __future__ import annotations
 
@@ -29,25 +29,26 @@ def backward(
 
     Args:
         variables: a variable or several (or torch tensors, for which torch's own engine runs).
-        grad_variables: for each the gradient to start from, of its shape; may be left out for
-            scalars (then 1), and None for those.
+        grad_variables: the gradients to start from, each with the shape of its variable. May be omitted for
+            scalars, whose gradient is then 1; None stands for these.
         retain_graph: keep the graph for another pass; by default the value of ``create_graph``.
         create_graph: record the pass, so that gradients can be differentiated.
-        inputs: add to the ``grad`` of these variables only, and go through the graph no further than they need; those
-            that are results get their ``grad``, too.
+        inputs: add to the ``grad`` of these variables only, and visit only the part of the graph that they need.
+            Results among them also get their ``grad``.
         tensors, grad_tensors: PyTorch's names for ``variables`` and ``grad_variables``.
 
     Raises:
         GradientError: (a RuntimeError) a non-scalar without ``grad_variables``; a variable that requires
-            no gradient; a graph that was freed; ``inputs`` that are no variables.
+            no gradient; a graph that was freed; ``inputs`` that are not variables.
         ArgumentError: no ``variables``, or both names of one argument.
         ShapeError: a gradient of another shape than its variable.
 
     Gradient:
-        As ``torch.autograd.backward`` (Paszke et al. 2017). Safe to call from several threads: each adds its own.
+        Like ``torch.autograd.backward`` (Paszke et al. 2017). Safe to call from several threads: each adds its
+        gradients.
 
     Examples:
-        Of two losses at once:
+        Two losses at once:
 
         >>> import gradops
         >>> from gradops import autodiff
@@ -56,7 +57,7 @@ def backward(
         >>> print(w.grad.numpy())
         7.0
 
-        Of a vector, with the gradient to start from:
+        A vector, with the gradient to start from:
 
         >>> x = gradops.Variable([1.0, 2.0], requires_grad=True)
         >>> autodiff.backward(x**2, gradops.ops.array([1.0, 10.0]))
@@ -90,14 +91,14 @@ def backward(
 
 
 def _argument_value(name: str, value, other: str, of_other):
-    """Return the value of an argument that has two names; raise where both are given."""
+    """The value of an argument that has two names; raises if both are given."""
     if value is not None and of_other is not None:
         raise ArgumentError(f"`backward`: give `{name}` or `{other}`, which are one argument.", argument=name)
     return of_other if value is None else value
 
 
 held_back: ContextVar[list | None] = ContextVar("gradops_held_back", default=None)
-"""The list in which passes that run at once leave their gradients, to be added in order."""
+"""The list in which concurrent passes leave their gradients, to be added in order."""
 
 
 def deliver(gradients: dict[int, list], create_graph: bool) -> None:
@@ -107,7 +108,7 @@ def deliver(gradients: dict[int, list], create_graph: bool) -> None:
 
 
 def _remarks(roots: list, given: list) -> list:
-    """Several remarks on one text are one gradient."""
+    """Combine several remarks on one text into one gradient."""
     if len(roots) == 1 and len(given) > 1 and getattr(roots[0], "dtype", None) is str:
         return [given]
     return given
@@ -125,25 +126,25 @@ def grad(
     """Gradients of the sum of ``outputs`` (weighted by ``grad_outputs``) with respect to ``inputs``.
 
     Args:
-        outputs, inputs: a variable or several (or torch tensors). Inputs need not be leaves, and may be
-            results of :func:`get_gradient_edge`.
-        grad_outputs, retain_graph, create_graph: as of :func:`backward`.
-        allow_unused: give None for inputs that the outputs do not depend on, instead of an error.
-        materialize_grads: give zeros instead of None.
+            outputs, inputs: a variable or several (or torch tensors). Inputs need not be leaves, and may be
+                results of :func:`get_gradient_edge`.
+            grad_outputs, retain_graph, create_graph: see :func:`backward`.
+            allow_unused: return None for inputs that the outputs do not depend on, instead of raising an error.
+            materialize_grads: return zeros instead of None.
 
-    Returns:
-        A tuple of variables (torch tensors for torch tensors), one for each input, each in memory of its own.
-        No ``grad`` changes.
+        Returns:
+            A tuple of variables (torch tensors for torch tensors), one for each input, each in its own memory.
+            No ``grad`` changes.
 
-    Raises:
-        GradientError: (a RuntimeError) as :func:`backward`, and for an unused input unless allowed.
-        ArgumentError: ``materialize_grads`` with ``allow_unused=False``.
+        Raises:
+            GradientError: (a RuntimeError) see :func:`backward`; also for an unused input unless allowed.
+            ArgumentError: ``materialize_grads`` with ``allow_unused=False``.
 
-    Gradient:
-        As ``torch.autograd.grad``; differentiable with ``create_graph=True``.
+        Gradient:
+            Like ``torch.autograd.grad``; differentiable with ``create_graph=True``.
 
     Examples:
-        The second derivative, from a first one that is recorded:
+        The second derivative, from a recorded first derivative:
 
         >>> import gradops
         >>> from gradops import autodiff
@@ -154,7 +155,7 @@ def grad(
         12.0 12.0
 
     See Also:
-        :func:`backward`, which adds to ``grad``; :func:`gradops.gradient`; :func:`gradops.grad` of functions.
+        :func:`backward`, which adds to ``grad``; :func:`gradops.gradient`; :func:`gradops.grad` for functions.
     """
     roots, targets = list(map(backends.held, _sequence(outputs))), list(map(backends.held, _sequence(inputs)))
     given = None if grad_outputs is None else _sequence(grad_outputs)
@@ -176,19 +177,19 @@ def grad(
 
 
 def of_leaves(y: Variable, leaves: list, retain_graph: bool = False, materialize_grads: bool = True) -> tuple:
-    """The same as :func:`grad` where ``y`` depends on no other leaves, so that none need be left out."""
+    """:func:`grad` for a ``y`` that depends on no leaves other than these, so that the pass need not skip any."""
     ends = engine.run([y], [engine.seed(y, None, False)], retain_graph, False)
     return tuple(of_their_own([_found(i, x, ends, True, materialize_grads) for i, x in enumerate(leaves)], leaves))
 
 
 def of_their_own(found: list, others: list) -> list:
-    """``found``, where writing to one changes neither another one nor one of ``others``."""
+    """``found``, with copies so that writing to one gradient changes neither another one nor one of ``others``."""
     taken = {id(data_of(x)) for x in others}
     for i, g in enumerate(found):
         data = getattr(g, "data", None)
         if isinstance(data, np.ndarray):
-            # Rules hand gradients on as they came, so that of `x + y` is one array for both, and the seed itself may
-            # arrive. Users scale gradients in place: each gets an array that nobody else has.
+            # Rules may pass gradients on unchanged: `x + y` passes one array to both, and the seed itself may arrive.
+            # Users scale gradients in place, so each one gets its own array.
             if id(data) in taken or data.base is not None or not data.flags.owndata:
                 data = data.copy("K")
                 found[i] = engine.alias(g, data)
@@ -199,7 +200,7 @@ def of_their_own(found: list, others: list) -> list:
 
 
 def _found(i: int, x, ends: dict, allowed: bool, materialize: bool) -> Variable | None:
-    """The gradient of the i-th input, from the ends of a pass."""
+    """The gradient of input ``i``, from the ends of a pass."""
     _, g = ends.get(key(asked(x)), (None, None))
     if g is None and not allowed:
         raise GradientError(
@@ -248,7 +249,7 @@ def _is_leaf_edge(value) -> bool:
 
 
 def _sequence(value) -> list:
-    several = isinstance(value, (list, tuple)) and not hasattr(value, "output_nr")  # as PyTorch's edges have
+    several = isinstance(value, (list, tuple)) and not hasattr(value, "output_nr")  # PyTorch's edges are tuples
     return list(value) if several else [value]
 
 
@@ -258,17 +259,17 @@ def _is_torch(value) -> bool:
 
 
 def get_gradient_edge(variable):
-    """The place in the graph to which the gradient of a variable, or a torch tensor, goes.
+    """The place in the graph that the gradient of a variable, or of a torch tensor, goes to.
 
-    It keeps the graph and not the variable's data, and names the variable in ``inputs`` of :func:`grad` and, if it is
-    a leaf, of :func:`backward`, also once the name was bound to something else or the variable was written in place.
+    It keeps the graph alive but not the variable's data. It stands for the variable in ``inputs`` of :func:`grad` and,
+    if the variable is a leaf, of :func:`backward`, even after the name is rebound or the variable is written in place.
 
     Returns:
-        A ``GradientEdge`` with ``node`` and ``output_nr``; of a torch tensor PyTorch's own.
+        A ``GradientEdge`` with ``node`` and ``output_nr``; PyTorch's own for a torch tensor.
 
     Raises:
-        GradientError: a variable that requires no gradient.
-        ArgumentTypeError: a value that is neither variable nor torch tensor.
+        GradientError: the variable requires no gradient.
+        ArgumentTypeError: a value that is neither a variable nor a torch tensor.
 
     Examples:
         >>> import gradops
@@ -281,7 +282,7 @@ def get_gradient_edge(variable):
         12.0
 
     See Also:
-        ``torch.autograd.graph.get_gradient_edge``, after which it is made.
+        ``torch.autograd.graph.get_gradient_edge``, the model for this function.
     """
     if _is_torch(variable):
         return torch_tape.gradient_edge(variable)

@@ -1,12 +1,12 @@
 """The graph: one ``Node`` for each recorded operation.
 
-A node knows where gradients go on (``edges``: nodes, or leaf variables) and the raw values that its
-derivative needs (``saved``), and never its own result's variable, so a graph is a chain of references
+A node has the places that gradients go on to (``edges``: nodes, or leaf variables) and the raw values that its
+derivative needs (``saved``), but no reference to its own result's variable. So a graph is a chain of references
 from results to leaves without cycles: dropping the result frees it.
 
-``seq`` is a clock: a node is always younger than the nodes it was made from, so going through nodes from
-the youngest to the oldest is a topological order. It is also how in-place writes are found: a buffer
-written at a later time than a node's is stale for that node.
+``seq`` is a clock. A node is always younger than the nodes it was made from, so visiting nodes from
+the youngest to the oldest is a topological order. It also serves to detect in-place writes: a buffer that was
+written at a later time than a node was made is stale for that node.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Node:
     """A recorded operation.
 
     Attributes:
-        rule: the :class:`Rule` that takes a gradient back through it.
-        edges: for each input the node or leaf variable it came from, None where no gradient goes.
+        rule: the :class:`Rule` that propagates a gradient back through it.
+        edges: for each input the node or leaf variable it came from; None if no gradient goes there.
         saved: raw values for the rule; None once freed.
-        seq: when it was recorded.
-        shape, dtype: of the result; None for a node of several results.
+        seq: the time at which it was recorded.
+        shape, dtype: of the result; None for a node with several results.
     """
 
     __slots__ = ("rule", "edges", "saved", "seq", "shape", "dtype", "extra", "hooks", "broken_off", "__weakref__")
@@ -58,7 +58,7 @@ class Node:
 
     @property
     def next_functions(self) -> tuple:
-        """The next places of gradients: pairs of a node and 0, as in PyTorch; leaves appear as ``AccumulateGrad``."""
+        """The next places for gradients: pairs of a node and 0, as in PyTorch; leaves appear as ``AccumulateGrad``."""
         return tuple((e if isinstance(e, Node) or e is None else AccumulateGrad(e), 0) for e in self.edges)
 
     def __repr__(self) -> str:
@@ -66,12 +66,12 @@ class Node:
 
 
 def key(edge) -> int:
-    """The number that identifies an edge: a node's ``seq``, a leaf's identity, negative."""
+    """The number that identifies an edge: a node's ``seq``, or minus the ``id`` of a leaf."""
     return edge.seq if edge.__class__ is Node else -id(edge)
 
 
 def nodes_of(variables: list, stops=frozenset()) -> list[Node]:
-    """The operations by which variables were made, the oldest first; not those before the ones numbered ``stops``."""
+    """The operations that made the variables, oldest first, without those before the nodes numbered ``stops``."""
     # No recursion: the graph of a long loop is deeper than Python's stack.
     nodes: dict[int, Node] = {}
     stack = [x._node for x in variables if x._node is not None]
@@ -85,11 +85,11 @@ def nodes_of(variables: list, stops=frozenset()) -> list[Node]:
 
 
 class GradientEdge:
-    """A place in a graph to which a gradient goes, as :func:`gradops.autodiff.get_gradient_edge` returns it.
+    """A place in a graph that a gradient goes to, as :func:`gradops.autodiff.get_gradient_edge` returns it.
 
     Attributes:
         node: the operation, or :class:`AccumulateGrad` of a leaf.
-        output_nr: which of its results; 0, as on the tape each of several results has an operation of its own.
+        output_nr: the index of the result; always 0, as on the tape each of several results has its own node.
     """
 
     __slots__ = ("node", "backend")
@@ -102,7 +102,7 @@ class GradientEdge:
 
     @property
     def template(self) -> tuple:
-        """Shape, dtype and library of the gradient."""
+        """The gradient's shape, dtype and library."""
         like = self.node.variable if isinstance(self.node, AccumulateGrad) else self.node
         return like.shape, like.dtype, self.backend
 
@@ -111,10 +111,10 @@ class GradientEdge:
 
 
 def asked(target):
-    """The edge of a variable, or of a :class:`GradientEdge`, whose own gradient is asked for.
+    """The edge of a variable, or of a :class:`GradientEdge`, whose own gradient is requested.
 
     Raises:
-        PartialGradientError: an edge at which only a part of the gradient arrives.
+        PartialGradientError: only a part of the gradient arrives at the edge.
     """
     if target.__class__ is GradientEdge:
         node = target.node
@@ -143,18 +143,17 @@ class AccumulateGrad:
 
 
 class Rule:
-    """The way of a gradient back through an operation: its vector-Jacobian product.
+    """How a gradient propagates back through an operation: its vector-Jacobian product.
 
-    Exactly one of the two is given. ``vjps`` has for each edge a function ``(g, saved, edge)`` to the
-    gradient for that edge; ``vjp`` is one function ``(g, saved, node)`` to
-    the gradients for all edges. ``pull`` is all of ``vjps`` as one function, ``(g, saved, edges)`` to all gradients.
-    ``slots`` says which graph value each of ``saved`` is: an edge's
-    position, ``RESULT``, or None for a constant; it lets saved values rejoin the graph when the
-    gradient is itself differentiated. ``holomorphic`` rules are written without conjugates; the engine
-    conjugates around them. ``elementwise`` rules are also their own transposes, which forward mode uses; so is
-    ``jvp``, a function of the edges' tangents (None where there is none) to those of the results, by position.
-    ``partial``, of a rule to whose results not all of their gradients arrive, is called with the node of a result whose
-    gradient is asked for: it makes all of it arrive there, or raises a :class:`PartialGradientError`.
+    Exactly one of ``vjps`` and ``vjp`` is given. ``vjps`` has a function ``(g, saved, edge)`` for each edge that
+    returns the gradient for it; ``vjp`` is one function ``(g, saved, node)`` that returns the gradients for all edges.
+    ``pull`` is all of ``vjps`` as one function ``(g, saved, edges)``. ``slots`` says which graph value each of
+    ``saved`` is: an edge's position, ``RESULT``, or None for a constant; with it, saved values rejoin the graph when
+    the gradient is itself differentiated. ``holomorphic`` rules are written without conjugates; the engine conjugates
+    around them. ``elementwise`` rules are also their own transposes, which forward mode uses, as it does ``jvp``, a
+    function from the edges' tangents (None for no tangent) to those of the results, by position. ``partial`` belongs to
+    rules whose results do not get all of their gradients. It is called with the node of a result whose gradient is
+    requested, and either makes all of it arrive or raises a :class:`PartialGradientError`.
     """
 
     __slots__ = ("name", "vjps", "vjp", "slots", "holomorphic", "elementwise", "jvp", "pull", "partial")
@@ -186,7 +185,7 @@ RESULT = -1
 
 
 class Cotangents(dict):
-    """The gradient of a node of several results: the results' positions to their gradients."""
+    """The gradients of a node with several results, by the results' positions."""
 
     __slots__ = ()
 
@@ -196,9 +195,9 @@ def _pick_vjp(g, saved, edge) -> Any:
 
 
 PICK = Rule("pick", vjps=(_pick_vjp,), slots=(None,))
-"""The rule of one result among a node's several."""
+"""The rule of one result among a node's several results."""
 ALIAS = Rule("alias", vjps=(lambda g, saved, edge: g,), elementwise=True)
-"""The rule of another name for a value."""
+"""The rule of an alias: another variable for the same value."""
 STEPS: set[str] = set()
-"""Ops whose derivative is 0 wherever there is one: their results may become Python numbers, and nothing is lost. They
-are named where the derivatives are."""
+"""Ops whose derivative is 0 wherever it exists, so their results may become Python numbers without loss of gradients.
+The modules that define derivatives fill it in."""

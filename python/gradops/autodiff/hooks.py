@@ -1,7 +1,7 @@
 """Hooks: functions that see a gradient during the backward pass, and may replace it.
 
-A leaf keeps its hooks itself; a result's hooks are kept by the node of the operation that made it, and go with it.
-No hook keeps a graph alive: one that refers to its own variable is a cycle, which Python collects.
+A leaf stores its own hooks; a result's hooks are stored by the node of its operation, and are freed with it.
+No hook keeps a graph alive: a hook that refers to its own variable is a cycle, which Python collects.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _ids = count()
 
 
 class Handle:
-    """The handle of a registered hook: ``remove()`` takes the hook away; also a scope that ends with it."""
+    """The handle of a registered hook: ``remove()`` removes the hook; also a context manager that removes it."""
 
     def __init__(self, registered: dict, key: int):
         self._registered = registered
         self._key = key
 
     def remove(self) -> None:
-        """Take the hook away; nothing if it is gone already."""
+        """Remove the hook; does nothing if it is already removed."""
         self._registered.pop(self._key, None)
 
     def __enter__(self) -> Handle:
@@ -41,7 +41,7 @@ class Handle:
 
 @method("register_hook")
 def register(variable: Variable, hook: Callable) -> Handle:
-    """Call ``hook(gradient)`` whenever a backward pass knows the gradient of ``variable``.
+    """Call ``hook(gradient)`` whenever a backward pass has computed the gradient of ``variable``.
 
     Args:
         variable: a leaf or a result that requires a gradient.
@@ -49,14 +49,14 @@ def register(variable: Variable, hook: Callable) -> Handle:
             a gradient of the same shape to use instead. Hooks run in the order of registration.
 
     Returns:
-        A handle whose ``remove()`` takes the hook away.
+        A handle whose ``remove()`` removes the hook.
 
     Raises:
-        GradientError: a variable that requires no gradient.
-        ArgumentTypeError: a hook that cannot be called.
+        GradientError: the variable requires no gradient.
+        ArgumentTypeError: the hook cannot be called.
 
     Gradient:
-        The value that the hook returns, if any; as ``torch.Tensor.register_hook``.
+        The value that the hook returns, if any; like ``torch.Tensor.register_hook``.
     """
     _check(variable, hook)
     shape = variable.shape
@@ -84,15 +84,15 @@ def register(variable: Variable, hook: Callable) -> Handle:
 
 @method("register_post_accumulate_grad_hook")
 def register_after(leaf: Variable, hook: Callable) -> Handle:
-    """Call ``hook(leaf)`` after a backward pass has added to its ``grad``, e.g. to step and forget it at once.
+    """Call ``hook(leaf)`` after a backward pass has added to its ``grad``, e.g. to make a step and drop the gradient.
 
-    As in other hooks nothing is recorded, so that the leaf can be written to, unless the pass is by ``create_graph``.
+    As in other hooks nothing is recorded, so the leaf can be written to, unless the pass uses ``create_graph``.
 
     Raises:
-        GradientError: a variable that is not a leaf or requires no gradient.
+        GradientError: the variable is not a leaf or requires no gradient.
 
     Gradient:
-        None; as ``torch.Tensor.register_post_accumulate_grad_hook``.
+        None; like ``torch.Tensor.register_post_accumulate_grad_hook``.
     """
     _check(leaf, hook)
     if leaf._node is not None:
@@ -129,7 +129,7 @@ def retain(variable: Variable) -> None:
 
 
 def moved(variable: Variable, before) -> None:
-    """After an in-place operation: the gradient to retain is that of the new value."""
+    """After an in-place operation, retain the gradient of the new value."""
     if variable.retains_grad and variable._node is not before:
         if before is not None and before.seq in state.hooks:
             before.hooks.pop(_LAST, None)
@@ -154,9 +154,9 @@ def _place(variable: Variable) -> dict:
         if variable._hooks is None:
             variable._hooks = {}
         return variable._hooks
-    # A hook often closes over its variable, so it leads to the node. In a table of the module that would keep the
-    # graph alive for ever; as an attribute of the node it is a cycle, which Python finds. The table has the number
-    # alone.
+    # A hook often closes over its variable and so leads to the node. A table of this module would therefore keep the
+    # graph alive for ever; as an attribute of the node the hook is a cycle, which Python collects. The table only has
+    # the node's number.
     if node.seq not in state.hooks:
         node.hooks = {}
         state.hooks.add(node.seq)

@@ -1,4 +1,4 @@
-"""The starting points of a backward pass, the tape's or torch's: results, and for each its gradient, or None."""
+"""The starting gradients of a backward pass, for the tape and for torch: one for each root, checked and converted."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def pair(roots: list, given: list | None, names: tuple[str, str] = NAMES) -> lis
 
 
 def tensor(data, given, names: tuple[str, str] = NAMES):
-    """A gradient as a tensor of the library and dtype of ``data``, which it is for; a tensor stays as it is.
+    """A gradient as a tensor of the library and dtype of ``data``, its root; a tensor is returned unchanged.
 
     Raises:
         ArgumentTypeError: a gradient that is neither tensor nor number.
@@ -55,7 +55,7 @@ def tensor(data, given, names: tuple[str, str] = NAMES):
 
 
 def no_gradient(name: str, given) -> ArgumentTypeError:
-    """The error for an argument given as a gradient that is neither tensor nor number."""
+    """The error for an argument that should be a gradient but is neither tensor nor number."""
     return ArgumentTypeError(
         f"`{name}` must be tensors or numbers; got {{given}}.",
         argument=name,
@@ -65,7 +65,7 @@ def no_gradient(name: str, given) -> ArgumentTypeError:
 
 
 def check(root, given, names: tuple[str, str] = NAMES) -> None:
-    """The tensor ``root`` is one number, or ``given`` a tensor of its shape.
+    """Check that ``root`` is a single real number, or that ``given`` has its shape.
 
     Raises:
         GradientError: several numbers or a complex one, and no gradient for them.
@@ -79,7 +79,7 @@ def check(root, given, names: tuple[str, str] = NAMES) -> None:
         )
     if given is None and conversion.dtype(root) in dtypes.COMPLEX:
         raise GradientError(
-            f"`{names[1]}` is needed for a complex number: only real ones have a gradient by themselves.",
+            f"`{names[1]}` is needed for a complex number: only real numbers have a default one.",
             argument=names[1],
             hint="take its real part or absolute value, or pass the gradient to start from",
         )

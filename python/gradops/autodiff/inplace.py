@@ -1,17 +1,17 @@
-"""In-place writes to variables: recorded, with right gradients, and stale saved tensors found.
+"""In-place writes to variables: recorded with the right gradients, and stale saved tensors are detected.
 
-A NumPy array is written where it is, as NumPy users expect; arrays of JAX and TensorFlow, NumPy scalars
-and texts cannot be written, so there the variable gets a new one. Either way the variable moves on in the
+A NumPy array is written in place, as NumPy users expect; arrays of JAX and TensorFlow, NumPy scalars
+and texts cannot be written, so their variable gets a new one. In both cases the variable moves on in the
 graph: it becomes the result of the write.
 
 - The values that a recorded operation saved must not change before the backward pass. Each write to
-  a buffer is noted with its time (:func:`.state.bump`) and compared with the time of the node.
-- An operation that returns a view (``v[0:2]``, ``reshape``, ``transpose``) gives a :class:`View`, which
-  knows its source. A write to it is also a write to its source; after a write to the source,
-  the view finds its new place in the graph by itself, when it is next used. As in PyTorch.
+  a buffer is noted with its time (:func:`.state.bump`), which is compared with the time of the node.
+- An operation that returns a view (``v[0:2]``, ``reshape``, ``transpose``) returns a :class:`View`, which
+  knows its source. A write to it is also a write to its source. After a write to the source,
+  the view updates its place in the graph when it is next used. As in PyTorch.
 - Other results that happen to share memory are copied before they are written.
 
-Not seen: writes to ``v.data`` by NumPy itself, or to an array beside its variable.
+Not detected: writes to ``v.data`` by NumPy itself, or to another array on the same memory.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ class View(Variable):
     """A result that shares memory with the variable it was made from."""
 
     _source: Variable
-    _origin: Variable  # of the views that can be written between this one and it
+    _origin: Variable  # the source at the end of a chain of writable views
     _again: Callable
     _rest: tuple
     _part: int | None
     _writable: bool
 
-    # A write through another view, or to the source, gives this one other values and another place in the graph. To
-    # tell all views at each write would cost a step of the graph for each, though hardly any is read again, and would
-    # keep them alive. So a view looks when its place is asked for: was its memory written since it last did (`_time`)?
-    # Then the op that made it is done once more on the source as it is now. That op asks the source for its place; the
-    # source may be a view itself, so a chain of views finds its places from its root on. Any code that reads the place
-    # of a variable otherwise, from `__dict__`, would have the old one: a gradient without the write, and no error.
+    # A write through another view, or to the source, gives this view other values and another place in the graph.
+    # Updating all views at each write would cost a graph step for each, although hardly any is read again, and would
+    # keep them alive. So a view checks when its place is requested: was its memory written since the last check
+    # (`_time`)? If so, the op that made it is applied again to the present source. That op requests the source's place;
+    # the source may be a view itself, so a chain of views is updated from its root on. Code that reads a variable's
+    # place directly from `__dict__` would get the old one: a gradient without the write, and no error.
 
     @property
     def _node(self):
@@ -91,7 +91,7 @@ class View(Variable):
         raise GradientError("a view cannot be detached in place.", hint="use `detach()`")
 
     def _catch_up(self) -> None:
-        """After a write to the memory: become the view of the source as it is now."""
+        """After a write to the memory, become the view of the present source."""
         entry = written.get(id(buffer(self.data)))
         if entry is None or entry[2][-1] < self.__dict__["_time"]:
             return
@@ -105,7 +105,7 @@ class View(Variable):
             hooks.moved(self, before)
 
     def _look(self, source):
-        """The same view of another value of the source: a variable, or an array."""
+        """This view, made of another value of the source: a variable, or an array."""
         seen = self._again(source, *self._rest)
         return seen if self._part is None else seen[self._part]
 
@@ -114,7 +114,7 @@ View.__name__ = View.__qualname__ = "Variable"
 
 
 def viewing(op, recorded: Callable) -> Callable:
-    """A recorder whose results know that they are views."""
+    """A recorder whose results are :class:`View`s if they share memory with the argument."""
     again, writable = op.call, op.name in WRITABLE
 
     def with_view(x, *rest):
@@ -154,7 +154,7 @@ def _make_view(out, x, again, rest, part, writable) -> None:
     if _shares(root):
         views = root.__dict__.get("_views")
         if views is None:
-            views = root.__dict__["_views"] = {}  # weak, in order; `WeakValueDictionary` takes three times as long
+            views = root.__dict__["_views"] = {}  # weak and ordered; three times as fast as `WeakValueDictionary`
         views[id(out)] = ref(out, partial(views.pop, id(out)))
     else:
         root.__dict__["_viewed"] = True
@@ -164,19 +164,19 @@ def assign(variable: Variable, key, value) -> None:
     """``variable[key] = value``, recorded.
 
     Args:
-        key: as of ``get_item``.
-        value: a variable, an array or a number that broadcasts to the chosen part.
+        key: see ``get_item``.
+        value: a variable, an array or a number that broadcasts to the selected part.
 
     Raises:
         GradientError: a leaf that requires a gradient, or a view of one, outside ``no_grad``; a value that requires
             one, for a view that was made in ``no_grad``.
         ShapeError: a value that does not broadcast to the part.
-        ArgumentTypeError: text; a value that is no number; a complex one for a real variable.
-        ArgumentError: a number that the variable's integer dtype does not hold.
+        ArgumentTypeError: text; a value that is not a number; a complex one for a real variable.
+        ArgumentError: a number that the variable's integer dtype cannot hold.
 
     Gradient:
-        To ``value`` the upstream gradient at ``key`` (summed where it was broadcast; of a position set
-        twice only to the value that stayed), to the earlier values 0 at ``key``. As in PyTorch.
+        To ``value``, the upstream gradient at ``key`` (summed where it was broadcast; for a position set
+        twice, only to the last value); to the earlier values, 0 at ``key``. As in PyTorch.
     """
     data = variable.data
     if getattr(data, "dtype", None) is str:
@@ -199,8 +199,8 @@ def assign(variable: Variable, key, value) -> None:
     _check_dtype(data, other)
     check_held("set_item", "value", other, conversion.dtype(data))
     tracked = recording.get() and (variable.requires_grad or is_active(value))
-    # NumPy gives a number where an op's result has no dimensions, and a number cannot be written: the variable gets an
-    # array of its own with the same value. Others that hold the number keep it.
+    # NumPy returns a scalar for an op's result without dimensions, and scalars cannot be written: the variable gets an
+    # array of its own with the same value. Other holders of the scalar keep it.
     if isinstance(data, np.generic):
         data = variable._value = np.array(data)
     if not isinstance(data, np.ndarray):
@@ -211,10 +211,10 @@ def assign(variable: Variable, key, value) -> None:
             _become(variable, result._node)
         return
     data = _own(variable)
-    # First the places in the graph, then the write, then the variable's own new place, and last the note of the write.
-    # `value` may be a view of the memory that is written (`x[1:] = x[:-1]`): asked for its place after that note it
-    # would be a view of the result, not of the values that were read. The views of the variable look for their places
-    # from that note on, when the variable must have its own.
+    # The order matters: first read the places in the graph, then write, then set the variable's own new place, and note
+    # the write last. `value` may be a view of the memory that is written (`x[1:] = x[:-1]`): after the note it would be
+    # a view of the result, not of the values that were read. The variable's views look up their places from the note
+    # on, when the variable must already have its own.
     edge_before = variable._node if tracked else None
     edge = None
     if tracked and is_active(value):
@@ -295,14 +295,14 @@ def replace(variable: Variable, result) -> None:
 
 
 def _supersede(data, value) -> None:
-    """Tell an array that is being compiled that its variable has another: arrays that share its memory would change."""
+    """Tell an array being compiled that its variable has a new one: arrays that share its memory would change."""
     superseded = getattr(data, "_superseded", None)
     if superseded is not None:
         superseded(value)
 
 
 _HAVE_NO_ANSWER = (np.floor_divide, np.mod, np.power)
-"""Functions that have no result for some whole numbers: the ops raise an error there, NumPy gives 0."""
+"""Functions that have no result for some integers: the ops raise an error there, whereas NumPy returns 0."""
 
 
 def operate(variable: Variable, op: Callable, ufunc, other):
@@ -330,7 +330,8 @@ def operate(variable: Variable, op: Callable, ufunc, other):
     refuse_leaf(variable)
     first = variable
     if isinstance(data, np.ndarray) and op.__name__ not in ("add", "subtract"):
-        # `x *= y` saves x for y's gradient, and then writes to it: it would be stale at once. Sums save no operand.
+        # `x *= y` saves x for the gradient of y and then writes to it, which would make it stale at once. Sums save no
+        # operand.
         first = _before(variable)
         if other is variable:
             other = first
@@ -339,7 +340,7 @@ def operate(variable: Variable, op: Callable, ufunc, other):
 
 
 def _before(variable: Variable) -> Variable:
-    """The variable as it is before a write, on memory that the write leaves alone."""
+    """The variable as it is before a write, on memory that the write does not change."""
     data = variable.data.copy()
     if variable._node is not None:
         return attach(data, variable._node)
@@ -349,15 +350,15 @@ def _before(variable: Variable) -> Variable:
 
 @method("copy_")
 def copy_(variable: Variable, source) -> Variable:
-    """The value of ``source`` in place of the variable's own, recorded; a text keeps its role.
+    """Replace the variable's value by that of ``source``, recorded; a text keeps its role.
 
     Raises:
         GradientError: a leaf that requires a gradient, outside ``no_grad``.
-        ShapeError: numbers that do not broadcast to the variable's.
+        ShapeError: numbers that do not broadcast to the variable's shape.
         ArgumentTypeError: numbers for a text, or a text for numbers.
 
     Gradient:
-        To ``source`` the upstream gradient, to the earlier value 0. As ``torch.Tensor.copy_``.
+        To ``source`` the upstream gradient, to the earlier value 0. Like ``torch.Tensor.copy_``.
     """
     if variable.dtype is not str:
         assign(variable, ..., source)
@@ -374,7 +375,7 @@ def copy_(variable: Variable, source) -> Variable:
 
 
 def refuse_leaf(variable: Variable) -> None:
-    """Raise for a variable that must not be changed in place: a leaf that requires a gradient, where that is recorded.
+    """Raise for a variable that must not be changed in place: a leaf that requires a gradient, while recording.
 
     Raises:
         GradientError: such a leaf, or a view of one.
@@ -393,7 +394,7 @@ def refuse_leaf(variable: Variable) -> None:
 
 
 def _refuse_unseen(variable: Variable) -> None:
-    """Raise for a write that has a gradient, to a view whose source does not hear of it."""
+    """Raise for a write with a gradient to a view whose source would not record it."""
     if "_unseen" in _root(variable).__dict__:
         raise GradientError(
             "a view that was made where nothing is recorded cannot be written with a gradient: "
@@ -405,19 +406,19 @@ def _refuse_unseen(variable: Variable) -> None:
 def _own(variable: Variable):
     """The variable's array, in memory that may be written for it and for its source."""
     root = _root(variable)
-    # Ops that are none of `VIEWS` may return memory of their argument's, too, as may a view that cannot be written, a
-    # broadcast: a write there would change values that nobody writes to, without a trace in the graph. So these move to
-    # memory of their own at their first write. Their views look at the old memory then, and are made again on the new
-    # one, in the order in which they were made, as one may be a view of another.
+    # Ops outside of `VIEWS` may also return memory of their argument, as does a view that cannot be written, such as a
+    # broadcast: a write there would change values that nobody writes to, without a trace in the graph. So such
+    # variables move to their own memory at the first write. Their views still refer to the old memory then, and are
+    # recreated on the new one in their order of creation, because one may be a view of another.
     if _shares(root) and not (_is_fillable(root) and sys.getrefcount(root._value) <= _ALONE):
         if isinstance(root, View):
             root.__class__ = Variable  # type: ignore[assignment]
         known = root.__dict__.get("_views", {}) if _is_fillable(root) else root.__dict__.pop("_views", {})
         views = [view for kept in known.copy().values() if (view := kept()) is not None]
-        for view in views:  # the earlier memory's writes are noted with that
+        for view in views:  # while the notes of writes belong to the old memory
             view._catch_up()
         root._value = root.data.copy(order="K")
-        for view in views:  # each after its source
+        for view in views:  # sources come first
             view._value = view._look(view._source.data)
     if not isinstance(root, View):
         root.__dict__["_wrote"] = True
@@ -425,9 +426,9 @@ def _own(variable: Variable):
 
 
 def fillable(data) -> Variable:
-    """A variable on an array of its own for code that reads and fills it by turns.
+    """A variable on its own array, for code that alternately reads and fills it.
 
-    A write leaves alone what operations saved of it for their gradients, and what they read stays as it was.
+    A write does not change what operations saved for their gradients, nor what they read.
     """
     out = wrap(data)
     out.__dict__["_fillable"] = True
@@ -435,7 +436,7 @@ def fillable(data) -> Variable:
 
 
 def taking(made) -> Any:
-    """An array of NumPy's as one that takes variables, where a function is recorded or compiled; all else as it is."""
+    """A NumPy array as one that accepts variables, while a function is recorded or compiled; other values unchanged."""
     if not isinstance(made, np.ndarray):
         return made
     tracing = recorder.get()
@@ -444,25 +445,25 @@ def taking(made) -> Any:
 
 
 _ALONE = 3
-"""References to an array that only its variable and a write to it hold: no view, and no operation that read it."""
+"""The reference count of an array held only by its variable and a write: no view, and no operation that read it."""
 
 
 def _root(variable: Variable) -> Variable:
-    """The variable whose memory a write to this one changes: the origin of a writable view, else itself."""
+    """The variable whose memory a write to this one changes: the origin of a writable view, otherwise itself."""
     return variable._origin if isinstance(variable, View) and variable._writable else variable
 
 
 def _is_fillable(variable: Variable) -> bool:
-    """True for a :func:`fillable` one, and for results in functions that are differentiated, which others' code writes.
+    """True for :func:`fillable` variables, and for results in functions being differentiated, which others write.
 
-    Not with views that it does not know, as of the time before it had a node: they would stay on the earlier memory.
+    Not if it has unregistered views, from before it had a node: they would stay on the old memory.
     """
     state = variable.__dict__
     return "_fillable" in state or "_viewed" not in state and variable._node is not None and is_recorded()
 
 
 def _shares(variable: Variable) -> bool:
-    """True if its memory may be another's, so that it is copied before it is written."""
+    """True if the variable's memory may be shared, so that it is copied before it is written."""
     if isinstance(variable, View):
         return not variable._writable
     if _is_fillable(variable):
@@ -474,15 +475,15 @@ def _shares(variable: Variable) -> bool:
 def _propagate(variable: Variable, node: Node | None) -> None:
     """Move a written variable on to ``node``, and the source that it views to the node of the write.
 
-    Before the write is noted: its views find their places afterwards.
+    Called before the write is noted; its views look up their places afterwards.
     """
-    # From the view that was written up to the variable that has the memory, which alone moves on: each source is the
-    # result of "set this part of me to that", whose gradient is 0 in the part for the earlier values. The views on
-    # the way, the written one too, are then found from that variable on, as views of its new value.
+    # From the written view up to the variable that owns the memory, which alone moves on: each source is the result of
+    # "set this part of me", whose gradient for the earlier values is 0 in the part. The views on the way, including the
+    # written one, are later recreated from that variable, as views of its new value.
     while isinstance(variable, View) and variable._writable:
         source, look = variable._source, variable._look
         before = source._node if source.requires_grad else None
-        # The view is all of its source: no earlier value is left, and no gradient goes to one.
+        # The view covers its whole source: no earlier value remains, and none gets a gradient.
         if source.shape == variable.shape and variable.data is source.data:
             before = None
         if node is None and before is None:
@@ -499,8 +500,8 @@ def _set_view_gradient(look: Callable, shape: tuple) -> Callable:
         before, value = node.edges
         to_before = None
         if before is not None:
-            # Where the view lies is known by making the same view of a mask. The mask is contiguous, so all ops that
-            # can be written through give a view of it too, where the array's own memory may be laid out otherwise.
+            # The view's position is found by making the same view of a mask. The mask is contiguous, so every op that
+            # can be written through returns a view of it, even if the array's own memory is laid out differently.
             mask = np.zeros(shape, bool)
             look(mask)[...] = True
             to_before = indexing.where(mask, 0.0, g)

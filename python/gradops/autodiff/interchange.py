@@ -1,4 +1,4 @@
-"""Tensors from one library to another, through DLPack without a copy where both sides can."""
+"""Conversion of tensors from one library to another, through DLPack without a copy if both sides support it."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ def to_backend(x, backend: str, device=None):
     Args:
         x: a tensor of any library, a variable, a number or a nested list.
         backend: ``"numpy"``, ``"torch"``, ``"tensorflow"`` or ``"jax"``.
-        device: where it shall be: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, or a device of the library's. None: where it is,
-            if the library can use it there.
+        device: the target device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, or a device object of the library. None keeps
+            the device, if the library can use it.
 
     Returns:
-        A tensor of the same shape and dtype; ``x`` itself where it is of that library and there already. It shares
-        its memory with ``x`` where the libraries can (DLPack), so write to neither; they cannot where JAX's 64-bit
-        mode is off, PyTorch would write to a read-only array, the memory is not laid out as the other library needs
-        it (also complex numbers that R made), or the dtype is not known there (NumPy: bfloat16 becomes float32).
+        A tensor of the same shape and dtype; ``x`` itself if it already belongs to that library and device. It shares
+        its memory with ``x`` if the libraries can (DLPack), so write to neither. They cannot if JAX's 64-bit
+        mode is off, the array is read-only and the target PyTorch, the memory layout does not suit the other library
+        (including complex numbers made by R), or it lacks the dtype (NumPy: bfloat16 becomes float32).
 
     Raises:
-        GradientError: a tensor or variable whose gradient is being recorded: it cannot follow to another library.
+        GradientError: the gradient of the tensor or variable is being recorded: it cannot follow to another library.
         BackendError: an unknown or uninstalled backend, or a device that it does not have.
-        ArgumentTypeError: a kind of value that the other library lacks: texts, sparse tensors, 8-bit floats, rows of
-            a `vmap`.
+        ArgumentTypeError: a kind of value that the other library lacks: strings, sparse tensors, 8-bit floats, tensors
+            batched by `vmap`.
         JitError: a tensor of a compiled function, whose values are not known.
 
     Gradient:
-        None between libraries; inside of one it is the upstream gradient.
+        None between libraries; within one library the upstream gradient.
 
     Examples:
         >>> import numpy as np
@@ -45,14 +45,14 @@ def to_backend(x, backend: str, device=None):
         >>> gradops.to_backend(x, "numpy") is x
         True
 
-        This needs ``gradops[torch]``; the derivative is then PyTorch's:
+        This example needs ``gradops[torch]``; PyTorch then differentiates:
 
         >>> y = gradops.to_backend(x, "torch")
         >>> print(gradops.grad(lambda y: (y**2).sum())(y))
         tensor([2., 4.], dtype=torch.float64)
 
     See Also:
-        ``gradops.ops.convert_to_numpy``, :func:`gradops.config.backend_scope` for where numbers go.
+        ``gradops.ops.convert_to_numpy``, :func:`gradops.config.backend_scope` for the library of numbers.
     """
     target = backends.by_name(backend)
     if isinstance(x, Variable):
@@ -71,11 +71,11 @@ def to_backend(x, backend: str, device=None):
     return x if device is None else _placed(x, target, device)
 
 
-to_backend.autograph_info__ = None  # type: ignore[attr-defined]  # TensorFlow's AutoGraph leaves it as it is
+to_backend.autograph_info__ = None  # type: ignore[attr-defined]  # keeps TensorFlow's AutoGraph from converting it
 
 
 def _moved_as_read(x, source, target):
-    if target.derivatives.own_tape and isinstance(x, np.ndarray):  # read as a tensor
+    if target.derivatives.own_tape and isinstance(x, np.ndarray):  # Dynamo reads it as a tensor
         return target.convert(x)
     return tracing.outside(_shared, x, source, target)
 
@@ -86,13 +86,13 @@ def _moved(x, source, target):
 
 
 def _shared(x, source, target):
-    """The same memory where the libraries can, else a copy."""
+    """A tensor on the same memory if the libraries can share it, otherwise a copy."""
     try:
         x = source.handed_over(x)
         found = target.from_dlpack(x)
         if found is not None and target.dtype_name(found) == source.dtype_name(x):
             return found
-    except Exception:  # each library has errors of its own for arrays it cannot share
+    except Exception:  # each library raises its own errors for arrays it cannot share
         pass
     return _converted(x, target, source)
 
@@ -128,12 +128,12 @@ def _said(error: Exception) -> str:
 
 
 def _traced(x, source) -> JitError | None:
-    """The error for ``x`` without values, as it is traced; None where it has them."""
+    """The error for ``x`` if it is traced and has no values, otherwise None."""
     try:
         source.to_numpy(x)
     except JitError as error:
         return error
-    except Exception:  # of a derivative in which it cannot be read
+    except Exception:  # unreadable inside a derivative
         pass
     return None
 
@@ -149,7 +149,7 @@ def _recorded(x) -> GradientError:
 
 @method("__tf_tensor__")
 def _tf_tensor(self: Variable, dtype=None, name=None):
-    """The variable as TensorFlow's own functions take it: by way of NumPy TensorFlow's tapes would lose its tensor."""
+    """The variable as a tensor for TensorFlow's functions; through NumPy, TensorFlow's tapes would lose its tensor."""
     if self.requires_grad:
         raise foreign_variable_error("tensorflow")
     return backends.asking_by("__tf_tensor__").convert(self.data, dtype and dtype.name)
@@ -157,19 +157,19 @@ def _tf_tensor(self: Variable, dtype=None, name=None):
 
 @method("__dlpack__")
 def _dlpack(self: Variable, *, stream=None, max_version=None, dl_device=None, copy=None):
-    """The data's DLPack capsule, as other libraries' ``from_dlpack(v)`` ask for it; they share its memory.
+    """The DLPack capsule of the data, as ``from_dlpack(v)`` of other libraries requests it; they share its memory.
 
     Args:
-        stream, max_version, dl_device, copy: as in the array API standard; passed to the data's own library.
+        stream, max_version, dl_device, copy: see the array API standard; passed to the data's own library.
 
     Raises:
-        GradientError: a variable that requires a gradient, as PyTorch's tensors do.
-        BackendError: its library's tensors speak no DLPack, as of an old TensorFlow.
+        GradientError: the variable requires a gradient, as in PyTorch.
+        BackendError: its library's tensors do not support DLPack, as in old versions of TensorFlow.
     """
     if self.requires_grad:
         raise _recorded(self)
     data = _speaking_dlpack(self)
-    if copy:  # which TensorFlow's do not know, nor a device, though it be theirs
+    if copy:  # TensorFlow's tensors accept neither `copy` nor a device
         owner = backends.of(data)
         data, copy = owner.convert(np.array(owner.to_numpy(data)), owner.dtype_name(data)), None
     if dl_device is not None and tuple(map(int, dl_device)) == tuple(map(int, data.__dlpack_device__())):
@@ -178,17 +178,17 @@ def _dlpack(self: Variable, *, stream=None, max_version=None, dl_device=None, co
     asked = {name: value for name, value in asked.items() if value is not None}
     try:
         return data.__dlpack__(**asked)
-    except TypeError as error:  # NumPy's before 2.1 know the stream alone
+    except TypeError as error:  # before version 2.1 NumPy accepts `stream` only
         if "dl_device" in asked:
             raise BufferError(f"{TypeOf(data)} cannot go to the device {dl_device}") from error
-        if asked.pop("max_version", None) is None:  # the highest, so that a lower one does
+        if asked.pop("max_version", None) is None:  # `max_version` is an upper limit, so it can be left out
             raise
         return data.__dlpack__(**asked)
 
 
 @method("__dlpack_device__")
 def _dlpack_device(self: Variable):
-    """The kind and number of the device that the data is on, as DLPack numbers them."""
+    """The kind and number of the data's device, in DLPack's numbering."""
     return _speaking_dlpack(self).__dlpack_device__()
 
 

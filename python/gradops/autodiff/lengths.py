@@ -1,7 +1,8 @@
-"""Squares of lengths: ``norm(x)**2``, ``hypot(a, b)**2`` and ``abs(x)**2`` are smooth where the length has a kink.
+"""Smooth squares of lengths: ``norm(x)**2``, ``hypot(a, b)**2`` and ``abs(x)**2``, although a length has a kink at 0.
 
-At the kink, the chain rule for the second derivative is 0 times infinity. The square of a length is therefore recorded
-as the sum of squares that the length is the root of.
+At the kink the chain rule for the second derivative is 0 times infinity. So the square of a length is recorded as the
+sum of squares under the length's root: :func:`smooth_square` and :func:`smooth_product` recognise squares of lengths in
+the recorded graph, through a few scalings, and attach the result to that sum.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from .state import Packed, check_versions, written
 from .variable import Variable, attach_new
 
 _DEPTH = 5
-"""The number of operations that are looked through between a length and its square."""
+"""The largest number of operations between a length and its square for which the square is recognised."""
 
 
 def smooth_square(length: Variable, result: Variable) -> Variable:
-    """``result``, the recorded square of ``length``, with the derivatives of the sum of squares if one is known."""
+    """``result``, the recorded square of ``length``, attached to the sum of squares if one is known."""
     node = length._node
     if node is None or result._node is None or not _leads_to_length(node):
         return result
@@ -31,9 +32,9 @@ def smooth_square(length: Variable, result: Variable) -> Variable:
 
 
 def smooth_product(first: Node, second: Node, result: Variable) -> Variable:
-    """``result``, the recorded product of two nodes' results, likewise where it is a multiple of a square.
+    """``result``, the recorded product of two nodes' results, attached likewise if it is a multiple of a square.
 
-    One of the nodes is the other, computes the same, or is a multiple of the other, as in ``-y * y``.
+    One node equals the other, computes the same value, or is a multiple of it, as in ``-y * y``.
     """
     if not _leads_to_length(first if second.edges[0] is first else second):
         return result
@@ -49,7 +50,7 @@ def smooth_product(first: Node, second: Node, result: Variable) -> Variable:
 
 
 def _leads_to_length(node, depth: int = _DEPTH) -> bool:
-    """True if a node may be a length, by the names of operations alone: most are not, and squares are frequent."""
+    """True if a node may be a length, judged by op names only: squares are frequent, and most are not of lengths."""
     if node.__class__ is not Node or not depth:
         return False
     name = node.rule.name
@@ -66,7 +67,7 @@ def _recorded_as(smooth, result: Variable) -> Variable:
 
 
 def _is_same(first, second, depth: int) -> bool:
-    """True if two nodes have one result: a node and itself, or ``abs(x)`` and another ``abs(x)``."""
+    """True if two nodes have the same result: they are identical, or both are ``abs(x)`` of the same ``x``."""
     if first is second:
         return True
     if not (first.__class__ is second.__class__ is Node and depth) or first.rule is not second.rule:
@@ -75,7 +76,7 @@ def _is_same(first, second, depth: int) -> bool:
         return False
     settings = [
         (a, b) for a, b, slot in zip(first.saved, second.saved, first.rule.slots) if slot is None and a is not b
-    ]  # values with a slot are those of the edges
+    ]  # values with a slot belong to the edges
     return (
         first.rule.name in _SQUARES
         and all(_is_same(a, b, depth - 1) for a, b in zip(first.edges, second.edges))
@@ -90,19 +91,19 @@ def _is_equal(a, b) -> bool:
 
 
 def _squares(node, depth: int) -> Any:
-    """The squares of a node's result, recorded without a kink; None where it is not known to be a length."""
+    """The squares of a node's result, recorded without a kink; None if the result is not known to be a length."""
     find = _SQUARES.get(node.rule.name) if node.__class__ is Node and depth else None
     return None if find is None or not _is_saved(node) else find(node, depth - 1)
 
 
 def _is_saved(node: Node) -> bool:
-    """True if a node has its values, and these have not been written since."""
+    """True if a node has its saved values, and these have not been written since then."""
     if node.saved is None or node.saved.__class__ is Packed or not node.rule.slots:
         return False
     if written:
         try:
             check_versions(node)
-        except GradientError:  # which a backward pass will raise
+        except GradientError:  # a backward pass will raise it
             return False
     return True
 
@@ -147,7 +148,7 @@ def _product_squares(node: Node, depth: int):
 
 
 def _operands(node: Node):
-    """The factors of a node's result: each with a function ``(product, power)`` that multiplies a product in its place.
+    """Yield the factors of a node's result, each with a function ``(product, power)`` that puts a product in its place.
 
     ``power`` is applied to the other factor.
     """

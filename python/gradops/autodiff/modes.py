@@ -1,4 +1,8 @@
-"""The recording mode: one flag, local to the thread or asyncio task; and the error or warning for a lost gradient."""
+"""Modes of recording: a flag that is local to the thread or asyncio task, and the error for a lost gradient.
+
+The public scopes (:class:`no_grad` and its kin) set gradops' flag and PyTorch's mode together; libraries' own scopes
+are entered with them and left in order. :func:`lose_gradient` raises or warns where a gradient would silently end.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +44,12 @@ def is_grad_enabled() -> bool:
 
 _inside: ContextVar[str] = ContextVar("gradops_inside", default="")
 """The kind of the user's innermost running function: "recorded" on the tape, "differentiated" by its library, "own"
-for a gradient of its own, or ""."""
+for one with its own gradient, or ""."""
 
 
 @tracing.read_as(lambda xs, f, /, *args, **kwargs: f(*args, **kwargs))
 def differentiated(xs, f: Callable, /, *args, **kwargs):
-    """``f(*args, **kwargs)`` as a function of the user's that is being differentiated by ``xs``."""
+    """Call ``f(*args, **kwargs)``, a user's function that is being differentiated with respect to ``xs``."""
     with changed(_inside, "recorded" if any(hasattr(type(x), "_given") for x in xs) else "differentiated"):
         try:
             return f(*args, **kwargs)
@@ -60,7 +64,7 @@ def differentiated(xs, f: Callable, /, *args, **kwargs):
 
 
 def _library_of(error: Exception) -> str | None:
-    """Return the library whose function raised an error as it does not take a variable; None for another error."""
+    """The library whose function rejected a variable with this error; None for another error."""
     if not isinstance(error, TypeError):
         return None
     said = str(error)
@@ -71,10 +75,10 @@ def _library_of(error: Exception) -> str | None:
 
 
 def foreign_variable_error(library: str) -> ArgumentTypeError:
-    """The error of a library's function that got a variable, as the library's tensors have gradients of their own."""
+    """The error for a variable passed to a library's own function, whose tensors have gradients of their own."""
     name, example = _LIBRARIES[library]
     return ArgumentTypeError(
-        f"a function of {name} got a variable of gradops, which stands for a number or an array of NumPy's in a "
+        f"a function of {name} got a variable of gradops, which stands for a number or a NumPy array in a "
         "function that is differentiated.",
         argument="x",
         hint=f"differentiate the function at a tensor of its library, such as `{example}`, or write it with "
@@ -90,9 +94,9 @@ _LIBRARIES = {
 
 
 def _hidden(error: Exception) -> GradopsError | None:
-    """Our error, where NumPy or pandas have raised one of their own in its place; None where they have not.
+    """The gradops error that NumPy or pandas replaced with one of their own; None for other errors.
 
-    NumPy says "setting an array element with a sequence" where a ``float()`` raised, pandas "No numeric types to
+    NumPy says "setting an array element with a sequence" if a ``float()`` raised, pandas "No numeric types to
     aggregate" and "Transform function failed".
     """
     if isinstance(error, GradopsError):
@@ -110,44 +114,44 @@ def _hidden(error: Exception) -> GradopsError | None:
 
 
 def with_own_gradient(f: Callable, *args):
-    """``f(*args)`` as a function whose gradient is its own, so that values which leave the graph in it lose nothing."""
+    """Call ``f(*args)``, a function with its own gradient: values that leave the graph inside lose nothing."""
     with changed(_inside, "own"):
         return f(*args)
 
 
 def is_recorded() -> bool:
-    """True if this runs in a function that is being differentiated by variables."""
+    """True inside a function that is being differentiated with respect to variables."""
     return _inside.get() == "recorded"
 
 
 def lose_gradient(what: str, hint: str, level: int, inside: bool = False) -> None:
-    """Say that a gradient would be lost silently: an error in a function that is differentiated, else a warning.
+    """Report that a gradient would be lost silently: an error in a function being differentiated, otherwise a warning.
 
     Args:
         what, hint: the cause of the loss, and a way to keep the gradient.
-        level: of the warning: 1 is the caller.
-        inside: True if the result of such a function is meant.
+        level: the stack level of the warning; 1 is the caller.
+        inside: True to report as inside of a function being differentiated.
 
     Raises:
-        GradientError: there, unless ``config.set_lost_gradients("warn")`` has it otherwise.
+        GradientError: inside such a function, unless ``config.set_lost_gradients("warn")`` is set.
     """
     where = "differentiated" if inside else _inside.get()
     if where == "own":
         return
     if where and config.lost_gradients() == "error":
-        raise GradientError(what, hint=f'{hint}; `gradops.config.set_lost_gradients("warn")` has a warning instead')
+        raise GradientError(what, hint=f'{hint}; `gradops.config.set_lost_gradients("warn")` gives a warning instead')
     warnings.warn(f"{what}\nHint: {hint}", stacklevel=level + 1)
 
 
 _inferring: ContextVar[bool] = ContextVar("gradops_inferring", default=False)
-"""True inside an :class:`inference_mode`, in which ``enable_grad`` records nothing."""
+"""True inside an :class:`inference_mode`, where ``enable_grad`` records nothing."""
 
 ends = Ends("gradops_modes")
 """The scopes that set ``recording``."""
 
 
 class _OfThread(threading.local):
-    """Torch's mode is the thread's, not the task's: who set it last, and its value before all scopes."""
+    """Torch's mode belongs to the thread, not the task: who set it last, and its value before all scopes."""
 
     last: tuple = ()
     outside: bool = True
@@ -156,26 +160,26 @@ class _OfThread(threading.local):
 _thread = _OfThread()
 
 series_depth: ContextVar[int] = ContextVar("gradops_series_depth", default=0)
-"""The level of the innermost :func:`gradops.functional.jet` around."""
+"""The level of the innermost enclosing :func:`gradops.functional.jet`."""
 
 series_end: ContextVar[int] = ContextVar("gradops_series_end", default=0)
-"""Results at this level of nesting and below have no series; modes and scopes set it."""
+"""Results up to this nesting level have no series; modes and scopes set it."""
 
 
 def set_recording(value: bool) -> None:
-    """Record or not from here on: on the tape, and in Taylor mode, which records nothing, keep series or end them."""
+    """Switch recording on or off, on the tape and in Taylor mode, where off ends series."""
     recording.set(value)
     series_end.set(0 if value else series_depth.get())
 
 
 def torch_before() -> bool | None:
-    """Torch's mode for this thread or task, also where another task's scope set the thread's; None without torch."""
+    """Torch's mode for this thread or task, even if another task's scope set the thread's; None without torch."""
     torch = torch_tape.loaded()
     if torch is None:
         return None
-    # gradops' mode is the task's and PyTorch's the thread's. While a task waits in its scope another one runs in the
-    # same thread, with PyTorch's mode as the first has left it. Whoever set it last is known (`last`), so that a scope
-    # which is entered now takes as "before" what its own task had, and not what another one happens to have set.
+    # gradops' mode belongs to the task, PyTorch's to the thread. While a task waits inside its scope, another one runs
+    # in the same thread with PyTorch's mode as the first has set it. `last` tells who set it last, so that a scope
+    # entered now restores the mode of its own task, not the one that another task happens to have set.
     mine = ends.open()
     if not _thread.last:
         _thread.outside = torch.is_grad_enabled()
@@ -185,7 +189,7 @@ def torch_before() -> bool | None:
 
 
 def entered(scope, end) -> None:
-    """Note that a scope has set the modes, and how it gives them back."""
+    """Note that a scope has set the modes, and how to restore them."""
     ends.push(scope, end)
     _thread.last = ends.open()
 
@@ -197,14 +201,14 @@ def left(scope) -> None:
 
 
 def restorer(before: bool | None):
-    """A function that gives back the modes of now, and torch's of ``before``."""
+    """A function that restores the present modes, and torch's mode ``before``."""
     was, inferring, end = recording.get(), _inferring.get(), series_end.get()
 
     def restore():
         torch = torch_tape.loaded()
         if torch is not None and before is not None and torch.is_grad_enabled() != before:
             torch.set_grad_enabled(before)
-        recording.set(was)  # after torch's, which `jet` follows
+        recording.set(was)  # after torch's, because `jet` follows torch's mode
         _inferring.set(inferring)
         series_end.set(end)
 
@@ -217,7 +221,7 @@ _of_libraries: dict[str, EndsOfThread] = {}
 def enter_native(library: str, scope, stack: ExitStack) -> None:
     """Enter a library's own scope, which ``stack`` ends.
 
-    Libraries hold their modes by thread and expect that the last entered ends first, whoever entered it.
+    Libraries store modes per thread and expect scopes to end in reverse order of entering, across tasks as well.
     """
     scope.__enter__()
 
@@ -225,7 +229,7 @@ def enter_native(library: str, scope, stack: ExitStack) -> None:
         torch = torch_tape.loaded()
         enabled = torch is not None and torch.is_grad_enabled()
         scope.__exit__(None, None, None)
-        if torch is not None:  # as it is now, not as it was when the scope was entered
+        if torch is not None:  # keep the present mode, not that of entering
             torch.set_grad_enabled(enabled)
 
     ends_of_library = _of_libraries.setdefault(library, EndsOfThread())
@@ -244,7 +248,7 @@ class _Mode(PlainScope):
             self._set()
             entered(self, restore)
             return self
-        with ExitStack() as stack:  # which gives everything back where a part of it raises
+        with ExitStack() as stack:  # restores everything if a part raises
             stack.callback(restore)
             self._set()
             self._enter_torch(torch, stack)
@@ -258,15 +262,15 @@ class _Mode(PlainScope):
         set_recording(self.value and not _inferring.get())
 
     def _enter_torch(self, torch, stack: ExitStack) -> None:
-        torch.set_grad_enabled(self.value)  # which the restorer gives back
+        torch.set_grad_enabled(self.value)  # undone by the restorer
         stack.enter_context(_derivatives_of(torch).forward_scope(self.value))
 
 
 class no_grad(_Mode):
-    """Scope in which nothing is recorded: results on variables and torch tensors need no gradient.
+    """A scope that records nothing: results on variables and torch tensors need no gradient.
 
-    Use as ``with no_grad():`` or as decorator, with or without parentheses, on functions, coroutines
-    and generators. Local to the thread or task and restored on error. After ``torch.no_grad``.
+    Use it as ``with no_grad():`` or as a decorator, with or without parentheses, on functions, coroutines
+    and generators. It is local to the thread or task and restored on error. After ``torch.no_grad``.
 
     Examples:
         >>> import gradops
@@ -288,7 +292,7 @@ class no_grad(_Mode):
 
 
 class enable_grad(_Mode):
-    """Scope in which operations are recorded again, inside a :class:`no_grad`. After ``torch.enable_grad``.
+    """A scope that records operations again, inside a :class:`no_grad`. After ``torch.enable_grad``.
 
     Examples:
         >>> import gradops
@@ -309,7 +313,7 @@ class enable_grad(_Mode):
 
 
 class _Recorded(_Mode):
-    """A scope of gradops' own derivatives, which record inside any mode; series that have ended have none here."""
+    """The scope of gradops' own derivatives, which records inside any mode; series that have ended do not resume."""
 
     value = True
 
@@ -335,15 +339,15 @@ def _derivatives_of(torch):
 
 
 def ensured_recording() -> AbstractContextManager[Any]:
-    """A scope in which operations are recorded, which costs little where they are anyway."""
+    """A scope that records operations; it costs little if they are recorded anyway."""
     return changed(recording, True) if recording.get() and torch_tape.loaded() is None else _Recorded()
 
 
 class inference_mode(_Mode):
-    """The same as :class:`no_grad`, except that :class:`enable_grad` inside it records nothing either.
+    """Like :class:`no_grad`, but :class:`enable_grad` inside it records nothing either.
 
-    Torch tensors made inside are torch's inference tensors. ``inference_mode(False)`` is a scope in which
-    operations are recorded. After ``torch.inference_mode``.
+    Torch tensors made inside are torch's inference tensors. ``inference_mode(False)`` is a scope that
+    records operations. After ``torch.inference_mode``.
 
     Examples:
         >>> import gradops
@@ -386,10 +390,10 @@ class inference_mode(_Mode):
 
 
 class set_grad_enabled(_Mode):
-    """Record or not from here on, as a statement; as scope or decorator until its end. After ``torch``'s.
+    """Switch recording on or off, from here on as a statement, for a block as a scope or decorator. After ``torch``'s.
 
     Examples:
-        One function for training and for evaluation:
+        One function for training and evaluation:
 
         >>> import gradops
         >>> from gradops import autodiff

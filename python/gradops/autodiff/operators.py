@@ -1,4 +1,4 @@
-"""Python's operators and NumPy's functions on variables: those of all arrays of ours, and writes in place."""
+"""Python's operators and NumPy's functions on variables, and writes in place."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ def _in_place(op, ufunc):
 
 
 def _get_item(self, key):
-    """``variable[key]``; variables in the key count by their values."""
+    """``variable[key]``; variables in the key are replaced by their values."""
     return ops.get_item(self, inplace._raw_key(key))
 
 
 def _constant(self, losing: str | None = None):
-    """The array itself, for uses that are not recorded; ``losing`` names the use that would lose its gradient.
+    """The array itself, for unrecorded uses; ``losing`` names a use that would lose the gradient.
 
     Raises:
-        GradientError: a variable whose gradient would be lost.
+        GradientError: the variable's gradient would be lost.
     """
     if losing is not None and self.requires_grad and recording.get():
         raise GradientError(
             f"{losing}: a result that requires a gradient cannot be written to a NumPy array, which would lose it.",
-            hint="write `h = h / v` for `h /= v`; or write to a Variable, or to an array that `zeros`, `array` or the "
-            "like of `gradops.numpy` made in the function that is differentiated; or `detach()` first",
+            hint="write `h = h / v` for `h /= v`; or write to a Variable, or to an array made with `zeros`, `array` or "
+            "the like of `gradops.numpy` in the function that is differentiated; or `detach()` first",
         )
     return self.data
 
 
 def _write(self, result) -> None:
-    """Become ``result``, recorded, in the memory that is there."""
+    """Take the value of ``result``, recorded, in the present memory."""
     if tuple(result.shape) != self.shape:
         result = ops.broadcast_to(result, self.shape)
     if isinstance(self.data, np.ndarray) and getattr(result, "_node", None) is not None:
@@ -64,7 +64,7 @@ def _write(self, result) -> None:
 
 
 def _protect(node, data) -> None:
-    """Copy the values a new operation saved in the memory that its own result will be written to."""
+    """Copy the values that a new operation saved from the memory that its own result will be written to."""
     owner = state.buffer(data)
     node.saved = type(node.saved)(
         v.copy() if isinstance(v, np.ndarray) and state.buffer(v) is owner else v for v in node.saved
@@ -74,9 +74,9 @@ def _protect(node, data) -> None:
 def _to_array(self, dtype=None, copy=None):
     if self.requires_grad and self.dtype is not str:
         raise ArgumentTypeError(
-            "a variable that requires a gradient does not turn into a NumPy array by itself: the array would lose it.",
+            "a variable that requires a gradient is not turned into a NumPy array implicitly: the array would lose it.",
             hint=scipy_functions.hint()
-            or "what keeps it: `ops.stack([x, ...])`, or `np.array([x, ...])` of `import gradops.numpy as np`; `np.dot("
+            or "to keep it: `ops.stack([x, ...])`, or `np.array([x, ...])` of `import gradops.numpy as np`; `np.dot("
             "table, x)` for `table @ x`, functions of gradops or NumPy for those of others (docs/recipes.md has an "
             "ODE's solver in the place of `solve_ivp`); `variable.detach().numpy()` is the value without its record",
         )

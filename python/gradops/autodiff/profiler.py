@@ -1,4 +1,4 @@
-"""The profiler's public names, at the place that they have in ``torch.autograd``."""
+"""The profiler's public names, under the module name that they have in ``torch.autograd``."""
 
 from .._names import namespace
 from .diagnostics.profiler import Event, Row, profile, record_function

@@ -1,15 +1,18 @@
-"""Recording: the path of an op when one of its arguments is a variable.
+"""Recording: the implementation of an op for calls with a variable among the arguments.
 
 ``derivative`` registers rules as data, one function for each differentiable argument of an op. A rule's
-parameters name the values it needs, and only those are saved for the backward pass:
+parameters name the values it needs, and only these are saved for the backward pass:
 
 - ``g``, first: the gradient of the op's result;
-- an argument's name: its value; ``y``: the op's result (a list for several), unless an argument is so named;
-- ``shape``: the shape of the argument that the rule is for; ``shapes`` for an argument of many tensors.
+- an argument's name: its value; ``y``: the op's result (a list for several), unless an argument has that name;
+- ``shape``: the shape of the rule's argument; ``shapes`` for an argument that is a list of tensors.
 
-A rule need not sum over broadcast dimensions or cast back: the engine does that for all. Rules are
-written with ``gradops.ops``, so they serve every backend and are themselves differentiable. For a
+A rule need not sum over broadcast dimensions or cast back: the engine does this for all rules. Rules are
+written with ``gradops.ops``, so they serve every backend and can themselves be differentiated. For a
 complex result a rule is taken as that of a holomorphic function, unless ``complex_aware=True``.
+
+``make_recorder`` returns a function specialised to an op and the types of its arguments (one tensor, two tensors, any
+number, or lists), which computes the result and attaches a node with what the rules need.
 """
 
 from __future__ import annotations
@@ -41,11 +44,11 @@ _several: set[str] = set()
 def derivative(
     op: str, *, complex_aware: bool = False, several: bool = False, joint: Callable | None = None, **rules: Callable
 ) -> None:
-    """Register the rules of an op by argument; arguments without one get no gradient.
+    """Register the rules of an op by argument; arguments without a rule get no gradient.
 
-    ``several`` says that the op gives a tuple or list: a rule's ``g`` and ``y`` are then lists, and it
-    minds conjugates itself. ``joint`` is for an op of two tensors whose rules share work: ``joint(g, x1, x2)``, or
-    ``joint(g, x1, x2, y)``, gives both gradients, where both are wanted.
+    ``several`` says that the op returns a tuple or list: a rule's ``g`` and ``y`` are then lists, and the rule
+    handles conjugates itself. ``joint`` is for an op of two tensors whose rules share work: ``joint(g, x1, x2)``, or
+    ``joint(g, x1, x2, y)``, returns both gradients, and is used if both are needed.
     """
     entry = _dispatch.registry[op]
     unknown = set(rules) - set(entry.tensors)
@@ -61,7 +64,7 @@ def derivative(
 
 
 def forget(op: str) -> None:
-    """Take the rules of an op away that is defined again."""
+    """Remove the rules of an op that is being redefined."""
     _derivatives.pop(op, None)
     _joint.pop(op, None)
     _several.discard(op)
@@ -69,7 +72,7 @@ def forget(op: str) -> None:
 
 
 def has_derivative(op: str) -> bool:
-    """True if an op has rules of its own; any other is differentiated through the ops that it is composed of."""
+    """True if an op has its own rules; other ops are differentiated through the ops in their body."""
     return _dispatch.registry[op].name in _derivatives
 
 
@@ -77,7 +80,7 @@ def has_derivative(op: str) -> bool:
 def rule_of(op: _dispatch.Op, name: str) -> Callable | None:
     """The rule of an op's argument as a function of ``(g, saved, edge)``, or None.
 
-    ``saved`` are the op's arguments and its result, ``edge`` anything with the argument's ``shape``.
+    ``saved`` are the op's arguments and its result, ``edge`` is anything with the argument's ``shape``.
     """
     rules, _ = _derivatives[op.name]
     return _vjp(op, rules, name).function if name in rules else None
@@ -89,15 +92,15 @@ def rules(op: str) -> dict[str, Callable]:
 
 
 def is_holomorphic(op: str) -> bool:
-    """True if the rules of an op are, of complex numbers, those of a holomorphic function."""
+    """True if, for complex numbers, the rules of an op assume a holomorphic function."""
     return _derivatives[op][1]
 
 
 def make_recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
-    """The function that runs ``op`` on arguments of types ``kinds``, at least one of them a variable."""
-    # A rule reads its saved values with operators. A list would be joined by `+`, and a data frame would align rows by
-    # labels: no error, another result. So these are tensors before anything is recorded, by a recorder of their own,
-    # as the dispatch has one for each combination of types and pays for the question once.
+    """The function that runs ``op`` on arguments of types ``kinds``, with at least one variable among them."""
+    # A rule uses operators on its saved values. With `+` lists would be concatenated, and data frames align rows by
+    # labels: a different result without an error. So these are converted to tensors before recording, by a recorder of
+    # their own, because the dispatch has one for each combination of types and so decides only once.
     if any(_is_plain(op, name, kind) for name, kind in zip(op.tensors, kinds)):
         return _converting(op)
     recorder = _recorder(op, kinds)
@@ -109,19 +112,19 @@ def make_recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
 
 
 def _is_plain(op: _dispatch.Op, name: str, kind) -> bool:
-    """True if an argument of a kind, or something in it, is a list, a number that is no operand, or like an array."""
+    """True if an argument is, or contains, a list, another array-like, or a number where the op takes no numbers."""
     if name in op.many:
         return type(kind) is frozenset and any(map(_is_like_tensors, kind))
     return _is_like_tensors(kind) or kind in _dispatch.NUMBERS and name not in op.weak
 
 
 def _is_like_tensors(kind: type) -> bool:
-    """A list, or a class with operators of its own, which rules must not meet: a data frame aligns rows by labels."""
+    """True for lists and for classes with their own operators, which rules must not use (data frames align labels)."""
     return kind in (list, tuple) or backends.may_hold(kind) and not issubclass(kind, Variable)
 
 
 def _converting(op: _dispatch.Op) -> Callable:
-    """A call with its lists and the like, and numbers that are no operands, made tensors: rules read them as such."""
+    """A recorder that first converts lists, other array-likes, and numbers where the op takes none, to tensors."""
 
     def converting(*arguments):
         labels = _pandas.of_call(op.name, arguments) if op.facts.elementwise else None
@@ -154,11 +157,11 @@ def _recorder(op: _dispatch.Op, kinds: tuple) -> Callable:
 
 
 class _Vjp(NamedTuple):
-    """The rule of an argument: a function of ``(g, saved, edge)``, the call in it, and the values that it reads.
+    """The rule of an argument: a function of ``(g, saved, edge)``, the call inside, and the values it reads.
 
     Attributes:
-        call: the call in Python, with the names of the rule and the edge left open.
-        needed: the positions of ``saved`` that it reads.
+        call: the call as Python source, with placeholders for the rule and the edge.
+        needed: the positions in ``saved`` that it reads.
     """
 
     function: Callable
@@ -180,7 +183,7 @@ def _smooth_powers(recorder: Callable) -> Callable:
 
 
 _SQUARES = {"square": _smooth_squares, "power": _smooth_powers}
-"""Recorders of ops that square an argument; products are squares of some of their calls."""
+"""Wrappers of recorders for ops that square an argument; a product is a square in some calls."""
 
 
 def _vjp(op: _dispatch.Op, rules: dict, name: str) -> _Vjp:
@@ -202,15 +205,15 @@ def _vjp(op: _dispatch.Op, rules: dict, name: str) -> _Vjp:
 
 
 _OF_EDGES = {"shape": "{edge}.shape", "shapes": "{edge}"}
-"""The expressions for parameters of rules that stand for no saved value."""
+"""Expressions for the parameters of rules that are not saved values."""
 
 
 @cache
 def _calling(rules: tuple[str, ...], edges: str, calls: str) -> Callable:
-    """A function of rules, which gives the function of ``(g, saved, edges)`` that calls them."""
-    # Written out, as `rule(g, *[saved[i] for i in needed])` would build a list in each step of a pass. Rules that read
-    # the same positions have the same source, which is compiled once; the name in it says in a traceback that it is
-    # made.
+    """A function that takes rules and returns the function of ``(g, saved, edges)`` that calls them."""
+    # Generated, because `rule(g, *[saved[i] for i in needed])` would build a list in each step of a pass. Rules that
+    # read the same positions share the same source, which is compiled once; its name in tracebacks shows that it is
+    # generated.
     source = f"def calling({', '.join(rules)}):\n    return lambda g, saved, {edges}: {calls}\n"
     return _functions.function(source, "calling", f"calls of rules {next(_numbers)}", {"__name__": __name__})
 
@@ -219,7 +222,7 @@ _numbers = itertools.count(1)
 
 
 def _together(vjps: list[_Vjp]) -> Callable:
-    """The ``pull`` of a :class:`.graph.Rule` from the rules of its edges; an edge without a rule gets None."""
+    """The ``pull`` of a :class:`.graph.Rule`, from the rules of its edges; an edge without a rule gets None."""
     calls = "".join(vjp.call.format(rule=f"rule{i}", edge=f"edges[{i}]") + ", " for i, vjp in enumerate(vjps))
     names = tuple(f"rule{i}" for i in range(len(vjps)))
     return _calling(names, "edges", f"({calls})")(*[vjp.rule for vjp in vjps])
@@ -234,7 +237,7 @@ def _rule(op, vjps: list[_Vjp], slots: tuple, holomorphic: bool, elementwise: bo
 
 
 def _of_one(op, rules, holomorphic):
-    """An op of one tensor, its first argument, and settings."""
+    """A recorder for an op of one tensor, its first argument, and settings."""
     kernels = op.kernels
     last = len(op.parameters)
     vjp = _vjp(op, rules, op.tensors[0])
@@ -257,8 +260,8 @@ def _of_one(op, rules, holomorphic):
     def recorded_with_settings(x, *settings):
         data = x._value
         y = kernels[type(data)](data, *settings)
-        # The result of a cast to integers has no gradient though its argument has: it is a constant, and no node keeps
-        # the argument. This is asked only where the dtype has changed.
+        # A cast to integers has no gradient although its argument has: the result is a constant, and no node keeps the
+        # argument. This is tested only if the dtype has changed.
         if x._active and (y.dtype is data.dtype or differentiable(y)):
             if is_recording():
                 saved = (data if keep_x else None, *settings, y if keep_y else None)
@@ -282,16 +285,16 @@ def _of_one(op, rules, holomorphic):
 
 
 def _of_two(op, rules, holomorphic, variables):
-    """An op whose arguments are two tensors, of which one may be a constant."""
+    """A recorder for an op of two tensors; one of them may be a constant."""
     kernels = op.kernels
     first, second = variables
     vjps = [_vjp(op, rules, name) for name in op.tensors]
     slots = (0 if first else None, int(first) if second else None, RESULT)
     elementwise = op.facts.elementwise
     is_recording = recording.get
-    # What is saved depends on who needs it: of `x1 * x2` with a constant `x2` only `x2`. A node that saved all
-    # operands would keep arrays alive for nobody, and a write to one of them would be an error for no reason. Which of
-    # the two have a gradient is known at each call alone, so all three cases are made here, once.
+    # The saved values depend on the active operands: `x1 * x2` with a constant `x2` needs `x2` only. Saving all
+    # operands would keep arrays alive unnecessarily, and make a write to one of them an error for no reason. Which
+    # operands are active is known only at each call, so all three cases are prepared here.
     plans: dict[tuple[bool, bool], tuple[Rule, bool, bool, bool]] = {}
     for active in ((True, True), (True, False), (False, True)):
         chosen = [vjp if on else _NO_VJP for vjp, on in zip(vjps, active)]
@@ -356,7 +359,7 @@ def _of_two(op, rules, holomorphic, variables):
 
 
 def _jointly(rule: Rule, joint: Callable) -> tuple[bool, bool, bool]:
-    """Make a rule of two tensors give both gradients at once; returns which of the two and of the result to save."""
+    """Make a rule of two tensors return both gradients at once; returns which operands, and if the result, to save."""
     if "y" in inspect.signature(joint).parameters:
         rule.pull = lambda g, saved, edges: joint(g, *saved)
         return True, True, True
@@ -378,7 +381,7 @@ def _aligned(data, y):
 
 
 def _of_tensors(op, rules, holomorphic):
-    """An op of any number of tensors and of settings, with one result or several."""
+    """A recorder for an op of any number of tensors and settings, with one or several results."""
     vjps = [_vjp(op, rules, name) for name in op.tensors]
     tensors = tuple([(position, name in rules) for position, name in zip(op.positions, op.tensors)])
     slots = [None] * len(op.parameters) + [RESULT]
@@ -415,11 +418,11 @@ def _of_tensors(op, rules, holomorphic):
 
 
 def _of_lists(op, rules, holomorphic):
-    """An op of which an argument is a list of tensors, beside tensors and settings.
+    """A recorder for an op with an argument that is a list of tensors.
 
-    A node has one row of edges, in which the tensors of a list stand one after the other. So how many there are is part
-    of the plan, and the node's one rule counts along the row. A tensor without gradient in a list has an edge, None,
-    but no variable or node that would know its shape, which the rule of the list asks for: shapes are saved.
+    A node has one row of edges, where the tensors of a list follow one another. So the lists' lengths are part
+    of the plan, and the node's only rule counts along the row. The edge of a tensor without gradient is None, so no
+    variable or node knows its shape, which the rule of the list needs: shapes are saved.
     """
     vjps = [_vjp(op, rules, name) for name in op.tensors]
     tensors = tuple([(position, name in rules, name in op.many) for position, name in zip(op.positions, op.tensors)])
@@ -427,7 +430,7 @@ def _of_lists(op, rules, holomorphic):
 
     @cache
     def plan(counts: tuple, active: tuple) -> tuple[Rule, tuple]:
-        """The rule, and which values to save, for lists of these lengths (None: no list) and differentiated so."""
+        """The rule, and the values to save, for these lengths of lists (None: no list) and active arguments."""
         slots: list = [None] * last + [RESULT]
         start = 0
         for (position, *_), count in zip(tensors, counts):
@@ -474,8 +477,10 @@ def _of_lists(op, rules, holomorphic):
 
 
 def _kept(op, vjps: list[_Vjp]) -> tuple[bool, ...]:
-    """For each argument and the result: True if it is saved. Settings always are: they are small, and forward mode
-    reads them."""
+    """For each argument and the result, True if it is saved.
+
+    Settings always are: they are small, and forward mode reads them.
+    """
     settings = frozenset(range(len(op.parameters))).difference(op.positions)
     needed = settings.union(*(vjp.needed for vjp in vjps))
     return tuple(i in needed for i in range(len(op.parameters) + 1))
@@ -492,7 +497,7 @@ def record(rule: Rule, edges: tuple, saved: tuple, y):
 
 
 def unwrap(value):
-    """The raw data in a variable, or in a list or tuple of them; anything else as it is."""
+    """The raw data of a variable, or of a list or tuple of variables; other values unchanged."""
     return map_items(data_of, value)
 
 
@@ -505,7 +510,7 @@ def _wrapped(y):
 
 
 def _on_data(op):
-    """An op without derivative: on the data, giving a variable without gradient."""
+    """A recorder for an op without a derivative: it computes on the data and returns a variable without gradient."""
 
     def on_data(*arguments):
         return _wrap_all(op.call(*[unwrap(a) for a in arguments]))
@@ -517,7 +522,7 @@ def _on_data(op):
 
 
 def _composed(op):
-    """An op without rules: its body, whose ops are recorded one by one."""
+    """A recorder for an op without rules: its body, whose ops are recorded one by one."""
     if op.body is None:
 
         def missing(*arguments):
@@ -528,7 +533,7 @@ def _composed(op):
 
 
 def _owner(op, arguments):
-    """The backend of the arrays in the variables of a call, to which lists and numbers beside them go."""
+    """The backend of the arrays in the variables of a call; lists and numbers are converted to it."""
     for position in op.positions:
         value = arguments[position]
         for item in value if isinstance(value, (list, tuple)) else (value,):

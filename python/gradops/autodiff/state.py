@@ -1,15 +1,15 @@
-"""Attachments to graphs and to passes over them: looked up here, put here by modules that this one does not know.
+"""Attachments to graphs and to passes over them: looked up here, and installed by modules that this one does not know.
 
-- ``hooks``: functions that see the gradient of an operation's result (:mod:`.hooks` puts them);
+- ``hooks``: functions that see the gradient of an operation's result (installed by :mod:`.hooks`);
 - ``observers``: functions that see each step of a pass (anomaly mode and the profiler);
 - ``watchers``: functions that see each node as it is made (anomaly mode);
-- ``readers``: functions that see reads of variables that are not recorded (:mod:`.derivatives`);
-- ``leavers``: functions that see variables whose record is left behind (:mod:`gradops.inference`);
+- ``readers``: functions that see unrecorded reads of variables (:mod:`.derivatives`);
+- ``leavers``: functions that see variables whose record is dropped (:mod:`gradops.inference`);
 - ``packers``: functions that save handles in place of arrays that are to be recomputed (checkpoints);
-- ``special``: dtypes whose gradients are no arrays (text);
-- versions: buffers that were written in place, and the check that no stale one is used (:mod:`.inplace`).
+- ``special``: dtypes whose gradients are not arrays (text);
+- versions: buffers that were written in place, and the check that no stale buffer is used (:mod:`.inplace`).
 
-Where nothing is attached each costs one look at an empty container.
+If nothing is attached, each costs one look at an empty container.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from ..backends.checkpoint_plan import Handle
 from ..errors import GradientError
 
 clock = count(1).__next__
-"""The time: nodes and in-place writes in the order in which they happened."""
+"""The time: nodes and in-place writes, numbered in the order in which they happened."""
 
 hooks: set[int] = set()
-"""The operations, by ``seq``, whose results have hooks; the node has these itself, as they may lead back to it."""
+"""The operations, by ``seq``, whose results have hooks; the node stores them, as hooks may lead back to it."""
 
 observers: list[Callable] = []
-"""Functions ``(node, apply)`` to the gradients ``apply()``, around each step of a pass."""
+"""Functions ``(node, apply)`` that return the gradients ``apply()``; called around each step of a pass."""
 
 
 accumulating = threading.RLock()
-"""Held while something is added to a ``grad``, so that threads lose none; never while a user's function runs."""
+"""Held while a gradient is added to a ``grad``, so that threads lose none; never while a user's function runs."""
 
 
 readers: list[Callable] = []
-"""Functions that see the edges of variables which an operation reads where nothing is recorded."""
+"""Functions that see the edges of variables that an operation reads while nothing is recorded."""
 
 
 def read(*edges) -> None:
-    """Show the ``readers`` the edges an operation reads unrecorded: nodes and leaves; None stands for others."""
+    """Show the ``readers`` the edges that an operation reads unrecorded: nodes, leaves, and None for other values."""
     for see in readers:
         see(edges)
 
 
 leavers: list[Callable] = []
-"""Functions that see variables with a record of which the data is taken without it, as by ``stop_gradient()``."""
+"""Functions that see recorded variables whose data is taken without the record, as by ``stop_gradient()``."""
 
 
 # Nodes as they are made
@@ -62,7 +62,7 @@ watchers: list[Callable] = []
 """Functions that see each node as it is made."""
 
 packers: list[Callable] = []
-"""At most one function: from the values a node saves to those it keeps, while arrays to be recomputed live."""
+"""At most one function, from the values a node saves to those it keeps; set while arrays to recompute are alive."""
 
 
 class Packed(tuple):
@@ -80,17 +80,17 @@ def _unpack(value, done: dict):
     return [_unpack(v, done) for v in value] if type(value) is list else value
 
 
-# Gradients that are no arrays
+# Gradients that are not arrays
 
 
 class Special(NamedTuple):
-    """The handling of gradients that are no arrays, such as feedback on text.
+    """The handling of gradients that are not arrays, such as feedback on text.
 
     Attributes:
-        seed: ``(root, given)`` to the gradient that a pass starts from.
-        convert: ``(value, role)`` to a gradient, for a value that a hook or a user's rule gave.
-        accumulate: ``(leaf, gradient)`` to the leaf's new ``grad``.
-        fit: ``(gradient, like)`` to the gradient of a leaf's data, or of a node.
+        seed: maps ``(root, given)`` to the gradient that a pass starts from.
+        convert: maps ``(value, role)``, a value from a hook or a user's rule, to a gradient.
+        accumulate: maps ``(leaf, gradient)`` to the leaf's new ``grad``.
+        fit: maps ``(gradient, like)`` to the gradient of a leaf's data, or of a node.
     """
 
     seed: Callable
@@ -100,14 +100,14 @@ class Special(NamedTuple):
 
 
 moment: ContextVar[int | None] = ContextVar("gradops_moment", default=None)
-"""In a user's gradient function the time of its operation: remarks made there count as made then."""
+"""Inside a user's gradient function, the time of its operation: remarks made there count as made at that time."""
 
 wanted: ContextVar[tuple | None] = ContextVar("gradops_wanted", default=None)
-"""In a pass for some inputs the :func:`.graph.key` of these, and of the nodes that lead to them: rules whose gradients
-cost something leave out those that go nowhere."""
+"""In a pass for some inputs, the :func:`.graph.key` of these inputs and of the nodes that lead to them, so that rules
+with expensive gradients can skip those that nothing needs."""
 
 special: dict[Any, Special] = {}
-"""The dtypes whose gradients are no arrays."""
+"""The dtypes whose gradients are not arrays."""
 
 
 # Versions
@@ -116,9 +116,9 @@ special: dict[Any, Special] = {}
 written: dict[int, tuple] = {}
 """Buffers that were written in place, by ``id`` of the owning array: a reference, the count, the latest times."""
 _latest = [0]
-"""The time of the last write to any buffer: nothing younger needs to be checked."""
+"""The time of the last write to any buffer; younger nodes need no check."""
 _REMEMBERED = 64
-"""The number of times of writes that are remembered for a buffer, to tell which version a node saved."""
+"""The number of write times remembered for a buffer, to tell which version a node saved."""
 
 
 def bump(array) -> None:
@@ -126,8 +126,8 @@ def bump(array) -> None:
     owner = buffer(array)
     key = id(owner)
     entry = written.get(key)
-    # Arrays can be neither hashed nor given attributes, so the table goes by `id`, which a new array may inherit from
-    # one that is gone: the reference says whose it is. The callback takes the entry away when the array goes.
+    # Arrays can neither be hashed nor given attributes, so the table uses `id`, which a new array may inherit from a
+    # freed one: the reference tells them apart. The callback removes the entry when the array is freed.
     if entry is None or entry[0]() is not owner:
         forget = written.pop
         entry = written[key] = (weakref.ref(owner, lambda _: forget(key, None)), [0], deque(maxlen=_REMEMBERED))
@@ -154,9 +154,9 @@ def check_versions(node) -> None:
     """Raise if a value that a node saved for its gradient was written after the operation.
 
     Raises:
-        GradientError: naming the operation, the version it saved and the version now.
+        GradientError: names the operation, the version it saved and the present version.
     """
-    # A step of the pass for a node that is younger than all writes, which most are: nothing to look up.
+    # Most nodes are younger than all writes: nothing to look up.
     if node.seq > _latest[0]:
         return
     for value in node.saved:

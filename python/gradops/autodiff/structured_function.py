@@ -1,4 +1,4 @@
-"""A ``Function`` of variables inside lists and dicts, and of arguments by name, as one of the variables."""
+"""``Function``s with variables inside lists and dicts, or with keyword arguments, reduced to functions of variables."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def holds_variables(value) -> bool:
 
 
 def _records_itself(value) -> bool:
-    """True if a value is a tensor whose library differentiates it."""
+    """True if a value is a tensor that its own library differentiates."""
     owner = None if isinstance(value, Variable) else backends.of(value)
     return owner is not None and owner.derivatives.native
 
 
 def in_order(forward: Callable, args: tuple, keywords: dict, defaults: bool = False) -> tuple[tuple, dict]:
-    """Arguments by position, as far as ``forward`` has them so; with ``defaults`` also those that were left out."""
+    """Arguments passed by position as far as ``forward`` allows; with ``defaults`` also the omitted ones."""
     try:
         bound = inspect.signature(forward).bind(*args, **keywords)
     except ValueError:  # no signature
@@ -39,10 +39,10 @@ def in_order(forward: Callable, args: tuple, keywords: dict, defaults: bool = Fa
 
 
 def flat_form(base: Any, cls, args: tuple, keywords: dict) -> tuple[type, list]:
-    """A ``Function`` of the variables in ``args`` and ``keywords`` alone, and these variables, each once.
+    """A ``Function`` of the distinct variables in ``args`` and ``keywords`` only, and these variables.
 
-    ``forward`` and ``setup_context`` get the arguments as they were given; ``backward`` returns a gradient for each
-    argument, those by name after the others, nested as the argument is; None is none for all of one.
+    ``forward`` and ``setup_context`` get the arguments as they were passed. ``backward`` returns a gradient for each
+    argument, keyword arguments last, nested like the argument; None means that the whole argument has none.
     """
     leaves, form = _tree.flatten((args, keywords))
     other = next((x for x in leaves if _records_itself(x)), None)
@@ -93,7 +93,7 @@ def flat_form(base: Any, cls, args: tuple, keywords: dict) -> tuple[type, list]:
 
 
 def _is_row(result, argument) -> bool:
-    """True if a sequence, for one argument, is a row of one gradient, and not that gradient, nested as the argument."""
+    """True if a sequence holds the only argument's gradient, and is not itself a gradient nested like the argument."""
     return (
         isinstance(result, (tuple, list))
         and len(result) == 1
@@ -106,7 +106,7 @@ def _is_row(result, argument) -> bool:
 
 
 def _collect(cls, value, gradient, places: dict[int, int], found: list[list]) -> None:
-    """Add each gradient to the list of its variable."""
+    """Add each gradient to its variable's list."""
     if gradient is None:
         return
     if isinstance(value, Variable):
@@ -131,7 +131,7 @@ def _kind(value) -> str:
 
 
 def _total(row: list):
-    """The gradients of one variable that is there several times."""
+    """The sum of the gradients of one variable that occurs several times."""
     if not row:
         return None
     if any(isinstance(g, str) or isinstance(g, Variable) and g.dtype is str for g in row):

@@ -1,4 +1,4 @@
-"""The bridge to torch's own autograd: passes from torch tensors, and functions as ``torch.autograd.Function``."""
+"""The bridge to torch's own autograd: passes from torch tensors, and ``Function``s as ``torch.autograd.Function``s."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from . import initial_gradients
 
 
 def backward(tensors: list, gradients: list | None, **settings) -> None:
-    """``torch.autograd.backward``."""
+    """Call ``torch.autograd.backward``."""
     import torch
 
     _run(torch.autograd.backward, tensors, _starts(tensors, gradients), **settings)
 
 
 def grad(tensors: list, inputs: list, gradients: list | None, **settings) -> tuple:
-    """``torch.autograd.grad``."""
+    """Call ``torch.autograd.grad``."""
     import torch
 
     starts = _starts(tensors, gradients, ("outputs", "grad_outputs"))
@@ -29,10 +29,10 @@ def grad(tensors: list, inputs: list, gradients: list | None, **settings) -> tup
 
 
 def gradient_edge(tensor):
-    """``torch.autograd.graph.get_gradient_edge``.
+    """Call ``torch.autograd.graph.get_gradient_edge``.
 
     Raises:
-        GradientError: a tensor that requires no gradient.
+        GradientError: the tensor requires no gradient.
     """
     from torch.autograd.graph import get_gradient_edge
 
@@ -42,7 +42,7 @@ def gradient_edge(tensor):
 
 
 def _starts(tensors: list, given: list | None, names: tuple[str, str] = initial_gradients.NAMES) -> list:
-    """The gradient that a pass starts from, or None, for each tensor; torch takes tensors and nothing else.
+    """The gradient that a pass starts from, or None, for each tensor; torch accepts tensors only.
 
     Raises:
         ArgumentTypeError: a gradient that is neither tensor nor number.
@@ -59,13 +59,13 @@ def _starts(tensors: list, given: list | None, names: tuple[str, str] = initial_
 
 
 def loaded() -> Any:
-    """The torch module, or None where it is not loaded."""
+    """The torch module; None if it is not loaded."""
     torch = sys.modules.get("torch")
     return torch if torch is not None and hasattr(torch, "set_grad_enabled") else None
 
 
 def _run(step: Callable, *arguments, **keywords) -> Any:
-    """A step of torch's engine; in anomaly mode torch's warning, the forward call, is part of the error.
+    """Run a step of torch's engine; in anomaly mode, add torch's warning about the forward call to the error.
 
     Raises:
         GradientError: in anomaly mode, for a gradient that failed or is NaN.
@@ -93,7 +93,7 @@ def _run(step: Callable, *arguments, **keywords) -> Any:
 
 
 def function_class(cls: type, setup_context: Callable | None) -> Any:
-    """A :class:`.function.Function` as a ``torch.autograd.Function``, kept on the class, so that both go together."""
+    """A :class:`.function.Function` as a ``torch.autograd.Function``; stored on the class, to live as long as it."""
     if "_of_torch" not in vars(cls):
         _make_class(cls, setup_context)
     return cls._of_torch  # type: ignore[attr-defined]
@@ -119,7 +119,7 @@ def _make_class(cls: Any, setup_context: Callable | None) -> None:
     def backward(ctx, *gradients):
         if not tracing.compiling() and torch.is_grad_enabled() and hasattr(ctx, _INPUTS):
             ctx = _connected(torch, cls, setup_context, ctx)
-        return cls.backward(ctx, *[None if g is None else g.clone() for g in gradients])  # it may write to them
+        return cls.backward(ctx, *[None if g is None else g.clone() for g in gradients])  # `backward` may write to them
 
     members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
     if setup_context is not None:
@@ -131,7 +131,7 @@ def _make_class(cls: Any, setup_context: Callable | None) -> None:
 
 
 _INPUTS = "gradops_inputs"
-"""The attribute of a context that has the inputs of a ``forward`` with values in between; None if it wrote to one."""
+"""The context attribute that has the inputs of a ``forward`` with intermediate values; None if it wrote to one."""
 
 
 class _Again(SimpleNamespace):
@@ -177,7 +177,7 @@ def _connected(torch, cls: type, setup_context: Callable | None, ctx) -> Any:
             return before
         try:
             is_same = torch.allclose(x.detach(), before, rtol=0, atol=0, equal_nan=True)
-        except (JitError, RuntimeError):  # in a trace or a batch, nobody can look at its values
+        except (JitError, RuntimeError):  # values cannot be read in a trace or a batch
             return x
         if not is_same:
             raise unknown_derivative(cls, "gives another value when it runs again")
@@ -203,7 +203,7 @@ def unknown_derivative(cls: type, why: str) -> GradientError:
 
 
 def once_differentiable(backward: Callable) -> Callable:
-    """torch's decorator of that name."""
+    """``torch.autograd.function.once_differentiable``."""
     from torch.autograd.function import once_differentiable as native
 
     return native(backward)

@@ -1,4 +1,8 @@
-"""``Variable``: an array (NumPy, JAX, TensorFlow) or a text whose operations are recorded."""
+"""``Variable``: an array (NumPy, JAX, TensorFlow) or a text whose operations are recorded on the tape.
+
+A variable is its data and its place in the graph (``_node``; None for a leaf). Higher floors add methods with
+:func:`method`; :func:`wrap`, :func:`attach` and :func:`attach_new` make variables without the constructor's checks.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ from .state import clock, leavers, packers, watchers
 if TYPE_CHECKING:
     from ._methods import Methods
 else:
-    Methods = object  # what `give()` and the floors above put here, for type checkers written down by tools/stubs
+    Methods = object  # `give()` and higher floors add these; tools/stubs writes them for type checkers
 
 _READING_TEXT = "`x.item()` and `x.tolist()` read it; its methods and `gradops.text` keep the feedback"
 
@@ -35,19 +39,19 @@ class Variable(Methods):
 
     Args:
         data: an array of NumPy, JAX or TensorFlow, a number, a nested list, a string or a list of
-            strings. Numbers and lists go to the default backend. Arrays are not copied.
-        requires_grad: whether ``backward`` accumulates into ``grad``. Needs a floating or complex dtype, or text.
-        role: the purpose of a text; goes into feedback on it.
+            strings. Numbers and lists are converted to the default backend. Arrays are not copied.
+        requires_grad: True to accumulate gradients into ``grad``. Needs a floating or complex dtype, or text.
+        role: the purpose of a text; it is included in feedback on the text.
 
     Attributes:
         data: the array or string itself. Writing to it, as an optimiser does, is not recorded. The new value may be
-            any that the constructor takes, or a variable; a text keeps its role.
-        grad: the accumulated gradient, a variable, or None; on a text the feedback that was given.
-        role: its purpose; the result of an operation has the roles of its arguments together.
+            anything that the constructor takes, or a variable; a text keeps its role.
+        grad: the accumulated gradient, a variable, or None; for a text the feedback on it.
+        role: the purpose; the result of an operation combines the roles of its arguments.
 
     Raises:
-        ArgumentTypeError: data that is no array, number, list or string, or of a dtype without gradients.
-        BackendError: a torch tensor, which needs no variable: torch's tape is its tape.
+        ArgumentTypeError: data that are not an array, number, list or string, or have a dtype without gradients.
+        BackendError: a torch tensor, which needs no variable: torch's autograd records it.
 
     Gradient:
         Reverse mode over recorded operations, as in PyTorch's autograd (Paszke et al. 2017).
@@ -60,7 +64,7 @@ class Variable(Methods):
         >>> print(x.grad.numpy())
         [2. 4. 6.]
 
-        A gradient descent, whose steps are not recorded:
+        Gradient descent, with steps that are not recorded:
 
         >>> w = gradops.Variable(0.0, requires_grad=True)
         >>> for _ in range(50):
@@ -82,9 +86,9 @@ class Variable(Methods):
     _node: Node | None = None
     _hooks: dict | None = None
     _after: dict | None = None
-    _given: bool = False  # True if it stands for an argument of a function that is being differentiated
+    _given: bool = False  # True if it is an argument of a function being differentiated
 
-    # Methods of the floors above, which put them here with :func:`method`.
+    # Methods that higher floors add with :func:`method`.
     backward: Callable[..., None]
     register_hook: Callable[..., Any]
     register_post_accumulate_grad_hook: Callable[..., Any]
@@ -124,11 +128,11 @@ class Variable(Methods):
 
     @property
     def grad(self) -> Variable | None:
-        """The accumulated gradient of a leaf, or of a result that :meth:`retain_grad` was called on.
+        """The accumulated gradient of a leaf, or of a result after :meth:`retain_grad`.
 
-        Assigning an array makes it a variable; it must have the data's shape and dtype, keeps its strides, and is
-        added to in place by later backward passes. Numbers and lists take the data's dtype. On a text, remarks are
-        assigned: a string, or a list of them.
+        An assigned array becomes a variable. It must have the data's shape and dtype, keeps its strides, and
+        later backward passes add to it in place. Numbers and lists take the data's dtype. For a text, assign
+        remarks: a string, or a list of strings.
         """
         if self._grad is None and self._node is not None and not self.retains_grad:
             warnings.warn("`grad` of the result of an operation is not kept; call `retain_grad()`.", stacklevel=2)
@@ -162,7 +166,7 @@ class Variable(Methods):
 
     @property
     def requires_grad(self) -> bool:
-        """True if a gradient goes to or through it; :meth:`requires_grad_` sets it."""
+        """True if a gradient flows to or through it; set by :meth:`requires_grad_`."""
         return self._active
 
     @requires_grad.setter
@@ -190,12 +194,12 @@ class Variable(Methods):
 
     @property
     def is_leaf(self) -> bool:
-        """True if the user made it, rather than a recorded operation."""
+        """True if the user made it, not a recorded operation."""
         return self._node is None
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Sizes of the dimensions; ``()`` for text."""
+        """The sizes of the dimensions; ``()`` for text."""
         return tuple(getattr(self._value, "shape", ()))
 
     @property
@@ -212,14 +216,14 @@ class Variable(Methods):
         return getattr(self._value, "dtype", str)
 
     def detach(self) -> Variable:
-        """A variable on the same data that is not connected to the graph, nor to a derivative of the library's own."""
+        """A variable on the same data, disconnected from the graph and from the library's own derivatives."""
         if self._active:
             for see in leavers:
                 see(self)
         data = self._value
         if data.__class__ is not np.ndarray:
             owner = backends.of(data)
-            if owner is not None and owner.derivatives.records(data):  # by a tracer or tape around
+            if owner is not None and owner.derivatives.records(data):  # by an enclosing tracer or tape
                 data = owner.derivatives.stop(data)
         return wrap(data)
 
@@ -227,17 +231,17 @@ class Variable(Methods):
         """Disconnect this variable from the graph, in place.
 
         Raises:
-            GradientError: for a view of another variable.
+            GradientError: it is a view of another variable.
         """
         self._node = None
         self._active = False
         return self
 
     def requires_grad_(self, requires_grad: bool = True) -> Variable:
-        """Ask, or no longer ask, for gradients, in place.
+        """Request gradients, or stop requesting them, in place.
 
         Raises:
-            GradientError: for a result of a recorded operation, which cannot be switched off.
+            GradientError: it is the result of a recorded operation, for which gradients cannot be switched off.
             ArgumentTypeError: an integer or bool dtype.
         """
         check_flags("requires_grad_", requires_grad=requires_grad)
@@ -253,35 +257,35 @@ class Variable(Methods):
         return self
 
     def zero_grad(self) -> None:
-        """Forget the accumulated gradient."""
+        """Drop the accumulated gradient."""
         self._grad = None
 
     def clone(self) -> Variable:
-        """A copy with memory of its own, connected to the graph."""
+        """A copy in its own memory, connected to the graph."""
         return conversion.copy(self)
 
     copy = clone
 
     @property
     def _version(self) -> int:
-        """The number of writes in place to the data, by recorded operations or inside :class:`no_grad`."""
+        """The number of in-place writes to the data, by recorded operations or inside :class:`no_grad`."""
         return state.version(self.data)
 
     def numpy(self) -> np.ndarray:
         """The data as a NumPy array.
 
         Raises:
-            GradientError: for a variable that requires a gradient, which the array would lose silently.
-            ArgumentTypeError: for a text.
+            GradientError: the variable requires a gradient, which the array would lose silently.
+            ArgumentTypeError: it is a text.
         """
         if self.dtype is str:
-            raise ArgumentTypeError("`numpy()` of a text, which is no array of numbers.", hint=_READING_TEXT)
+            raise ArgumentTypeError("`numpy()` of a text, which is not an array of numbers.", hint=_READING_TEXT)
         if self.requires_grad:
             raise GradientError("`numpy()` of a variable that requires a gradient.", hint="use `detach().numpy()`")
         return _owner(self.data).to_numpy(self.data)
 
     def item(self) -> Any:
-        """The one element as a Python number, or the text as a string.
+        """The only element as a Python number, or the text as a string.
 
         Raises:
             ValueError: more than one element.
@@ -325,7 +329,7 @@ class Variable(Methods):
         return complex(self.data)
 
     def _refuse_number(self, kind: str) -> None:
-        """Say that the gradient ends here, where it would be lost silently (``math.sin(v)``, ``array[0] = v``)."""
+        """Report that the gradient ends here, where it would be lost silently (``math.sin(v)``, ``array[0] = v``)."""
         if self._active and recording.get() and not (self._node is not None and self._node.name in STEPS):
             lose_gradient(
                 f"a variable that requires a gradient was made a Python {kind}: no gradient goes through it.",
@@ -340,10 +344,10 @@ class Variable(Methods):
         return known(self.data, operator.index)
 
     def __hash__(self) -> int:
-        """A hash by identity, which only leaves have: a lookup by value would never find a result or an argument.
+        """A hash by identity, for leaves only: a lookup by value would never find a result or an argument.
 
         Raises:
-            ArgumentTypeError: it is a result, or stands for an argument of a function that is differentiated.
+            ArgumentTypeError: it is a result, or an argument of a function being differentiated.
         """
         if self._node is not None or self._given:
             raise ArgumentTypeError(
@@ -354,7 +358,7 @@ class Variable(Methods):
         return id(self)
 
     def __copy__(self) -> Variable:
-        """Another variable on the same data: of a leaf another leaf, without ``grad`` or hooks, as PyTorch's copies.
+        """Another variable on the same data; a leaf's copy is another leaf, without ``grad`` or hooks, as in PyTorch.
 
         A copy of a result, or of an argument of a differentiated function, stays connected to the graph.
         """
@@ -369,7 +373,7 @@ class Variable(Methods):
     def __deepcopy__(self, memo: dict) -> Variable:
         """A leaf on a copy of the data, with a copy of ``grad``; hooks are not copied.
 
-        Of an argument of a differentiated function a :meth:`clone`, which stays connected.
+        For an argument of a differentiated function, a :meth:`clone`, which stays connected.
         """
         if self._given:
             return memo.setdefault(id(self), self.clone())
@@ -426,7 +430,7 @@ def _owner(data) -> backends.Backend:
 
 
 def _plain(kind: type) -> type:
-    """A class that can be made again: views are copied as variables."""
+    """A class that can be constructed: views are copied as variables."""
     return Variable if kind.__module__.endswith("autodiff.inplace") else kind
 
 
@@ -443,7 +447,7 @@ def _rebuild(kind: type, state: dict) -> Variable:
 
 
 def method(name: str) -> Callable:
-    """Make a function a method of variables: the way in which modules above this one add to them."""
+    """A decorator that makes a function a method of variables; higher floors add methods with it."""
 
     def put(function: Callable) -> Callable:
         function.__name__, function.__qualname__ = name, f"Variable.{name}"
@@ -454,7 +458,7 @@ def method(name: str) -> Callable:
 
 
 class Parameter(Variable):
-    """A :class:`Variable` that requires a gradient unless told otherwise: a value that a model learns.
+    """A :class:`Variable` that requires a gradient by default: a value that a model learns.
 
     Examples:
         >>> import gradops
@@ -475,7 +479,7 @@ _new = object.__new__
 
 
 def edges_of(values) -> tuple:
-    """The nodes and leaves to which gradients for values go; None for values without."""
+    """The nodes and leaves that gradients for values go to; None for values without a gradient."""
     return tuple(x._node or x if isinstance(x, Variable) and x._active else None for x in values)
 
 
@@ -485,7 +489,7 @@ def is_active(x) -> bool:
 
 
 def data_of(x):
-    """A variable's data; anything else as it is."""
+    """A variable's data; other values unchanged."""
     return x._value if isinstance(x, Variable) else x
 
 
@@ -506,7 +510,7 @@ def attach(data, node: Node) -> Variable:
 
 
 def attach_new(data, rule, edges, saved) -> Variable:
-    """The variable of a result, recorded as a node: :func:`attach` to a new ``Node``, at the speed that ops need."""
+    """The variable of a result with a new ``Node``: :func:`attach` at the speed that ops need."""
     node = _new(Node)
     node.rule = rule
     node.edges = edges
@@ -542,10 +546,10 @@ def _as_data(data) -> Any:
 
 
 def as_words(data) -> Any:
-    """``data`` as a text or several texts; None if it is no text.
+    """``data`` as a text or several texts; None if it is not text.
 
     Raises:
-        ArgumentTypeError: as :func:`check_words`.
+        ArgumentTypeError: see :func:`check_words`.
     """
     if isinstance(data, np.ndarray) and data.dtype.kind in "UTO":
         data = data.tolist()
@@ -560,7 +564,7 @@ def as_array(data, backend: backends.Backend) -> Any:
     """An array of ``backend``.
 
     Raises:
-        ArgumentTypeError: data that are not convertible.
+        ArgumentTypeError: data that cannot be converted.
     """
     try:
         return backend.convert(data)
@@ -576,7 +580,7 @@ def as_array(data, backend: backends.Backend) -> Any:
 
 
 def check_words(data) -> None:
-    """Refuse None, and lists of texts that are nested or mixed.
+    """Raise for None, and for lists of texts that are nested or mixed.
 
     Raises:
         ArgumentTypeError: one of these.
@@ -594,13 +598,11 @@ def check_words(data) -> None:
             got=TypeOf(data[i]),
         )
     if any(_holds_text(item) for item in data if type(item) in (list, tuple)):
-        raise ArgumentTypeError(
-            "`data` holds lists of texts; several texts are one list, without further ones in it.", argument="data"
-        )
+        raise ArgumentTypeError("`data` holds lists of texts; pass several texts as one flat list.", argument="data")
 
 
 def check_role(role) -> None:
-    """Refuse a role that is no text.
+    """Raise for a role that is not a string.
 
     Raises:
         ArgumentTypeError: anything but a string or None.
@@ -639,7 +641,7 @@ def _words(roles) -> str | None:
 
 
 def differentiable(data) -> bool:
-    """True if data of its dtype has gradients: floating and complex numbers, and text."""
+    """True if data of this dtype have gradients: floating and complex numbers, and text."""
     dtype = getattr(data, "dtype", None)
     return dtype is _FLOAT64 or dtype in state.special or dtypes.is_floating(conversion.dtype(data))
 
@@ -648,13 +650,16 @@ _FLOAT64 = np.dtype("float64")
 
 
 def _shown(data):
-    """The values of a tensor as NumPy's, for Python or a reader; the compiled function is then specialised to these."""
+    """The values of a tensor as a NumPy array, for Python or a reader.
+
+    A function being compiled is specialised to them.
+    """
     owner = _owner(data)
     return known(data, owner.kernel("shown") or owner.to_numpy)
 
 
 def array_text(data, prefix: str = "Variable(") -> str:
-    """Numbers, of a large tensor those at the corners, with dtype and backend."""
+    """The text of a tensor's values with dtype and backend; for a large tensor the values at the corners."""
     owner = backends.of(data)
     if owner is None:
         return repr(data)
@@ -662,7 +667,7 @@ def array_text(data, prefix: str = "Variable(") -> str:
     try:
         body = np.array2string(np.asarray(_shown(data)), separator=", ", threshold=100, prefix=prefix)
     except Exception:
-        if is_compiled:  # a text that decides must not be another
+        if is_compiled:  # a text that a branch depends on must be exact
             raise
         body = f"<traced, shape {tuple(data.shape)}>"  # a library's tracer has no values
     suffix = "" if owner.yields or is_compiled else f", backend={owner.name!r}"
@@ -670,7 +675,7 @@ def array_text(data, prefix: str = "Variable(") -> str:
 
 
 def without_gradients(dtype) -> ArgumentTypeError:
-    """The error for a request for gradients of a tensor whose dtype has none."""
+    """The error for requesting gradients of a tensor whose dtype has none."""
     return ArgumentTypeError(
         f"`requires_grad`: only floating and complex tensors and text have gradients; got dtype {dtype}.",
         argument="requires_grad",
