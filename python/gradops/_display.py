@@ -1,4 +1,4 @@
-"""What people see: objects in notebooks as HTML, and the progress of long loops."""
+"""How objects and long computations are shown: HTML for notebooks, and progress bars."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from typing import Any
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 LETTERS = 2000
-"""The most letters of a text that are shown; of a longer one, the beginning and the end."""
+"""The largest number of characters of a text that is shown in full; of a longer one, the beginning and the end."""
 ROWS = 30
-"""The most rows of a table that are shown."""
+"""The largest number of rows of a table that are shown."""
 CELLS, SIDE = 64, 240
-"""The most rows and columns of a pattern that are drawn, and the length of its sides."""
+"""The largest number of rows and columns of a pattern that are drawn, and the length of its sides."""
 
 
 def words(text: str) -> str:
-    """Text in HTML or SVG; characters that neither may hold (control characters, halves of one) are replaced."""
+    """Text escaped for HTML or SVG; characters that both forbid (control characters, lone surrogates) are replaced."""
     return escape(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
 def block(title: str, about: str, *parts: str) -> str:
-    """An object: its title, the words beside it, and parts that are HTML already.
+    """An object as HTML: its title, a description next to it, and parts that already are HTML.
 
-    Its texts are no mathematics: in Jupyter ``$`` would begin a formula.
+    The classes keep Jupyter from rendering text after ``$`` as a formula.
     """
     head = f"<div><strong>{words(title)}</strong> {words(about)}</div>"
     return f'<div class="gradops tex2jax_ignore mathjax_ignore">{head}{"".join(parts)}</div>'
 
 
 def verbatim(text: str) -> str:
-    """A text as it stands, wrapped where it is wide."""
+    """A text as it is, with wide lines wrapped."""
     if len(text) > LETTERS:
         left = len(text) - LETTERS
         text = f"{text[: LETTERS * 3 // 4]}\n[... {left} characters ...]\n{text[-LETTERS // 4 :]}"
@@ -42,7 +42,7 @@ def verbatim(text: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], of_text: Sequence[int] = (0,)) -> str:
-    """Rows of texts; columns but those ``of_text`` are numbers, at the right."""
+    """A table of strings; the columns ``of_text`` are aligned left, the others, which are numbers, right."""
 
     def line(kind: str, cells: Sequence[str]) -> str:
         sides = ("left" if i in of_text else "right" for i in range(len(cells)))
@@ -54,7 +54,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], of_text: Sequence[
 
 
 def places(pattern: Any, title: str) -> str:
-    """A picture of where a SciPy sparse matrix has elements, of at most :data:`CELLS` cells across."""
+    """A picture of the nonzeros of a SciPy sparse matrix, at most :data:`CELLS` cells across."""
     size = max(pattern.shape)
     cells, found = min(size, CELLS), pattern.tocoo()
     filled = {(int(i) * cells // size, int(j) * cells // size) for i, j in zip(found.row, found.col)}
@@ -69,7 +69,7 @@ def places(pattern: Any, title: str) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], of_text: Sequence[int] = (0,), least: Sequence[int] = ()) -> list[str]:
-    """Rows of texts as lines, whose columns are as wide as their widest, and at ``least`` so wide."""
+    """Rows of strings as lines with aligned columns, each as wide as its widest cell and at least as ``least``."""
     least = [*least, *[0] * len(rows[0])]
     widths = [max(w, *map(len, column)) for w, column in zip(least, zip(*rows))]
     sides = ["<" if i in of_text else ">" for i in range(len(widths))]
@@ -77,32 +77,32 @@ def aligned(rows: Sequence[Sequence[str]], of_text: Sequence[int] = (0,), least:
 
 
 def rows_of(rows: Sequence[Sequence[str]], head: Sequence[str], of_text: Sequence[int] = (0,)) -> str:
-    """A table of the first of many rows, with how many more there are."""
+    """A table of the first of many rows, with the number of the remaining ones."""
     more = verbatim(f"[... {len(rows) - ROWS} more]") if len(rows) > ROWS else ""
     return table(head, rows[:ROWS], of_text) + more
 
 
 def folded(title: str, part: str) -> str:
-    """A part that opens when its title is clicked."""
+    """A part that is shown when its title is clicked."""
     return f"<details><summary>{words(title)}</summary>{part}</details>"
 
 
-# A progress bar for long loops, where somebody is looking -------------------------------------------------------------
+# A progress bar for long loops in interactive use ---------------------------------------------------------------------
 
 
 patience = 2.0
-"""How many seconds something takes before a bar is shown."""
+"""The number of seconds after which a bar is shown."""
 
 host: Callable | None = None
-"""The function that makes a bar instead of rich, where another language shows it: R."""
+"""A function that makes a bar instead of rich; set by another language that shows it, such as R."""
 
 
 @contextlib.contextmanager
 def track(total: int | None, label: str, wanted: bool | None = None) -> Iterator[Callable[[int], None]]:
-    """A function that is called with each step's size and moves a bar; ``total``: None where nobody knows it.
+    """Yield a function that moves a progress bar by a step's size; ``total`` is None if it is unknown.
 
-    ``wanted``: True shows it from the start, without ``rich`` in lines of percents; False never;
-    None after two seconds, where there is a terminal and ``rich``, so not in a notebook or a document.
+    ``wanted``: True shows the bar from the start, without ``rich`` as lines of percentages; False never;
+    None after two seconds, if there is a terminal and ``rich``, so not in a notebook or a document.
     """
     progress = _Progress(total, label, 0.0 if wanted else patience, lines=bool(wanted))
     try:
@@ -126,7 +126,7 @@ def untracked() -> Iterator[None]:
 
 class _Progress:
     shown = False
-    """True while there is a bar: what goes on within another loop shows none."""
+    """True while a bar is shown: nested loops show none."""
 
     def __init__(self, total: int | None, label: str, patience: float, lines: bool):
         self.total, self.label, self.lines = total, label, lines

@@ -1,4 +1,4 @@
-"""Functions that gradops makes: of source, shown in tracebacks, and of other functions, which can be pickled."""
+"""Functions that gradops creates: from source code, visible in tracebacks, and from other functions, with pickling."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .errors import ArgumentTypeError, Given
 
 
 class Made:
-    """Base of objects that gradops makes of functions: pickled by name or by value, and copied as functions are.
+    """Base of objects that gradops makes from functions: pickled by name or by value, and copied like functions.
 
-    ``copy.copy()`` returns the object. ``copy.deepcopy()`` does so, too, unless it copies what the object is made of,
+    ``copy.copy()`` returns the object itself. So does ``copy.deepcopy()``, unless it copies what the object is made of,
     such as the model of a bound method.
     """
 
     autograph_info__: dict = {}
-    """TensorFlow's AutoGraph leaves it alone."""
+    """Keeps TensorFlow's AutoGraph from converting the object."""
 
     def __init_subclass__(cls, is_public: bool = False):
         super().__init_subclass__()
@@ -34,7 +34,7 @@ class Made:
             cls.__name__ = "function"
 
     def _made_of(self) -> tuple[Callable, tuple]:
-        """Return a function that makes the object, and its arguments."""
+        """A function that makes the object, and its arguments."""
         raise NotImplementedError
 
     def __reduce__(self):
@@ -51,11 +51,11 @@ class Made:
 
 
 class Transformed(Made, Generic[P, R]):
-    """The result of transforming a function: it is called as ``call`` is, and is a method where the function is.
+    """The result of transforming a function; it is called like ``call``, and is a method if the function is.
 
     Args:
-        call: the function with which the transformation would do without pickles.
-        transformation, f, settings: another process has ``transformation(f, *settings)``.
+        call: the transformed function.
+        transformation, f, settings: unpickling calls ``transformation(f, *settings)``.
     """
 
     def __init__(self, call: Callable, transformation: Callable, f: Callable, *settings):
@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     All = ParamSpec("All")
 
     class Differentiable(Protocol[_First, P, All, _Result]):
-        """A function whose first argument can be given by position, and by name."""
+        """A function whose first argument can be passed by position or by name."""
 
         @overload
         def __call__(self, x: _First, /, *args: P.args, **kwargs: P.kwargs) -> _Result: ...
@@ -99,7 +99,7 @@ if TYPE_CHECKING:
         def __call__(self, *args: All.args, **kwargs: All.kwargs) -> _Result: ...
 
     class Slope(Transformed[All, R], Generic[X, P, All, R]):
-        """A transformed function that knows the type of its first argument, which its result may have."""
+        """A transformed function that knows the type of its first argument, which may be the type of its result."""
 
         @overload
         def __call__(self, x: X, /, *args: P.args, **kwargs: P.kwargs) -> R: ...
@@ -109,13 +109,14 @@ if TYPE_CHECKING:
 
 
 def name_of(made, *parts) -> str | None:
-    """The name by which a pickle finds an object made of functions, to be called in ``__reduce__``.
+    """The name under which a pickle finds an object made from functions; to be called in ``__reduce__``.
 
-    None where it has no such name; where it is of a script that is run, and cloudpickle or dill pickle it, as that
-    script is another in the process that reads it.
+    None if it has no such name, or if it belongs to a script being run and cloudpickle or dill pickle it: in the
+        process
+    that reads the pickle the script is another one.
 
     Raises:
-        ArgumentTypeError: neither has a function among ``parts``, and it is Python's own pickle.
+        ArgumentTypeError: Python's own pickle cannot find the object or one of the functions in ``parts``.
     """
     by_value = _by_value(sys._getframe(2))
     if (made.__module__ != "__main__" or not by_value) and _is_found(made):
@@ -133,7 +134,7 @@ def name_of(made, *parts) -> str | None:
 
 
 def _is_found(x) -> bool:
-    """True if the module of ``x`` has it under its name."""
+    """True if the module of ``x`` has ``x`` under its name."""
     found = sys.modules.get(getattr(x, "__module__", None) or "")
     for part in getattr(x, "__qualname__", "").split("."):
         found = getattr(found, part, None)
@@ -146,7 +147,7 @@ def _by_value(frame) -> bool:
     return "cloudpickle" in name or name.partition(".")[0] == "dill"
 
 
-# Functions written as source: made at run time, shown in tracebacks like any other ------------------------------------
+# Functions made from source code at run time, shown in tracebacks like others -----------------------------------------
 
 
 def function(source: str, name: str, place: str, scope: dict[str, Any]) -> Callable:
@@ -158,11 +159,11 @@ def function(source: str, name: str, place: str, scope: dict[str, Any]) -> Calla
     """
     file = f"<gradops {place}>"
     exec(compile(source, file, "exec"), scope)
-    return _shown(scope.pop(name), source, file)  # in its own globals it would be a circle
+    return _shown(scope.pop(name), source, file)  # removed from its own globals, which would be a cycle
 
 
 def alike(source: str, name: str, place: str, scope: dict[str, Any]) -> Callable:
-    """The same as :func:`function` for sources that often differ in the name alone, which are compiled once."""
+    """Like :func:`function`, for sources that often differ in the name only, which are compiled once."""
     file = f"<gradops {place}>"
     exec(_compiled(source.replace(f"def {name}(", "def _(", 1)), scope)
     made = scope.pop("_")

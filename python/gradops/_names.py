@@ -1,4 +1,4 @@
-"""The names that ``dir()`` of a module shows, and the error for a name that is not there."""
+"""The names that ``dir()`` of a module shows, and suggestions in the error for an unknown name."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from typing import Any
 def namespace(
     name: str, later: tuple[str, ...] = (), renamed: Mapping[str, str] | None = None
 ) -> tuple[Callable[[], list[str]], Callable[[str], Any]]:
-    """``__dir__`` and ``__getattr__`` of the module of that name: its ``__all__``, and a suggestion for other names.
+    """``__dir__`` and ``__getattr__`` for a module: its ``__all__``, and a suggestion for unknown names.
 
     Args:
-        later: its modules that are imported when they are first read, as they take long.
-        renamed: old names, which warn, and where what they stand for is now.
+        later: submodules that take long to import, so that they are imported when first used.
+        renamed: old names, which warn, and the present names of their objects.
     """
     LATER[name] = later
     RENAMED.update({f"{name}.{old}": new for old, new in (renamed or {}).items()})
@@ -48,7 +48,7 @@ def namespace(
 def missing(module: str, name: str, message: str) -> AttributeError | ImportError:
     """The error for a name that a module's ``__getattr__`` does not know.
 
-    In ``from module import name`` Python would put its own words in the place of an AttributeError's.
+    In ``from module import name``, Python would replace the message of an AttributeError by its own.
     """
     frame = sys._getframe(2)
     if frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM:
@@ -72,11 +72,11 @@ OTHERS = dict(
     cross_entropy=ops.sparse_categorical_crossentropy GradientTape=gradient reduce_sum=ops.sum reduce_mean=ops.mean
     reduce_max=ops.max""".split()
 )
-"""Words of autograd, JAX, PyTorch and TensorFlow that are not like ours, and ours."""
+"""Names of autograd, JAX, PyTorch and TensorFlow that do not resemble ours, and our names."""
 
 
 def closest(wanted: str, known: Iterable[str], cutoff: float = 0.7) -> str | None:
-    """The name among those known that one most likely meant; None if there is none like it."""
+    """The known name that was most likely meant; None if none is similar."""
     known = list(known)
     alike = [name for name in known if name.lower() == wanted.lower()]
     if alike:
@@ -84,13 +84,14 @@ def closest(wanted: str, known: Iterable[str], cutoff: float = 0.7) -> str | Non
     found = difflib.get_close_matches(wanted, known, 1, cutoff)
     if found:
         return found[0]
-    # difflib takes the first of the longest parts in common, which may leave nothing to compare: `l2plp` for `lp2lp`.
+    # difflib starts from the first of the longest common parts, which may leave nothing to compare: `l2plp` for
+    # `lp2lp`.
     found = difflib.get_close_matches(wanted[::-1], [name[::-1] for name in known], 1, cutoff)
     return found[0][::-1] if found else None
 
 
 def public_modules() -> dict[str, ModuleType]:
-    """``gradops`` and the modules that it shows, by name, imported if they were not yet."""
+    """Return ``gradops`` and its public modules, by name; import those that were not imported yet."""
     found: dict[str, ModuleType] = {}
     waiting = ["gradops"]
     while waiting:
@@ -107,7 +108,7 @@ def public_modules() -> dict[str, ModuleType]:
 
 
 def _suggested(name: str, wanted: str) -> list[str]:
-    """Ours for another library's name, else its places, the module's own name that is most like it, or another's."""
+    """Suggestions: our name for another library's, the modules with that very name, or the most similar name."""
     if wanted in OTHERS:
         place, _, ours = f"gradops.{OTHERS[wanted]}".rpartition(".")
         return [_shown(place, ours)]
@@ -123,5 +124,5 @@ def _suggested(name: str, wanted: str) -> list[str]:
 
 
 def _shown(place: str, name: str) -> str:
-    """A name as one writes it after ``from gradops import ops``."""
+    """A name as it is written after ``from gradops import ops``."""
     return f"gradops.{name}" if place == "gradops" else f"{place}.{name}".removeprefix("gradops.")

@@ -1,6 +1,6 @@
-"""SciPy's modules, as attributes that are imported when they are first read.
+"""SciPy's modules, imported when they are first used.
 
-Importing them takes longer than importing all of gradops, which most programs then use without them.
+Importing them takes longer than importing all of gradops, and most programs do not use them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,6 @@ def __getattr__(name: str) -> Any:
         if not name.startswith("_"):
             module = globals()[name] = importlib.import_module(f"scipy.{name}")
             return module
-    except ModuleNotFoundError:  # code that looks at modules, as PyTorch's compiler does, expects an AttributeError
+    except ModuleNotFoundError:  # Dynamo inspects modules and expects an AttributeError
         pass
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

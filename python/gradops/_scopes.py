@@ -1,4 +1,8 @@
-"""Scopes: settings that hold for a block, a function, a generator's or a coroutine's steps, and end in any order."""
+"""Scopes: settings for a block, a function, or the steps of a generator or coroutine, which may end in any order.
+
+:class:`Scope` makes a context manager a decorator, :class:`Ends` ends scopes of one kind in the right order, and
+:class:`changed` sets a context variable for a block.
+"""
 
 from __future__ import annotations
 
@@ -14,36 +18,36 @@ from contextvars import ContextVar
 from typing import Any, TypeVar, overload
 
 changes = ctypes.c_int64()
-"""How often a setting has changed that compiled programs depend on. C code reads it, which asks Python nothing."""
+"""The number of changes of settings that compiled programs depend on, in memory that C code reads without Python."""
 
 
 def note_change() -> None:
-    """Count a change of such a setting, in :data:`changes`."""
+    """Count a change of such a setting in :data:`changes`."""
     changes.value += 1
 
 
 class Ends:
-    """The order in which the open scopes of one kind end, in each thread and task: the last entered first.
+    """The open scopes of one kind, in each thread and task; the last scope entered ends first.
 
-    A scope that is left before one that was entered after it, as those in generators may be, ends with that one.
+    A scope that is left before a scope entered later, as may happen in generators, ends together with that one.
     """
 
     def __init__(self, name: str):
         self._open: ContextVar[tuple] = ContextVar(name, default=())
 
     def open(self) -> tuple:
-        """The scopes that were entered in this thread or task, and have not ended."""
+        """The scopes that were entered in this thread or task and have not ended."""
         return self._open.get()
 
     def push(self, scope: Any, end: Callable[[], Any]) -> None:
-        """Note that ``scope`` was entered and how it ends."""
+        """Note that ``scope`` was entered, and how to end it."""
         self._open.set((*self._open.get(), (scope, end)))
 
     def leave(self, scope: Any) -> None:
-        """End ``scope``, as soon as those that were entered after it have; nothing for one of another task."""
+        """End ``scope`` once the scopes entered after it have ended; does nothing for a scope of another task."""
         entered = self._open.get()
         if entered and entered[-1][0] is scope and (len(entered) == 1 or entered[-2][0] is not None):
-            self._open.set(entered[:-1])  # the last that was entered, as it nearly always is
+            self._open.set(entered[:-1])  # the common case: the last scope entered
             entered[-1][1]()
             return
         entries = list(entered)
@@ -55,13 +59,13 @@ class Ends:
         while entries and entries[-1][0] is None:
             due.append(entries.pop()[1])
         self._open.set(tuple(entries))
-        with ExitStack() as stack:  # all of them, also where one raises
+        with ExitStack() as stack:  # ends all of them, even if one raises
             for end in reversed(due):
                 stack.callback(end)
 
 
 class EndsOfThread(Ends):
-    """The same for modes that libraries hold by thread only, whichever of its tasks entered a scope."""
+    """``Ends`` for modes that libraries store per thread, whichever task entered a scope."""
 
     def __init__(self):
         self._open = _OfThread()  # type: ignore[assignment]
@@ -78,7 +82,7 @@ class _OfThread(threading.local):
 
 
 class changed:
-    """A scope in which a setting of the thread or task has another value."""
+    """A scope that gives a setting of the thread or task another value."""
 
     __slots__ = ("_setting", "_value", "_token")
 
@@ -97,9 +101,9 @@ S = TypeVar("S", bound="Scope")
 
 
 class Scope:
-    """A context manager that is a decorator too, with and without parentheses.
+    """A context manager that is also a decorator, with and without parentheses.
 
-    As decorator of a generator or coroutine it holds while that runs, not while it waits and others run.
+    As a decorator of a generator or coroutine it is active while that runs, not while it waits and other code runs.
     """
 
     def __enter__(self):
@@ -109,7 +113,7 @@ class Scope:
         raise NotImplementedError
 
     def _again(self) -> Scope:
-        """A scope of its own for one call."""
+        """A new scope for one call."""
         return type(self)()
 
     def __call__(self, function: F) -> F:
@@ -133,7 +137,7 @@ class Scope:
         return wrapped  # type: ignore[return-value]
 
     def _steps(self, running):
-        """The steps of a generator, or of a coroutine's ``__await__``, each in the scope."""
+        """The steps of a generator, or of a coroutine's ``__await__``, each run inside the scope."""
         send, value = running.send, None
         while True:
             try:
@@ -170,7 +174,7 @@ class Scope:
         return wrapped
 
     def _wrap_generator(self, function):
-        """The mode holds while the generator runs, not between its values."""
+        """Decorate a generator: the scope is active while it runs, not between its values."""
 
         @functools.wraps(function)
         def wrapped(*args, **kwargs):
@@ -180,7 +184,7 @@ class Scope:
 
 
 class PlainScope(Scope):
-    """A scope without settings: the class itself decorates, too, ``@no_grad``."""
+    """A scope without settings: the class itself is a decorator, as in ``@no_grad``."""
 
     @overload
     def __new__(cls, function: F) -> F: ...  # type: ignore[misc]
@@ -192,14 +196,14 @@ class PlainScope(Scope):
 
 
 _heap_is_frozen = False
-"""True once the process has called ``gc.freeze()``; ``gc.get_freeze_count()`` visits each frozen object."""
+"""True once the process has called ``gc.freeze()``; ``gc.get_freeze_count()`` visits every frozen object."""
 
 
 @contextmanager
 def uncollected():
-    """A scope without the search for reference cycles, which visits all that was made in it, and is held, each time.
+    """A scope without garbage collection, which would repeatedly visit everything that is created and kept in it.
 
-    The time for one more object would grow with their number.
+    With it, the time per created object would grow with their number.
     """
     global _heap_is_frozen
     collecting = gc.isenabled()
@@ -209,7 +213,7 @@ def uncollected():
     finally:
         if collecting:
             _heap_is_frozen = _heap_is_frozen or gc.get_freeze_count() > 0
-            if not _heap_is_frozen:  # what is new is old at once, not visited now
+            if not _heap_is_frozen:  # moves new objects to the oldest generation without a visit
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

@@ -1,7 +1,7 @@
-"""Structures: nested tuples, named tuples, lists and dicts, taken apart into leaves and put together again.
+"""Structures: nested tuples, named tuples, lists and dicts, flattened into leaves and rebuilt.
 
-None is a structure without leaves. A dict's leaves go by sorted key, so that two dicts with the same keys
-have the same structure whatever their order; the order of the first is kept when it is rebuilt.
+None is a structure without leaves. A dict's leaves are ordered by sorted key, so that two dicts with the same keys
+have the same structure whatever their order; rebuilding keeps the order of the first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .errors import ArgumentError
 
 
 class Structure:
-    """The shape of a nested value without its leaves; equal to another of the same nesting.
+    """The shape of a nested value without its leaves; structures of the same nesting are equal.
 
     Attributes:
         kind: ``"leaf"``, ``"none"``, ``"dict"`` or ``"sequence"``.
@@ -22,7 +22,7 @@ class Structure:
         keys, order: a dict's keys, in its own order and sorted; otherwise ().
         parts: the structures of the parts; a dict's by sorted key.
         leaves: the number of leaves.
-        flat: True for a sequence of leaves alone.
+        flat: True for a sequence that contains only leaves.
     """
 
     __slots__ = ("kind", "type", "keys", "order", "parts", "leaves", "flat")
@@ -94,7 +94,7 @@ def _flatten(value, leaves: list) -> Structure:
 
 
 def own_order(structure: Structure, first: int = 0) -> Iterator[int]:
-    """The positions of a structure's leaves, those of dicts by the keys' own order."""
+    """The positions of a structure's leaves, with dicts in their own key order."""
     starts = {}
     for key, part in zip(structure.order or range(len(structure.parts)), structure.parts):
         starts[key] = part, first
@@ -112,7 +112,7 @@ def dict_orders(structure: Structure) -> tuple:
 
 
 def in_order(keys: Iterable) -> list:
-    """A dict's keys sorted, those that Python cannot compare by their types and texts."""
+    """A dict's keys, sorted; keys that cannot be compared are sorted by type name and string."""
     try:
         return sorted(keys)
     except TypeError:
@@ -120,10 +120,10 @@ def in_order(keys: Iterable) -> list:
 
 
 def unflatten(structure: Structure, leaves) -> Any:
-    """The nested value of a structure with these leaves.
+    """Rebuild the nested value of a structure from its leaves.
 
     Raises:
-        ArgumentError: another number of leaves than the structure has.
+        ArgumentError: the structure has another number of leaves.
     """
     leaves = list(leaves)
     if len(leaves) != structure.leaves:
@@ -150,7 +150,7 @@ def _unflatten(structure: Structure, leaves):
 
 
 def paths(structure: Structure) -> list[str]:
-    """The path to each leaf, as Python would index: ``"['w'][0]"``; "" for a lone leaf."""
+    """The path to each leaf in Python's indexing, such as ``"['w'][0]"``; "" for a single leaf."""
     if structure.kind == "leaf":
         return [""]
     keys = structure.order if structure.kind == "dict" else range(len(structure.parts))
@@ -158,10 +158,10 @@ def paths(structure: Structure) -> list[str]:
 
 
 def map_leaves(function: Callable, value, *others) -> Any:
-    """``function`` of each leaf of ``value`` and the leaves at the same place in ``others``.
+    """Apply ``function`` to each leaf of ``value`` and the corresponding leaves of ``others``.
 
     Raises:
-        ArgumentError: another of a different structure.
+        ArgumentError: one of ``others`` has a different structure.
     """
     leaves, structure = flatten(value)
     columns = [leaves]
@@ -174,12 +174,12 @@ def map_leaves(function: Callable, value, *others) -> Any:
 
 
 def leaves_of(value) -> list:
-    """The leaves alone."""
+    """The leaves without the structure."""
     return flatten(value)[0]
 
 
 def items(value) -> Iterator:
-    """The items of nested lists and tuples, None among them; all but a list or tuple is an item."""
+    """The items of nested lists and tuples, including None; any other value is a single item."""
     if isinstance(value, (list, tuple)):
         for part in value:
             if isinstance(part, (list, tuple)):
@@ -191,22 +191,25 @@ def items(value) -> Iterator:
 
 
 def map_items(function: Callable, value) -> Any:
-    """Nested lists and tuples with ``function`` of each item in them, as :func:`items` has them."""
+    """Nested lists and tuples with ``function`` applied to each item, in the sense of :func:`items`."""
     if not isinstance(value, (list, tuple)):
         return function(value)
-    # Most parts are no sequences, and a call for each would take as long as most functions do.
+    # Most parts are not sequences, and a recursive call for each would take as long as most functions do.
     return alike(value, [map_items(function, x) if isinstance(x, (list, tuple)) else function(x) for x in value])
 
 
 def alike(sequence, parts) -> Any:
-    """``parts`` as the list, tuple or named tuple that a sequence is."""
+    """``parts`` as a sequence of the class of ``sequence``: a list, tuple or named tuple."""
     if isinstance(sequence, list):
         return list(parts)
     return type(sequence)(*parts) if hasattr(sequence, "_fields") else tuple(parts)
 
 
 def by_leaves(call: Callable, run: Callable, inputs: list) -> Any:
-    """``call(flat, inputs)``, ``flat`` being ``run`` with a list of leaves as result, in the structure of ``run``'s."""
+    """``call(flat, inputs)`` in the structure of the result of ``run``.
+
+    ``flat`` is ``run`` returning a list of leaves.
+    """
     box: dict[str, Any] = {}
 
     def flat(*xs):
@@ -218,7 +221,7 @@ def by_leaves(call: Callable, run: Callable, inputs: list) -> Any:
 
 
 def filled(leaves, places, xs) -> list:
-    """The leaves with others in place of those that stand at ``places``."""
+    """The leaves, with those at ``places`` replaced by ``xs``."""
     found = list(leaves)
     for i, x in zip(places, xs):
         found[i] = x

@@ -1,7 +1,7 @@
-"""The vocabulary of signatures: of the ops' for dispatch and R, of all for type checkers.
+"""The vocabulary of signatures: argument roles for dispatch and R, and types for type checkers.
 
-An annotation gives the role of an argument in gradops: dispatch looks at ``Tensor``, ``Operand``,
-``Tensors`` and ``Indices``; the R generator reads all of them to know which arguments to convert.
+An annotation gives the role of an argument in gradops: dispatch reads ``Tensor``, ``Operand``,
+``Tensors`` and ``Indices``; the R generator reads all of them to decide which arguments to convert.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 Tensor = Annotated[Any, "Tensor"]
 """A tensor or variable, or a value that converts to one: a number, a nested list, an array."""
 Operand = Annotated[Any, "Operand"]
-"""As ``Tensor``, but a Python number stays weak: it takes the dtype of the other operands."""
+"""Like ``Tensor``, but a Python number stays weak: it takes the dtype of the other operands."""
 Tensors = Annotated[Sequence[Any], "Tensors"]
-"""A list or tuple of tensors, or one tensor to be taken apart along its first axis."""
+"""A list or tuple of tensors, or one tensor that is split along its first axis."""
 Structure = Annotated[Any, "Structure"]
 """A tensor or a nested tuple, list or dict of tensors."""
 Axis = Annotated[int, "Axis"]
@@ -26,11 +26,11 @@ Axes = Annotated[Any, "Axes"]
 Index = Annotated[int, "Index"]
 """A position along an axis: 0-based here, 1-based in R."""
 Indices = Annotated[Any, "Indices"]
-"""As ``Tensor``, of positions: 0-based here, 1-based in R; negative ones count from the end in both."""
+"""Like ``Tensor``, for positions: 0-based here, 1-based in R; negative ones count from the end in both."""
 Integer = Annotated[int, "Integer"]
-"""A whole number; R numerics that are whole pass."""
+"""An integer; in R also a numeric with an integer value."""
 Integers = Annotated[Any, "Integers"]
-"""A whole number or several."""
+"""An integer or several."""
 Shape = Annotated[Sequence[int], "Shape"]
 """Sizes of dimensions."""
 DType = Annotated[Any, "DType"]
@@ -38,11 +38,11 @@ DType = Annotated[Any, "DType"]
 Function = Annotated[Callable[..., Any], "Function"]
 
 P = ParamSpec("P")
-"""The parameters of a function; those after its first."""
+"""The parameters of a function; those after its first argument where that has a type of its own."""
 X = TypeVar("X", bound=Any)
-"""Its first argument: by ``bound=Any`` the checkers leave the body of a lambda alone."""
+"""The first argument of a function; ``bound=Any`` keeps checkers from checking the body of a lambda."""
 R = TypeVar("R")
-"""Its result."""
+"""The result of a function."""
 
 
 class Array(Protocol):
@@ -59,13 +59,13 @@ A = TypeVar("A", bound=Array)
 Numbers: TypeAlias = complex | list[Any] | tuple[Any, ...]
 """Numbers and nested lists of them."""
 Constant: TypeAlias = complex | list[Any] | tuple[Any, ...] | np.ndarray[Any, Any] | np.generic
-"""As ``Numbers``, or NumPy's: a constant beside an array of another library."""
+"""Like ``Numbers``, or a NumPy array: a constant in an expression with an array of another library."""
 Input: TypeAlias = Constant | Array
-"""All that a tensor argument takes."""
+"""Everything that a tensor argument accepts."""
 
 
 def kind_of(annotation) -> str:
-    """The name here of a parameter's annotation, also as a string (``"Tensor | None"``); of another the word."""
+    """The role in a parameter's annotation, which may be a string (``"Tensor | None"``); otherwise the type's name."""
     marks = getattr(annotation, "__metadata__", ())
     if marks:
         return marks[0]

@@ -1,7 +1,7 @@
-"""Settings: the default backend, the default float type, and the action where a gradient would be lost.
+"""Settings: the default backend, the default float type, lost gradients, and checks of compiled programs.
 
-The default backend serves only calls in which there is no tensor (numbers, lists, R vectors);
-wherever there is one, the tensor chooses. Settings made by a scope are local to the thread or task.
+The default backend applies only to calls without a tensor (numbers, lists, R vectors);
+otherwise the tensor selects the library. Settings made by a scope are local to the thread or task.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _after_check: list[Callable[[], None]] = []
 
 @tracing.constant
 def backend() -> str:
-    """Name of the default backend: ``"numpy"`` unless set here, by a scope or by ``GRADOPS_BACKEND``.
+    """The name of the default backend: ``"numpy"`` unless set here, by a scope or by ``GRADOPS_BACKEND``.
 
     Examples:
         >>> from gradops import config
@@ -56,16 +56,16 @@ def backend() -> str:
 
 
 def set_backend(name: str) -> None:
-    """Choose the default backend of the process: ``"numpy"``, ``"torch"``, ``"tensorflow"`` or ``"jax"``.
+    """Set the default backend of the process: ``"numpy"``, ``"torch"``, ``"tensorflow"`` or ``"jax"``.
 
-    Choosing ``"jax"`` while ``floatx()`` is ``"float64"`` turns on JAX's 64-bit mode, as JAX would
-    otherwise round every number to float32.
+    Setting ``"jax"`` while ``floatx()`` is ``"float64"`` turns on JAX's 64-bit mode; otherwise JAX
+    would round every number to float32.
 
     Raises:
-        BackendError: an unknown or uninstalled backend; the setting stays as it was.
+        BackendError: an unknown or uninstalled backend; the setting does not change.
 
     Examples:
-        Numbers and lists go to it, tensors stay as they are:
+        Numbers and lists are converted to it, tensors are unchanged:
 
         >>> import gradops
         >>> gradops.config.set_backend("numpy")
@@ -82,10 +82,10 @@ def set_backend(name: str) -> None:
 
 
 class backend_scope(Scope):
-    """Scope in which ``name`` is the default backend, in this thread or task only.
+    """A scope that sets the default backend to ``name``, in this thread or task only.
 
-    Use as ``with backend_scope("torch"):`` or as decorator, on functions, coroutines and generators. For ``"jax"``
-    JAX's 64-bit mode is on inside where ``floatx()`` needs it, and afterwards as it was.
+    Use it as ``with backend_scope("torch"):`` or as a decorator, on functions, coroutines and generators. For
+    ``"jax"``, JAX's 64-bit mode is on inside if ``floatx()`` needs it, and restored afterwards.
 
     Raises:
         BackendError: an unknown or uninstalled backend.
@@ -96,7 +96,7 @@ class backend_scope(Scope):
         ...     print(gradops.grad(lambda x: x**2)(3.0))
         6.0
 
-        This needs ``gradops[torch]``:
+        This example needs ``gradops[torch]``:
 
         >>> with gradops.config.backend_scope("torch"):
         ...     gradops.grad(lambda x: x**2)(3.0)
@@ -135,7 +135,7 @@ _ends_of_thread = EndsOfThread()
 
 
 def lost_gradients() -> str:
-    """The action where a function that is being differentiated would lose a gradient: ``"error"`` unless set.
+    """The action if a function being differentiated would lose a gradient: ``"error"`` unless set.
 
     Examples:
         >>> from gradops import config
@@ -149,15 +149,15 @@ def lost_gradients() -> str:
 
 
 def set_lost_gradients(action: str) -> None:
-    """Choose the action where a function that is being differentiated would lose a gradient.
+    """Set the action if a function being differentiated would lose a gradient.
 
-    ``float(x)`` of a variable that requires a gradient is a number without one, so the derivative would be 0 there. In
-    a function that :func:`gradops.grad`, ``value_and_grad`` and :mod:`gradops.functional` differentiate this is an
-    error in every call, also for ``int()``, ``complex()``, a text put into a string, and NumPy's result for tensors of
-    another library. Outside of such functions, where ``backward()`` may never be called, it is a warning.
+    ``float(x)`` of a variable that requires a gradient is a number without one, so the derivative would be 0. In
+    a function that :func:`gradops.grad`, ``value_and_grad`` and :mod:`gradops.functional` differentiate this raises an
+    error in every call; so do ``int()``, ``complex()``, a text inserted into a string, and a NumPy result for tensors
+    of another library. Outside of such functions, where ``backward()`` may never be called, it is a warning.
 
     Args:
-        action: ``"error"``, or ``"warn"``: a warning there too, and 0.
+        action: ``"error"``, or ``"warn"`` for a warning and a gradient of 0.
 
     Raises:
         ArgumentError: any other action.
@@ -177,13 +177,13 @@ def set_lost_gradients(action: str) -> None:
 
 
 class lost_gradients_scope(Scope):
-    """Scope in which :func:`set_lost_gradients` holds, in this thread or task only; ``with`` or decorator.
+    """A scope that applies :func:`set_lost_gradients` in this thread or task only; ``with`` or decorator.
 
     Raises:
-        ArgumentError: as of :func:`set_lost_gradients`.
+        ArgumentError: see :func:`set_lost_gradients`.
 
     Examples:
-        A part that shall be a constant says so; then nothing is lost:
+        A part that is meant to be constant is marked, so nothing is lost:
 
         >>> import gradops
         >>> with gradops.config.lost_gradients_scope("error"):
@@ -214,7 +214,7 @@ def _action(given) -> str:
 
 
 def check() -> str:
-    """How compiled programs on NumPy are compared with NumPy: ``"sample"`` unless set, or ``GRADOPS_CHECK`` says so.
+    """How compiled programs on NumPy are checked: ``"sample"`` unless set here or by ``GRADOPS_CHECK``.
 
     Examples:
         >>> from gradops import config
@@ -231,18 +231,18 @@ def check() -> str:
 
 
 def set_check(mode: str) -> None:
-    """Choose how compiled programs on NumPy are compared with NumPy, in this process.
+    """Set how compiled programs on NumPy are compared with NumPy, in this process.
 
-    :func:`gradops.jit` and what is compiled by itself (``optimize``, ``inference``, R's ``gradient()``) run programs of
-    native code. The reference executor calls NumPy for each step of a program. Where a result differs by more than
-    errors of rounding explain, the call gives the reference executor's result, the program runs without native code
-    from then on, and one :class:`~gradops.errors.MismatchWarning` names the op. ``explain()`` says it, too.
+    :func:`gradops.jit` and everything compiled automatically (``optimize``, ``inference``, R's ``gradient()``) run
+    native code. The reference executor calls NumPy for each step of a program. If a result differs by more than
+    rounding errors explain, the call returns the reference executor's result, the program runs without native code from
+    then on, and one :class:`~gradops.errors.MismatchWarning` names the op. ``explain()`` reports it as well.
 
     Args:
-        mode: ``"sample"`` checks a new program before its first result, and calls 2, 4, 8, ... of it where that takes
-            at most 2 % of the running time. ``"first"`` checks new programs alone, ``"always"`` each call, ``"off"``
-            none. ``"error"`` checks each call and raises a :class:`~gradops.errors.MismatchError`, as tests should.
-            A program that was compiled while checks were off is not checked later.
+        mode: ``"sample"`` checks a new program before its first result, and its calls 2, 4, 8, ... as long as this
+            takes at most 2 % of the running time. ``"first"`` checks only new programs, ``"always"`` each call,
+            ``"off"`` none. ``"error"`` checks each call and raises a :class:`~gradops.errors.MismatchError`, as tests
+            should. A program that was compiled while checks were off is not checked later.
 
     Raises:
         ArgumentError: any other mode.
@@ -256,7 +256,7 @@ def set_check(mode: str) -> None:
         >>> gradops.config.set_check(before)
 
     See Also:
-        :func:`check`; the environment variable ``GRADOPS_NATIVE=off`` and ``jit(f, native=False)``, which do without
+        :func:`check`; the environment variable ``GRADOPS_NATIVE=off`` and ``jit(f, native=False)``, which disable
         native code.
     """
     _settings["check"] = _check(mode, "mode")
@@ -266,7 +266,7 @@ def set_check(mode: str) -> None:
 
 
 def add_check_listener(call: Callable[[], None]) -> None:
-    """Have ``call`` called after each :func:`set_check`."""
+    """Call ``call`` after each :func:`set_check`."""
     _after_check.append(call)
 
 
@@ -275,7 +275,7 @@ def _check(given, name: str) -> str:
 
 
 def _choice(given, options: tuple, name: str, wanted: str) -> str:
-    """``given``, which must be one of ``options``."""
+    """Return ``given``; raises if it is not one of ``options``."""
     if not isinstance(given, str) or given not in options:
         raise ArgumentError(
             f"`{name}` must be {wanted}; got {{given}}.",
@@ -290,7 +290,7 @@ _settings["check"] = _check(os.environ.get("GRADOPS_CHECK") or "sample", "GRADOP
 
 
 def default_backend() -> backends.Backend:
-    """The default backend's module, loaded."""
+    """The default backend, loaded."""
     loaded = backends.computing(backends.by_name(backend()))
     loaded.prepare(floatx())
     return loaded

@@ -1,6 +1,6 @@
-"""The dtype rule, written once: names, kinds and promotion; and the default float type, which needs no backend.
+"""The dtype rule, defined once for all libraries: names, kinds and promotion; and the default float type.
 
-A dtype is known by its name ("float32"). Two dtypes promote as follows: the wider kind wins
+A dtype is identified by its name ("float32"). Two dtypes promote as follows: the wider kind wins
 (bool < integer < float < complex), within a kind the wider type; an integer never widens a float.
 Python numbers are weak: they take the tensor's dtype unless their kind is wider, and then
 ``floatx`` (or the complex type of its precision).
@@ -27,7 +27,7 @@ def kind(name: str) -> int:
 
 
 def is_floating(name: str) -> bool:
-    """True if the dtype is a real or complex floating one, and so differentiable."""
+    """True if the dtype is real or complex floating, and so differentiable."""
     return _KINDS.get(name, 0) >= 2
 
 
@@ -99,12 +99,12 @@ def _promote_number(name: str, number: type, floatx: str) -> str:
 
 
 def complex_of(name: str) -> str:
-    """The complex dtype of a real dtype's precision."""
+    """The complex dtype with the precision of a real dtype."""
     return "complex128" if name in ("float64", "complex128") else "complex64"
 
 
 def real_of(name: str) -> str:
-    """The dtype of a complex dtype's parts; a real dtype's own."""
+    """The dtype of a complex dtype's parts; a real dtype unchanged."""
     return {"complex64": "float32", "complex128": "float64"}.get(name, name)
 
 
@@ -112,7 +112,7 @@ _TAKEN_AS = {
     **{name: name for name in ALL},
     **{"float96": "float64", "float128": "float64", "complex192": "complex128", "complex256": "complex128"},
 }
-"""NumPy's extended precision, which no other library has, is computed in double."""
+"""NumPy's extended precision, which no other library has, is computed in double precision."""
 
 _MEETS = {(x, y): _promote(first, second) for x, first in _TAKEN_AS.items() for y, second in _TAKEN_AS.items()}
 _MEETS_NUMBER: dict[type, dict[tuple[str, str], str]] = {
@@ -121,17 +121,17 @@ _MEETS_NUMBER: dict[type, dict[tuple[str, str], str]] = {
     }
     for number in (bool, int, float, complex)
 }
-"""Tables, as a cache is not read where it is traced. Of one with types as keys each key would be checked."""
+"""Tables, because Dynamo cannot read a cache; a single table with types as keys would get a guard for each key."""
 
 
-# Settings: the default float type, and the small number of normalisations ---------------------------------------------
+# Settings: the default float type, and the small number in normalisations ---------------------------------------------
 
 
 _settings: dict = {"floatx": "float64", "epsilon": 1e-7}
 
 
 def floatx() -> str:
-    """The dtype of numbers without one of their own: ``"float64"`` unless set otherwise.
+    """The dtype of numbers without a dtype of their own: ``"float64"`` unless set otherwise.
 
     Examples:
         >>> from gradops import config
@@ -172,7 +172,7 @@ def set_floatx(dtype: str) -> None:
 
 
 def epsilon() -> float:
-    """The small number that normalisations and losses add where nothing else is given: 1e-7.
+    """The small number that normalisations and losses add by default: 1e-7.
 
     Examples:
         >>> from gradops import config

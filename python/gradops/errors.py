@@ -1,4 +1,7 @@
-"""The errors gradops raises. Each names the argument, the expected value and the one that came."""
+"""The errors that gradops raises. Each names the argument, the expected value and the given one.
+
+A message is a template whose fields (:class:`Field`) are worded for Python, or by R in its own way.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ class Field:
 
 
 class Position(Field):
-    """A dimension, an argument or another place, counted from 0, or from the end with -1; or a structure of them."""
+    """A dimension, argument or other position, counted from 0, or from the end with -1; or a structure of them."""
 
     def __init__(self, place):
         self.place = place
@@ -43,7 +46,7 @@ class Position(Field):
 
 
 class Element(Field):
-    """An element of a tensor, by its place in each dimension; ``part`` is the real or imaginary one."""
+    """An element of a tensor, by its position in each dimension; ``part`` is its real or imaginary part."""
 
     def __init__(self, places: tuple[int, ...], part: str = ""):
         self.places, self.part = places, part
@@ -53,7 +56,7 @@ class Element(Field):
 
 
 class Bounds(Field):
-    """The positions that a dimension of ``size`` has, those counted from the end from ``low`` on."""
+    """The valid positions of a dimension of ``size``, from ``low`` if they may count from the end."""
 
     def __init__(self, size: int, low: int):
         self.size, self.low = size, low
@@ -83,7 +86,7 @@ class TypeOf(Field):
 
 
 class Given(Field):
-    """A value that came: its ``text`` in Python, and the value itself where it is a plain one."""
+    """A given value: its ``text`` in Python, and the value itself if it is a plain one."""
 
     def __init__(self, text: str, value=...):
         self.text = text
@@ -95,7 +98,7 @@ class Given(Field):
 
 
 class Code(Field):
-    """A piece of code that says what to do, in Python and in R."""
+    """Code that shows what to do, in Python and in R."""
 
     def __init__(self, python: str, r: str):
         self.python, self.r = python, r
@@ -105,7 +108,7 @@ class Code(Field):
 
 
 def meant(given, options: Iterable) -> str | None:
-    """The hint for a text that is not among the ``options``: the closest one, if one is close."""
+    """The hint for a string that is not among the ``options``: the closest option, if one is close."""
     found = closest(given, [one for one in options if isinstance(one, str)]) if isinstance(given, str) else None
     return None if found is None else f'did you mean "{found}"?'
 
@@ -113,15 +116,15 @@ def meant(given, options: Iterable) -> str | None:
 VARIABLE = Code("`x = gradops.Variable(x, requires_grad=True)`", "`x <- variable(x, requires_grad = TRUE)`")
 GRAD = Code("`gradops.grad(f)`", "`gradient(f, x)`")
 LITERALS = {"None": Code("None", "NULL"), "True": Code("True", "TRUE"), "False": Code("False", "FALSE")}
-"""Fields that every message has: ``{None}``."""
+"""Fields that every message has, such as ``{None}``."""
 
 
 class GradopsError(Exception):
     """Base of every error that gradops raises on purpose.
 
-    ``kind`` is the short name under which R sees the condition: class ``gradops_error_<kind>``. ``{name}`` in the
+    ``kind`` is the short name of R's condition class ``gradops_error_<kind>``. ``{name}`` in the
     message and in the hint stands for the field of that name, or of :data:`LITERALS`; braces around other words are
-    left alone. Code stands in backticks.
+    left unchanged. Code is in backticks.
     """
 
     kind = "error"
@@ -143,8 +146,8 @@ class GradopsError(Exception):
         return None if self.hint_template is None else self.worded(self.hint_template, str)
 
     def worded(self, template: str, word: Callable[[Field], str]) -> str:
-        """``template`` with the fields in the words of ``word``."""
-        first, *rest = template.split("{")  # by means that PyTorch can trace, which then shows the message
+        """``template`` with the fields replaced by ``word(field)``."""
+        first, *rest = template.split("{")  # uses only what Dynamo can trace, so that it can show the message
         words = [first]
         for part in rest:
             inside, closed, after = part.partition("}")
@@ -167,13 +170,13 @@ class ArgumentTypeError(GradopsError, TypeError):
 
 
 class ShapeError(ArgumentError):
-    """Shapes that do not fit each other."""
+    """Shapes that do not match."""
 
     kind = "shape"
 
 
 class AxisError(ArgumentError, IndexError):
-    """An axis or index out of range; ``position`` is which, where it is known, counted from 0."""
+    """An axis or index is out of range; ``position`` is the axis or index, counted from 0, if known."""
 
     kind = "axis"
 
@@ -184,7 +187,7 @@ class AxisError(ArgumentError, IndexError):
 
 
 class BackendError(GradopsError, RuntimeError):
-    """An unknown or uninstalled backend, or something one backend cannot do."""
+    """A backend is unknown or not installed, or cannot do something."""
 
     kind = "backend"
 
@@ -202,56 +205,56 @@ class GradientError(GradopsError, RuntimeError):
 
 
 class PartialGradientError(GradientError):
-    """The gradient that was asked for is known in part only; R's side then computes that result another way."""
+    """Only a part of the requested gradient is known; the R package then computes that result in another way."""
 
     kind = "partial_gradient"
 
 
 class JitError(GradopsError, RuntimeError):
-    """A function that cannot be compiled, as its course depends on values."""
+    """A function cannot be compiled because its control flow depends on values."""
 
     kind = "jit"
 
 
 class MismatchError(GradopsError, RuntimeError):
-    """A compiled program that gave another result than NumPy, where ``config.check()`` is ``"error"``.
+    """A compiled program returned another result than NumPy while ``config.check()`` is ``"error"``.
 
-    It is no JitError: code that runs uncompiled what cannot be compiled must not hide it.
+    It is not a JitError, which code catches to run a function uncompiled: that must not hide a mismatch.
     """
 
     kind = "mismatch"
 
 
 class MismatchWarning(RuntimeWarning):
-    """A compiled program that gave another result than NumPy; it runs without native code from now on."""
+    """A compiled program returned another result than NumPy; it runs without native code from now on."""
 
 
 class InferenceError(GradopsError, RuntimeError):
-    """A likelihood that is not a number, random effects without a mode, or a parameter that is not identified."""
+    """A likelihood is not a number, random effects have no mode, or a parameter is not identified."""
 
     kind = "inference"
 
 
 class ShardError(GradopsError, RuntimeError):
-    """An objective that failed on a shard of its data, which it names."""
+    """An objective failed on a shard of its data; the message names the shard."""
 
     kind = "shard"
 
 
 class ThreadError(GradopsError, RuntimeError):
-    """An R function called from a thread that cannot reach R's."""
+    """An R function was called from a thread that cannot reach R's thread."""
 
     kind = "thread"
 
 
 class ModelError(GradopsError, RuntimeError):
-    """A language model that failed, said nothing, or was not recorded."""
+    """A language model failed, returned nothing, or was not recorded."""
 
     kind = "model"
 
 
 class BudgetError(ModelError):
-    """A call of a language model that would go over its budget; it was not made."""
+    """A call of a language model would exceed its budget; it was not made."""
 
     kind = "budget"
 

@@ -1,12 +1,12 @@
-"""NumPy, with arrays that take variables: ``import gradops.numpy as np`` in code that fills arrays or lists variables.
+"""NumPy with arrays that accept variables: ``import gradops.numpy as np`` in code that fills arrays or lists variables.
 
-All names are NumPy's, and mean what they mean there. In a function that gradops differentiates or compiles, the float
-arrays of the functions here take variables: ``e = np.zeros(n); e[t] = p[0] * e[t - 1]``, ``np.array([x[0], 1.0])``.
-Everywhere else they are NumPy's own arrays. ``import numpy`` has all but that: an array of its own takes no variable,
-which is an error there.
+All names are NumPy's, with NumPy's meaning. In a function that gradops differentiates or compiles, float
+arrays made by the functions here accept variables: ``e = np.zeros(n); e[t] = p[0] * e[t - 1]``, ``np.array([x[0],
+1.0])``. Elsewhere they are plain NumPy arrays. ``import numpy`` serves for everything else: only assigning a variable
+to an array made by it raises an error.
 
 Gradient:
-    Through each element written or listed. Arrays of integers, bools and objects are NumPy's.
+    Through each element written or listed. Arrays of integers, bools and objects are NumPy's own.
 
 Examples:
     >>> import gradops
@@ -21,7 +21,7 @@ Examples:
     6.125 [5.75 4.25]
 
 See Also:
-    :class:`gradops.Variable`, an array that takes variables wherever it is made.
+    :class:`gradops.Variable`, an array that accepts variables wherever it is made.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ones_like patched r_ vectorize zeros zeros_like
 
 
 def _taking(made) -> Any:
-    """An array of NumPy's as one that takes variables, where a function is differentiated or compiled."""
+    """A NumPy array as one that accepts variables, while a function is differentiated or compiled."""
     if isinstance(made, Variable) and not made.requires_grad:
         return inplace.fillable(made.data)
     if not isinstance(made, _numpy.ndarray) or made.dtype.kind not in "fc":
@@ -66,7 +66,7 @@ def _holds_ours(value) -> bool:
 
 
 def _of_values(function: Callable) -> Callable:
-    """A function that makes an array of values, which may be variables, or lists that hold some."""
+    """A function that makes an array from values, which may be variables, or lists that contain some."""
 
     first = "object" if function is _numpy.array else "a"
 
@@ -109,7 +109,7 @@ def _filled(function: Callable) -> Callable:
 
 
 def _full(shape, fill_value, dtype=None, order="C", **keywords):
-    """``numpy.full`` of a variable."""
+    """``numpy.full`` for a variable."""
     return ops.copy(ops.broadcast_to(typed(_joined(fill_value), dtype), shape))
 
 
@@ -125,10 +125,10 @@ zeros_like, ones_like, empty_like, full_like = (
 
 
 class vectorize(_numpy.vectorize):
-    """``numpy.vectorize``, whose function is called with variables where an argument is one.
+    """``numpy.vectorize``; its function is called with variables if an argument is one.
 
     Raises:
-        ArgumentTypeError: ``signature`` or ``excluded`` beside variables.
+        ArgumentTypeError: ``signature`` or ``excluded`` together with variables.
 
     Gradient:
         Through the function, element by element.
@@ -149,7 +149,7 @@ class vectorize(_numpy.vectorize):
 
 
 class _Joining:
-    """``numpy.r_`` and ``numpy.c_``, of variables too."""
+    """``numpy.r_`` and ``numpy.c_``, also for variables."""
 
     def __init__(self, plain: Any, rank: int):
         self._plain = plain
@@ -172,7 +172,7 @@ r_, c_ = _Joining(_numpy.r_, 1), _Joining(_numpy.c_, 2)
 
 
 class _Part:
-    """A module of NumPy's, imported when it is used."""
+    """A module of NumPy, imported when it is used."""
 
     def __init__(self, name: str):
         self._name = name
@@ -191,7 +191,7 @@ class _Part:
 fft: Any = _Part("fft")
 linalg: Any = _Part("linalg")
 
-__path__: list[str] = []  # not NumPy's, in which Python would find its modules once more, with other functions
+__path__: list[str] = []  # with NumPy's path, Python would import its modules a second time
 for _name in ("fft", "linalg", "polynomial", "random"):
     sys.modules[f"{__name__}.{_name}"] = globals().get(_name) or _Part(_name)  # type: ignore[assignment]
 
@@ -208,7 +208,7 @@ def __getattr__(name: str) -> Any:
         return _missing(name)
     found = getattr(_numpy, name)
     here = _as_here(found)
-    # So that Python finds it by itself the next time; but `any`, `all`, `map` and their like are Python's in this file.
+    # Cached, so that Python finds it next time; but names such as `any`, `all` and `map` are Python's in this file.
     if (here is not found or isinstance(found, _numpy.ufunc)) and not hasattr(builtins, name):
         globals()[name] = here
     return here
@@ -240,7 +240,7 @@ def _making(function: Callable) -> Callable:
 
 @functools.cache
 def _of_lists(function: Callable) -> Callable:
-    """A function of NumPy's to which a list of numbers is an array where one of them is a variable."""
+    """A NumPy function that converts a list to an array if it contains a variable."""
 
     row = ROWS[function]
 
@@ -251,14 +251,14 @@ def _of_lists(function: Callable) -> Callable:
                 break
         else:
             if not keywords:
-                # NumPy would find the same row; it checks the first call, which says how many arguments need no check.
+                # NumPy would find the same row; its first call is checked and tells how many arguments need no check.
                 if arguments and is_ours(arguments[0]):
                     if len(arguments) == 1:
                         return row.op(*arguments)
                     if len(arguments) <= row.leading:
                         return row.call(*arguments)
                 return function(*arguments)
-        named = zip_longest(list(row.defaults)[: len(arguments)], arguments)  # more of them have no names
+        named = zip_longest(list(row.defaults)[: len(arguments)], arguments)  # further arguments have no names
         joined = [x if name in LISTS else _as_array(x) for name, x in named]
         return function(*joined, **{name: x if name in LISTS else _as_array(x) for name, x in keywords.items()})
 
@@ -266,7 +266,7 @@ def _of_lists(function: Callable) -> Callable:
 
 
 def _as_array(value):
-    """A list with variables in it, or of such lists, as one array; anything else as it is."""
+    """A list with variables in it, or of such lists, as one array; other values unchanged."""
     return _joined(value) if isinstance(value, (list, tuple)) and _holds_ours(value) else value
 
 
@@ -275,12 +275,12 @@ def _as_array(value):
 
 @contextmanager
 def patched(*packages: str) -> Iterator[None]:
-    """A scope in which packages that do not know gradops compute with ``gradops.numpy`` and ``gradops.scipy``.
+    """A scope that lets packages that do not know gradops compute with ``gradops.numpy`` and ``gradops.scipy``.
 
-    The names of NumPy, of SciPy's modules and of functions of both in the packages' modules stand for those of gradops,
-    for all threads, and at the end for what they stood for before. A name that gradops does not have stays.
-    Not found are modules that are not imported yet, and functions kept elsewhere, as in objects made before. In SciPy's
-    modules only NumPy's names change. For ``isinstance()`` a variable is no ``numpy.ndarray``.
+    In the packages' modules, the names of NumPy, of SciPy's modules and of functions of both are bound to gradops'
+    counterparts, for all threads, and restored at the end. A name without a counterpart is unchanged.
+    Modules that are not imported yet, and functions stored elsewhere, such as in objects made before, are not found. In
+    SciPy's modules only NumPy's names change. A variable is not an instance of ``numpy.ndarray``.
 
     Args:
         packages: the names of packages or modules.
@@ -289,11 +289,12 @@ def patched(*packages: str) -> Iterator[None]:
         ArgumentError: a package that is not imported; NumPy, and gradops.
 
     Gradient:
-        Through the package's functions, as through NumPy's on variables; what has none is an error, as there. For
-        NumPy's arrays and variables: tensors of PyTorch, TensorFlow and JAX are errors in code written in NumPy.
+        Through the package's functions, as through NumPy's on variables; functions without a derivative raise the same
+        errors. Only NumPy arrays and variables: tensors of PyTorch, TensorFlow and JAX raise errors in code written for
+        NumPy.
 
     Examples:
-        SciPy's own solver of differential equations, which fills arrays of NumPy's, differentiated as it stands:
+        SciPy's own solver of differential equations, which fills NumPy arrays, differentiated unchanged:
 
         >>> import gradops
         >>> from scipy.integrate import solve_ivp
@@ -304,7 +305,7 @@ def patched(*packages: str) -> Iterator[None]:
         -0.36788
 
     See Also:
-        :func:`gradops.scipy.integrate.solve_ivp`, which is compiled too; ``gradops.numpy`` in code of your own.
+        :func:`gradops.scipy.integrate.solve_ivp`, which can also be compiled; ``gradops.numpy`` in your own code.
     """
     modules = {
         name: module
@@ -313,7 +314,7 @@ def patched(*packages: str) -> Iterator[None]:
     }
     for package in packages:
         if package.partition(".")[0] in (_numpy.__name__, __package__):
-            raise ArgumentError(f"`patched`: {package!r} is no package that computes with NumPy.", argument="packages")
+            raise ArgumentError(f"`patched`: {package!r} does not compute with NumPy.", argument="packages")
         if package not in modules:
             raise ArgumentError(
                 f"`patched`: {package!r} is not imported.", argument="packages", hint=f"`import {package}` before"
@@ -334,7 +335,7 @@ def patched(*packages: str) -> Iterator[None]:
 
 
 def _counterpart(name: str, value: Any, reader: str) -> Any:
-    """What gradops has for a module, a function or a distribution of NumPy's or SciPy's; anything else as it is."""
+    """The gradops counterpart of a module, function or distribution of NumPy or SciPy; other values unchanged."""
     is_module = isinstance(value, ModuleType)
     place = value.__name__ if is_module else getattr(value, "__module__", None)
     # gradops.scipy calls SciPy, which must not call gradops.scipy again.
@@ -345,7 +346,7 @@ def _counterpart(name: str, value: Any, reader: str) -> Any:
         ours = _module_of_ours(place)
         return value if ours is None else ours if place.startswith("numpy") else _Over(ours, value)
     name = getattr(value, "__name__", name)
-    while place:  # a function says in which file it is, as `scipy.linalg._basic`; its public module is above
+    while place:  # a function names its file, such as `scipy.linalg._basic`; its public module is a parent
         ours = _module_of_ours(place)
         if ours is not None and getattr(sys.modules[place], name, None) is value:
             return getattr(ours, name, value)
@@ -355,7 +356,7 @@ def _counterpart(name: str, value: Any, reader: str) -> Any:
 
 @functools.cache
 def _module_of_ours(place: str) -> Any:
-    """The module of gradops under a name of NumPy's or SciPy's; None where there is none."""
+    """Return the gradops module under a name of NumPy or SciPy; None if there is none."""
     package, _, path = place.partition(".")
     if package == "numpy":
         return sys.modules.get(f"{__package__}.{place}")
@@ -364,7 +365,7 @@ def _module_of_ours(place: str) -> Any:
 
 
 class _Over:
-    """A module of SciPy's whose names are gradops' where gradops has them."""
+    """A module of SciPy with gradops' names where gradops has them."""
 
     def __init__(self, ours: Any, plain: Any):
         self._ours, self._plain = ours, plain

@@ -1,14 +1,15 @@
-"""The Python array API standard, version 2024.12, on four libraries' arrays and on variables.
+"""The Python array API standard, version 2024.12, for arrays of four libraries and for variables.
 
-``v.__array_namespace__()`` of a variable is this module, so code that is written to the standard, as much of SciPy and
-scikit-learn, differentiates. The functions give arrays of the library of their arguments; functions that make arrays
-give the default library's, those of the library of ``device=x.device`` where it is given (of a variable's: variables),
-and in functions that are differentiated or compiled arrays that take variables. Dtypes are equal to each library's.
-Beside the standard's extensions ``fft`` and ``linalg`` there is ``special``, :mod:`gradops.scipy.special`, where SciPy
-looks for the functions of an array's own library. It needs NumPy 2.1 or later for all names.
+``v.__array_namespace__()`` of a variable is this module, so code that is written to the standard, including much of
+SciPy and scikit-learn, can be differentiated. Functions return arrays of their arguments' library. Functions that
+create arrays return the default library's, or those of the library of ``device=x.device`` (variables for a variable's
+device); in functions being differentiated or compiled, they return arrays that accept variables. Dtypes equal each
+library's. In addition to the standard's extensions ``fft`` and ``linalg`` there is ``special``,
+:mod:`gradops.scipy.special`, where SciPy looks for an array library's own functions. All names are available from NumPy
+2.1 on.
 
 Gradient:
-    As of the same functions in :mod:`gradops.ops` and of NumPy's on variables.
+    Like the same functions in :mod:`gradops.ops`, and NumPy's functions on variables.
 
 Examples:
     >>> import numpy as np
@@ -20,7 +21,7 @@ Examples:
     [-0.154 -0.039  0.058]
 
 See Also:
-    :mod:`gradops.numpy`, whose names and arguments are NumPy's.
+    :mod:`gradops.numpy`, which has NumPy's names and arguments.
 """
 
 import numpy as _np

@@ -1,4 +1,4 @@
-"""Functions of the standard that make arrays."""
+"""Functions of the standard that create arrays."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def _make(make: Callable, device, dtype, *arguments, **keywords):
 
 
 def asarray(obj, /, *, dtype=None, device=None, copy: bool | None = None):
-    """An array of ``obj``.
+    """Convert ``obj`` to an array.
 
     Args:
-        obj: an array of any of the libraries, which stays there, a variable, a number, nested lists of numbers and
-            variables, or a buffer.
+        obj: an array of any of the libraries, which keeps its library, a variable, a number, nested lists of numbers
+            and variables, or a buffer.
         dtype: another dtype.
-        device: another device, as ``x.device`` is.
-        copy: True for an array of its own, False for an error where one is needed.
+        device: another device, such as ``x.device``.
+        copy: True for a copy, False for an error if a copy is needed.
 
     Raises:
         ValueError: a copy would be needed.
@@ -41,7 +41,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy: bool | None = None):
     dtype = None if dtype is None else _dtypes.name_of(dtype)
     if not (is_ours(obj) or ops.is_tensor(obj)):
         if copy is False:
-            raise ValueError("`asarray`: `copy` must not be False for numbers and lists, of which an array is made.")
+            raise ValueError("`asarray`: `copy` must not be False for numbers and lists, which are copied.")
         obj = _numpy._joined(obj) if _numpy._holds_ours(obj) else obj
         return obj if is_ours(obj) and dtype is None else _make(ops.array, device, dtype, _buffer(obj))
     same = dtype in (None, ops.dtype(obj))
@@ -60,7 +60,7 @@ def _check_copy(name: str, copy) -> None:
 
 
 def _buffer(obj):
-    """An object that has memory, as NumPy's array of it."""
+    """An object with the buffer interface as a NumPy array on its memory; other objects unchanged."""
     try:
         return np.asarray(memoryview(obj))
     except TypeError:
@@ -68,14 +68,14 @@ def _buffer(obj):
 
 
 def from_dlpack(x, /, *, device=None, copy: bool | None = None):
-    """An array of the default library, or the device's, on the memory of another's.
+    """An array of the default library, or the device's, on the memory of another library's array.
 
     Args:
         x: an object with ``__dlpack__``.
-        copy: True for memory of its own, False for an error where it cannot be shared.
+        copy: True for a copy, False for an error if the memory cannot be shared.
 
     Raises:
-        ArgumentTypeError: an object without it.
+        ArgumentTypeError: an object without ``__dlpack__``.
         GradientError: a variable that requires a gradient.
         ValueError: a copy would be needed.
     """
@@ -98,7 +98,7 @@ def from_dlpack(x, /, *, device=None, copy: bool | None = None):
 
 
 def broadcast_shapes(*shapes) -> tuple:
-    """The shape of arrays of these shapes together, of the standard after 2024.12."""
+    """The common shape of arrays with these shapes; from the standard after 2024.12."""
     return np.broadcast_shapes(*shapes)
 
 
@@ -113,12 +113,12 @@ def ones(shape, *, dtype=None, device=None):
 
 
 def empty(shape, *, dtype=None, device=None):
-    """An array to be filled, of zeros."""
+    """An array to be filled; its elements are zeros."""
     return _make(ops.empty, device, dtype, shape)
 
 
 def full(shape, fill_value, *, dtype=None, device=None):
-    """One value everywhere, in its dtype unless another is given.
+    """An array filled with one value, in the value's dtype unless another is given.
 
     Gradient:
         The sum of the upstream gradient, to ``fill_value``.
@@ -132,7 +132,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype=None, de
 
 
 def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
-    """Numbers from ``start`` (0 if it is the only one) up to but without ``stop``, ``step`` apart."""
+    """Numbers from ``start`` (0 if only one is given) up to, but excluding, ``stop``, in steps of ``step``."""
     return _make(ops.arange, device, dtype, *((0, start) if stop is None else (start, stop)), step)
 
 
@@ -140,6 +140,6 @@ def linspace(start, stop, /, num: int, *, dtype=None, device=None, endpoint: boo
     """``num`` evenly spaced numbers from ``start`` to ``stop``, with or without the end point.
 
     Gradient:
-        The upstream gradient to the ends, weighted by how near each number is to them.
+        The upstream gradient to both ends, weighted by each number's closeness to them.
     """
     return _make(ops.linspace, device, dtype, start, stop, num, endpoint)

@@ -1,4 +1,4 @@
-"""Devices, and the arrays that a namespace of four libraries makes: a device says whose."""
+"""Devices of arrays of four libraries: a device also selects the library of a new array."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 
 class Device(NamedTuple):
-    """Where a variable's data is; arrays that are made with it are variables there."""
+    """The device of a variable; arrays created on it are variables of the same library."""
 
     library: str
     place: Any
 
 
 def device_of(x) -> Any:
-    """An array's device: its library's, of gradops' own a :class:`Device`."""
+    """An array's device: its library's, or a :class:`Device` for gradops' own arrays."""
     if not is_ours(x):
         return getattr(x, "device", "cpu")
     inner = x.data if isinstance(x, Variable) else x.value
@@ -43,7 +43,7 @@ def _library_of(device) -> str:
 
 
 def checked(device):
-    """A device, which any hashable object may be.
+    """Return ``device``, which may be any hashable object.
 
     Raises:
         ArgumentTypeError: an array, or a list.
@@ -60,7 +60,7 @@ def checked(device):
 
 
 def made_at(device, make, *arguments, **keywords):
-    """A new array of the library, and at the place, of a device; None is that of new arrays."""
+    """A new array of the library and on the device of ``device``; None selects the defaults."""
     if checked(device) is None:
         made = make(*arguments, **keywords)
         return inplace.taking(made)
@@ -74,14 +74,14 @@ def made_at(device, make, *arguments, **keywords):
 
 
 def to_device(x, device, /, *, stream=None):
-    """An array on a device of its library; ``x`` itself if it is there.
+    """An array on a device of its library; ``x`` itself if it is already there.
 
     Args:
-        device: a device as ``x.device`` is, or its name.
-        stream: None; other streams are an error.
+        device: a device such as ``x.device``, or its name.
+        stream: None; other streams raise an error.
 
     Raises:
-        ArgumentError: a ``stream``. ArgumentTypeError: no device.
+        ArgumentError: a ``stream``. ArgumentTypeError: ``device`` is not a device.
         GradientError: another device for a variable that requires a gradient.
     """
     if stream is not None:
@@ -97,7 +97,7 @@ def to_device(x, device, /, *, stream=None):
 
 
 def kept(x, result):
-    """NumPy's arrays among results, of rows that see values alone, as arrays of the kind of ``x``."""
+    """Results with NumPy arrays, from rows that only see values, converted to arrays of the kind of ``x``."""
     if isinstance(x, (np.ndarray, np.generic)) or not (is_ours(x) or ops.is_tensor(x)):
         return result
     return map_items(lambda part: _like(part, x) if isinstance(part, (np.ndarray, np.generic)) else part, result)
@@ -110,10 +110,10 @@ def _like(part, x):
 
 
 def _array_namespace(self, /, *, api_version: str | None = None):
-    """:mod:`gradops.array_api`, the namespace of the functions that take this array.
+    """:mod:`gradops.array_api`, the namespace of the functions that accept this array.
 
     Raises:
-        ValueError: a version of the standard that it does not have.
+        ValueError: an unsupported version of the standard.
     """
     if api_version is not None and api_version not in VERSIONS:
         raise ValueError(f"`api_version` must be one of {', '.join(VERSIONS)}; got {api_version!r}.")

@@ -1,4 +1,4 @@
-"""Dtypes of the standard, as they stand in ``gradops.dtypes``: names, kinds, promotion, limits."""
+"""Dtypes of the standard, based on ``gradops.dtypes``: names, kinds, promotion, limits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS = {
 
 
 class DType:
-    """A dtype by its name, equal to every library's dtype of that name; NumPy, TensorFlow and JAX take it for theirs.
+    """A dtype by name, equal to every library's dtype of that name; NumPy, TensorFlow and JAX accept it as theirs.
 
     Attributes:
         name: the name.
@@ -96,7 +96,7 @@ def isdtype(dtype, kind) -> bool:
         A bool.
 
     Raises:
-        ArgumentError: a kind that is none of these.
+        ArgumentError: an unknown kind.
     """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, part) for part in kind)
@@ -105,18 +105,18 @@ def isdtype(dtype, kind) -> bool:
 
 
 def result_type(*arrays_and_dtypes) -> DType:
-    """The dtype of a result of arrays, dtypes and Python numbers, which take the arrays' dtype.
+    """The dtype of a result of arrays, dtypes and Python numbers; the numbers take the arrays' dtype.
 
     Returns:
         A dtype, by the rules of :mod:`gradops.dtypes`.
 
     Raises:
-        ArgumentTypeError: numbers alone, or nothing.
+        ArgumentTypeError: only numbers, or no arguments.
     """
     numbers = [type(x) for x in arrays_and_dtypes if type(x) in (bool, int, float, complex)]
     names = [_dtype_of(x) for x in arrays_and_dtypes if type(x) not in (bool, int, float, complex)]
     if not names:
-        raise ArgumentTypeError("`result_type` needs an array or a dtype beside Python numbers.")
+        raise ArgumentTypeError("`result_type` needs an array or a dtype in addition to Python numbers.")
     found = names[0]
     for name in names[1:]:
         found = dtypes.promote(found, name)
@@ -126,7 +126,7 @@ def result_type(*arrays_and_dtypes) -> DType:
 
 
 def can_cast(from_, to, /) -> bool:
-    """True if a dtype, or an array's, promotes to ``to``: no value is lost but in the last digits.
+    """True if a dtype, or an array's, promotes to ``to``: at most the last digits of a value are lost.
 
     Returns:
         A bool.
@@ -144,7 +144,7 @@ def _limits(type, kinds: tuple[str, ...], argument: str) -> str:
 
 
 def finfo(type, /) -> finfo_object:
-    """The limits of a floating dtype, or of an array's; of a complex one those of its parts.
+    """The limits of a floating dtype, or of an array's; for a complex dtype the limits of its parts.
 
     Returns:
         A named tuple: ``bits``, ``eps``, ``max``, ``min``, ``smallest_normal``, ``dtype``.
@@ -165,7 +165,7 @@ def iinfo(type, /) -> iinfo_object:
         A named tuple: ``bits``, ``max``, ``min``, ``dtype``.
 
     Raises:
-        ArgumentTypeError: a dtype that is not of integers.
+        ArgumentTypeError: a dtype that is not an integer dtype.
     """
     name = _limits(type, ("integral",), "iinfo")
     info = np.iinfo(name)
@@ -173,28 +173,28 @@ def iinfo(type, /) -> iinfo_object:
 
 
 class Info:
-    """The abilities of the namespace: the result of ``__array_namespace_info__()``."""
+    """The capabilities of the namespace: the result of ``__array_namespace_info__()``."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Masks and functions whose results' shapes depend on values work; no number of dimensions is too many."""
+        """Boolean masks and functions with data-dependent shapes work; the number of dimensions is not limited."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
 
     def default_device(self):
-        """The device of arrays that are made without one."""
+        """The device of arrays that are created without one."""
         return getattr(ops.zeros(()), "device", "cpu")
 
     def devices(self) -> list:
-        """The default device; others have their library's names."""
+        """The default device; other devices have their library's names."""
         return [self.default_device()]
 
     def default_dtypes(self, *, device=None) -> dict[str, DType]:
-        """The dtypes of arrays that are made without one."""
+        """The dtypes of arrays that are created without one."""
         real = config.floatx()
         found = {"real floating": real, "complex floating": dtypes.complex_of(real)}
         return {kind: DType(name) for kind, name in {**found, "integral": "int64", "indexing": "int64"}.items()}
 
     def dtypes(self, *, device=None, kind=None) -> dict[str, DType]:
-        """The dtypes of a kind, of several, or all."""
+        """The dtypes of one kind, of several kinds, or all."""
         return {name: DType(name) for name in NAMES if kind is None or isdtype(name, kind)}
 
 

@@ -1,4 +1,4 @@
-"""Functions of the standard: NumPy's by the same name, and those with other arguments."""
+"""Functions of the standard: NumPy's functions of the same name, and functions with other arguments."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["argsort", "astype", "broadcast_arrays", "clip", "meshgrid", "sort"]
 
 
 _TOTALS = ("sum", "prod", "cumulative_sum", "cumulative_prod", "linalg.trace")
-"""Functions whose results of unsigned integers are unsigned."""
+"""Functions that return unsigned results for unsigned integers."""
 
 
 def functions(paths: str) -> dict[str, Callable]:
-    """Functions by their names, for NumPy's paths; without those that this version of NumPy lacks."""
+    """Functions by name, for NumPy's paths; functions that this version of NumPy lacks are left out."""
     found = {}
     for path in paths.split():
         try:
@@ -53,7 +53,7 @@ def _of(path: str, function: Callable, call: Callable | None) -> Callable:
 
     of_arrays.__name__ = of_arrays.__qualname__ = path.rpartition(".")[2]
     of_arrays.__doc__ = f"As :func:`numpy.{path}`, of the arrays of any of the libraries."
-    with contextlib.suppress(ValueError):  # older NumPy's functions of C have none
+    with contextlib.suppress(ValueError):  # C functions of older NumPy have none
         of_arrays.__signature__ = inspect.signature(call or function)  # type: ignore[attr-defined]
     return of_arrays
 
@@ -65,16 +65,16 @@ _of_numpy = functions("broadcast_arrays meshgrid")
 
 
 def broadcast_arrays(*arrays) -> list:
-    """The arrays in the shape that they have together.
+    """The arrays broadcast to their common shape.
 
     Gradient:
-        The upstream gradient, summed over the dimensions that were repeated.
+        The upstream gradient, summed over the broadcast dimensions.
     """
     return list(_of_numpy["broadcast_arrays"](*arrays))
 
 
 def meshgrid(*arrays, indexing: str = "xy") -> list:
-    """For each vector an array of its values at every point of the grid that the vectors span.
+    """For each vector, an array of its values at every point of the grid that the vectors span.
 
     Args:
         indexing: ``"xy"``: the first vector varies along the second dimension; ``"ij"``: each along its own.
@@ -87,19 +87,19 @@ def meshgrid(*arrays, indexing: str = "xy") -> list:
 
 
 def clip(x, /, min=None, max=None):
-    """The elements, or the limits where they lie beyond; either may be None.
+    """The elements, limited to ``min`` and ``max``; either may be None.
 
     Gradient:
-        1 to the elements between the limits, 0 beyond; there to the limit.
+        1 to elements between the limits; beyond, 0 to the element and 1 to the limit.
     """
     return ops.clip(x, min, max)
 
 
 def sort(x, /, *, axis: int = -1, descending: bool = False, stable: bool = True):
-    """The elements along an axis in order.
+    """The elements sorted along an axis.
 
     Gradient:
-        The upstream gradient, to the places that the elements came from.
+        The upstream gradient, to the positions that the elements came from.
     """
     _checks.check_flags("sort", descending=descending, stable=stable)
     y = ops.sort(x, axis)
@@ -107,7 +107,7 @@ def sort(x, /, *, axis: int = -1, descending: bool = False, stable: bool = True)
 
 
 def argsort(x, /, *, axis: int = -1, descending: bool = False, stable: bool = True):
-    """The places of the elements along an axis in order; equal ones stay in the order that they are in."""
+    """The indices that sort the elements along an axis; equal elements keep their order."""
     _checks.check_flags("argsort", descending=descending, stable=stable)
     if not descending:
         return ops.argsort(x, axis)
@@ -116,7 +116,7 @@ def argsort(x, /, *, axis: int = -1, descending: bool = False, stable: bool = Tr
 
 
 def astype(x, dtype, /, *, copy: bool = True, device=None):
-    """An array in another dtype; without ``copy`` itself where it is of that dtype.
+    """An array cast to another dtype; without ``copy``, ``x`` itself if it has that dtype.
 
     Gradient:
         The upstream gradient, cast to the dtype of ``x``; none to or from integers and bools.

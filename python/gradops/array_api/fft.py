@@ -20,7 +20,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype=None, device=None):
     """The frequencies of the transform of ``n`` samples, ``d`` apart.
 
     Raises:
-        ArgumentTypeError, ArgumentError: ``n`` that is no positive whole number, ``d`` that is no number or 0.
+        ArgumentTypeError, ArgumentError: ``n`` is not a positive integer, or ``d`` is not a number or is 0.
     """
     return _frequencies("fftfreq", n, d, dtype, device)
 
@@ -29,7 +29,7 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype=None, device=None):
     """The frequencies of the transform of ``n`` real samples, ``d`` apart.
 
     Raises:
-        ArgumentTypeError, ArgumentError: as of :func:`fftfreq`.
+        ArgumentTypeError, ArgumentError: see :func:`fftfreq`.
     """
     return _frequencies("rfftfreq", n, d, dtype, device)
 
@@ -42,8 +42,8 @@ def _frequencies(name: str, n, d, dtype, device):
         raise ArgumentError(f"`{name}`: `d` must not be 0.", argument="d")
     try:
         found = getattr(_np.fft, name)(n, float(d)).tolist()
-    except (MemoryError, ValueError) as error:  # beyond the largest size that NumPy knows
-        raise ArgumentError(f"`{name}`: there is no memory for `n`, {n}.", argument="n") from error
+    except (MemoryError, ValueError) as error:  # beyond NumPy's largest size
+        raise ArgumentError(f"`{name}`: there is not enough memory for `n`, {n}.", argument="n") from error
     return _creation.asarray(found, dtype=dtype, device=device)
 
 

@@ -1,4 +1,4 @@
-"""Special functions, :mod:`gradops.scipy.special`: SciPy looks here for those of an array's own library."""
+"""Special functions, :mod:`gradops.scipy.special`: SciPy looks here for an array library's own functions."""
 
 from .._names import namespace
 from ..scipy.special import *  # noqa: F403

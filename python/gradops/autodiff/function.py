@@ -480,6 +480,7 @@ def once_differentiable(backward: Callable) -> Callable:
 
     Raises:
         GradientError: (a RuntimeError) when its result is differentiated.
+
     Examples:
         >>> import gradops
         >>> from gradops import autodiff

@@ -1,7 +1,7 @@
-"""Ops of your own, with the facts that gradops knows of its ops; and libraries of your own.
+"""Ops of your own, with the facts that gradops knows about its own ops; and libraries of your own.
 
-An op made here is one of the kind that all ops are. It finds its kernel by the types of its arguments; ``jit``
-records it; batches, forward mode, sparsity and labels follow from its facts; errors name its arguments. ::
+An op made here is like any op of gradops. It finds its kernel by the types of its arguments; ``jit``
+records it; batching, forward mode, sparsity and labels follow from its facts; errors name its arguments. ::
 
     from gradops import extend, ops
 

@@ -1,4 +1,8 @@
-"""An op of a function, its kernels, and its rules."""
+"""Definition of ops: from a Python function, with kernels for libraries and derivative rules.
+
+:func:`op` registers a function as an op. :func:`derivative` registers its rules for the tape and wraps its kernels
+(:class:`_Ruled`), so that libraries that differentiate by themselves use the same rules.
+"""
 
 from __future__ import annotations
 
@@ -23,31 +27,31 @@ F = TypeVar("F", bound=Callable)
 
 
 def op(function: F | None = None, *, name: str | None = None, differentiable: bool = True, **facts) -> Any:
-    """An op of a function: the public function to call, on tensors of every library, on variables, numbers and lists.
+    """Make an op of a function; the result takes tensors of every library, variables, numbers and lists.
 
     Args:
         function: the op. Its parameters are annotated with :data:`Tensor`, :data:`Operand` (a Python number takes the
-            dtype of the others), :data:`Tensors`, :data:`Indices`; one without annotation and without default is a
-            ``Tensor``, any other a setting. Its body composes the op of other ops, for libraries without a kernel of
-            it; a docstring alone, or ``...``, says that there are kernels alone.
-        name: the op's name in messages, programs and graphs; by default that of the function after its package's.
-            An op of the same name is replaced, so that a cell of a notebook may run again.
-        differentiable: False for an op whose derivative is 0 wherever there is one: on variables it runs on their
-            values and gives no gradient.
-        **facts: its properties, from which the rest follows, see :class:`Facts`: ``elementwise=True``,
-            ``moves=True``, ``reduces=True``, ``linear=("x",)``, ``multilinear=("x1", "x2")``. Nothing that is not
-            so may be said: :func:`check` has each fact as a law.
+            dtype of the others), :data:`Tensors`, or :data:`Indices`. A parameter with neither annotation nor default
+            is a ``Tensor``, any other a setting. The body composes the op of other ops, for libraries without a kernel
+            for it; a docstring alone, or ``...``, means that there are only kernels.
+        name: the op's name in messages, programs and graphs; by default the package's and the function's name.
+            An op of the same name is replaced, so that a notebook cell can run again.
+        differentiable: False for an op whose derivative is 0 wherever it exists: on variables it runs on their
+            values and has no gradient.
+        **facts: its properties, which gradops relies on, see :class:`Facts`: ``elementwise=True``,
+            ``moves=True``, ``reduces=True``, ``linear=("x",)``, ``multilinear=("x1", "x2")``. They must be
+            true; :func:`check` tests each one.
 
     Returns:
         A function with the signature and docstring of ``function``; used as a decorator, with or without arguments.
 
     Raises:
-        ArgumentTypeError: ``function`` is none; facts that there are not.
+        ArgumentTypeError: ``function`` is not a function, or a fact is unknown.
         ArgumentError: an op without a tensor argument, or linear in an argument that it does not have.
 
     Gradient:
-        That of :func:`derivative`. Without, the derivative of the body; and where a library differentiates by itself,
-        its own derivative of the kernel.
+        As :func:`derivative` defines it. Without it, the derivative of the body; on libraries that differentiate by
+        themselves, their own derivative of the kernel.
 
     Examples:
         >>> import gradops
@@ -105,21 +109,21 @@ def kernel(op: Callable, backend: str, function: Callable | None = None) -> Any:
     """Register a library's own kernel for an op.
 
     Args:
-        op: an op of :func:`op`.
-        backend: the library, by its backend's name; it need not be installed.
-        function: takes the op's arguments by position, tensors as the library's own, and settings; gives a tensor of
-            the library, or a tuple of them. Left out, ``kernel`` is a decorator.
+        op: an op made by :func:`op`.
+        backend: the name of the library's backend; it need not be installed.
+        function: takes the op's arguments by position, the library's tensors and settings; returns a tensor of
+            the library, or a tuple of tensors. If omitted, ``kernel`` is a decorator.
 
     Returns:
         None; as a decorator the function itself.
 
     Raises:
-        ArgumentTypeError: ``op`` is no op of :func:`op`.
+        ArgumentTypeError: ``op`` was not made by :func:`op`.
 
     Gradient:
-        With :func:`derivative`, that; then the library's derivative of the kernel is never asked for, and it may be
-        any function, of C or Fortran, say. Without, on the libraries that differentiate by themselves, theirs of the
-        kernel; and on variables that of the op's body.
+        As :func:`derivative` defines it; the kernel itself is then never differentiated and may be
+        any function, for example one in C or Fortran. Without it, libraries that differentiate by themselves
+        differentiate the kernel, and variables use the op's body.
 
     Examples:
         >>> import gradops
@@ -153,26 +157,26 @@ def kernel(op: Callable, backend: str, function: Callable | None = None) -> Any:
 
 
 def derivative(op: Callable, *, several: bool = False, complex_aware: bool = False, **rules: Callable) -> None:
-    """Define an op's derivative by each of its tensor arguments: on every library, to any order.
+    """Define an op's derivative with respect to each of its tensor arguments: on every library, to any order.
 
     Args:
-        op: an op of :func:`op`.
-        several: the op gives a tuple of results: ``g`` and ``y`` are then lists, and the rule minds conjugates itself.
-        complex_aware: the rule minds conjugates itself; otherwise it is that of a holomorphic function.
-        **rules: for an argument's name the gradient by it: a function of ``g``, the gradient of the op's result, and
-            of the values it names: arguments by their names, the result as ``y``, the argument's ``shape``; ``shapes``
-            for ``Tensors``, whose rule gives a list. It is made of ops, so that it serves all libraries and has
-            derivatives itself. It need not sum over dimensions that were broadcast. An argument without a rule has no
-            gradient.
+        op: an op made by :func:`op`.
+        several: True if the op returns a tuple: ``g`` and ``y`` are then lists, and the rule handles conjugates itself.
+        complex_aware: True if the rule handles conjugates itself; otherwise it is that of a holomorphic function.
+        **rules: for an argument's name the gradient with respect to it: a function of ``g``, the gradient of the op's
+            result, and of the values it names: arguments by their names, the result as ``y``, the argument's ``shape``.
+            For ``Tensors`` it may name ``shapes`` and returns a list. A rule is composed of ops, so that it serves all
+            libraries and has derivatives itself. It need not sum over broadcast dimensions. An argument without a rule
+            has no gradient.
 
     Raises:
-        ArgumentTypeError: a rule for a name that is no tensor argument; one that is no function; one that asks for a
-            value that is not there.
+        ArgumentTypeError: a rule for a name that is not a tensor argument, that is not a function, or that names a
+            value that does not exist.
 
     Gradient:
-        The rules'; their own derivatives are those of higher order. Variables save only the values that the
-        rules name, and so do PyTorch's tensors; JAX and TensorFlow compute ``y`` again for it.
-        Forward mode is the transpose of the rules, by an additional pass, unless the facts say that the op is linear.
+        The rules'; higher orders differentiate the rules. Variables and PyTorch tensors save only the values that the
+        rules name; JAX and TensorFlow recompute ``y`` for them.
+        Forward mode is the transpose of the rules, by an additional pass, unless the facts declare the op linear.
 
     Examples:
         >>> import gradops
@@ -214,7 +218,7 @@ def derivative(op: Callable, *, several: bool = False, complex_aware: bool = Fal
 
 
 def rules_of_tape(*names: str) -> None:
-    """Give ops of gradops the tape's rules also where a library differentiates by itself."""
+    """Use the tape's rules for ops of gradops on libraries that differentiate by themselves as well."""
     for name in names:
         entry = registry[name]
         entry.with_rule = _Ruled(entry, record.rules(name), True)
@@ -222,7 +226,7 @@ def rules_of_tape(*names: str) -> None:
 
 
 class _Ruled:
-    """A decorator of kernels that gives them the rules of their op as derivative, in place of the library's own."""
+    """A decorator for kernels that replaces the library's own derivative by the rules of the op."""
 
     def __init__(self, entry: Op, rules: dict[str, Callable], minds_conjugates: bool):
         self.entry = entry
@@ -230,13 +234,13 @@ class _Ruled:
         self.reads = {one for _, asked in self.rules.values() for one in asked}
         self.reads_result = "y" in self.reads
         self.minds_conjugates = minds_conjugates
-        self._made: dict[tuple, Callable] = {}  # by the library, too: an op's body is the kernel of each
+        self._made: dict[tuple, Callable] = {}  # also by library, as an op's body may be the kernel of each
 
     def __call__(self, kernel: Callable, derivatives) -> Callable:
         key = kernel, derivatives
         if key not in self._made:
             general = custom_gradient(self._pair(kernel))
-            if derivatives.own_tape and not derivatives.eager():  # a compiler reads no definition of a class, no cells
+            if derivatives.own_tape and not derivatives.eager():  # Dynamo reads neither class definitions nor cells
                 return _either(derivatives, lambda *arguments: self(kernel, derivatives)(*arguments), general)
             general.is_closed = all(map(_is_closed, (kernel, *[rule for rule, _ in self.rules.values()])))
             own = self._function(kernel) if derivatives.own_tape else None
@@ -244,12 +248,12 @@ class _Ruled:
         return self._made[key]
 
     def _pair(self, kernel: Callable) -> Callable:
-        """The value and the gradient function: for any transformation."""
+        """A function that returns the value and the gradient function, for any transform."""
         entry = self.entry
 
         def pair(*arguments):
             def gradient(upstream):
-                # computed again, as the op: the kernel's result has the kernel's derivative where there is one
+                # recomputed by the op, because the kernel's result may have the kernel's own derivative
                 y = entry.call(*entry._as_called(arguments)[0]) if self.reads_result else None
                 return tuple(self._gradients(upstream, y, arguments))
 
@@ -258,12 +262,12 @@ class _Ruled:
         return pair
 
     def _function(self, kernel: Callable) -> Callable:
-        """The same for a library whose tensors record themselves, which saves what the rules read."""
+        """The kernel for a library whose tensors record themselves; it saves the values that the rules read."""
         gradients, parameters = self._gradients, self.entry.parameters
         reads, reads_result = self.reads, self.reads_result
 
         class Ruled(Function):
-            """The op of its arguments one by one, also those in lists; ``counts`` says how many are in each list."""
+            """The op with flat arguments; ``counts`` has the lengths of arguments that are lists."""
 
             @staticmethod
             def forward(ctx, counts, *flat):
@@ -291,7 +295,7 @@ class _Ruled:
         return ruled
 
     def _gradients(self, g, y, arguments) -> list:
-        """The gradient by each argument, or None."""
+        """The gradient with respect to each argument, or None."""
         if isinstance(g, tuple):
             g, y = list(g), None if y is None else list(y)
         conjugate = not self.minds_conjugates and dtype(g).startswith("complex")
@@ -313,7 +317,7 @@ class _Ruled:
 
 
 def _is_closed(x, within: tuple = ()) -> bool:
-    """True for a function whose closure can hold no tensor of a library that traces: functions like it, constants."""
+    """True for a function whose closure holds only constants and such functions, so no tensor of a tracing library."""
     if x is None or isinstance(x, (str, bool, *NUMBERS, np.ndarray, np.ufunc, type, types.ModuleType)):
         return True
     if hasattr(x, "op") or x in within:
@@ -328,14 +332,14 @@ def _is_closed(x, within: tuple = ()) -> bool:
         return False
     try:
         held = [cell.cell_contents for cell in x.__closure__ or ()]
-    except ValueError:  # a cell that is not filled yet
+    except ValueError:  # an empty cell
         return False
     defaults = (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values())
     return all(_is_closed(part, (*within, x)) for part in (*held, *defaults))
 
 
 def _either(derivatives, own: Callable, general: Callable) -> Callable:
-    """``own`` where nothing but the library's tape looks on, else ``general``."""
+    """``own`` if only the library's tape is active, otherwise ``general``."""
 
     def ruled(*arguments):
         return own(*arguments) if derivatives.eager() else general(*arguments)
@@ -344,7 +348,7 @@ def _either(derivatives, own: Callable, general: Callable) -> Callable:
 
 
 def _one_by_one(arguments, counts=None) -> tuple[tuple, list]:
-    """The length of each argument that is a list, None for others; and all arguments in one list."""
+    """The length of each argument that is a list, None for others; and all arguments in one flat list."""
     if counts is None:
         counts = tuple([len(a) if isinstance(a, (list, tuple)) else None for a in arguments])
     flat: list = []
@@ -354,25 +358,25 @@ def _one_by_one(arguments, counts=None) -> tuple[tuple, list]:
 
 
 def _repeated(names, counts) -> list:
-    """The name of each argument of those that :func:`_one_by_one` makes of the named ones."""
+    """The name of the original argument for each of the flat arguments of :func:`_one_by_one`."""
     return [name for name, count in zip(names, counts) for _ in range(1 if count is None else count)]
 
 
 class _Shape:
-    """The shape of a tensor, in the place of one that no rule reads."""
+    """The shape of a tensor, as a stand-in for a tensor that no rule reads."""
 
     def __init__(self, x):
         self.shape = tuple(x.shape)
 
 
 def _in_lists(counts, flat) -> list:
-    """The arguments of which :func:`_one_by_one` made ``flat``."""
+    """The inverse of :func:`_one_by_one`."""
     rest = iter(flat)
     return [next(rest) if count is None else [next(rest) for _ in range(count)] for count in counts]
 
 
 def _annotated(function: Callable) -> Callable:
-    """``function`` with its parameters without annotation and default annotated as tensors."""
+    """``function`` with parameters that have neither annotation nor default annotated as tensors."""
     for parameter in inspect.signature(function).parameters.values():
         if parameter.annotation is parameter.empty and parameter.default is parameter.empty:
             function.__annotations__[parameter.name] = "Tensor"
@@ -385,11 +389,11 @@ def entry_of(op: Callable) -> Op:
         raise ArgumentTypeError(
             "`op` must be an op that `extend.op()` made; got {op}.",
             argument="op",
-            hint="an op of gradops itself is not changed: make one of your own of it",
+            hint="ops of gradops itself cannot be changed: make your own op from it",
             op=TypeOf(op),
         )
     return entry
 
 
-# The libraries divide by gaps between eigenvalues that are roundings, and give numbers where there is no derivative.
+# The libraries divide by gaps between eigenvalues that are rounding errors, and return numbers without a derivative.
 rules_of_tape("eigh", "eig", "svd")

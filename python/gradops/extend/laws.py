@@ -1,7 +1,7 @@
-"""The facts of an op as laws, which hold or do not hold for a call of the op on arrays.
+"""The facts of an op as laws, which :func:`check` tests on calls of the op with arrays.
 
-A law gives True or False, and None where a call cannot tell: one of a single element, or of whole numbers where it asks
-whether the op is linear.
+A law returns True or False, or None if a call cannot tell: one with a single element, or with integers for a law about
+linearity.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def alike(found, expected) -> bool:
 
 
 def first(entry: Op, arguments: dict):
-    """The first argument, where it is an array of numbers or truth values."""
+    """The first argument, if it is an array of numbers or bools."""
     x = arguments.get(entry.parameters[0])
     return x if entry.parameters[0] in entry.tensors and isinstance(x, np.ndarray) else None
 
 
 def elementwise(entry: Op, arguments: dict):
-    """If every element of the arguments is the one at some place, every result is the one at that place."""
+    """If all elements of the arguments equal those at one position, all results equal the result at that position."""
     given, ys = tensors(entry, arguments), results(entry, arguments)
     if (
         not given
@@ -65,7 +65,7 @@ def elementwise(entry: Op, arguments: dict):
 
 
 def moves(entry: Op, arguments: dict):
-    """If positions replace the first argument's elements, they come out where the elements do."""
+    """If the first argument's elements are replaced by positions, the positions end up where the elements do."""
     x = first(entry, arguments)
     if x is None or not x.size:
         return None
@@ -81,7 +81,7 @@ def moves(entry: Op, arguments: dict):
 
 
 def reduces(entry: Op, arguments: dict):
-    """Results have the shape of a sum, and are the same where all lines are."""
+    """Results have the shape of a sum, and are equal if all reduced lines are equal."""
     x = first(entry, arguments)
     if x is None or entry.parameters[1:2] != ("axis",):
         return False
@@ -100,7 +100,7 @@ def reduces(entry: Op, arguments: dict):
 
 
 def linear_in(entry: Op, arguments: dict, names: tuple):
-    """True if ``op(a x + b z) == a op(x) + b op(z)``, for all of ``names`` together; None where it cannot tell."""
+    """True if ``op(a x + b z) == a op(x) + b op(z)``, jointly for all of ``names``; None if the call cannot tell."""
     x: dict[str, Any] = {name: arguments.get(name) for name in names}
     parts = [v for value in x.values() for v in (value if isinstance(value, (list, tuple)) else [value])]
     if not parts or any(np.asarray(v).dtype.kind not in "fc" for v in parts) or not sum(map(np.size, parts)):
@@ -135,11 +135,11 @@ def linear_in(entry: Op, arguments: dict, names: tuple):
 MAGNITUDES = [1e-300, 1e-160, 1e-30, 1e-8, 1e-3, 0.03, 0.5, 1.0, 2.0, 3.0, 6.0, 10.0, 30.0, 100.0, 700.0, 740.0]
 MAGNITUDES += [1e4, 1e9, 1e155, 1e300]
 REALS = np.array([0.0, *MAGNITUDES, *(-x for x in MAGNITUDES), -2.5, -8.6, -37.5])
-"""Where formulas go wrong: tiny, at the edge of a branch, where ``exp`` and squares overflow."""
+"""Numbers at which formulas fail: tiny, at the edge of a branch, where ``exp`` and squares overflow."""
 
 
 def domain(entry: Op, arguments: dict):
-    """NaN outside of the domain and nowhere in it."""
+    """Results are NaN outside of the domain and nowhere else."""
     x = first(entry, arguments)
     limits = entry.facts.domain
     if x is None or len(entry.tensors) != 1 or x.dtype.kind != "f" or not entry.facts.elementwise or limits is None:
@@ -155,21 +155,21 @@ LAWS = {"elementwise": elementwise, "moves": moves, "reduces": reduces, "domain"
 def check(op: Callable, *arguments, natural: bool = True, tolerance: float = 1e-6, **settings) -> None:
     """Check an op's declarations against the op itself, at some arguments: facts, rules, kernels.
 
-    Each fact is a law (``elementwise``: if every element is the one at some place, so is every result). The values and
-    the gradients of each library that is loaded are compared with those on NumPy's arrays, and the rules, to second
+    Each fact is a law (``elementwise``: if all elements equal those at one position, so do all results). The values and
+    gradients on each loaded library are compared with those on NumPy arrays, and the rules, to second
     order, with finite differences.
 
     Args:
-        op: an op of :func:`op`.
-        arguments, settings: those of a call, tensors as NumPy arrays of several unequal elements.
-        natural: the rules are the derivatives of the values. False for rules that are meant to differ, of which then
-            only the libraries' agreement is checked.
-        tolerance: how far values and gradients of libraries may differ, relative and absolute.
+        op: an op made by :func:`op`.
+        arguments, settings: the arguments of a call, with tensors as NumPy arrays of several unequal elements.
+        natural: True if the rules are the derivatives of the values. False for rules that are meant to differ; then
+            only the agreement of the libraries is checked.
+        tolerance: the largest relative and absolute difference between libraries.
 
     Raises:
-        GradientError: gradients that differ between libraries, or from finite differences.
-        BackendError: values that differ between libraries.
-        ArgumentError: a fact that does not hold; names it.
+        GradientError: gradients differ between libraries, or from finite differences.
+        BackendError: values differ between libraries.
+        ArgumentError: a fact does not hold; the message names it.
 
     Gradient:
         None.
@@ -216,8 +216,8 @@ def _hold_facts(entry: Op, arguments: dict[str, Any]) -> None:
         if getattr(entry.facts, fact) and law(entry, arguments) is False:
             said = f"is not `{fact}`"
             if fact == "domain":
-                said = f"is NaN at numbers of its domain, {entry.facts.domain}, or is not NaN outside of it"
-                hint = "say which it is: `domain=(low, high)`, or `domain=None` where it is no interval"
+                said = f"is NaN inside its domain, {entry.facts.domain}, or is not NaN outside of it"
+                hint = "declare it: `domain=(low, high)`, or `domain=None` if it is not an interval"
             raise ArgumentError(f"`{entry.name}` {said}.", argument=fact, hint=hint)
     for names in linear_claims(entry):
         if linear_in(entry, arguments, names) is False:
@@ -226,7 +226,7 @@ def _hold_facts(entry: Op, arguments: dict[str, Any]) -> None:
 
 
 def linear_claims(entry: Op) -> list[tuple[str, ...]]:
-    """The arguments in which an op says it is linear together."""
+    """The groups of arguments that an op declares to be jointly linear in."""
     facts = entry.facts
     moved = [entry.parameters[:1]] if facts.moves else []
     return [*filter(None, [facts.linear]), *[(name,) for name in facts.multilinear], *moved]
@@ -238,7 +238,7 @@ def _at(arguments: dict[str, Any], entry: Op, place: tuple[str, int]):
 
 
 def _function(entry: Op, arguments: dict[str, Any], places: list[tuple[str, int]]) -> Callable:
-    """The op as a function of the tensors that stand at ``places``."""
+    """The op as a function of the tensors at ``places``."""
 
     def call(*xs):
         given = {name: list(x) if name in entry.many else x for name, x in arguments.items()}

@@ -184,8 +184,11 @@ _UNCOUNTED = {*_RUNNING, "rrelu_with_noise", "rrelu_with_noise_"}
 
 
 class _Facts(NamedTuple):
-    """Facts about an operation: it draws random numbers, may write to an argument, overwrites it, reads values; and
-    PyTorch counts its writes."""
+    """An operation's name, and facts about it.
+
+    ``draws``: it draws random numbers; ``writes``: it may write to an argument; ``overwrites``: it does so whatever the
+    argument held; ``reads``: it reads values; ``counted``: PyTorch counts its writes.
+    """
 
     name: str
     draws: bool
