@@ -210,7 +210,7 @@ def test_a_patched_package_is_as_before_after_an_error(another):
         with pytest.raises(error), np.patched("another_package"):
             raise error
         assert vars(another) == before
-    for name, message in (("no_such_package", "is not imported"), ("numpy.linalg", "is no package")):
+    for name, message in (("no_such_package", "is not imported"), ("numpy.linalg", "does not compute with NumPy")):
         with pytest.raises(ArgumentError, match=f"'{name}' {message}"), np.patched(name):
             pass
 
