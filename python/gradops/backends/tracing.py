@@ -1,17 +1,18 @@
-"""The requirements of PyTorch's compiler on gradops' own code, in this file alone. It does not import torch.
+"""Marks on gradops' own code for PyTorch's compiler (Dynamo), all in this file. It does not import torch.
 
-``torch.compile`` and ``torch.export(strict=True)`` read Python line by line (Dynamo) where other compilers call it. To
-them NumPy's arrays are tensors without values; they follow neither ``inspect.signature`` nor a ``ContextVar``; and they
-check at each call whatever they looked at: a cache that has grown since is another program. So code outside
-``backends/torch/`` declares at a function's definition the code to be read instead of it, and does not ask if it is
-being read (except ``autodiff/torch_tape.py``):
+Other compilers call Python code; ``torch.compile`` and ``torch.export(strict=True)`` read it line by line. Dynamo
+treats NumPy arrays as tensors without values, follows neither ``inspect.signature`` nor a ``ContextVar``, and guards
+everything that it read: if a cache has grown since then, it compiles again. So code outside of ``backends/torch/`` is
+marked at its definition with the code to read in its place, and does not ask whether it is being read (except
+``autodiff/torch_tape.py``):
 
-- :func:`constant`: it is called, and its result, made of shapes and settings alone, is a constant of the graph;
-- :func:`read_as`: another function stands in its place;
-- :func:`left_out`: nothing does: checks of values, and the records of other tracers;
-- :func:`untraced`, and :func:`outside` for one call: the graph ends before it and goes on after it.
+- :func:`constant`: the function is called, and its result, made of shapes and settings only, is a constant of the
+  graph;
+- :func:`read_as`: another function is read in its place;
+- :func:`left_out`: nothing is read: checks of values, and records of other tracers;
+- :func:`untraced`, and :func:`outside` for one call: the graph ends before the call and resumes after it.
 
-The mark is an attribute of the function, which costs no call anything and is there before PyTorch is.
+A mark is an attribute of the function. It costs nothing at a call, and is set before PyTorch is imported.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ F = TypeVar("F", bound=Callable)
 
 
 def compiling() -> bool:
-    """True if ``torch.compile`` or ``torch.export`` traces this."""
+    """True while ``torch.compile`` or ``torch.export`` traces the running code."""
     torch = sys.modules.get("torch")
     return torch is not None and hasattr(torch, "compiler") and torch.compiler.is_compiling()
 
 
 def reading() -> bool:
-    """True if they trace this line by line, where NumPy's arrays have no values either."""
+    """True while Dynamo reads the running code line by line, where NumPy arrays have no values either."""
     torch = sys.modules.get("torch")
     return torch is not None and hasattr(torch, "compiler") and torch.compiler.is_dynamo_compiling()
 
 
 def read_as(instead: Callable) -> Callable[[F], F]:
-    """A decorator by which ``instead``, a function of the same arguments, is read in a function's place."""
+    """A decorator that makes Dynamo read ``instead``, a function of the same arguments, in a function's place."""
 
     def marked(function: F) -> F:
         function._torchdynamo_inline = instead
@@ -48,7 +49,7 @@ def read_as(instead: Callable) -> Callable[[F], F]:
 
 
 def left_out(function: F) -> F:
-    """Have a function not be read, and give None there."""
+    """Make Dynamo skip a function and use None as its result."""
     return read_as(_nothing)(function)
 
 
@@ -56,10 +57,11 @@ def _nothing(*_, **__) -> None: ...
 
 
 def constant(function: F) -> F:
-    """Have a function called where it is read, and its result taken for a constant.
+    """Make Dynamo call a function and treat its result as a constant.
 
-    As ``torch.compiler.assume_constant_result`` does, without importing PyTorch. The arguments must be plain
-    Python: numbers, strings, and tuples and lists of them; so is the result then, where it is arrays otherwise.
+    Like ``torch.compiler.assume_constant_result``, without importing PyTorch. The arguments must be plain
+    Python: numbers, strings, and tuples and lists of them. So is the result for Dynamo, even if it contains arrays
+    otherwise.
     """
 
     def plain(*arguments):
@@ -80,20 +82,21 @@ def _plain(value):
 
 
 def _own(value):
-    """A copy that ``torch.compile`` has made itself, as it cannot guard an object from outside."""
+    """A copy that ``torch.compile`` makes itself, because it cannot guard an object from outside."""
     return [_own(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
 def untraced(function: Callable) -> Callable:
-    """``function``, as PyTorch is there, left to Python; with ``fullgraph=True`` PyTorch names it in an error."""
+    """``function`` excluded from tracing, once PyTorch is loaded; with ``fullgraph=True`` PyTorch's error names it."""
     return sys.modules["torch"].compiler.disable(function)
 
 
 def outside(function: Callable, *arguments, **keywords) -> Any:
-    """``function(*arguments)``, left to Python where it is traced: the graph ends before it.
+    """Call ``function(*arguments)`` in plain Python; if it is traced, the graph ends before the call.
 
-    It asks, as after such an end PyTorch goes on from the functions that were called, not from those read in their
-    place: a function that is left to Python must say so in its own body.
+    The function checks for tracing itself: after a graph break PyTorch continues from the functions that were called,
+        not
+    from those read in their place, so a function excluded from tracing must say so in its own body.
     """
     if compiling():
         return untraced(function)(*arguments, **keywords)
@@ -101,7 +104,7 @@ def outside(function: Callable, *arguments, **keywords) -> Any:
 
 
 def stop(scope: Any):
-    """The start of a scope that stops gradients, as it is read: it follows PyTorch's mode."""
+    """Dynamo's version of entering a scope that stops gradients: it uses PyTorch's mode."""
     torch = sys.modules["torch"]
     scope.before = torch.is_grad_enabled()
     torch.set_grad_enabled(False)
@@ -109,5 +112,5 @@ def stop(scope: Any):
 
 
 def go_on(scope: Any, *_) -> None:
-    """Its end."""
+    """Dynamo's version of leaving that scope."""
     sys.modules["torch"].set_grad_enabled(scope.before)
