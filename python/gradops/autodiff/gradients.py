@@ -126,22 +126,22 @@ def grad(
     """Gradients of the sum of ``outputs`` (weighted by ``grad_outputs``) with respect to ``inputs``.
 
     Args:
-            outputs, inputs: a variable or several (or torch tensors). Inputs need not be leaves, and may be
-                results of :func:`get_gradient_edge`.
-            grad_outputs, retain_graph, create_graph: see :func:`backward`.
-            allow_unused: return None for inputs that the outputs do not depend on, instead of raising an error.
-            materialize_grads: return zeros instead of None.
+        outputs, inputs: a variable or several (or torch tensors). Inputs need not be leaves, and may be
+            results of :func:`get_gradient_edge`.
+        grad_outputs, retain_graph, create_graph: see :func:`backward`.
+        allow_unused: return None for inputs that the outputs do not depend on, instead of raising an error.
+        materialize_grads: return zeros instead of None.
 
-        Returns:
-            A tuple of variables (torch tensors for torch tensors), one for each input, each in its own memory.
-            No ``grad`` changes.
+    Returns:
+        A tuple of variables (torch tensors for torch tensors), one for each input, each in its own memory.
+        No ``grad`` changes.
 
-        Raises:
-            GradientError: (a RuntimeError) see :func:`backward`; also for an unused input unless allowed.
-            ArgumentError: ``materialize_grads`` with ``allow_unused=False``.
+    Raises:
+        GradientError: (a RuntimeError) see :func:`backward`; also for an unused input unless allowed.
+        ArgumentError: ``materialize_grads`` with ``allow_unused=False``.
 
-        Gradient:
-            Like ``torch.autograd.grad``; differentiable with ``create_graph=True``.
+    Gradient:
+        Like ``torch.autograd.grad``; differentiable with ``create_graph=True``.
 
     Examples:
         The second derivative, from a recorded first derivative:

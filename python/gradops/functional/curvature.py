@@ -62,17 +62,17 @@ def laplacian(f: Callable, x, probes: int | None = None, seed: int = 0):
     """The trace of the Hessian of a scalar function, the sum of its second derivatives.
 
     Args:
-            f, x, seed: see :func:`hessian_diagonal`.
-            probes: see :func:`hessian_diagonal`; the estimate is ``E[s . (H s)]`` (Hutchinson 1989).
+        f, x, seed: see :func:`hessian_diagonal`.
+        probes: see :func:`hessian_diagonal`; the estimate is ``E[s . (H s)]`` (Hutchinson 1989).
 
-        Returns:
-            A scalar tensor.
+    Returns:
+        A scalar tensor.
 
-        Raises:
-            The errors of :func:`hessian_diagonal`.
+    Raises:
+        The errors of :func:`hessian_diagonal`.
 
-        Gradient:
-            See :func:`hessian_diagonal`.
+    Gradient:
+        See :func:`hessian_diagonal`.
 
     Examples:
         The Laplacian of a harmonic function is 0:

@@ -200,12 +200,12 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         ``(value, product)``, the product in the form of ``inputs``.
 
     Raises:
-            ShapeError: ``v`` has another shape than the output.
-            ArgumentTypeError: ``v`` is complex for a real output.
-            ArgumentError: ``v`` is missing for an output that is not a scalar.
+        ShapeError: ``v`` has another shape than the output.
+        ArgumentTypeError: ``v`` is complex for a real output.
+        ArgumentError: ``v`` is missing for an output that is not a scalar.
 
-        Gradient:
-            Differentiable again, inside a function that is differentiated and with ``create_graph``.
+    Gradient:
+        Differentiable again, inside a function that is differentiated and with ``create_graph``.
 
     Examples:
         >>> import numpy as np
@@ -235,12 +235,12 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         forward pass for elementwise operations and about three for others.
 
     Raises:
-            ShapeError: ``v`` has another shape than the inputs.
-            ArgumentTypeError: ``v`` is complex for a real input.
-            ArgumentError: ``v`` is missing for an input of more than one element.
+        ShapeError: ``v`` has another shape than the inputs.
+        ArgumentTypeError: ``v`` is complex for a real input.
+        ArgumentError: ``v`` is missing for an input of more than one element.
 
-        Gradient:
-            Differentiable again, inside a function that is differentiated and with ``create_graph``.
+    Gradient:
+        Differentiable again, inside a function that is differentiated and with ``create_graph``.
 
     Examples:
         The change of a temperature profile when one point of it is warmed:
@@ -265,21 +265,21 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     """The value of a scalar ``func`` and the product of its Hessian with ``v``: forward over reverse.
 
     Args:
-            func: a function of as many tensors as ``inputs`` holds; it returns a scalar.
-            v: a tensor or tuple in the form of ``inputs``; optional for an input of one element.
-            create_graph, strict: see :func:`jacobian`.
+        func: a function of as many tensors as ``inputs`` holds; it returns a scalar.
+        v: a tensor or tuple in the form of ``inputs``; optional for an input of one element.
+        create_graph, strict: see :func:`jacobian`.
 
-        Returns:
-            ``(value, product)``, the product in the form of ``inputs``. The product costs a few gradients, whatever
-            the number of inputs.
+    Returns:
+        ``(value, product)``, the product in the form of ``inputs``. The product costs a few gradients, whatever
+        the number of inputs.
 
-        Raises:
-            GradientError: a value that is not a scalar.
-            ShapeError: ``v`` has another shape than the inputs.
-            ArgumentError: ``v`` is missing for an input of more than one element.
+    Raises:
+        GradientError: a value that is not a scalar.
+        ShapeError: ``v`` has another shape than the inputs.
+        ArgumentError: ``v`` is missing for an input of more than one element.
 
-        Gradient:
-            Differentiable again, inside a function that is differentiated and with ``create_graph``.
+    Gradient:
+        Differentiable again, inside a function that is differentiated and with ``create_graph``.
 
     Examples:
         A step of the conjugate gradient method needs products with the Hessian, never the whole matrix:
@@ -308,20 +308,20 @@ def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     """The value of a scalar ``func`` and the product of ``v`` with its Hessian: reverse over reverse.
 
     Args:
-            func: a function of as many tensors as ``inputs`` holds; it returns a scalar.
-            v: a tensor or tuple in the form of ``inputs``; optional for an input of one element.
-            create_graph, strict: see :func:`jacobian`.
+        func: a function of as many tensors as ``inputs`` holds; it returns a scalar.
+        v: a tensor or tuple in the form of ``inputs``; optional for an input of one element.
+        create_graph, strict: see :func:`jacobian`.
 
-        Returns:
-            ``(value, product)``, with the same numbers as :func:`hvp`.
+    Returns:
+        ``(value, product)``, with the same numbers as :func:`hvp`.
 
-        Raises:
-            GradientError: a value that is not a scalar.
-            ShapeError: ``v`` has another shape than the inputs.
-            ArgumentError: ``v`` is missing for an input of more than one element.
+    Raises:
+        GradientError: a value that is not a scalar.
+        ShapeError: ``v`` has another shape than the inputs.
+        ArgumentError: ``v`` is missing for an input of more than one element.
 
-        Gradient:
-            Differentiable again, inside a function that is differentiated and with ``create_graph``.
+    Gradient:
+        Differentiable again, inside a function that is differentiated and with ``create_graph``.
 
     Examples:
         >>> import numpy as np

@@ -43,23 +43,23 @@ def value_and_grad(f: Callable, argnums: int | str | tuple[int | str, ...] = 0, 
     """A function that returns the value of ``f`` and its gradient.
 
     Args:
-            f: a function that returns a scalar tensor, or with ``has_aux`` a pair of a scalar and auxiliary data.
-            argnums: the position or name, or several, of the arguments to differentiate: tensors, variables,
-                numbers, or nested structures of them. Numbers and lists are converted to the default backend.
-            has_aux: True if ``f`` also returns auxiliary data, which are passed through.
+        f: a function that returns a scalar tensor, or with ``has_aux`` a pair of a scalar and auxiliary data.
+        argnums: the position or name, or several, of the arguments to differentiate: tensors, variables,
+            numbers, or nested structures of them. Numbers and lists are converted to the default backend.
+        has_aux: True if ``f`` also returns auxiliary data, which are passed through.
 
-        Returns:
-            A function of the same arguments as ``f`` that returns ``(value, gradient)``, or ``((value, aux),
-            gradient)``. The gradient has the structure of the argument, and is a tuple for several ``argnums``. A leaf
-            that the value does not depend on has a gradient of zeros. Arrays give arrays, variables variables.
+    Returns:
+        A function of the same arguments as ``f`` that returns ``(value, gradient)``, or ``((value, aux),
+        gradient)``. The gradient has the structure of the argument, and is a tuple for several ``argnums``. A leaf
+        that the value does not depend on has a gradient of zeros. Arrays give arrays, variables variables.
 
-        Raises:
-            GradientError: a value that is not a scalar.
-            ArgumentTypeError: an argument of an integer or bool dtype, named by its position.
+    Raises:
+        GradientError: a value that is not a scalar.
+        ArgumentTypeError: an argument of an integer or bool dtype, named by its position.
 
-        Gradient:
-            Differentiable again, to any order, also with respect to tensors that ``f`` closes over. NumPy arrays and
-            variables use the tape, torch tensors torch's autograd, JAX ``jax.vjp``, TensorFlow ``GradientTape``.
+    Gradient:
+        Differentiable again, to any order, also with respect to tensors that ``f`` closes over. NumPy arrays and
+        variables use the tape, torch tensors torch's autograd, JAX ``jax.vjp``, TensorFlow ``GradientTape``.
 
     Examples:
         The loss of a logistic regression and its gradient, as optimisers need them:
@@ -194,20 +194,20 @@ def gradient(y, x):
     """The gradient of a scalar ``y``, or of a function, with respect to ``x``, differentiable again.
 
     Args:
-            y: a variable or tensor of one element, computed from ``x``; or a function of ``x`` that returns one.
-            x: a variable or tensor that ``y`` was computed from, or a nested structure of them; if ``y`` is a function,
-                its argument, see :func:`grad`.
+        y: a variable or tensor of one element, computed from ``x``; or a function of ``x`` that returns one.
+        x: a variable or tensor that ``y`` was computed from, or a nested structure of them; if ``y`` is a function,
+            its argument, see :func:`grad`.
 
-        Returns:
-            Gradients in the structure of ``x``; None for leaves that ``y`` does not depend on. The graph is retained.
-            For a function ``f``, ``grad(f)(x)``.
+    Returns:
+        Gradients in the structure of ``x``; None for leaves that ``y`` does not depend on. The graph is retained.
+        For a function ``f``, ``grad(f)(x)``.
 
-        Raises:
-            GradientError: ``y`` is not a scalar, or was not recorded; arrays of NumPy and JAX record nothing
-                (use a ``Variable``).
+    Raises:
+        GradientError: ``y`` is not a scalar, or was not recorded; arrays of NumPy and JAX record nothing
+            (use a ``Variable``).
 
-        Gradient:
-            Like ``torch.autograd.grad(create_graph=True)``; after RETURNN's ``gradient``.
+    Gradient:
+        Like ``torch.autograd.grad(create_graph=True)``; after RETURNN's ``gradient``.
 
     Examples:
         >>> import gradops

@@ -20,11 +20,11 @@ class ShapeDtypeStruct:
     """A tensor's shape and dtype, without values; after ``jax.ShapeDtypeStruct``.
 
     Args:
-            shape: a tuple of integers.
-            dtype: the name of a dtype.
+        shape: a tuple of integers.
+        dtype: the name of a dtype.
 
-        Raises:
-            ArgumentTypeError: ``shape`` is not a tuple or list of integers.
+    Raises:
+        ArgumentTypeError: ``shape`` is not a tuple or list of integers.
 
     Examples:
         >>> from gradops.functional import ShapeDtypeStruct

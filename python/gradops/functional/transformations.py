@@ -429,17 +429,17 @@ def hvp(f: Callable, primals, tangents):
 
     Args:
         f: a function to a scalar.
-            primals, tangents: see :func:`jvp`.
+        primals, tangents: see :func:`jvp`.
 
-        Returns:
-            ``(gradient, product)``, as from ``jvp(grad(f), primals, tangents)``: each in the structure of the argument,
-            a tuple for several arguments.
+    Returns:
+        ``(gradient, product)``, as from ``jvp(grad(f), primals, tangents)``: each in the structure of the argument,
+        a tuple for several arguments.
 
-        Raises:
-            The errors of :func:`jvp` and :func:`gradops.grad`.
+    Raises:
+        The errors of :func:`jvp` and :func:`gradops.grad`.
 
-        Gradient:
-            See :func:`jvp`.
+    Gradient:
+        See :func:`jvp`.
 
     Examples:
         >>> import numpy as np
