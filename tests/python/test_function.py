@@ -482,7 +482,7 @@ def test_backward_is_checked_on_arrays_as_on_variables(library):
     np.testing.assert_allclose(slope(made(lambda ctx, g: (5.0, None))), [5, 5])
     for backward, error, words in (
         (lambda ctx, g: g, GradientError, "must return 2 gradients"),
-        (lambda ctx, g: (g, g), GradientError, "input 1, which is no variable"),
+        (lambda ctx, g: (g, g), GradientError, "input 1, which is not a variable"),
         (lambda ctx, g: (ops.zeros((3,)), None), ShapeError, r"shape \(3,\) for input 0"),
         (lambda ctx, g: ("g", None), ArgumentTypeError, "tensors or None"),
     ):

@@ -264,7 +264,7 @@ def _step(node: Node, g, create_graph: bool, recomputed: dict):
     if saved is None:
         raise GradientError(
             f"the graph of `{node.name}` was freed by an earlier backward pass.",
-            hint="pass `retain_graph=True` to the earlier pass; one that failed goes on from the same result",
+            hint="pass `retain_graph=True` to the earlier pass; a pass that failed resumes from the same result",
         )
     # Handles of checkpoints are not arrays and are skipped here: their plan checks its inputs when it recomputes the
     # values below.

@@ -451,7 +451,7 @@ def _gradient(cls, i: int, g, about, edge):
         return None
     if about is None:
         raise GradientError(
-            f"{cls.__name__}.backward returned a gradient for input {{i}}, which is no variable.",
+            f"{cls.__name__}.backward returned a gradient for input {{i}}, which is not a variable.",
             hint="return {None} for it",
             i=Position(i),
         )

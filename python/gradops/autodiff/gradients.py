@@ -93,7 +93,7 @@ def backward(
 def _argument_value(name: str, value, other: str, of_other):
     """The value of an argument that has two names; raises if both are given."""
     if value is not None and of_other is not None:
-        raise ArgumentError(f"`backward`: give `{name}` or `{other}`, which are one argument.", argument=name)
+        raise ArgumentError(f"`backward`: pass `{name}` or `{other}`, two names of one argument.", argument=name)
     return of_other if value is None else value
 
 

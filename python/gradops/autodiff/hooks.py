@@ -96,7 +96,9 @@ def register_after(leaf: Variable, hook: Callable) -> Handle:
     """
     _check(leaf, hook)
     if leaf._node is not None:
-        raise GradientError("a hook after accumulation needs a leaf; the result of an operation accumulates nothing.")
+        raise GradientError(
+            "a hook after accumulation needs a leaf; results of operations do not accumulate gradients."
+        )
     if leaf._after is None:
         leaf._after = {}
     return _add(leaf._after, hook)

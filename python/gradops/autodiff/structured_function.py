@@ -120,14 +120,14 @@ def _collect(cls, value, gradient, places: dict[int, int], found: list[list]) ->
     else:
         raise GradientError(
             f"{cls.__name__}.backward returned a {{gradient}} as the gradient of {_kind(value)}.",
-            hint="nest gradients as the argument of `forward` is, or return {None}",
+            hint="nest gradients like the argument of `forward`, or return {None}",
             gradient=TypeOf(gradient),
         )
 
 
 def _kind(value) -> str:
     many = isinstance(value, (list, tuple, dict))
-    return f"a {type(value).__name__} of {len(value)}" if many else f"a {type(value).__name__}, which is no variable"
+    return f"a {type(value).__name__} of {len(value)}" if many else f"a {type(value).__name__}, which is not a variable"
 
 
 def _total(row: list):

@@ -425,7 +425,7 @@ _COPIED = ("_value", "_active", "_role", "_grad")
 def _owner(data) -> backends.Backend:
     owner = backends.of(data)
     if owner is None:
-        raise ArgumentTypeError("the variable's `data` is a {data}, which is no array.", data=TypeOf(data))
+        raise ArgumentTypeError("the variable's `data` is a {data}, which is not an array.", data=TypeOf(data))
     return owner
 
 

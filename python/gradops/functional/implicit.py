@@ -313,7 +313,7 @@ class _Unknowns:
     def _check(self, leaves: list, found: list, form) -> None:
         if form != self.form:
             raise ArgumentError(
-                f"`{self.name}`: `f` must give the structure of the unknowns, {self.form}; got {form}.", argument="f"
+                f"`{self.name}`: `f` must return the structure of the unknowns, {self.form}; got {form}.", argument="f"
             )
         for x, y in zip(leaves, found):
             if ops.shape(y) != ops.shape(x):
@@ -395,7 +395,7 @@ def _limited(x, values: tuple):
             if not rest:
                 raise GradientError(
                     f"the solution of an equation has no derivative of an order above {STEPS}.",
-                    hint="where it needs none, pass it through `gradops.stop_gradient()`",
+                    hint="if you need no higher derivative, pass it through `gradops.stop_gradient()`",
                 )
             return ops.multiply(upstream, _limited(x, tuple(rest)))
 
@@ -464,7 +464,7 @@ def _inverse(residual: Callable, x, solve: Callable | None = None, at_root: bool
                 raise GradientError(
                     "the Jacobian of `f` in the unknowns is singular: there is no next step and no gradient.",
                     argument="f",
-                    hint="start elsewhere; perhaps there is no solution",
+                    hint="start from another point; there may be no solution",
                 ) from error
 
         return solved

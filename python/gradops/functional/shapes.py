@@ -47,7 +47,7 @@ class ShapeDtypeStruct:
     def __init__(self, shape, dtype: str = "float64"):
         if not isinstance(shape, (list, tuple)):
             raise ArgumentTypeError(
-                "`ShapeDtypeStruct`: `shape` must be a tuple of whole numbers; got {shape}.",
+                "`ShapeDtypeStruct`: `shape` must be a tuple of integers; got {shape}.",
                 argument="shape",
                 shape=TypeOf(shape),
             )

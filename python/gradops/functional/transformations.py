@@ -741,9 +741,9 @@ class custom_jvp(_functions.Made, Generic[P, R], is_public=True):
         own = [ts for f, ts in _applied.get() if f is self]
         if len(own) > _DEEPEST:
             raise GradientError(
-                "the rule of a `custom_jvp` takes a derivative of its own function, by the rule that is to give it.",
+                "the rule of a `custom_jvp` differentiates its own function, which calls the same rule without end.",
                 argument="rule",
-                hint="differentiate there the function without the rule",
+                hint="differentiate a function without the rule there",
             )
         on_tangents = any(_differentiated_with(given_to, ts) for ts in own)
         return custom_gradient(run)(*given_to) if places and not on_tangents else fun(*given)

@@ -39,7 +39,7 @@ def squeeze(x, axis=None):
 
 def broadcast_to(x, shape):
     if isinstance(shape, (tuple, list)) and None in [*shape]:
-        raise TypeError(f"sizes must be whole numbers; got {tuple(shape)}")
+        raise TypeError(f"sizes must be integers; got {tuple(shape)}")
     return tf.broadcast_to(x, shape if isinstance(shape, (tf.Tensor, tf.TensorShape)) else _sizes(shape))
 
 
@@ -384,7 +384,7 @@ def _may_repeat(key) -> bool:
 def set_at(x, key, updates):
     flat = _flat_positions(x, key)
     if isinstance(flat, tf.Tensor) and None in tuple(x.shape) and _may_repeat(key):
-        raise TypeError("where several values go to one position, finding the one that stays needs the sizes")
+        raise TypeError("repeated positions need static shapes on TensorFlow")
     updates = tf.reshape(tf.broadcast_to(tf.cast(updates, x.dtype), tf.shape(flat)), [-1])
     if isinstance(flat, tf.Tensor) or distinct(key):
         flat = tf.reshape(flat, [-1, 1])
