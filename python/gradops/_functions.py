@@ -111,9 +111,8 @@ if TYPE_CHECKING:
 def name_of(made, *parts) -> str | None:
     """The name under which a pickle finds an object made from functions; to be called in ``__reduce__``.
 
-    None if it has no such name, or if it belongs to a script being run and cloudpickle or dill pickle it: in the
-        process
-    that reads the pickle the script is another one.
+    None if it has no such name, or if it belongs to a script being run and cloudpickle or dill pickle it: the
+    process that reads the pickle runs another script.
 
     Raises:
         ArgumentTypeError: Python's own pickle cannot find the object or one of the functions in ``parts``.

@@ -145,8 +145,7 @@ def _pass(roots, seeds, retain, create_graph, inputs, ways) -> dict[int, list]:
     node or leaf and the sum of its gradients so far; ``waiting`` is a heap of the nodes among them.
 
     A rule, or a user's hook, may raise. A node's gradient is put back until its step is complete,
-    so that the same pass, started again, resumes there: nothing is delivered twice, and no hook that has run runs
-        again.
+    so that the same pass, started again, resumes there: nothing is delivered twice, and no hook runs twice.
 
     This is the hot loop: delivery is inlined, because a call for each node would cost as much as the work in it.
     """

@@ -95,8 +95,7 @@ def outside(function: Callable, *arguments, **keywords) -> Any:
     """Call ``function(*arguments)`` in plain Python; if it is traced, the graph ends before the call.
 
     The function checks for tracing itself: after a graph break PyTorch continues from the functions that were called,
-        not
-    from those read in their place, so a function excluded from tracing must say so in its own body.
+    not from those read in their place, so a function excluded from tracing must say so in its own body.
     """
     if compiling():
         return untraced(function)(*arguments, **keywords)

@@ -32,8 +32,7 @@ def staged(run, inputs: list) -> list:
 
     A gradient function may call its own function, so the programs of all orders are nested. A function that closes over
     nothing is traced only when it is differentiated: the rules of an op often consist of such ops, whose rules consist
-        of
-    others.
+    of others.
     """
     avals = [typeof(x) for x in inputs]
     plain = jax.make_jaxpr(lambda *xs: run(*xs)[0])(*avals)

@@ -325,7 +325,7 @@ rsqrt = floating(tf.math.rsqrt)
 def _erfinv(x):
     """TensorFlow's value with a Newton step, accurate for tiny numbers.
 
-    Near 1 from the tail, accurate to all digits.
+    Near 1 it is computed from the tail, which is accurate to all digits.
     """
     size = tf.abs(x)
     inside = size < 0.5
