@@ -188,7 +188,7 @@ def computing(backend: Backend) -> Backend:
 
 
 def owner_as_read(kinds) -> Backend | None:
-    """The backend as which Dynamo reads these types: PyTorch if only its tensors and NumPy's are among them."""
+    """The backend that Dynamo takes these types for: PyTorch if they are its tensors and NumPy arrays only."""
     names = {found.name for kind in kinds if (found := owner(kind)) is not None}
     return _loaded["torch"] if "torch" in names and names <= {"torch", "numpy"} else None
 
