@@ -6,12 +6,12 @@ import numpy as np
 
 
 def positions(pattern) -> tuple[np.ndarray, np.ndarray]:
-    """The rows and columns of a CSC matrix' elements, in its order."""
+    """The rows and columns of a CSC matrix' elements, in storage order."""
     return pattern.indices.astype(np.int64), np.repeat(np.arange(pattern.shape[1]), np.diff(pattern.indptr))
 
 
 def of_columns(pattern) -> np.ndarray:
-    """For each column of a SciPy CSC matrix a colour; those of one colour share no row. Greedily, in order."""
+    """A colour for each column of a SciPy CSC matrix, assigned greedily; columns of one colour share no row."""
     rows, columns = pattern.shape
     if np.bincount(pattern.indices, minlength=rows).max(initial=0) == columns:
         return np.arange(columns)
@@ -22,7 +22,7 @@ def of_columns(pattern) -> np.ndarray:
         own, found = indices[starts[j] : starts[j + 1]], 0
         for i in own:
             found |= taken[i]
-        color = ~found & found + 1  # the lowest bit that is not among those found
+        color = ~found & found + 1  # the lowest bit that is not set in `found`
         for i in own:
             taken[i] |= color
         colors[j] = color.bit_length() - 1
@@ -30,14 +30,14 @@ def of_columns(pattern) -> np.ndarray:
 
 
 def star(pattern) -> np.ndarray:
-    """For each column of a symmetric SciPy CSC matrix its colour in a star colouring. Greedily, by falling degree."""
+    """The colours of a star colouring of a symmetric SciPy CSC matrix' columns, assigned greedily by falling degree."""
     count = pattern.shape[0]
     rows, columns = positions(pattern)
     if np.array_equal(rows, columns):
         return np.zeros(count, int)
     indices, starts = pattern.indices.tolist(), pattern.indptr.tolist()
     colors = [-1] * count
-    first: list[dict[int, int]] = [{} for _ in range(count)]  # by colour the first neighbour of it, or -1 for several
+    first: list[dict[int, int]] = [{} for _ in range(count)]  # the first neighbour of each colour, -1 for several
     barred: list[set] = [set() for _ in range(count)]  # the colours of hubs of stars that a vertex is a leaf of
     for v in np.argsort(-np.diff(pattern.indptr), kind="stable").tolist():
         neighbors = [w for w in indices[starts[v] : starts[v + 1]] if w != v and colors[w] >= 0]
@@ -58,7 +58,7 @@ def _repeated(values: list) -> set:
 
 
 def _neighbor(first: list, barred: list, hub: int, leaf: int, color: int, color_of_hub: int) -> None:
-    """Note a neighbour of a vertex; from the second of one colour on the vertex is the hub of a star."""
+    """Record a coloured neighbour of a vertex; the second one of a colour makes the vertex the hub of a star."""
     other = first[hub].get(color)
     if other is None:
         first[hub][color] = leaf
@@ -70,7 +70,7 @@ def _neighbor(first: list, barred: list, hub: int, leaf: int, color: int, color_
 
 
 def _least(forbidden: set) -> int:
-    """The smallest number that is not forbidden."""
+    """The smallest non-negative integer that is not forbidden."""
     color = 0
     while color in forbidden:
         color += 1

@@ -1,8 +1,8 @@
 """Sparse Jacobians and Hessians: where they can be other than 0, and their elements from a few products.
 
-The product with a vector is recorded as a program. The matrix can be other than 0 where the result depends on an
-element of the vector: the pattern follows the derivative rules, so also those of a custom gradient. Columns are
-coloured, and the program runs once for each colour: one product finds the columns of one colour (Curtis, Powell &
+The product with a vector is recorded as a program. Where the program's result depends on an element of the vector, the
+matrix may be nonzero; so the pattern follows the derivative rules, including custom gradients. Columns are then
+coloured so that columns of one colour share no row, and one product per colour yields all elements (Curtis, Powell &
 Reid 1974).
 """
 
@@ -26,7 +26,7 @@ from .traces import is_natural, watching
 
 
 def sparse_jacobian(at: Point, jvp: Callable, vjp: Callable, create_graph: bool, strict: bool, strategy: str | None):
-    """The Jacobian as CSC matrices, by columns or rows, whichever have fewer colours.
+    """The Jacobian as CSC matrices, compressed by columns or rows, whichever have fewer colours.
 
     Raises:
         ArgumentError, ArgumentTypeError, GradientError: as of :func:`arrays`.
@@ -48,9 +48,9 @@ def sparse_jacobian(at: Point, jvp: Callable, vjp: Callable, create_graph: bool,
 
 
 def sparse_hessian(at: Point, hvp: Callable, create_graph: bool, strict: bool):
-    """The Hessian as CSC matrices, from products with it for the colours of a star colouring.
+    """The Hessian as CSC matrices, from one Hessian-vector product for each colour of a star colouring.
 
-    With a derivative of the user's own on the way it need not be symmetric; then it is found column by column.
+    With custom derivatives the Hessian need not be symmetric; its columns are then coloured instead.
 
     Raises:
         ArgumentError, ArgumentTypeError, GradientError: as of :func:`arrays`.
@@ -66,7 +66,7 @@ def sparse_hessian(at: Point, hvp: Callable, create_graph: bool, strict: bool):
 
 
 def arrays(at: Point, create_graph: bool) -> list[np.ndarray]:
-    """The inputs, as NumPy's real arrays.
+    """The inputs, as real NumPy arrays.
 
     Raises:
         ArgumentTypeError: tensors of another library, or complex numbers.
@@ -97,9 +97,9 @@ def arrays(at: Point, create_graph: bool) -> list[np.ndarray]:
 
 
 def program(func: Flat, name: str, product: Callable, xs: list, vs: list) -> Any:
-    """The compiled product ``(*xs, *vs)`` to the list of its parts, with a :class:`Found`.
+    """The compiled product ``(*xs, *vs)``, a function that returns the list of its parts, with a :class:`Found`.
 
-    Of a function that ``jit`` made it is compiled once and for all, as the function itself.
+    For a function made by ``jit`` it is compiled once, like the function itself.
     """
     owner = func.owner(Compiled)
     compiled = owner.derived.get(name) if owner is not None else None

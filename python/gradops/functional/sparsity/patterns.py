@@ -15,11 +15,11 @@ from .colors import of_columns, positions, star
 
 
 class Plan:
-    """The unit vectors that share a product, and the place in the products where each element is read.
+    """The unit vectors that share a product, and the positions in the products at which the elements are read.
 
     Args:
-        colors: for each unit vector its colour.
-        places: of each element of the pattern its row in the products, and their column.
+        colors: the colour of each unit vector.
+        places: for each element of the pattern, its row in the products and its column there.
     """
 
     def __init__(self, pattern, colors: np.ndarray, places: tuple):
@@ -34,13 +34,13 @@ class Plan:
 
 
 class Found:
-    """The findings of tracing a product.
+    """The result of tracing a product.
 
     Attributes:
-        pattern: a CSC matrix of True where the matrix may be other than 0.
+        pattern: a CSC matrix of True where the matrix may be nonzero.
         outputs: arrays of the shapes and dtypes of the function's values.
-        several: whether the function gives several; ``structure``: theirs, where they are no tuple.
-        natural: whether all derivatives on the way are gradops' own.
+        several: True if the function returns several values; ``structure``: their structure, unless it is a tuple.
+        natural: True if all derivatives on the way are gradops' own.
     """
 
     def __init__(self, pattern, outputs: list, several: bool, structure, natural: bool):
@@ -49,21 +49,21 @@ class Found:
 
     @functools.cached_property
     def by_columns(self) -> Plan:
-        """Columns of one colour have no element in one row."""
+        """The plan by columns: columns of one colour have no nonzero in the same row."""
         rows, columns = positions(self.pattern)
         colors = of_columns(self.pattern)
         return Plan(self.pattern, colors, (rows, colors[columns]))
 
     @functools.cached_property
     def by_rows(self) -> Plan:
-        """Rows of one colour have no element in one column; the products are with the transpose."""
+        """The plan by rows, from products with the transpose: rows of one colour have no nonzero in the same column."""
         rows, columns = positions(self.pattern)
         colors = of_columns(self.pattern.T.tocsc())
         return Plan(self.pattern, colors, (columns, colors[rows]))
 
     @functools.cached_property
     def by_star(self) -> Plan:
-        """The plan for a symmetric matrix: an element is read where it, or its twin, is alone in its row and colour."""
+        """The plan for a symmetric matrix: an element or its mirror image is read where alone in row and colour."""
         pattern = (self.pattern + self.pattern.T).tocsc()
         pattern.sort_indices()
         rows, columns = positions(pattern)
@@ -85,7 +85,7 @@ def csc(parts, shape):
 
 
 def pattern(program, outputs: list, sources: list[int]):
-    """A CSC matrix of True where an element of ``outputs``, one after the other, depends on one of ``sources``."""
+    """A CSC matrix of True where an element of the concatenated ``outputs`` depends on an element of ``sources``."""
     found = sparsity.dependence(program, outputs, sources)
     rows = [s for sets in found for s in sets.reshape(-1).tolist()]
     lengths = np.fromiter(map(len, rows), int, len(rows))
@@ -108,14 +108,14 @@ def compressed(run: Callable, xs: list, vs: list, colors: np.ndarray) -> np.ndar
 
 
 def seeds(colors: np.ndarray, shapes: list[tuple]) -> list[np.ndarray]:
-    """For each colour the sum of its unit vectors, cut into parts of these shapes: one upon the other."""
+    """For each colour the sum of its unit vectors, split into parts of these shapes and stacked."""
     of_colors = (colors == np.arange(int(colors.max(initial=-1)) + 1)[:, None]).astype(float)
     parts = np.split(of_colors, np.cumsum([math.prod(shape) for shape in shapes])[:-1], 1)
     return [part.reshape(len(part), *shape) for part, shape in zip(parts, shapes)]
 
 
 def blocks(matrix, outputs: list, inputs: list) -> list[list]:
-    """The matrix cut by output and input."""
+    """The matrix split into blocks by output and input."""
     rows = np.cumsum([0, *(y.size for y in outputs)])
     columns = np.cumsum([0, *(x.size for x in inputs)])
     if len(rows) == len(columns) == 2:

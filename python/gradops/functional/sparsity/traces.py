@@ -18,7 +18,7 @@ from .. import batched
 
 @contextlib.contextmanager
 def watching(watch: Callable, watchers: list = state.watchers):
-    """A scope in which ``watch`` is called with the node of each operation that is recorded, or as others are."""
+    """A scope that calls ``watch`` with the node of each recorded operation; ``watchers`` may be another list."""
     watchers.append(watch)
     try:
         yield
@@ -27,14 +27,15 @@ def watching(watch: Callable, watchers: list = state.watchers):
 
 
 def is_natural(rule) -> bool:
-    """True of gradops' own derivatives, not those that users define."""
+    """True for gradops' own derivatives, False for custom ones."""
     return rule.vjp is None or rule.vjp.__module__ in (record.__name__, inplace.__name__, scalars.__name__)
 
 
 def together(move: Callable, seeds: list[np.ndarray]):
-    """The results of ``move``, a function of variables to one, for each row of seeds: one batch, which has a gradient.
+    """The results of ``move`` for each row of seeds, computed as one differentiable batch.
 
-    What does not depend on the seeds is the same for all members, and its gradient is the sum of theirs.
+    ``move`` takes and returns variables. Values that do not depend on the seeds are shared by all members; their
+    gradient is the sum over the members.
     """
     count = len(seeds[0])
     if count == 1:
@@ -44,7 +45,7 @@ def together(move: Callable, seeds: list[np.ndarray]):
         own = [wrap(batched.Batched(row, level)) for row in seeds]
         inside = set()
         for x in own:
-            x.requires_grad = True  # for their results to be recorded, and known
+            x.requires_grad = True  # so that their results are recorded and recognised
             inside.add(key(x))
 
         def note(node: Node) -> None:
@@ -64,7 +65,7 @@ def together(move: Callable, seeds: list[np.ndarray]):
 
 
 def _summed(rule: Rule, within: list[bool], count: int, level: int) -> Rule:
-    """The rule of an operation in a batch, with sums over its members for the edges that are not ``within`` it."""
+    """The rule of an operation in a batch, with gradients of edges outside of the batch summed over its members."""
 
     def vjp(g, saved, node):
         found = rule.pull(g, saved, node.edges) if rule.vjp is None else rule.vjp(g, saved, node)
