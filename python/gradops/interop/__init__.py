@@ -1,4 +1,4 @@
-"""Bridges to other languages: ``gradops.interop.r``."""
+"""Bridges to other languages. The only one is ``gradops.interop.r``, the bridge to R."""
 
 from .._names import namespace
 

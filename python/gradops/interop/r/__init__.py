@@ -1,20 +1,20 @@
-"""The bridge to R.
+"""The bridge to R: Python code calls R functions through rpy2, and the R package calls gradops through reticulate.
 
-From Python, through rpy2 (``pip install rpy2``): ``r_function`` makes an R function an op, ``as_numpy`` and
-``as_r`` convert, ``call_in_thread`` runs a function that waits for R on another thread.
+From Python (``pip install rpy2``), ``r_function`` turns an R function into an op, ``as_numpy`` and ``as_r`` convert
+values, and ``call_in_thread`` runs a function that waits for R on another thread.
 
-The R package calls the other names, by theme:
+The R package calls the other names, which are grouped by module:
 
-- ``calls``: the ops and the other functions of gradops, with R's arguments understood;
-- ``arrays``: the meaning of R's operators and functions on tensors: recycling, filling by column;
-- ``functional``: derivatives of R functions of R's numbers;
-- ``stats``: R's functions of its package stats;
-- ``values``: values from R and for R;
-- ``lazy``: tensors that R's handles make when they are read, of logged assignments and operations on numbers;
+- ``calls``: the ops and other functions of gradops, taking R's arguments;
+- ``arrays``: R's operators and array functions on tensors (recycling, filling by column);
+- ``functional``: derivatives of R functions of R numbers;
+- ``stats``: functions of R's package stats;
+- ``values``: conversion of values from R and to R;
+- ``lazy``: tensors built from R's logs of assignments and scalar operations when R reads them;
 - ``callbacks``: R functions as Python functions;
-- ``errors``: failures, which are returned, not raised;
-- ``likelihoods``: likelihoods of R functions, random effects and fits;
-- ``objects``: tensors and texts as R shows and saves them;
+- ``errors``: failures, which are returned rather than raised;
+- ``likelihoods``: likelihoods written in R, with random effects and fits;
+- ``objects``: tensors and texts as R prints and saves them;
 - ``session``: warnings, interrupts and profilers under R.
 """
 

@@ -1,6 +1,6 @@
-"""The meaning of R's own functions on tensors: recycling, filling by column, vectors as matrices.
+"""R's array semantics on tensors: recycling, filling by column, vectors as matrices.
 
-R counts through an array by column, ``gradops.ops`` by row; R recycles a vector along the columns of a matrix,
+R orders an array's elements by column, ``gradops.ops`` by row. R recycles a vector along the columns of a matrix,
 ``gradops.ops`` broadcasts it along the rows.
 """
 
@@ -20,7 +20,7 @@ from .values import CONTAINERS, from_r
 
 
 def operator_form(name: str) -> Callable:
-    """The form of a binary op that R's operators have: a vector beside another shape is recycled."""
+    """Return a binary op as R's operators call it: with recycling, and with failures returned."""
     function, prepared = find(name), _ARITHMETIC.get(name)
 
     def call(x1, x2):
@@ -37,17 +37,17 @@ def operator_form(name: str) -> Callable:
 
 
 def _counted_beside(x1, x2):
-    """``x1``; beside another bool a whole number, as in R ``TRUE + TRUE`` is 2."""
+    """Return ``x1``, as an integer if both operands are bool: in R ``TRUE + TRUE`` is 2."""
     return counted(x1) if _kind(x1) == _kind(x2) == "bool" else x1
 
 
 def _double_beside(x1, x2):
-    """``x1``; one of two whole numbers is a float, as R's powers of whole numbers are."""
+    """Return ``x1``, as a float if both operands are integers: R's powers of integers are doubles."""
     return as_double(x1) if _kind(x1) in _WHOLE and _kind(x2) in _WHOLE else x1
 
 
 def _kind(x) -> str | None:
-    """The dtype; None for texts, and for values that the op itself will refuse."""
+    """Return the dtype; None for text, and for values that the op itself will reject."""
     try:
         return ops.dtype(x)
     except GradopsError:
@@ -62,9 +62,9 @@ _ARITHMETIC = {
 
 
 def recycle(x1, x2) -> tuple:
-    """Two operands as R's operators see them: a vector goes along the columns of the other, as often as it takes.
+    """Return two operands with a vector recycled along the columns of the other, as R's operators do.
 
-    Numbers, operands of one shape, and arrays of several dimensions (where R has no answer) stay as they are.
+    Numbers, operands of the same shape, and two arrays of several dimensions (an error in R) are returned unchanged.
     """
     if x1.__class__ is float or x2.__class__ is float:
         return x1, x2
@@ -78,12 +78,12 @@ def recycle(x1, x2) -> tuple:
 
 
 def _is_number_beside(shape: tuple, vector: tuple) -> bool:
-    """True if R takes an array of one element for a number, as the other operand is a longer vector."""
+    """Return True if R treats an array of one element as a number because the other operand is a longer vector."""
     return len(shape) > 1 and vector[0] not in (0, 1, None) and None not in shape and math.prod(shape) == 1
 
 
 def _along(vector, shape: tuple):
-    """A vector that broadcasts with ``shape`` as R would recycle it."""
+    """Return the vector in a shape that broadcasts with ``shape`` as R would recycle it."""
     count = vector.shape[0]
     if count == 1 or count is None or not count:
         return vector
@@ -111,19 +111,19 @@ def _shape(x) -> tuple:
 
 
 def fill(x, shape):
-    """``x``'s elements in a new shape, by column."""
+    """Return the elements of ``x`` in a new shape, filled by column."""
     shape = tuple(map(int, shape))
     flat = column_major(x)
     return ops.transpose(ops.reshape(flat, shape[::-1])) if len(shape) > 1 else ops.reshape(flat, shape)
 
 
 def flat(x):
-    """``x``'s elements by column, as a vector."""
+    """Return the elements of ``x``, by column, as a vector."""
     return column_major(x)
 
 
 def beside_each_other(*xs) -> list:
-    """R's numbers and tensors as tensors of one library, of their promoted floating dtype."""
+    """Convert R's numbers and tensors to tensors of one library and their promoted floating dtype."""
     like = next((x for x in xs if not isinstance(x, NUMBERS)), None)
     if like is None:
         return promoted(*map(ops.convert_to_tensor, xs), floating=True)
@@ -132,12 +132,12 @@ def beside_each_other(*xs) -> list:
 
 
 def running(x, op: str):
-    """The result of ``op`` for all elements so far, by column."""
+    """Return the cumulative result of ``op`` over the elements, by column."""
     return ops.associative_scan(getattr(ops, op), column_major(x))
 
 
 def filled(x, shape, byrow: bool = False):
-    """R's ``array(x, shape)`` and ``matrix(x, byrow=)``: as :func:`fill`, the elements recycled or cut to fit."""
+    """Return R's ``array(x, shape)`` or ``matrix(x, byrow=)``: :func:`fill` with elements recycled or cut to fit."""
     shape = tuple(map(int, shape))
     size = math.prod(shape)
     x = repeated(x, size)
@@ -145,7 +145,7 @@ def filled(x, shape, byrow: bool = False):
 
 
 def repeated(x, size: int):
-    """The elements of ``x`` by column, recycled or cut to ``size``."""
+    """Return the elements of ``x``, by column, recycled or cut to ``size``."""
     x, size = column_major(x), int(size)
     count = x.shape[0]
     if not count and size:
@@ -159,9 +159,9 @@ def repeated(x, size: int):
 
 
 def matmul(x, y):
-    """R's ``x %*% y``: a vector is a row or a column, whichever fits; the answer of two dimensions is a matrix."""
+    """Return R's ``x %*% y``, always a matrix; a vector is a row or a column, whichever fits."""
     x, y = _vector(x), _vector(y)
-    if len(x.shape) == 1 and len(y.shape) == 1:  # the outer product of one element and others is the only one
+    if len(x.shape) == 1 and len(y.shape) == 1:  # R takes the inner product, unless only the outer one fits
         x, y = (_column(x), _row(y)) if x.shape[0] == 1 != y.shape[0] else (_row(x), _column(y))
     elif len(x.shape) == 1:
         x = _row(x) if x.shape[0] == y.shape[-2] else _column(x)
@@ -171,7 +171,10 @@ def matmul(x, y):
 
 
 def crossprod(x, y=None):
-    """R's ``t(x) %*% y``: a vector is a column where that fits; an array of more than two dimensions is a vector."""
+    """Return R's ``t(x) %*% y``.
+
+    A vector is a column where that fits; an array of more than two dimensions counts as a vector.
+    """
     x = _matrix_or_vector(x)
     y = x if y is None else _matrix_or_vector(y)
     x = _column(x) if len(x.shape) == 1 else x
@@ -181,7 +184,10 @@ def crossprod(x, y=None):
 
 
 def tcrossprod(x, y=None):
-    """R's ``x %*% t(y)``, vectors being columns where that fits; an array of more than two dimensions is a vector."""
+    """Return R's ``x %*% t(y)``.
+
+    A vector is a column where that fits; an array of more than two dimensions counts as a vector.
+    """
     x = _matrix_or_vector(x)
     y = x if y is None else _matrix_or_vector(y)
     if len(x.shape) == 1:
@@ -192,7 +198,7 @@ def tcrossprod(x, y=None):
 
 
 def _vector(x):
-    """A factor of a product, which counts truths."""
+    """Return a factor of a matrix product: bools as integers, a number as a vector."""
     x = counted(x)
     return ops.reshape(x, (1,)) if not _shape(x) else x
 

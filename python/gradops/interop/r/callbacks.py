@@ -1,4 +1,7 @@
-"""R functions as Python functions with the signature of their formals, as gradops looks at signatures."""
+"""Python functions that call R functions.
+
+Each has a signature made from the R function's formals, because gradops inspects signatures.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from .values import MARK, backend_of, r_array
 
 
 class _Default:
-    """Stands for a default that R knows: never passed on."""
+    """Placeholder for a default that only R can evaluate; never passed on to R."""
 
     def __repr__(self) -> str:
         return "<R default>"
@@ -29,12 +32,14 @@ _DEFAULT = _Default()
 
 
 def callback(function: Callable, names: list[str], defaults: list) -> Callable:
-    """A Python function of an R function, with a signature as R's formals say.
+    """Return a Python function that calls an R function on R's thread, from any thread.
 
-    ``function`` returns R's value, or ``{"<R error>": key, ...}``, which is raised: as the Python exception that
-    caused it, if one did, since a library may wait for its own. ``defaults`` holds, for each formal,
-    ``"none"`` for a formal without default, ``"null"`` for ``NULL``, ``{"value": x}`` for a constant and ``"r"`` for
-    any other. It runs on R's thread, whichever thread calls.
+    Args:
+        function: calls R. It returns R's value, or ``{"<R error>": key, ...}``, which is raised as an exception. If a
+            Python exception caused the R error, that exception is raised, since a library may catch its own.
+        names: the names of R's formals.
+        defaults: for each formal ``"none"`` (no default), ``"null"`` (``NULL``), ``{"value": x}`` (a constant) or
+            ``"r"`` (any other expression).
     """
 
     held = Held(function)
@@ -48,7 +53,7 @@ def callback(function: Callable, names: list[str], defaults: list) -> Callable:
             error.gradops_key = result["<R error>"]
             if result.get("status"):
                 error.status_code = result["status"]
-            if result.get("unknown"):  # by which loops know that Python may run them
+            if result.get("unknown"):  # a JitError tells loops that Python may run them
                 raise error from JitError(result["message"])
             raise error
         return _result(result, (arguments, keywords))
@@ -61,16 +66,16 @@ def callback(function: Callable, names: list[str], defaults: list) -> Callable:
         return on_r_thread(arguments, keywords)
 
     call.__signature__ = signature(names, defaults)  # type: ignore[attr-defined]
-    call.own_order = True  # type: ignore[attr-defined]  # of lists with names, which are dicts here
+    call.own_order = True  # type: ignore[attr-defined]  # keep the order of R's named lists, which are dicts here
     return call
 
 
 holding: ContextVar[Held | None] = ContextVar("gradops_holding", default=None)
-"""The R objects that the function called by R needs for as long as anything made by that call may call R."""
+"""The R objects that the current call from R needs; every graph that the call records keeps them alive."""
 
 
 def keeping(function: Callable, held: Held) -> Callable:
-    """``function`` called where ``held`` is :data:`holding`."""
+    """Wrap ``function`` so that :data:`holding` is ``held`` while it runs."""
 
     def call(*arguments, **keywords):
         with changed(holding, held):
@@ -82,7 +87,7 @@ def keeping(function: Callable, held: Held) -> Callable:
 
 
 def without_defaults(names: list[str], arguments: tuple, keywords: dict) -> tuple[tuple, dict]:
-    """The arguments but for those that R has a default for; those after one go by name."""
+    """Remove the arguments for which R's default applies; later positional arguments are passed by name."""
     keywords = {name: value for name, value in keywords.items() if value is not _DEFAULT}
     first = next((i for i, value in enumerate(arguments) if value is _DEFAULT), len(arguments))
     for name, value in zip(names[first:], arguments[first:]):
@@ -92,7 +97,7 @@ def without_defaults(names: list[str], arguments: tuple, keywords: dict) -> tupl
 
 
 class Held:
-    """Holds a function that holds an R object, which only R's thread may release."""
+    """A reference to a function that holds an R object. Only R's thread may release R objects."""
 
     __slots__ = ("function",)
 
@@ -100,12 +105,12 @@ class Held:
         self.function = function
 
     def __del__(self, drop=threads.drop, over=sys.is_finalizing):
-        if not over() and hasattr(self, "function"):  # an interrupt comes even before __init__
+        if not over() and hasattr(self, "function"):  # an interrupt may arrive before __init__
             drop(self.function)
 
 
 def signature(names: list[str], defaults: list) -> inspect.Signature:
-    """A signature as R's formals say; ``defaults`` as for :func:`callback`."""
+    """Return the signature for R's formals; ``defaults`` as for :func:`callback`."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     found = []
     for name, default in zip(names, defaults):
@@ -125,7 +130,7 @@ def signature(names: list[str], defaults: list) -> inspect.Signature:
 
 
 adopt: Callable | None = None
-"""R's function that makes a ``callback`` of the R function in a capsule; set when R loads this module."""
+"""R's function that makes a ``callback`` from an R function in a capsule; set when R loads this module."""
 
 
 def set_adopt(function: Callable) -> None:
@@ -136,7 +141,7 @@ def set_adopt(function: Callable) -> None:
 
 
 def _result(value, arguments):
-    """The result of an R function: its arrays as tensors of the arguments' backend, its functions with signatures."""
+    """Convert an R function's result: arrays to tensors of the arguments' backend, R functions to callbacks."""
     kind = value.__class__
     if kind is dict and MARK not in value:
         return {name: _result(item, arguments) for name, item in value.items()}

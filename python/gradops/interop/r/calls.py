@@ -1,4 +1,7 @@
-"""The ops and the other functions of gradops as R calls them: axes and positions count from 1, arguments understood."""
+"""The ops and other functions of gradops as R calls them.
+
+R's arguments are converted (axes and positions count from 1), and errors are returned as :class:`.Failure`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from .callbacks import Held, holding, keeping
 from .errors import Failure
 from .values import MARK, as_index, as_shape, backend_of, float_of, from_r, positions_from_r
 
-# Results that are positions: all of them (None), or those of a tuple, by an expression of the arguments.
+# Ops that return positions: None if the whole result is positions, else an expression for their indices in the tuple.
 INDEX_RESULTS: dict[str, str | None] = {
     "argmax": None,
     "argmin": None,
@@ -54,7 +57,7 @@ _CONVERSIONS = {
 
 
 def find(name: str) -> Callable:
-    """The public function of an op, or of the package."""
+    """Return an op, or another public function of the package, by name."""
     for place in (ops, gradops):
         with contextlib.suppress(AttributeError):
             return operator.attrgetter(name)(place)
@@ -62,11 +65,11 @@ def find(name: str) -> Callable:
 
 
 def annotation(parameter: inspect.Parameter) -> str:
-    """The name that ``gradops.annotations`` gives a parameter's annotation."""
+    """Return the name that ``gradops.annotations`` gives a parameter's annotation."""
     if parameter.annotation is parameter.empty:
         return "Axes" if parameter.name.endswith("axis") else ""
     word = kind_of(parameter.annotation)
-    if word == "X":  # anything, of whose type the result is
+    if word == "X":  # a type variable: the result has the argument's type
         return ""
     return "Axis" if word == "Integer" and parameter.name == "axis" else word
 
@@ -76,13 +79,13 @@ def parameters(function: Callable) -> dict[str, inspect.Parameter]:
 
 
 def has_positions(name: str, function: Callable) -> bool:
-    """True if R's form has ``zero_indexed``: positions go in as tensors, or come out."""
+    """Return True if the op takes or returns positions, so that its R form has ``zero_indexed``."""
     return name in INDEX_RESULTS or any(annotation(p) in ("Index", "Indices") for p in parameters(function).values())
 
 
 _SPECIAL = {"indices_or_sections": "as_sections", ("tensordot", "axes"): "as_tensordot_axes"}
 
-# Tensor arguments that hold whole numbers (and all of the bitwise ops): R's doubles pass where they are whole.
+# Tensor arguments that hold integers. R's doubles are converted if they are integers. All arguments of bitwise ops are.
 _WHOLE = {
     "bincount": ("x",),
     "gcd": ("x1", "x2"),
@@ -102,9 +105,9 @@ def call({signature}):
 
 
 def op(name: str) -> Callable:
-    """The form of an op for R: all arguments by position in Python's order, ``zero_indexed`` last.
+    """Compile the R form of an op: all arguments by position in Python's order, ``zero_indexed`` last.
 
-    ``*operands`` come as one list, ``**lengths`` as one named list.
+    R passes ``*operands`` as one list and ``**lengths`` as one named list.
     """
     function = find(name)
     found = parameters(function)
@@ -164,11 +167,11 @@ _CALLED = {
 }
 
 
-# The functions of gradops with R's arguments understood, and functions for R that have no Python name -----------------
+# The functions of gradops taking R's arguments, and functions that only R needs ---------------------------------------
 
 
 def guarded(function: Callable) -> Callable:
-    """``function`` with R's arguments understood and failures returned."""
+    """Wrap ``function`` so that it converts R's arguments and returns failures."""
 
     def call(*arguments, **keywords):
         try:
@@ -183,13 +186,14 @@ def guarded(function: Callable) -> Callable:
 
 
 def invoke(function: Callable, arguments, keywords=(), numbers: str | None = None, keep=None, in_r: bool = False):
-    """``function`` called as R would call it.
+    """Call ``function`` for R and return its result.
 
     Args:
-        numbers: the form of R's doubles. None: numbers. ``"tensors"``: tensors, so that R code in ``function`` sees
-            some. ``"alone"``: the same where no argument is a tensor; beside one they stay numbers, without gradient.
-        keep: the R objects that the function needs, and all that this call makes: see :data:`callbacks.holding`.
-        in_r: True if the result's tensors become values that R has.
+        numbers: the form of R's doubles. None passes numbers. ``"tensors"`` passes tensors, so that R code in
+            ``function`` sees tensors. ``"alone"`` passes tensors only if no argument is a tensor; next to a tensor
+            they stay numbers, without a gradient.
+        keep: the R objects needed by the function and by everything this call makes; see :data:`callbacks.holding`.
+        in_r: True to convert the result's tensors to R values.
     """
     keywords = dict(keywords)
     if numbers == "tensors" or (
@@ -209,7 +213,7 @@ def _is_tensor(x) -> bool:
 
 
 class Made:
-    """A function that is made for each call, of functions of R's, so that the graph has the objects that they need."""
+    """A function made from R functions, rebuilt for each call so that its graph keeps the R objects they need."""
 
     def __init__(self, make: Callable, functions: tuple):
         self._make, self._functions = make, functions
@@ -219,19 +223,19 @@ class Made:
 
 
 def made(name: str, *functions: Callable, **settings) -> Made:
-    """The result of gradops' function ``name`` for R functions, made anew for each :func:`invoke`."""
+    """Return the result of gradops' function ``name`` for R functions, rebuilt at each :func:`invoke`."""
     return Made(functools.partial(operator.attrgetter(name)(gradops), **settings), functions)
 
 
 def custom_jvp(f: Callable, rule: Callable) -> Callable:
-    """``gradops.custom_jvp`` with its rule."""
+    """Return ``gradops.custom_jvp(f)`` with its rule set."""
     function = gradops.custom_jvp(f)
     function.defjvp(rule)
     return function
 
 
 def jit(f: Callable, static_argnums=(), native: bool = True) -> Callable:
-    """``gradops.jit``, whose programs run on another thread where they may call R back from a third."""
+    """Return ``gradops.jit(f)``; programs that may call R back from a library's threads run off R's thread."""
     compiled: Any = gradops.jit(f, static_argnums, native)
 
     def run(*arguments, **keywords):
@@ -239,7 +243,7 @@ def jit(f: Callable, static_argnums=(), native: bool = True) -> Callable:
             return compiled(*values.as_arrays(arguments))
         tensors = [x for x in _tree.leaves_of((arguments, keywords)) if ops.is_tensor(x)]
         if not static_argnums and all(ops.dtype(x) == "float64" for x in tensors):
-            backend = backend_of((arguments, keywords))  # R's numbers beside R's vectors are traced as they are
+            backend = backend_of((arguments, keywords))  # all float64: trace R's numbers as tensors, not as constants
             arguments, keywords = _floats(arguments, backend), _floats(keywords, backend)
         if host.exists and backend_of((arguments, keywords)).calls_from_threads:
             return threads.run(lambda: _computed(compiled(*arguments, **keywords)))
@@ -250,7 +254,7 @@ def jit(f: Callable, static_argnums=(), native: bool = True) -> Callable:
 
 
 def explain(function: Any) -> str:
-    """An explanation of the programs compiled for a function that :func:`jit` made."""
+    """Explain the programs compiled for a function made by :func:`jit`."""
     return function.explain()
 
 
@@ -267,17 +271,17 @@ def follow(function: Any, previous: Any, changes: list) -> None:
 
 
 def _computed(value):
-    """``value`` once JAX has computed it."""
+    """Return ``value`` after JAX has computed it."""
     return _tree.map_leaves(lambda x: x.block_until_ready() if hasattr(x, "block_until_ready") else x, value)
 
 
 def host_op(function: Callable, gradient: Callable | None, name: str, shape):
-    """An op of R functions of R's numbers."""
+    """Return an op that runs R functions on R's numbers."""
     return host.host_function(function, gradient, name, None if shape is None else as_shape(shape, "shape"))
 
 
 def to_r(value):
-    """A tensor's values for R, once JAX has computed them, which may take calls of R."""
+    """Return a tensor's values for R. While JAX computes them, calls of R are served."""
     ready = getattr(value, "is_ready", None)
     if host.exists and ready is not None and threads.is_current():
         threads.wait_until(ready, 0.001)
@@ -285,7 +289,7 @@ def to_r(value):
 
 
 def _floats(value, backend: backends.Backend, name: str | None = None):
-    """R's numbers as tensors, of the floating dtype ``name`` or, without, of ``floatx``."""
+    """Convert R's numbers to tensors of the floating dtype ``name``, by default ``floatx``."""
     kind = value.__class__
     if kind is dict:
         return {key: _floats(item, backend, name) for key, item in value.items()}
@@ -295,7 +299,7 @@ def _floats(value, backend: backends.Backend, name: str | None = None):
 
 
 def function(forward: Callable, backward: Callable, evaluator: bool = False) -> Callable:
-    """The ``apply`` of a ``Function`` of two R functions."""
+    """Return the ``apply`` of a ``Function`` whose passes are two R functions."""
 
     def returned(value):
         return tuple(value) if isinstance(value, list) else value
@@ -313,7 +317,7 @@ def function(forward: Callable, backward: Callable, evaluator: bool = False) -> 
         ctx.gradops_holding = holding.get()
         return returned(forward(ctx, *inputs, **by_name))
 
-    begin.__signature__ = formals  # type: ignore[attr-defined]  # by which arguments that go by name find their place
+    begin.__signature__ = formals  # type: ignore[attr-defined]  # assigns arguments passed by name to positions
     methods: dict[str, Any] = {
         "evaluator": evaluator,
         "forward": staticmethod(begin),
@@ -324,7 +328,7 @@ def function(forward: Callable, backward: Callable, evaluator: bool = False) -> 
 
 
 def variable(data, requires_grad: bool, role: str | None, parameter: bool = False):
-    """A variable of R's: on PyTorch a leaf tensor, elsewhere a ``Variable`` or ``Parameter`` on data of its own."""
+    """Return a new variable for R: a leaf tensor on PyTorch, else a ``Variable`` or ``Parameter`` on a copy of data."""
     if as_words(data) is None:
         if backends.of(data) is None and not isinstance(data, autodiff.Variable):
             data = as_array(data, config.default_backend())
@@ -335,25 +339,25 @@ def variable(data, requires_grad: bool, role: str | None, parameter: bool = Fals
                 gradops.set_requires_gradient(leaf)
             return leaf
         if isinstance(data, np.ndarray):
-            data = data.copy(order="K")  # R's matrices by column
+            data = data.copy(order="K")  # keep the column-major order of R's matrices
     return (autodiff.Parameter if parameter else autodiff.Variable)(data, requires_grad, role)
 
 
 def _found(path: str) -> Any:
     try:
         return operator.attrgetter(path)(gradops)
-    except AttributeError:  # in a module that is not imported before it is used
+    except AttributeError:  # in a module that is imported on first use
         return pkgutil.resolve_name(f"gradops.{path}")
 
 
 def attribute(path: str) -> Callable:
-    """The :func:`guarded` form of a function of gradops, by its dotted name."""
+    """Return the :func:`guarded` form of a function of gradops, by its dotted name."""
     function = jit if path == "jit" else _found(path)
     return function if function in (subset, assign, get_item, to_backend) else guarded(function)
 
 
 def to_backend(x, backend: str, device=None):
-    """``gradops.to_backend``; R's own numbers are copied, as R does not know who else writes to them."""
+    """Return ``gradops.to_backend(x)``; R's own numbers are copied, since R cannot see writes by others."""
     try:
         with config.backend_scope(backend):
             (x,) = from_r((x,))
@@ -363,7 +367,7 @@ def to_backend(x, backend: str, device=None):
 
 
 def subset(x, indices: list, drop: bool, exact: bool = False):
-    """R's ``x[i, j]``, or ``x[[i, j]]``."""
+    """Return R's ``x[i, j]``, or ``x[[i, j]]`` if ``exact``."""
     try:
         (x,) = from_r((x,))
         return indexing.subset(x, _r_indices(indices), drop, exact)
@@ -372,7 +376,7 @@ def subset(x, indices: list, drop: bool, exact: bool = False):
 
 
 def assign(x, indices: list, value):
-    """R's ``x[i, j] <- value``."""
+    """Return ``x`` after R's ``x[i, j] <- value``."""
     try:
         x, value = from_r((x, value))
         return indexing.assign(x, _r_indices(indices), value)
@@ -381,7 +385,7 @@ def assign(x, indices: list, value):
 
 
 def put(x, position: float, value):
-    """R's ``x[i] <- value`` of one position, where vectors grow."""
+    """Return ``x`` after R's ``x[i] <- value`` for one position; a vector grows as needed."""
     try:
         x, value = from_r((x, value))
         return indexing.put(x, position, value)
@@ -390,7 +394,7 @@ def put(x, position: float, value):
 
 
 def get_item(x, key):
-    """``x[key]`` by NumPy's rules, with positions from 1 and None for all of a dimension."""
+    """Return ``x[key]`` by NumPy's rules, with positions from 1 and None for a whole dimension."""
     try:
         (x,) = from_r((x,))
         (key,) = positions_from_r((key,), (x,))
@@ -413,12 +417,12 @@ def vectorize(function: Callable, excluded, signature: str | None):
 
 
 def _r_indices(indices) -> list:
-    """Indices keep being R's: their arrays do not become tensors."""
+    """Unwrap R's indices; their arrays stay NumPy arrays rather than tensors."""
     return [index[MARK] if index.__class__ is dict else index for index in indices]
 
 
 def add_hook(x, method: str, hook: Callable):
-    """A hook of an R function: a result that is not a tensor counts as none."""
+    """Register an R function as a hook; a result that is not a tensor counts as None."""
 
     def call(value):
         result = hook(value)
@@ -428,7 +432,7 @@ def add_hook(x, method: str, hook: Callable):
 
 
 def check_gradients(function: Callable, inputs: list, **settings) -> bool:
-    """``gradcheck`` at R's numbers: of torch tensors, where none requires a gradient all that can do."""
+    """Run ``gradcheck`` on R's inputs; torch tensors all require gradients if none does."""
     backend = backend_of(inputs)
     values = _floats(tuple(inputs), backend)
     if backend.derivatives.own_tape and not any(getattr(v, "requires_grad", False) for v in values):
@@ -438,6 +442,6 @@ def check_gradients(function: Callable, inputs: list, **settings) -> bool:
 
 
 def profile_rows(profile, sort_by: str) -> dict:
-    """The rows of a profile as the columns of a data frame."""
+    """Return the rows of a profile as the columns of a data frame."""
     rows = profile.rows(sort_by)
     return {name: [getattr(row, name) for row in rows] for name in ("name", "kind", "calls", "self", "total", "bytes")}

@@ -1,4 +1,8 @@
-"""R's NA, where a comparison met NaN and code decides by it, and where a tensor has no place for it."""
+"""R's NA in conditions, integers and traced programs.
+
+A comparison with NaN is NA in R but False in a tensor. This module finds such elements when R code branches on them,
+and raises errors where NA would go into a dtype that cannot hold it.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +27,9 @@ _COMPARISONS = frozenset(("equal", "not_equal", "less", "less_equal", "greater",
 
 
 def doubtful(value):
-    """R's positions at which a tensor is not finite, or 0; in NumPy's compiled functions by the values of the trace.
+    """Return R's positions at which a tensor is 0 or not finite; for a traced tensor, by the values of the trace.
 
-    No guard is set there: the caller may only choose between ways to the same values.
+    This sets no guard, so the caller may only use it to choose between computations of equal values.
     """
     x = data_of(value)
     while isinstance(x, Traced):
@@ -35,12 +39,14 @@ def doubtful(value):
 
 
 def decided(value, form: str):
-    """The values for R, where they are missing, and None for values that must stay unknown.
+    """Return a traced tensor's values for R and where they are NA; None if they must stay unknown.
+
+    Reading the values sets guards, so the program is specialised to what R code decides by.
 
     Args:
-        value: the value that decides.
-        form: of R's syntax, as ``"if"``, the function that asks, ``"values"`` for all numbers, ``"whole"`` for
-            numbers that R cuts to whole ones, or ``"order"`` for functions of the order of elements.
+        value: the value that R code decides by.
+        form: the R construct that reads it, such as ``"if"``; or ``"values"`` for all numbers, ``"whole"`` for numbers
+            that R truncates to integers, or ``"order"`` for functions that depend only on the order of elements.
     """
     x = data_of(value)
     if not isinstance(x, Traced) or x.dtype.kind not in "bifc":
@@ -67,7 +73,7 @@ def decided(value, form: str):
 
 
 def _numbers(x: Traced, look):
-    """The numbers, all of which are looked at; NaN is equal to NaN here."""
+    """Return the numbers and guard on all of them; NaN equals NaN here."""
     for part in (ops.real(x), ops.imag(x)) if x.dtype.kind == "c" else (x,):
         absent = ops.isnan(part)
         look(absent)
@@ -76,11 +82,11 @@ def _numbers(x: Traced, look):
 
 
 def placed(value, table):
-    """The values of numbers whose place among others decides: which are less, which equal; None as of :func:`decided`.
+    """Return the values of traced numbers, guarding only on their ranks in a table; None as for :func:`decided`.
 
     Args:
         value: the numbers.
-        table: the others.
+        table: the numbers they are compared with.
     """
     x: Any = data_of(value)
     others: Any = data_of(table)
@@ -102,7 +108,7 @@ def placed(value, table):
 
 
 def _ordered(x: Traced, look):
-    """The numbers, where others in the same order would do: the place of each in the sorted ones is looked at."""
+    """Return the numbers, guarding only on their order: on the rank of each among the sorted numbers."""
     if x.size > 1 or x.dtype.kind == "f":
         numbers = _without_nan(x, look)
         look(ops.searchsorted(ops.sort(numbers), numbers))
@@ -110,7 +116,7 @@ def _ordered(x: Traced, look):
 
 
 def _without_nan(x: Traced, look) -> Traced:
-    """A vector of numbers, 0 where they are NaN, which is looked at."""
+    """Return the numbers as a vector with 0 for NaN, and guard on which are NaN."""
     numbers = ops.reshape(ops.cast(x, "float64"), (-1,))
     absent = ops.isnan(numbers)
     if not look(ops.any(absent)):
@@ -120,7 +126,7 @@ def _without_nan(x: Traced, look) -> Traced:
 
 
 def _missing(x: Traced) -> Traced | None:
-    """The places where R has NA for truth values, or for the numbers that decide; None for nowhere."""
+    """Return where R has NA in a truth value, or in the numbers it was computed from; None for nowhere."""
     name, arguments = made_by(x)
     if name in _COMPARISONS:
         return _either(*[_of_number(y) for y in arguments])
@@ -157,7 +163,7 @@ def _missing(x: Traced) -> Traced | None:
     if facts_of(name).moves and isinstance(arguments[0], Traced):
         missing = _of(arguments[0])
         moved = None if missing is None else registry[name].call(missing, *arguments[1:])
-        if not isinstance(moved, (list, tuple)):  # of several parts it is not known which one decides
+        if not isinstance(moved, (list, tuple)):  # an op with several results does not tell which one ``x`` is
             return moved
     return _of_number(x)
 
@@ -187,9 +193,9 @@ def _without(x, *settled) -> Traced:
 
 
 def is_recorded(value) -> bool:
-    """True if a derivative is being recorded for a tensor: by the tape, torch, TensorFlow's tapes or JAX.
+    """Return True if a derivative is being recorded for a tensor: by the tape, torch, TensorFlow's tapes or JAX.
 
-    TensorFlow does not say so of its forward accumulators.
+    TensorFlow does not report its forward accumulators.
     """
     if isinstance(value, autodiff.Variable):
         return bool(value.requires_grad) and recording.get()
@@ -198,17 +204,17 @@ def is_recorded(value) -> bool:
 
 
 def keeps(value) -> bool:
-    """True if code that asks for R's numbers gets the tensor: a derivative is recorded, or there are no values yet."""
+    """Return True if R code gets the tensor, not its numbers: it is recorded for a derivative or has no values yet."""
     return is_recorded(value) or known(value) is None
 
 
 def if_known(value):
-    """The values for R, or None inside a trace, where there are none."""
+    """Return the values for R, or None inside a trace, where there are no values."""
     array = known(value)
     return None if array is None or array.dtype.kind not in "biufc" else values.to_r(array)
 
 
-# NA where a tensor has no place for it: as a truth, as a whole number -------------------------------------------------
+# NA where a tensor cannot hold it: in a condition, in an integer ------------------------------------------------------
 
 
 TRUTHS = {
@@ -225,7 +231,7 @@ TRUTHS = {
     "select": ("condlist",),
     "where": ("condition",),
 }
-"""Arguments that are read as true or false. As numbers, all but 0 are true, NaN too."""
+"""Arguments that are read as conditions. Every number except 0 is true, including NaN, so NA would pass as true."""
 
 _GIVEN = (("x",), "dtype")
 INTO: dict[str, tuple[tuple[str, ...], str]] = {
@@ -241,14 +247,14 @@ INTO: dict[str, tuple[tuple[str, ...], str]] = {
     "scatter_update": (("updates",), "ops.dtype(inputs)"),
     "slice_update": (("updates",), "ops.dtype(inputs)"),
 }
-"""Arguments whose numbers go into another dtype, and which that is."""
+"""Arguments whose numbers are converted to another dtype, with an expression for that dtype."""
 
 
 def truth(value, name: str):
-    """A condition of R's as it is.
+    """Return a condition from R unchanged.
 
     Raises:
-        ArgumentError: NA in it.
+        ArgumentError: the condition contains NA.
     """
     if any(map(_has_nan, _of_numbers(value))):
         raise ArgumentError(
@@ -260,15 +266,16 @@ def truth(value, name: str):
 
 
 def deciding(function: Callable) -> Callable:
-    """A function of R's that gives a condition."""
+    """Wrap an R function that returns a condition so that NA raises an error."""
     return lambda *state: truth(function(*state), "cond")
 
 
 def check_holds(op: str, name: str, value, dtype: str | None) -> None:
-    """Raise where a dtype does not hold R's numbers: NA among whole numbers and booleans, and numbers out of range.
+    """Check that a dtype can hold R's numbers.
 
     Raises:
-        ArgumentError: NA; a number beyond an integer dtype, except in a cast.
+        ArgumentError: NA for an integer or bool dtype; a number outside the range of an integer dtype, except in a
+            cast.
     """
     if dtype is None:
         return
@@ -287,7 +294,7 @@ def check_holds(op: str, name: str, value, dtype: str | None) -> None:
 
 
 def _of_numbers(value) -> Iterator[np.ndarray]:
-    """R's numbers in nested values; those of tensors are not looked at."""
+    """Yield the arrays of R's numbers in nested values; tensors are skipped."""
     if value.__class__ is dict and MARK in value:
         yield value[MARK]
     elif value.__class__ is dict:

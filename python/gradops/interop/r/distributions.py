@@ -1,6 +1,7 @@
-"""R's distributions: its names and parameters for the families of :mod:`gradops.scipy.stats`, and one of its own.
+"""R's distributions and special functions on tensors, with R's names and parameters.
 
-Probabilities and quantiles are lower or upper ones, or their logarithms, as ``lower`` and ``log`` say.
+The families are those of :mod:`gradops.scipy.stats`, plus R's negative binomial by its mean. ``lower`` selects the
+lower or the upper tail of probabilities and quantiles; ``log`` selects their logarithms.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from ...scipy.stats.distributions.noncentral import ncbeta
 
 
 class Family(NamedTuple):
-    """A family of R's.
+    """The three functions of one of R's families.
 
     Attributes:
         density: ``density(x, log, *parameters)``.
@@ -59,24 +60,24 @@ class Family(NamedTuple):
 
 
 def density(name: str, log: bool, x, *parameters):
-    """The density of R's family ``name`` at ``x``; NaN with a derivative of 0 where R's numbers are missing."""
+    """Return the density of R's family ``name`` at ``x``; NaN with a derivative of 0 where R's numbers are missing."""
     return _past_missing(lambda x: FAMILIES[name].density(x, log, *_plain(parameters)), x, name)
 
 
 def probability(name: str, lower: bool, log: bool, q, *parameters):
-    """The probability of values up to ``q``, or above."""
+    """Return the probability of values up to ``q``, or above it."""
     return FAMILIES[name].probability(q, lower, log, *_plain(parameters))
 
 
 def quantile(name: str, lower: bool, log: bool, p, *parameters):
-    """The place up to which, or above which, the probability is ``p``."""
+    """Return the quantile: the value whose lower or upper tail has probability ``p``."""
     return FAMILIES[name].quantile(p, lower, log, *_plain(parameters))
 
 
 def of_one_form(kind: str, settings: list, name: str, *arguments):
-    """The function of the three that ``kind`` names, of arguments of one form and single numbers; None of any others.
+    """Call the function named by ``kind`` if its arguments have one shape or are single numbers; else return None.
 
-    Those R brings to one form itself, by its rules.
+    R recycles arguments of different shapes itself and calls again.
     """
     forms = [tuple(-1 if n is None else int(n) for n in x.shape) if hasattr(x, "shape") else (1,) for x in arguments]
     if min(map(min, filter(None, forms)), default=1) >= 0:
@@ -88,12 +89,12 @@ def of_one_form(kind: str, settings: list, name: str, *arguments):
 
 
 def drawn(name: str, x, *parameters):
-    """``x``, numbers that R drew of the family ``name``, as a function of the parameters that R drew them with.
+    """Return ``x``, numbers that R drew from the family ``name``, as a differentiable function of the parameters.
 
     Gradient:
-        With the noise behind the numbers constant: of the family's formula if it has one, else of the implicit function
-        ``F(x, *parameters) = constant`` of the distribution function, ``-(dF/dp) / f`` (Figurnov, Mohamed and Mnih
-        2018, Implicit reparameterization gradients).
+        The random noise is held constant. If the family has a formula for draws from noise, its derivative; else
+        ``-(dF/dp) / f``, from the implicit equation ``F(x, *parameters) = constant`` of the distribution function
+        (Figurnov, Mohamed and Mnih 2018, Implicit reparameterization gradients).
     """
     x, *given = _together(x, *parameters)
     formula = _OF_NOISE.get(name)
@@ -110,7 +111,7 @@ def _implicit(family: Family, x, parameters: list):
     is_low = family.probability(x, True, False, *constant) < 0.5
 
     def probability(x, *parameters):
-        """The probability below, less 1 where that above is the smaller one, which has more digits."""
+        """Return the lower probability, or minus the upper one where that is smaller and so has more digits."""
         lower, upper = (family.probability(x, side, False, *parameters) for side in (True, False))
         return ops.where(is_low, lower, -upper)
 
@@ -130,11 +131,11 @@ _OF_NOISE: dict[str, tuple[Callable, Callable]] = {
     "unif": (lambda x, least, most: (x - least) / (most - least), lambda z, least, most: least + (most - least) * z),
     "weibull": (lambda x, shape, scale: log(x / scale) * shape, lambda z, shape, scale: scale * exp(z / shape)),
 }
-"""For each family a draw's standard noise, and the draw as a function of that noise and the parameters."""
+"""For each family the standard noise of a draw, and the draw as a function of the noise and the parameters."""
 
 
 def multinomial(x, prob, log: bool):
-    """The density of counts that are a multinomial variable; ``prob`` are proportional to the probabilities."""
+    """Return the multinomial density of counts; ``prob`` is proportional to the probabilities."""
     x, prob = _together(x, prob)
     total = ops.sum(x)
     value = ops.sum(log_poisson(x, total * prob / ops.sum(prob))) - log_poisson(total, total)
@@ -142,7 +143,7 @@ def multinomial(x, prob, log: bool):
 
 
 def special(name: str, *xs):
-    """A special function of R's."""
+    """Return the value of R's special function ``name``."""
     return SPECIAL[name](*_together(*xs))
 
 
@@ -150,14 +151,14 @@ _KINDS = {function.__name__: function for function in (density, probability, qua
 
 
 def called_as(function: str, values: dict) -> str | None:
-    """R's name of a function that runs, of its values."""
+    """Return R's name for a function of this module, given the local variables of its frame."""
     kind = values["kind"] if function == "of_one_form" else function
     name = values.get("name")
     return name if kind == "special" else f"{kind[0]}{name}" if kind in _KINDS else None
 
 
 def _together(*xs) -> list:
-    """Numbers as they are, and tensors of one library and dtype: R's arrays are NumPy's."""
+    """Convert tensors to one library and dtype (R's arrays are NumPy's); numbers stay numbers."""
     return alike([f"argument {i + 1}" for i in range(len(xs))], xs)
 
 
@@ -169,7 +170,7 @@ def _past_missing(function: Callable, x, name: str):
 
 
 def _plain(parameters: tuple) -> list:
-    """Parameters, of which 0 and 1 are whole numbers, by which families know a location and scale that do nothing."""
+    """Return the parameters with 0.0 and 1.0 as integers, which tell families to skip location and scale."""
     return [int(v) if v.__class__ is float and v in (0.0, 1.0) else v for v in parameters]
 
 
@@ -177,12 +178,12 @@ def _plain(parameters: tuple) -> list:
 
 
 def number_in_logs(kind: str, name: str, settings: list, operands: float) -> int | None:
-    """The number by which R's logs know a function of single numbers; None where it is no matter of these.
+    """Return the number of a function in R's logs of scalar operations; None if it does not take single numbers.
 
     Args:
         kind: the name of a function of this module.
         name, settings: its first arguments.
-        operands: the number of the others.
+        operands: the number of its remaining arguments.
     """
     return _number(kind, name, tuple(settings), int(operands))
 
@@ -200,10 +201,10 @@ _QUANTILES = {(True, False): "ppf", (False, False): "isf", (True, True): "ilogcd
 
 
 def _of(family: Any, place: Callable = lambda *parameters: parameters) -> Family:
-    """A family of ``stats``.
+    """Return R's form of a continuous family of ``stats``.
 
     Args:
-        place: SciPy's parameters, in their order, from R's.
+        place: maps R's parameters to SciPy's, in SciPy's order.
     """
 
     def by_methods(names: dict) -> Callable:
@@ -217,12 +218,12 @@ def _of(family: Any, place: Callable = lambda *parameters: parameters) -> Family
 
 
 def _few(df):
-    """Degrees of freedom, so many that more make no difference in place of infinitely many."""
+    """Return degrees of freedom with infinity replaced by 1e30, which gives the same values."""
     return minimum(df, 1e30)
 
 
 def _log_normal() -> Family:
-    """The log-normal family by the logarithm of the place, which keeps the digits of any ``meanlog``."""
+    """Return the log-normal family, computed from log(x), which keeps all digits for any ``meanlog``."""
 
     def log_density(x, *given):
         u = log(x)
@@ -242,14 +243,14 @@ def _log_normal() -> Family:
 
 
 def _inside(test, x, instead: float, function: Callable, beyond: float):
-    """``function(x)`` where ``test``, ``beyond`` elsewhere; not of other places than ``instead`` there."""
+    """Return ``function(x)`` where ``test``, else ``beyond``; there ``function`` gets ``instead`` in place of ``x``."""
     if all_so(test) is True:
         return function(x)
     return where(test, function(where(test, x, instead)), beyond)
 
 
 def _ends(lower: bool, as_log: bool) -> tuple[float, float]:
-    """Probabilities below and above the support."""
+    """Return the probabilities below and above the support."""
     ends = (-math.inf, 0.0) if as_log else (0.0, 1.0)
     return ends if lower else ends[::-1]
 
@@ -276,15 +277,15 @@ CONTINUOUS = {
 }
 
 
-# Counts, whose densities go on between whole numbers, for derivatives by the count -----------------------------------
+# Counts. Between integers their densities are interpolated, so that they have derivatives by the count ---------------
 
 
 def _of_counts(family: Any, place: Callable = lambda *parameters: parameters, start: int = 0) -> Family:
-    """A family of ``stats``.
+    """Return R's form of a discrete family of ``stats``.
 
     Args:
-        place: SciPy's parameters, in their order, from R's.
-        start: what these count for 0 of R's.
+        place: maps R's parameters to SciPy's, in SciPy's order.
+        start: SciPy's count where R counts 0.
     """
 
     def support(*given):
@@ -309,7 +310,7 @@ def _of_counts(family: Any, place: Callable = lambda *parameters: parameters, st
         return where(low, below, where(high, above, value))
 
     def quantile(p, lower, as_log, *parameters):
-        """The quantile of a slightly smaller probability, as R's: so a number's own leads back to it."""
+        """Return the quantile of a slightly smaller probability, as R does, so that q(p(x)) is x despite rounding."""
         p, *given = _together(p, *parameters)
         less = 1 - _SLACK if lower is not as_log else 1 + _SLACK
         p = p * less if as_log else where(p < (1 if lower else 1 - 32 * _SLACK), p * less, p)
@@ -323,7 +324,7 @@ _SLACK = 64 * 2.0**-52
 
 
 class _NegativeBinomialByMean(Discrete):
-    """Negative binomial distribution of the mean ``mu``."""
+    """Negative binomial distribution parametrised by its mean ``mu``."""
 
     def _valid(self, size, mu):
         return both(size > 0, mu >= 0, mu < math.inf)
@@ -357,12 +358,12 @@ class _NegativeBinomialByMean(Discrete):
 
 
 def _lot(m, n, k):
-    """SciPy's parameters of draws from a lot."""
+    """Return SciPy's parameters of the hypergeometric distribution from R's."""
     return m + n, m, k
 
 
 def _hypergeometric() -> Family:
-    """The hypergeometric family, whose probability has no derivative by whole parameters: it is NaN by others."""
+    """Return the hypergeometric family. Its probability is defined for integer parameters only: NaN for others."""
 
     def probability(q, lower, as_log, *parameters):
         q, *given = _together(q, *parameters)
@@ -385,12 +386,12 @@ FAMILIES: dict[str, Any] = CONTINUOUS | {
 
 
 def _log_beta(a, b):
-    """``lbeta()``, NaN of negative arguments."""
+    """Return R's ``lbeta()``: NaN for negative arguments."""
     return where(minimum(a, b) < 0, math.nan, log_beta(a, b))
 
 
 def _log_choose_above(n, k):
-    """The logarithm of ``choose(n, k)`` of ``n`` above -1."""
+    """Return the logarithm of ``choose(n, k)`` for ``n`` above -1."""
     return choose(
         minimum(k, n - k) > -1,
         lambda of: -log1p(of(n, 1.0)) - log_beta(of(n - k, 1.0) + 1, of(k, 1.0) + 1),
@@ -399,7 +400,7 @@ def _log_choose_above(n, k):
 
 
 def _log_choose(n, k):
-    """``lchoose()``: of the absolute value."""
+    """Return R's ``lchoose()``, the logarithm of the absolute value of ``choose()``."""
     return _log_choose_above(where(n < 0, k - 1 - n, n), k)
 
 
@@ -408,7 +409,7 @@ def _choose(n, k):
 
 
 def _choose_few(k: float, n):
-    """``choose(n, k)`` of a whole ``k``, a polynomial in ``n``."""
+    """Return ``choose(n, k)`` for an integer ``k``, as a polynomial in ``n``."""
     value = n * 0.0 + (k >= 0)
     for j in range(1, int(k) + 1):
         value = value * ((n - k + j) / j)
@@ -416,7 +417,7 @@ def _choose_few(k: float, n):
 
 
 def _gamma_sign(x):
-    """The sign of the gamma function, which turns at 0, -1, -2, ..."""
+    """Return the sign of the gamma function, which changes at 0, -1, -2, ..."""
     return where((x > 0) | (ops.floor(x) % 2 == 0), 1.0, -1.0)
 
 
@@ -425,18 +426,18 @@ def _pole(x):
 
 
 def _gamma(x):
-    """``gamma()``, NaN at the poles."""
+    """Return R's ``gamma()``: NaN at the poles."""
     return where(_pole(x), math.nan, _gamma_sign(x)) * exp(lgamma(x))
 
 
 def _polygamma(deriv: float, x):
-    """``psigamma()``; of an even order NaN at the poles."""
+    """Return R's ``psigamma()``: NaN at the poles for even orders."""
     value = ops.polygamma(x, int(deriv))
     return where(_pole(x), math.nan, value) if deriv % 2 == 0 else value
 
 
 def _signif(x, digits):
-    """Rounded at a place that hangs on the size of each element."""
+    """Return R's ``signif()``: each element rounded to a number of significant digits."""
     size = ops.abs(ops.stop_gradient(x))
     plain = (size == 0) | ops.logical_not(ops.isfinite(size))
     place = ops.maximum(ops.round(digits), 1.0) - 1 - ops.floor(ops.log10(where(plain, 1.0, size)))
@@ -445,7 +446,7 @@ def _signif(x, digits):
 
 
 def _bessel(function: Callable) -> Callable:
-    """R's Bessel function of an argument and an order, which is NaN of a negative argument."""
+    """Return R's form of a Bessel function: argument first, then order; NaN for a negative argument."""
     return lambda x, nu: function(nu, ops.where(x < 0.0, math.nan, x))
 
 

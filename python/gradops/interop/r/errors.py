@@ -1,4 +1,7 @@
-"""Errors in R's words, as values: reticulate takes a millisecond to translate an exception, so they are returned."""
+"""Errors for R, in R's terms.
+
+They are returned as values because reticulate takes a millisecond to translate a raised exception.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ _numbers = itertools.count(1)
 
 
 def numbered(error: BaseException) -> CallbackError:
-    """``error`` for a library that passes on its text alone: :func:`original` finds it again."""
+    """Return ``error`` with a number in its text, for libraries that pass on only text; see :func:`original`."""
     number = next(_numbers)
     _numbered[number] = error
     if len(_numbered) > 16:
@@ -35,7 +38,7 @@ def numbered(error: BaseException) -> CallbackError:
 
 
 def original(error: BaseException) -> BaseException:
-    """The error whose text came back in ``error``; else itself."""
+    """Return the error that :func:`numbered` numbered, if its number is in the text of ``error``; else ``error``."""
     found = re.search(r"\[gradops error (\d+)\]", str(error))
     return _numbered.get(int(found[1]), error) if found else error
 
@@ -49,11 +52,11 @@ class Failure:
         self.error = error
 
     def traceback(self) -> str:
-        """The traceback of the error in Python, as Python shows it."""
+        """Return the Python traceback of the error, as Python prints it."""
         return "".join(traceback.format_exception(self.error)).rstrip()
 
     def fields(self) -> dict:
-        """The fields of an R condition; ``key`` if R has the condition already, of an error in an R function."""
+        """Return the fields of an R condition; ``key`` if an R function failed and R already has its condition."""
         error: BaseException | None = original(self.error)
         seen: list = []
         while error is not None and error not in seen:
@@ -74,7 +77,7 @@ class Failure:
         return {"kind": "python", "message": with_code(f"{type(error).__name__}: {error}")}
 
 
-# R's words: the fields of an error, and code as R writes it.
+# Translation to R: the fields of an error, and code as R writes it.
 
 _TYPES = {
     type(None): "NULL",
@@ -91,17 +94,17 @@ _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
 
 
 def message(error: GradopsError, template: str) -> str:
-    """``template`` of an error, its message or its hint, for R, which names the op itself."""
+    """Return a message or hint of an error in R's terms, without the op's name, which R adds itself."""
     return error.worded(with_code(re.sub(r"^`[a-z_.0-9]+`: ", "", template)), field)
 
 
 def with_code(text: str) -> str:
-    """``text`` with the code in its backticks, and shapes of one size, as R writes them."""
+    """Return ``text`` with code in backticks and shapes of one dimension as R writes them."""
     return re.sub(r"(\(\d+),\)", r"\1)", re.sub(r"`[^`]+`", lambda found: code(found[0]), text))
 
 
 def field(said: Field) -> str:
-    """A field in R's words: positions count from 1, types are R's."""
+    """Return a field of a message in R's terms: positions count from 1, types are R's."""
     match said:
         case Position():
             return code(str(_from_one(said.place)))
@@ -122,12 +125,12 @@ def field(said: Field) -> str:
 
 
 def argument(name: str | None) -> str | None:
-    """An argument's name in R, where ``function`` is a word of the language."""
+    """Return an argument's name in R, where ``function`` is a reserved word."""
     return "f" if name == "function" else name
 
 
 def code(text: str) -> str:
-    """Code that names Python's, as R names it: ``op_exp()`` for ``gradops.ops.exp``, NULL, TRUE and FALSE."""
+    """Translate Python names in code to R's: ``op_exp()`` for ``gradops.ops.exp``; NULL, TRUE and FALSE."""
     text = re.sub(r"(?<![\w.])(gradops\.)?ops\.(?=[a-z])", "op_", text)
     text = re.sub(r"gradops\.config\.(?=[a-z_])", "config_", text)
     text = re.sub(r"gradops\.(functional\.|autodiff\.)?(?=[a-z])", "", text)

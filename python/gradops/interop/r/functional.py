@@ -1,4 +1,7 @@
-"""Derivatives for R: of R functions of R's numbers, one call into Python for each, R's numbers as the result."""
+"""Derivatives of R functions for R.
+
+Each takes one call into Python and returns R numbers.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +20,17 @@ from .values import from_r, in_r
 
 
 def derivative(name: str, f: Callable, inputs, *arguments):
-    """A function of :mod:`gradops.functional` by its name, with R's numbers as the result."""
+    """Call a function of :mod:`gradops.functional` by its name and return R numbers."""
     return in_r(getattr(functional, name)(f, inputs, *arguments))
 
 
 def compiled(name: str, f: Callable, *arguments) -> Callable:
-    """A program for a function of :mod:`gradops.functional`, by its name, of ``f`` of one argument."""
+    """Return the compiled derivative of ``f``, of one argument, by a function of :mod:`gradops.functional`."""
     return jit(lambda x: getattr(functional, name)(f, x, *arguments))
 
 
 def value_and_jacobian(f: Callable, compiled: bool) -> Callable:
-    """A function to the Jacobian of ``f``, of one argument, and its value."""
+    """Return a function that gives the Jacobian and the value of ``f``, which takes one argument."""
 
     def both(x):
         value = f(x)
@@ -40,9 +43,9 @@ def value_and_jacobian(f: Callable, compiled: bool) -> Callable:
 
 
 def sparse(name: str, f: Callable, inputs, **arguments) -> list[list[dict]]:
-    """A sparse Jacobian or Hessian, by output and input: the fields of a column-compressed matrix of R's.
+    """Return a sparse Jacobian or Hessian, for each output and input, as fields of R's column-compressed matrices.
 
-    Its rows and columns are elements in R's order, by column.
+    Rows and columns are elements in R's order, by column.
     """
     given = list(inputs) if isinstance(inputs, tuple) else [inputs]
     leaves = [conversion.convert_to_tensor(float(x)) if isinstance(x, (int, float)) else x for x in given]
@@ -58,7 +61,7 @@ def sparse(name: str, f: Callable, inputs, **arguments) -> list[list[dict]]:
 
 
 def gradient(f: Callable, x):
-    """numDeriv's ``grad``: the gradient of a scalar function, the elementwise derivatives of a vectorised one."""
+    """Return numDeriv's ``grad``: a scalar function's gradient, or a vectorised function's elementwise derivatives."""
     (_, value), result = _summed(f)(x)
     if conversion.size(value) == 1:
         return in_r(result)
@@ -74,10 +77,10 @@ def gradient(f: Callable, x):
 
 
 def objective(f: Callable, compiled: bool) -> Callable:
-    """``f``'s value and its derivative by the first argument: a gradient, or a Jacobian where ``f`` is not scalar.
+    """Return a function of ``f``'s value and gradient by the first argument, or Jacobian if ``f`` is not scalar.
 
     Returns:
-        A function, which calls ``scalar`` and gives ``finished(its result, *arguments)``.
+        A function that returns ``finished(scalar(*arguments), *arguments)``; both are its attributes.
     """
     scalar, rows = _summed(f), _jacobian(f)
     if compiled:
@@ -98,7 +101,7 @@ def objective(f: Callable, compiled: bool) -> Callable:
 
 
 def curvature(f: Callable, compiled: bool) -> Callable:
-    """The Hessian of ``f``, summed where it is not scalar, by the first argument."""
+    """Return a function of the Hessian, by the first argument, of ``f`` or, if it is not scalar, of its sum."""
 
     def hessian(x, *rest, **keywords):
         return functional.hessian(lambda x: reductions.sum(f(x, *rest, **keywords)), x)
@@ -107,7 +110,7 @@ def curvature(f: Callable, compiled: bool) -> Callable:
 
 
 def on_shards(which: str, f: Callable, data) -> Callable:
-    """:func:`objective` (``"both"``) or :func:`curvature` (``"second"``), for a sum over shards of data."""
+    """Return :func:`objective` (``"both"``) or :func:`curvature` (``"second"``) of a sum over shards of data."""
     total = functional.objective(f, from_r((data,))[0])
 
     def both(x):
@@ -118,12 +121,12 @@ def on_shards(which: str, f: Callable, data) -> Callable:
 
 
 def on_engine(data) -> bool:
-    """True if Dask or Ray hold ``data``, a collection or a list of shards."""
+    """Return True if ``data`` is a Dask or Ray collection, or a list of their shards."""
     return shards.held(data)
 
 
 def _summed(f: Callable) -> Callable:
-    """The gradient of the sum of ``f``'s value, with the value."""
+    """Return a function of the gradient of the sum of ``f``'s value, together with the value."""
 
     def total(*arguments, **keywords):
         value = f(*arguments, **keywords)

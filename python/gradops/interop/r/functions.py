@@ -1,4 +1,7 @@
-"""R functions as ops: of a session in which Python is the host, and of R packages and scripts."""
+"""R functions as ops.
+
+:func:`r_function` serves Python sessions that run R; :func:`extended_op` serves ops defined by R packages and scripts.
+"""
 
 from __future__ import annotations
 
@@ -20,36 +23,36 @@ from .values import from_r
 
 
 def r_function(f, gradient=None, *, shape=None) -> Callable:
-    """An R function as an op with a gradient, on every backend, called by value or back from compiled programs.
+    """Return an R function as an op with a gradient, on every backend, also in compiled programs.
 
     Args:
-        f: an R function: an object of rpy2's, or R source text such as ``"dnorm"`` or ``"function(x) dnorm(x)"``.
-        gradient: the R function ``gradient(x, ..., upstream)``, in the same forms: it returns an array or
-            number, a list in the order of the arguments or named by them, ``NULL`` for none. Or an
-            ``r_function`` with a gradient of its own, for second derivatives. None: differentiating is an error.
-        shape: the shape of the value, or a function of the arguments' shapes that gives it, for ``jax.jit``
-            and ``tf.function``, which must know it before there are values. Without it ``f`` is called
-            with made-up values (between 0 and 1) when they trace it; so is ``gradient``.
+        f: an R function: an rpy2 object, or R source text such as ``"dnorm"`` or ``"function(x) dnorm(x)"``.
+        gradient: the R function ``gradient(x, ..., upstream)``, in the same forms. It returns an array or a number, or
+            a list in the order of the arguments or named by them, with ``NULL`` for no gradient. For second
+            derivatives pass an ``r_function`` that itself has a gradient. With None, differentiating is an error.
+        shape: the shape of the value, or a function that returns it from the arguments' shapes. ``jax.jit`` and
+            ``tf.function`` need it before values exist. Without it, tracing calls ``f`` and ``gradient`` with
+            made-up values between 0 and 1.
 
     Returns:
-        A function of tensors of one backend, numbers, text, lists, dicts, data frames and R objects. Tensors go to R as
-        doubles, integers or logicals: vectors (of length one with a dim), matrices and arrays. A value of length
-        one without a dim is a scalar, a data frame a matrix. Floating values have the widest floating dtype of the
-        tensors, ``floatx`` without; integers are int64, complex ones complex.
+        A function of tensors of one backend, numbers, text, lists, dicts, data frames and R objects. R gets tensors as
+        doubles, integers or logicals: vectors (with a dim if of length one), matrices and arrays. A result of length
+        one without a dim becomes a scalar, a data frame a matrix. Floating results have the widest floating dtype of
+        the tensors, or ``floatx`` without tensors; integers are int64, complex results complex.
 
     Raises:
-        RError: an error in R, with ``r_message``, ``r_call`` and ``r_class``; where a library passes on text
-            alone (a program of JAX's or TensorFlow's), its error has R's message in it. R's warnings are Python's.
-        ThreadError: R's thread is over, or waits in a library's compiled code: see ``call_in_thread``.
+        RError: an error in R, with ``r_message``, ``r_call`` and ``r_class``. Compiled programs of JAX and TensorFlow
+            raise their own error with R's message in its text. R's warnings become Python warnings.
+        ThreadError: R's thread has ended, or waits in a library's compiled code: see ``call_in_thread``.
         BackendError: rpy2 or R is missing.
 
-    An interrupt ends the wait, not R's computation: later calls wait for that. (R's own handler of interrupts,
-    which it installs while it is in ``Sys.sleep`` or waits for a socket, works only where R is on the main thread;
-    elsewhere an interrupt then ends the process.)
+    An interrupt ends the wait, not R's computation: later calls wait until R has finished. (The interrupt handler that
+    R installs during ``Sys.sleep`` and while it waits for a socket works only if R runs on the main thread. On another
+    thread an interrupt then ends the process.)
 
-    R runs on one thread: one of its own where gradops starts it, the main thread where the program does,
-    as ``import rpy2.robjects``. ``jax.vmap`` and ``torch.func.vmap`` call it for one row after the other;
-    ``torch.compile`` breaks the graph there.
+    R runs on a single thread: a thread of its own if gradops starts R, the main thread if the program does, for example
+    by ``import rpy2.robjects``. ``jax.vmap`` and ``torch.func.vmap`` call it once per row; ``torch.compile`` breaks the
+    graph there.
     """
     rpy2.start()
     name = f if isinstance(f, str) and f.isidentifier() else getattr(f, "__rname__", None) or "an R function"
@@ -58,7 +61,7 @@ def r_function(f, gradient=None, *, shape=None) -> Callable:
 
 
 def _callable(f, argument: str) -> Callable:
-    """A function of NumPy arrays and other Python values, with the signature of the formals."""
+    """Return a Python function that calls an R function, with the signature of its formals."""
     found = rpy2.function_of(f)
     if found is None:
         raise ArgumentTypeError(
@@ -79,30 +82,31 @@ def _callable(f, argument: str) -> Callable:
 
 
 def as_numpy(value) -> Any:
-    """An R object of rpy2's as Python's: vectors, matrices and arrays as read-only, column-major views of R's memory.
+    """Convert an rpy2 object to Python.
 
-    A vector of length one without a dim is a number; a list a list, with names (a data frame too) a dict;
-    text ``str`` and ``NULL`` None. NA of integers and logicals is NaN.
+    Vectors, matrices and arrays become read-only, column-major views of R's memory. A vector of length one without a
+    dim becomes a number, a list a list, a named list or data frame a dict, text ``str`` and ``NULL`` None. NA in
+    integers and logicals becomes NaN.
     """
     rpy2.start()
     return threads.call(rpy2.from_r, value)
 
 
 def as_r(value) -> Any:
-    """A Python value as an R object of rpy2's; a view made by :func:`as_numpy` as the object that it is of.
+    """Convert a Python value to an rpy2 object; a view made by :func:`as_numpy` gives back its R object.
 
     Raises:
-        ArgumentTypeError: an object that R has no value for.
+        ArgumentTypeError: an object that has no R equivalent.
     """
     rpy2.start()
     return threads.call(rpy2.as_r, value)
 
 
 def call_in_thread(f: Callable, /, *args, **kwargs):
-    """``f(*args, **kwargs)``, on another thread while R's, if it is this one, serves.
+    """Call ``f(*args, **kwargs)`` on another thread if this is R's thread, which meanwhile serves calls of R.
 
-    For functions that wait in compiled code for threads that call R, such as a ``tf.function`` with an
-    ``r_function`` in it where R's thread is the main one. Recording (tapes, modes) is as it is here.
+    Use it for functions that wait in compiled code for threads that call R, such as a ``tf.function`` containing an
+    ``r_function`` when R runs on the main thread. Recording (tapes, modes) carries over to the other thread.
     """
     return threads.run(f, *args, **kwargs)
 
@@ -111,7 +115,7 @@ def call_in_thread(f: Callable, /, *args, **kwargs):
 
 
 def extended_op(name: str, body: Callable, is_composed: bool, kernels, rules, facts) -> Callable:
-    """The R form of an op of R functions; those formals of ``body`` that have no default are its tensors."""
+    """Define an op by R functions and return its R form; formals of ``body`` without a default are its tensors."""
     named: dict[str, Any] = {f: tuple(v) if isinstance(v, list) else v for f, v in dict(facts).items()}
     made = extend.op(_function(re.sub(r"\W", "_", name), body, is_composed), name=name, **named)
     for backend, kernel in dict(kernels).items():
@@ -122,7 +126,7 @@ def extended_op(name: str, body: Callable, is_composed: bool, kernels, rules, fa
 
 
 def _of_library(name: str, kernel: Callable) -> Callable:
-    """``kernel``, whose results may be numbers and arrays of R's, with those of a library."""
+    """Wrap an R kernel so that its results, which may be R's numbers and arrays, become a library's tensors."""
 
     def call(*arguments):
         found = kernel(*arguments)
@@ -135,7 +139,7 @@ def _of_library(name: str, kernel: Callable) -> Callable:
 
 
 def _function(name: str, body: Callable, is_composed: bool) -> Callable:
-    """``body``, an R function, as one of Python's that declares its arguments."""
+    """Return a Python function that calls the R function ``body``, with its arguments declared for ``extend.op``."""
     parameters = inspect.signature(body).parameters.values()
     tensors = [p.name for p in parameters if p.default is p.empty]
     given = ", ".join(p.name if p.default is p.empty else f"{p.name}=None" for p in parameters)
@@ -148,7 +152,7 @@ def _function(name: str, body: Callable, is_composed: bool) -> Callable:
 
 
 def check_extended_op(name: str, arguments: list, natural: bool, tolerance: float) -> None:
-    """:func:`gradops.extend.check` of R's arguments."""
+    """Run :func:`gradops.extend.check` on R's arguments."""
     entry = registry[name]
     given = from_r(tuple(arguments))
     for position in entry.positions:

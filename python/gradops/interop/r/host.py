@@ -1,7 +1,7 @@
-"""Functions of NumPy arrays outside the array libraries, as ops: called with values, or back from a compiled program.
+"""Ops that run a function of NumPy arrays on the host, eagerly or by a callback from a compiled program.
 
-A program that JAX or TensorFlow compiles needs to know the function's results before it has values:
-the function is then called once with made-up ones, of the arguments' shapes.
+JAX and TensorFlow must know the structure, dtypes and shapes of the results when they compile a program. The function
+is then called once with made-up values of the arguments' shapes.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from .errors import numbered
 from .values import backend_of, to_r
 
 exists = False
-"""True if there is a host function, which a compiled program may call back."""
+"""True once a host function exists, so that compiled programs may call back."""
 
 
 def host_function(function: Callable, gradient: Callable | None, name: str, shape=None) -> Callable:
-    """An op of ``function``, whose derivative is ``gradient(x, ..., upstream)``, itself a function of NumPy arrays.
+    """Return an op that runs ``function``, with the derivative ``gradient(x, ..., upstream)``.
 
-    ``gradient`` may also be a host function, with a gradient of its own; without one, differentiating
-    is an error. The functions' signatures count, as in :func:`gradops.custom_gradient`.
+    ``gradient`` is a function of NumPy arrays, or a host function with a gradient of its own. Without a gradient,
+    differentiating raises an error. Arguments are matched by the functions' signatures, as in
+    :func:`gradops.custom_gradient`.
     """
     host = Host(function, name, shape)
     if gradient is None:
@@ -42,7 +43,7 @@ def host_function(function: Callable, gradient: Callable | None, name: str, shap
 
 
 def _fitting(gradient: Callable) -> Callable:
-    """``gradient``, whose results may have dimensions of size one more or fewer than the arguments they are for."""
+    """Wrap ``gradient`` to reshape results that differ from their argument's shape only by dimensions of size one."""
     signature = inspect.signature(gradient)
 
     def fit(value, argument):
@@ -77,7 +78,7 @@ class Outside:
         return tracing.outside(self.function, *args, **kwargs)
 
     def keeping(self, held: Held) -> Callable:
-        """The function, whose graphs have the objects that R's two functions need."""
+        """Return the function with graphs that keep the R objects of both its R functions alive."""
         return custom_gradient(self.function.f, keeping(self.function.gradient, held))  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
@@ -96,10 +97,10 @@ def _no_gradient(name: str) -> Callable:
 
 
 class Host:
-    """``function(args, kwargs)``, which takes NumPy arrays in place of tensors, as a function of tensors.
+    """A function of tensors that calls ``function`` with NumPy arrays in place of the tensors.
 
-    Its value, nested arrays and numbers, comes back as tensors of the arguments' backend: floating ones in
-    the widest floating dtype among the arguments (``floatx`` without), whole ones as int64.
+    Its value, nested arrays and numbers, is converted to tensors of the arguments' backend: floating values to the
+    widest floating dtype among the arguments (``floatx`` if none is floating), integers to int64.
     """
 
     def __init__(self, function: Callable, name: str, shape=None):
@@ -123,7 +124,7 @@ class Host:
 
 
 class _Program:
-    """One call: from the tensors' arrays to the value's, with the value's structure, dtypes and shapes as they come."""
+    """One call, from argument arrays to result arrays. It records the structure, dtypes and shapes of the result."""
 
     def __init__(self, host: Host, leaves: list, form, places: list[int], dtype: str):
         self.host = host
@@ -155,14 +156,14 @@ class _Program:
         return kinds.get(array.dtype.kind) or dtypes.complex_of(self.dtype)
 
     def foresee(self, shapes: list, names: list[str]) -> None:
-        """Learn structure, dtypes and shapes from made-up values."""
+        """Record structure, dtypes and shapes of the result by a call with made-up values."""
         self(*[_made_up(shape, name) for shape, name in zip(shapes, names)])
         shape = self.host.shape
         if shape is not None:
             self.shapes = [tuple(shape(*shapes) if callable(shape) else shape)] * len(self.shapes)
 
     def cast(self, *arrays) -> tuple:
-        """The call in a compiled program, which takes results of the foreseen dtypes and shapes."""
+        """Call from a compiled program and return results of the dtypes and shapes recorded by :meth:`foresee`."""
         dtypes_, shapes = self.dtypes, self.shapes
         try:
             results = self(*arrays)
@@ -196,19 +197,18 @@ def _dtype(names: list[str]) -> str:
 
 
 def _made_up(shape: tuple, name: str) -> np.ndarray:
-    """Values between 0 and 1, increasing, and of full rank: most functions take them."""
+    """Return increasing values between 0 and 1, of full rank, which most functions accept."""
     if name == "bool" or not dtypes.is_floating(name):
         return np.ones(shape, name)
-    # R's functions fail on values that they cannot take (`solve()` of zeros, `dbinom()` of 2.5), and a failure here
-    # would be one of tracing. These are probabilities, ascending for those that want an order, and near the identity
-    # if square.
+    # R functions fail on unsuitable values (`solve()` on zeros, `dbinom()` on 2.5), and a failure here would make
+    # tracing fail. These values are valid probabilities, sorted, and near the identity matrix if square.
     values = np.linspace(0.25, 0.75, int(np.prod(shape))).reshape(shape)
     if len(shape) > 1 and shape[-1] == shape[-2]:
         values = 0.1 * (values + np.swapaxes(values, -1, -2)) + np.eye(shape[-1])
     return values.astype(name)
 
 
-# With values, or for a program: from tensors to tensors ---------------------------------------------------------------
+# Eager calls ----------------------------------------------------------------------------------------------------------
 
 
 def _now(backend, program: _Program, tensors: list) -> list:

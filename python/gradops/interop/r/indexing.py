@@ -1,7 +1,8 @@
 """R's ``[`` and ``[<-`` on tensors.
 
-An index is None where R has none, else a number, a list or array of numbers or booleans as R writes them (from 1,
-negative ones leave out, 0 is nothing, booleans are recycled), or a tensor of booleans or of positions.
+An index is None for an empty R index, or a number, a list or array of numbers or booleans, or a tensor of booleans or
+positions. They mean what they mean in R: positions count from 1, negative positions are left out, 0 selects nothing,
+booleans are recycled.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ def _tensor(x):
 
 
 def subset(x, indices: list, drop: bool = True, exact: bool = False):
-    """``x[i, j]``; sizes of 1 are dropped, a single element has no dimensions.
+    """Return ``x[i, j]``; with ``drop`` dimensions of size 1 are dropped, and a single element has no dimensions.
 
     Args:
-        exact: as ``x[[i]]``, which must be there; of a vector ``x[i]`` is missing where it has no element.
+        exact: True for ``x[[i]]``, where the element must exist; ``x[i]`` is NaN beyond the end of a floating vector.
     """
     x = _tensor(x)
     if not tuple(x.shape):
@@ -70,28 +71,28 @@ def subset(x, indices: list, drop: bool = True, exact: bool = False):
 
 
 def _reached(x, positions: np.ndarray, axis: int = 0):
-    """An array with missing elements after the last along an axis, if those are among the positions."""
+    """Pad an array with NaN after the end of an axis, if a position points there."""
     if not (positions == x.shape[axis]).any():
         return x
     return ops.pad(x, [(0, int(a == axis)) for a in range(len(x.shape))], constant_values=math.nan)
 
 
 def _slice_of(positions: np.ndarray) -> slice | np.ndarray:
-    """The slice of positions that follow each other; others as they are."""
+    """Return consecutive positions as a slice, others unchanged."""
     if np.all(np.diff(positions) == 1):
         return slice(int(positions[0]), int(positions[-1]) + 1)
     return positions
 
 
 def _gather(x, axis: int, positions, drop: bool):
-    """Positions along an axis. A lone one stays a tensor of one: PyTorch would look at it, which a trace forbids."""
+    """Gather positions along an axis. A single one becomes a vector: PyTorch would read its value, even in a trace."""
     lone = not positions.shape
     x = ops.get_item(x, (*[slice(None)] * axis, ops.reshape(positions, (1,)) if lone else positions))
     return ops.squeeze(x, axis) if lone and drop else x
 
 
 def assign(x, indices: list, value):
-    """A copy of ``x`` with ``value``, recycled, at the places that :func:`subset` would take."""
+    """Return a copy of ``x`` with ``value``, recycled, at the positions that :func:`subset` would return."""
     x = _tensor(x)
     shape = tuple(x.shape)
     places = np.arange(int(np.prod(shape))).reshape(shape)
@@ -133,7 +134,7 @@ def assign(x, indices: list, value):
 
 
 def _test_of(index, shape: tuple):
-    """Booleans for each element, in its place; None of another index."""
+    """Return a boolean index of one element each in the shape of ``x``; None for any other index."""
     if "bool" not in str(ops.dtype(index)) or math.prod(index.shape) != math.prod(shape):
         return None
     if tuple(index.shape) == shape:
@@ -142,19 +143,19 @@ def _test_of(index, shape: tuple):
 
 
 def put(x, position: float, value):
-    """A copy of ``x`` with ``value`` at one position, counted by column; a vector grows to it, with NaN in between."""
+    """Return a copy of ``x`` with ``value`` at one position, counted by column; a vector grows, with NaN in between."""
     place = int(position)
     if len(x.shape) < 2 and place > math.prod(x.shape):
         x = ops.concatenate([ops.reshape(x, (-1,)), np.full(place - math.prod(x.shape), np.nan)])
     shape = tuple(x.shape)
     if 0 < place <= math.prod(shape) and ops.size(value) == 1 and ops.dtype(x) == ops.dtype(value):
         key = tuple(map(int, np.unravel_index(place - 1, shape, order="F")))
-        return ops.set_at(x, key, ops.reshape(value, ()))  # which a compiled program does without a step
+        return ops.set_at(x, key, ops.reshape(value, ()))  # free in a compiled program
     return assign(x, [place], value)
 
 
 def column_major(x):
-    """``x``'s elements in R's order, as a vector."""
+    """Return the elements of ``x`` in R's order, as a vector."""
     if len(x.shape) == 1:
         return x
     return ops.reshape(ops.transpose(x) if len(x.shape) > 1 else x, (-1,))
@@ -165,13 +166,13 @@ def _tensor_types(value) -> tuple:
 
 
 def _elements(x, index, shape: tuple, beyond: bool):
-    """One index on several dimensions: a matrix with a column for each, or positions in R's order."""
+    """Return the elements chosen by one index on several dimensions: a matrix of positions, or positions by column."""
     array = index if isinstance(index, np.ndarray) else None
     if array is not None and array.ndim == 2 and array.shape[1] == len(shape) and array.dtype.kind in "if":
         if (array < 1).any() or (array > shape).any():
             raise _out_of_range(f"dimensions {shape}")
         steps = np.cumprod((1, *shape[:-1]))
-        index = 1 + (np.trunc(array - 1) * steps).sum(axis=1)  # NaN of a row that is missing
+        index = 1 + (np.trunc(array - 1) * steps).sum(axis=1)  # a row with NA gives NaN
     elif array is not None:
         index = array.ravel(order="F")
     elif ops.is_tensor(index):
@@ -185,11 +186,11 @@ def _elements(x, index, shape: tuple, beyond: bool):
 
 
 def _positions(index, size: int, beyond: bool = False, missing: bool = False) -> Any:
-    """0-based positions: an int, a slice for all, an array, or a tensor.
+    """Convert an index to 0-based positions: an int, a slice, an array, or a tensor.
 
     Args:
-        beyond: True puts the one after the last for those that are missing or beyond it, which are else an error.
-        missing: for those alone that are missing.
+        beyond: True to replace NA and positions beyond the end by ``size``; otherwise they raise an error.
+        missing: True to do so for NA only.
     """
     missing = missing or beyond
     if index is None:
@@ -208,7 +209,7 @@ def _positions(index, size: int, beyond: bool = False, missing: bool = False) ->
             found = decided(index, "whole")
             index = ops.cast(index, "int64") if found is None else index
             values = None if found is None else np.where(found[1], np.nan, found[0])
-        if values is None:  # in a trace, where anything but a position from 1 counts as out of range
+        if values is None:  # in a trace: map positions below 1 out of range
             return ops.where(ops.less(index, 1), np.iinfo(np.int32).min // 2, ops.subtract(index, 1))
         index = values
     array = np.atleast_1d(np.asarray(index)).ravel(order="F")
@@ -233,12 +234,12 @@ def _positions(index, size: int, beyond: bool = False, missing: bool = False) ->
 
 
 def _looked_at(index, size: int, allowed: bool = False) -> np.ndarray:
-    """The truth values of a traced array, to which the program is specialised; positions if some are missing."""
+    """Return a traced array's booleans, to which the program is specialised; positions with NaN if some are NA."""
     found = decided(index, "[")
     if found is None:
         raise JitError(
             "`x[i]` by booleans looks at values, which are not known while a function is compiled: "
-            "the result has as many elements as are true. `ops.where` has a fixed shape."
+            "the shape of the result depends on them. `ops.where` has a fixed shape."
         )
     values, missing = found
     if not np.any(missing):

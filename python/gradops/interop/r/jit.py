@@ -1,4 +1,7 @@
-"""Compiled functions called with R doubles only, without the checks that other calls do first."""
+"""Fast calls of compiled functions whose arguments are all R doubles.
+
+They skip the checks of other calls, write results into R's memory, or hand the program to C code.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,7 @@ _NUMBERS = (np.ndarray, np.float64)
 
 
 def direct(function: Callable) -> Callable:
-    """``function`` for arguments that are floats and arrays of them: R's vectors and matrices without a mark.
-
-    R gets the result, or the failure.
-    """
+    """Wrap ``function`` for arguments that are floats or unmarked arrays of R's; failures are returned."""
 
     def call(*arguments):
         try:
@@ -38,13 +38,13 @@ def direct(function: Callable) -> Callable:
 
 
 def pair(function: Any, memory: np.ndarray) -> Callable:
-    """:func:`direct` of a compiled :func:`.objective`, whose value and gradient are written into ``memory``.
+    """Wrap a compiled :func:`.objective` so that its value and gradient are written into ``memory``.
 
-    R gets True then. Where they do not fit (several values, the gradient by a matrix) it gets the result of
+    The wrapper then returns True. If they do not fit (several values, a gradient by a matrix), it returns the result of
     :func:`direct`.
 
     Args:
-        memory: a view of R's memory, which is read-only. It is filled with ones, so that R sees that it is no copy.
+        memory: a read-only view of R's memory. It is filled with ones so that R can verify that it is not a copy.
     """
     numbers = np.ctypeslib.as_array((ctypes.c_double * memory.size).from_address(memory.ctypes.data))
     numbers[:] = 1.0
@@ -55,7 +55,7 @@ def pair(function: Any, memory: np.ndarray) -> Callable:
     embedded = backends.embedded()
 
     def flat(arguments):
-        """The value and the derivative, by a program that is there already; None without one."""
+        """Return the value and the derivative from an existing specialisation; None without one."""
         if config.default_backend() is not embedded or (known := compiled.known(arguments)) is None:
             return None
         program, arrays = known
@@ -81,24 +81,24 @@ def pair(function: Any, memory: np.ndarray) -> Callable:
         except (Exception, NeedsPolicy) as error:
             return Failure(error)
 
-    call.memory = memory  # type: ignore[attr-defined]  # R's as long as the function is there
+    call.memory = memory  # type: ignore[attr-defined]  # keeps R's vector alive as long as the function
     return call
 
 
 class Alone(NamedTuple):
-    """A program as C code runs it: its ``numbers``, see src/programs.c, and the ``owner`` of what they point to."""
+    """A program for C code: the ``numbers`` that src/programs.c reads and the ``owner`` of the memory they point to."""
 
     numbers: np.ndarray
     owner: Any
 
 
 def alone(function: Any, calls: float, *arguments) -> Alone | None:
-    """The program of a compiled :func:`.objective` for such arguments, to be run without Python.
+    """Return the program of a compiled :func:`.objective` for such arguments, so that C code can run it without Python.
 
-    None where there is none yet, or it is more than one run of native code.
+    Returns None if there is no such program yet, or if it takes more than one run of native code.
 
     Args:
-        calls: the number of times that C code may run it before it comes back to Python.
+        calls: the number of times that C code may run it before returning to Python.
     """
     compiled = function.scalar.compiled
     if not is_plain(arguments) or profiler.running() or not (compiled.captured and compiled.captured.is_fixed):
@@ -129,11 +129,11 @@ def alone(function: Any, calls: float, *arguments) -> Alone | None:
 
 
 MOST = 2**53
-"""The largest address that R's numbers hold."""
+"""The largest address that an R double holds exactly."""
 
 
 def _in_r(value):
-    """:func:`in_r`, for the usual results of compiled functions."""
+    """Return :func:`in_r` of a value, with shortcuts for the usual results of compiled functions."""
     kind = value.__class__
     if kind is np.ndarray and value.dtype is FLOAT:
         return value if value.ndim else value.reshape(1)

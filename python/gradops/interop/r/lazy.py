@@ -1,7 +1,7 @@
-"""The tensors that R's lazy handles stand for (R's ``lazy-*.R``), made of R's logs when R reads them.
+"""The tensors behind R's lazy handles (``lazy-*.R``), built from R's logs when R reads them.
 
-A log of assignments is a tensor and the values put into it; one of operations on numbers is written down to the program
-that is being traced (:mod:`gradops.jit.scalar_logs`).
+A log of assignments holds a tensor and the values assigned to its elements. A log of scalar operations is appended to
+the program that is being traced (:mod:`gradops.jit.scalar_logs`).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .errors import Failure
 
 scalars, takes_scalars, floats_of_scalars = logs.log, logs.Log.takes, logs.Log.has_floats
 scalar_names = [*logs.NAMES, "more"]
-"""The operations by number, from 1; 0 reads an element of an array."""
+"""Names of the operations, whose numbers count from 1; number 0 reads an element of an array."""
 
 
 def write_scalars(log: logs.Log, words: list[float], inputs: list, numbers: float | list[float] | None, shape: list):
-    """Write operations down; the tensor of a result, or of several with a shape, by number."""
+    """Record scalar operations and return the tensor of one result, or of several results in a shape, by number."""
     try:
-        if words or inputs:  # inputs come once, also where there is no operation on them
+        if words or inputs:  # R sends each input once, possibly before any operation on it
             log.record(words, inputs)
         if numbers is None:
             return None
@@ -37,10 +37,10 @@ def write_scalars(log: logs.Log, words: list[float], inputs: list, numbers: floa
 
 
 def part(value, whole, count: int):
-    """``value`` as it is read back from ``count`` positions of a tensor like ``whole``.
+    """Return ``value`` as it would be read back from ``count`` positions of ``whole``, so that assigning it can wait.
 
-    None where it would be another, or has to be placed at once: under ``no_grad``, and in a program of ``jit`` on
-    NumPy, which places a value without a step.
+    Returns None if reading back would change it (another dtype, device or size), or if it has to be assigned now: under
+    ``no_grad``, and in a program of ``jit`` on NumPy, where assigning is free.
     """
     if not recording.get() or isinstance(getattr(whole, "data", None), Traced):
         return None
@@ -60,17 +60,17 @@ def part(value, whole, count: int):
 
 
 def assembled(x, sizes: list, cells: list, parts: list):
-    """``x``, a vector grown with NaN, with the parts' elements at ``cells``, of several the last.
+    """Return ``x``, a vector grown with NaN as needed, with the elements of the parts assigned to ``cells``.
 
-    ``cells`` count by column, from 1; ``sizes`` are those of the result.
+    ``cells`` count by column, from 1; the last of several assignments to a cell counts. ``sizes`` is the shape of the
+    result.
     """
     shape = tuple(map(int, sizes))
     size = math.prod(shape)
     if size > math.prod(x.shape):
         x = ops.concatenate([x, _constant(np.full(size - math.prod(x.shape), np.nan), x, ops.dtype(x))])
-    # One gather for all assignments, whatever their number: `source` says for each element which of the parts'
-    # elements was put there last, and -1 where none was. NumPy's assignment keeps the last of equal positions, as R's
-    # loop did.
+    # One gather serves all assignments: `source` holds for each element the number of the part element assigned last,
+    # and -1 where nothing was assigned. NumPy's assignment keeps the last of equal positions, as R's loop did.
     source = np.full(size, -1)
     source[np.array(cells, np.int64) - 1] = np.arange(len(cells))
     source = source.reshape(shape, order="F").ravel()
@@ -85,12 +85,12 @@ def assembled(x, sizes: list, cells: list, parts: list):
 
 
 def lasts(x, same: bool) -> bool:
-    """True if a tensor is as good anywhere: recorded, and made where it is used or with values."""
+    """Return True if a tensor may be used later: recording is on, and it has values or is used where it was made."""
     return recording.get() and (same or known(x) is not None)
 
 
 def _constant(value, whole, dtype: str):
-    """R's numbers as a tensor like ``whole``."""
+    """Return R's numbers as a tensor like ``whole``; None if its dtype cannot hold them."""
     array = np.asarray(value)
     if array.dtype.kind not in "bif" or "float" not in dtype:
         return None

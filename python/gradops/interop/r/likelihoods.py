@@ -1,4 +1,7 @@
-"""Likelihoods of R functions: one call from R for each evaluation, each question a number."""
+"""Likelihoods written in R: values, derivatives, fits, intervals, samples and residuals.
+
+R evaluates a likelihood by one call with parameters and the number of a question in :data:`QUESTIONS`.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +31,20 @@ from ...inference.validation import (
 
 
 def likelihood(f: Callable, values, names: str, random, labels, parts=None, integrate=False) -> Callable:
-    """The answers of a negative log-likelihood ``f`` of the parameters that are not random, and of the random ones.
+    """Return a function that answers R's questions about a negative log-likelihood.
 
     Args:
-        values: where the parameters start.
-        names: what R calls them, one string with ``\\x1f`` between, as a list is looked at name by name.
-        random: 1 for each random effect, 2 for one that is profiled.
-        labels: for each parameter a number, as of :class:`.Layout`.
-        parts: None, or for each parameter of R's the count of its free numbers, and its transform where it has one.
-        integrate: as of :func:`.laplace`.
+        f: the negative log-likelihood, a function of the fixed parameters and the random effects.
+        values: the start of all parameters.
+        names: R's names of the parameters in one string, separated by ``\\x1f``: a list is converted name by name.
+        random: 1 for each random effect, 2 for one that is profiled, 0 for a fixed parameter.
+        labels: a number for each parameter, as in :class:`.Layout`.
+        parts: None, or for each of R's parameters the count of its free numbers and, where it has one, its transform.
+        integrate: as for :func:`.laplace`.
 
     Returns:
-        A function of the estimated parameters, the number of a question in :data:`QUESTIONS`, and more numbers.
+        A function of the estimated parameters, the number of a question in :data:`QUESTIONS`, and further numbers that
+        the question takes.
     """
     values, random, labels = (np.reshape(ops.convert_to_numpy(x), -1) for x in (values, random, labels))
     layout = Layout(values, names.split("\x1f")[: values.size], random > 0, labels.astype(int), random == 2)
@@ -57,7 +62,7 @@ def likelihood(f: Callable, values, names: str, random, labels, parts=None, inte
     def answer(theta, question, more):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            if not made:  # now, as R looks at what `f` reads while it is traced
+            if not made:  # at the first evaluation: R watches what `f` reads while it is traced
                 tensor = functools.partial(in_double, config.default_backend())
                 made.append(Likelihood.of(joint, layout, tensor, lambda vector: constrained(vector, pieces), within))
                 made[0].log_jacobian = lambda vector: log_jacobian(vector, pieces)
@@ -68,7 +73,7 @@ def likelihood(f: Callable, values, names: str, random, labels, parts=None, inte
 
 
 def constrained(vector, pieces: list):
-    """Parameters as R's vector of all, of free numbers; matrices by columns."""
+    """Return R's vector of all parameters from the free numbers; matrices are filled by column."""
     if all(transform is None for _, transform in pieces):
         return vector
     found, start = [], 0
@@ -83,30 +88,30 @@ def constrained(vector, pieces: list):
 
 
 def log_jacobian(vector, pieces: list):
-    """The logarithm of the determinant of the derivatives of :func:`constrained`."""
+    """Return the logarithm of the Jacobian determinant of :func:`constrained`."""
     starts = np.cumsum([0, *(size for size, _ in pieces)])
     found = [t.log_jacobian(vector[k : k + size]) for k, (size, t) in zip(starts.tolist(), pieces) if t is not None]
     return sum(found) if found else 0.0
 
 
 def transform_of(kind: str, lower=None, upper=None) -> Transform:
-    """A transform by R's name."""
+    """Return a transform by R's name for it."""
     return getattr(transforms, kind) if lower is None else transforms.interval(lower, upper)
 
 
 def transform(kind: str, lower, upper, function: str, x):
-    """What one of a transform's functions gives: ``forward``, ``inverse`` or ``log_jacobian``."""
+    """Return the value of one of a transform's functions: ``forward``, ``inverse`` or ``log_jacobian``."""
     found = transform_of(kind, lower, upper)
     return found(x) if function == "forward" else getattr(found, function)(x)
 
 
 def free_start(kind: str, lower, upper, name: str, x):
-    """The free numbers where a parameter starts; errors as of :class:`.Parameters`."""
+    """Return the free numbers of a parameter's start; raises the errors of :class:`.Parameters`."""
     return free_numbers(transform_of(kind, lower, upper), np.array(x, float), name).reshape(-1)
 
 
 def _both(model: Any, theta, more):
-    """Value and gradient, NaN where a matrix has no Cholesky factor."""
+    """Return value and gradient, NaN where a matrix has no Cholesky factor."""
     value, gradient = _number(model.value_and_grad, theta, (np.nan, np.full(theta.shape, np.nan)))
     return {"value": np.float64(value), "derivative": gradient}
 
@@ -129,12 +134,12 @@ def _second(model: Any, theta, more):
 
 
 def _effects(model: Any, theta, more):
-    """All parameters, random effects at their mode."""
+    """Return all parameters, with the random effects at their mode."""
     return np.array(model.parameters(theta))
 
 
 def _finished(model: Any, theta, more):
-    """The fit at the end of a search, between bounds, the lower ones first."""
+    """Return the fit at the end of a search; ``more`` holds the lower bounds, then the upper ones."""
     lower, upper = np.split(more, 2)
     theta, hessian = finished(model, theta, lower, upper)
     fit = Fit(model, theta, hessian, (lower, upper), None)
@@ -151,29 +156,32 @@ def _finished(model: Any, theta, more):
 
 
 def _fit(model: Any, theta, more) -> Fit:
-    """A fit as it was found, of the bounds and the Hessian."""
+    """Rebuild a fit from its lower bounds, upper bounds and Hessian."""
     lower, upper, hessian = np.split(more, [theta.size, 2 * theta.size])
     return Fit(model, theta, hessian.reshape(theta.size, -1), (lower, upper), None)
 
 
 def _profile(model: Any, theta, more):
-    """Profile intervals, of 1 minus their level, the bounds and the Hessian."""
+    """Return profile intervals; ``more`` holds 1 minus their level, the bounds and the Hessian."""
     return _fit(model, theta, more[1:]).conf_int(float(more[0]), "profile")
 
 
 def _path(model: Any, theta, more):
-    """A profile of a parameter's number, 1 minus a level, the points on a side, the bounds and the Hessian."""
+    """Return a profile; ``more`` holds the parameter, 1 minus the level, points per side, bounds and the Hessian."""
     return np.array(_fit(model, theta, more[3:]).profile(int(more[0]), float(more[1]), int(more[2])))
 
 
 def _start(model: Any, theta, more):
-    """Nothing; an error where there is no likelihood."""
+    """Return ``theta``; raise an error that names the cause if the likelihood is not finite there."""
     model.check(theta)
     return theta
 
 
 def _propagated(model: Any, theta, more):
-    """The covariance of numbers with a Jacobian by all parameters, of the covariance of the estimated ones."""
+    """Return the covariance of functions of the parameters (delta method).
+
+    ``more`` holds the covariance of the estimated parameters, then the functions' Jacobian by all parameters.
+    """
     size = theta.size**2
     covariance, whole = more[:size].reshape(theta.size, -1), model.layout.numbers(theta, model._effects(theta))
     slopes = np.array(ops.convert_to_numpy(functional.jacobian(model.tree, model.tensor(whole))))
@@ -191,12 +199,12 @@ def _importance(model: Any, theta, more):
 
 
 def _spread(model: Any, theta, more):
-    """Standard deviations of the random effects, of the covariance of the estimated parameters."""
+    """Return standard deviations of the random effects; ``more`` is the covariance of the estimated parameters."""
     return model.random_sd(theta, more.reshape(theta.size, -1))
 
 
 def as_density(model: Any):
-    """A model whose function is a density of the parameters as one of the free numbers."""
+    """Return a model with the density of the parameters turned into the density of the free numbers."""
     if not model.layout.transformed:
         return model
 
@@ -207,7 +215,7 @@ def as_density(model: Any):
 
 
 def _sample(model: Any, theta, more):
-    """Draws of all parameters by the No-U-Turn sampler from the estimates: by draw, chain and parameter."""
+    """Return draws of the No-U-Turn sampler started at the estimates, as an array (draw, chain, parameter)."""
     draws, tune, chains, seed = (int(x) for x in more)
     target = Posterior(as_density(model))
     target.start = theta
@@ -216,30 +224,34 @@ def _sample(model: Any, theta, more):
 
 
 def _step_residuals(model: Any, theta, more):
-    """Of the observations' turns, which are whole numbers, and random points for these."""
+    """Return residuals by tail probabilities; ``more`` holds turns, 1 for counts, and uniform numbers."""
     turns, counts, uniform = np.split(more, 3)
     return step_residuals(model, turns, counts == 1, uniform)
 
 
 def _slope_residuals(model: Any, theta, more):
-    """Of the observations' turns."""
+    """Return residuals by the density's value and slope; ``more`` holds the observations' turns."""
     return slope_residuals(model, more)
 
 
 def _mode_residuals(model: Any, theta, more):
-    """Of the observations' turns."""
+    """Return residuals by the density's mode and curvature; ``more`` holds the observations' turns."""
     return mode_residuals(model, more)
 
 
 def _integral_residuals(model: Any, theta, more):
-    """Of the observations, their turns and kinds, random points, the ends of their supports, and points of these."""
+    """Return residuals by integrals of the density.
+
+    ``more`` holds the observations, their turns and kinds, uniform numbers, lower and upper ends of the supports, and
+    points: all integers of the support, or those with a probability.
+    """
     of_each, points = more[: 3 * theta.size], more[3 * theta.size :]
     y, turns, kinds, uniform, lower, upper = np.split(of_each, 6)
     return integral_residuals(model, y, turns, kinds, uniform, lower, upper, points)
 
 
 def _normal_residuals(model: Any, theta, more):
-    """Of observations, which are random effects, and their turns."""
+    """Return residuals of observations that the model treats as random effects; ``more`` holds them and their turns."""
     return normal_residuals(model, theta, *np.split(more, 2))
 
 
@@ -263,4 +275,4 @@ QUESTIONS = (
     _mode_residuals,
     _integral_residuals,
 )
-"""By the numbers that R asks them by."""
+"""The functions that answer R's questions, indexed by the question's number."""

@@ -1,4 +1,7 @@
-"""R's functions of dense matrices on tensors: decompositions, triangular systems, and normal densities by them."""
+"""R's functions of dense matrices on tensors: decompositions, triangular solves and multivariate normal densities.
+
+Results have R's conventions, such as eigenvalues in decreasing order.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from .arrays import beside_each_other, flat
 
 
 def eigen(x, symmetric: bool):
-    """Values in decreasing order, of a matrix that is not symmetric by their size, and vectors as columns."""
+    """Return R's ``eigen()``: values in decreasing order (by modulus if not symmetric) and vectors as columns."""
     if symmetric:
         return [ops.flip(part, -1) for part in eigh(x, check_finite=False)]
     values, vectors = ops.eig(x)
@@ -23,20 +26,20 @@ def eigen(x, symmetric: bool):
 
 
 def svd(x, nu: float, nv: float):
-    """Singular values, and the first left and right singular vectors, as columns."""
+    """Return R's ``svd()``: singular values, and the first ``nu`` left and ``nv`` right singular vectors as columns."""
     u, d, v = ops.svd(x, full_matrices=max(nu, nv) > min(x.shape))
     return [d, u[:, : int(nu)], ops.transpose(ops.conj(v))[:, : int(nv)]]
 
 
 def triangular_solve(r, x, k: float, upper: bool, transpose: bool):
-    """The solution by the first ``k`` rows and columns of a triangular matrix, and as many rows of ``x``."""
+    """Solve the triangular system of the first ``k`` rows and columns of ``r`` and the first ``k`` rows of ``x``."""
     r, x = beside_each_other(r, x)
     r, x = r[: int(k), : int(k)], x[: int(k)]
     return ops.solve_triangular(ops.transpose(r) if transpose else r, x, lower=upper == transpose)
 
 
 def normal(x, mu, root, scale):
-    """The log densities of a normal vector, or of the rows of a matrix, by the upper factor of the covariance."""
+    """Return the log density of a normal vector, or of each row, by ``root``, the upper factor of the covariance."""
     size = int(root.shape[0])
     z, log_scale = standard(x, mu, scale, size)
     root, z = beside_each_other(root, z)
@@ -46,11 +49,11 @@ def normal(x, mu, root, scale):
 
 
 def standard(x, mu, scale, size: float) -> list:
-    """Observations less their means, in units of their scales, as columns; and the logarithms of all their units.
+    """Return standardised observations as columns, and the sum of the logarithms of the scales.
 
     Args:
         x: a vector, or a matrix with a row for each observation.
-        mu, scale: as ``x``, or for the ``size`` elements of each observation, or one number.
+        mu, scale: shaped like ``x``, or ``size`` elements shared by all observations, or one number.
     """
     size = int(size)
     centred, scaled = not (mu.__class__ is float and mu == 0), not (scale.__class__ is float and scale == 1)
@@ -66,7 +69,7 @@ def standard(x, mu, scale, size: float) -> list:
 
 
 def _observed(name: str, value, size: int, alone: bool = False):
-    """A column for each observation; one number as it is where it may be ``alone``."""
+    """Return a value with a column for each observation; a single number stays one if ``alone``."""
     shape = tuple(value.shape)
     count = math.prod(shape)
     if len(shape) == 2 and shape[1] == size:

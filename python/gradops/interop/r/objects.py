@@ -1,4 +1,7 @@
-"""Tensors, graphs and texts as objects of R's: their parts for ``print``, their form for ``saveRDS``, their fields."""
+"""Tensors, graphs and texts as R objects: what ``print`` shows, what ``saveRDS`` stores, and the fields after ``$``.
+
+The other functions here change or name such objects.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,14 @@ _TEXTS: dict[str, type] = {"Text": Text, "Texts": Texts, "Feedback": Feedback}
 
 
 def corner(value, sizes: list[int]):
-    """The first ``sizes`` elements of each dimension, as R values: the part of a large tensor that is shown."""
+    """Return the first ``sizes`` elements of each dimension as R values: the part of a large tensor that is printed."""
     data = data_of(value)
     with autodiff.no_grad():
         return to_r(ops.get_item(data, tuple(slice(size) for size in sizes)))
 
 
 def fields(value) -> list[str]:
-    """The names after ``$``, without evaluating any: a property may compute or warn."""
+    """Return the names offered after ``$``. None is evaluated, since a property may compute or warn."""
     names = dir(type(value))
     own = list(getattr(value, "__dict__", ()))
     return sorted({name for name in [*names, *own] if not name.startswith("_") and name.isidentifier()})
@@ -34,7 +37,7 @@ def is_method(value, name: str) -> bool:
 
 
 def pack(value) -> dict:
-    """A tensor or variable as bytes and words.
+    """Return a tensor or variable as a dict of bytes and strings.
 
     Raises:
         ArgumentTypeError: a traced tensor, which has no values, or an object that is not a tensor.
@@ -74,10 +77,10 @@ def pack(value) -> dict:
 
 
 def unpack(about: dict, backend: str | None = None):
-    """The tensor or variable that :func:`pack` packed, on ``backend`` instead if one is named.
+    """Restore a tensor or variable from :func:`pack`, on ``backend`` or by default on its own.
 
     Raises:
-        BackendError: a backend that is not installed, or that lacks the dtype.
+        BackendError: the backend is not installed, or lacks the dtype.
     """
     kind = {"parameter": autodiff.Parameter, "variable": autodiff.Variable}.get(about["kind"])
     wants, role = about["requires_grad"], about.get("role")
@@ -107,14 +110,14 @@ def _unpacked_text(about: dict):
 
 
 def _several(value) -> list:
-    """The list, of which R made a single value if it had one element."""
+    """Return a list again where R made a single value of a list of one element."""
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def graph(y, params) -> dict:
-    """The boxes and arrows of a graph's picture, as columns; boxes are counted from 1."""
+    """Return the boxes and arrows of a graph's picture as columns; boxes count from 1."""
     found = boxes(y, dict(params or {}))
     ways = arranged(found)
     number = {key: i for i, key in enumerate(found, 1)}
@@ -131,12 +134,12 @@ def graph(y, params) -> dict:
 
 
 def is_text(value) -> bool:
-    """True if a value is a text variable."""
+    """Return True if a value is a text variable."""
     return isinstance(value, Variable) and value.dtype is str
 
 
 def set_value(x, value) -> None:
-    """``x``'s value replaced, unrecorded.
+    """Replace the value of ``x`` without recording.
 
     Raises:
         ArgumentTypeError: ``x`` is not a variable, or is of another kind than ``value``.
@@ -154,12 +157,12 @@ def set_value(x, value) -> None:
 
 
 def backward_each(threads: int, progress: bool, columns) -> None:
-    """Backward passes at once: of losses, or of texts with their feedback."""
+    """Run several backward passes in parallel, of losses or of texts with their feedback."""
     text.each(Variable.backward, *columns, threads=threads, progress=progress)
 
 
 def named(function, name: str):
-    """``function``, which is an R function's, with a name for messages."""
+    """Set the name that messages use for a callback, and return the callback."""
     function.__name__ = name
     return function
 
@@ -169,10 +172,10 @@ def invoke_method(value, name: str, arguments):
 
 
 def model_field(model, name: str):
-    """A fact that a model tells of itself.
+    """Return a field of a model: ``name``, ``spent`` or ``calls``.
 
     Raises:
-        ArgumentError: no such field.
+        ArgumentError: the model has no such field.
     """
     if name not in ("name", "spent", "calls") or not hasattr(model, name):
         known = [n for n in ("name", "spent", "calls") if hasattr(model, n)]

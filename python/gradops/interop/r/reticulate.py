@@ -1,7 +1,7 @@
-"""All that gradops knows of reticulate's insides on Python's side; R/python-reticulate.R is its counterpart in R.
+"""All uses of reticulate's internals on Python's side; R/python-reticulate.R is the counterpart in R.
 
-reticulate puts two modules into the Python that it starts: ``rpycall``, compiled, and ``rpytools``. Each
-function here does without them where they are not, or not as we know them: :func:`missing` lists the missing ones.
+reticulate adds two modules to the Python that it starts: ``rpycall``, which is compiled, and ``rpytools``. Each
+function here tolerates missing or changed internals, and :func:`missing` lists what this version lacks.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ threads.running_r.append("/rpytools/")
 
 
 def runs() -> bool:
-    """True if R runs this Python."""
+    """Return True if R runs this Python."""
     return "rpycall" in sys.modules
 
 
 def missing() -> list[str]:
-    """The names used here that this version of reticulate lacks."""
+    """Return the names used here that this version of reticulate lacks."""
     if not runs():
         return ["rpycall"]
     import rpycall
@@ -42,7 +42,7 @@ def missing() -> list[str]:
 
 
 def capsule_of(value) -> Any:
-    """The R function in a Python function that reticulate made for it; None of all others."""
+    """Return the R function behind a Python function made by reticulate; None for other functions."""
     code: Any = _code_of_wrappers()
     made = code is not None and getattr(value, "__code__", None) is code
     return value.__closure__[code.co_freevars.index("f")].cell_contents if made else None
@@ -52,7 +52,7 @@ _wrappers: list[CodeType | None] = []
 
 
 def _code_of_wrappers() -> CodeType | None:
-    """The code object that all functions returned by ``make_python_function`` share."""
+    """Return the code object shared by all functions that ``make_python_function`` returns."""
     if not _wrappers:
         make = getattr(sys.modules.get("rpytools.call"), "make_python_function", None)
         constants = make.__code__.co_consts if make is not None else ()
@@ -66,7 +66,7 @@ _ON_MAIN_THREAD = "safe_call_r_function_on_main_thread"
 
 
 def serve_its_functions() -> None:
-    """Have the R functions that reticulate itself gives to Python reach R's thread as ours do."""
+    """Route calls of R functions that reticulate itself passed to Python through our queue for R's thread."""
     try:
         from rpycall import call_r_function
         from rpytools import thread
@@ -102,10 +102,10 @@ def in_event_loop(function: Callable) -> None:
 
 
 def interrupt_handler() -> Callable | None:
-    """The function that Python calls for an interrupt: it raises it where R's flag is up."""
+    """Return reticulate's handler of interrupts in Python, which raises if R's interrupt flag is set."""
     return getattr(sys.modules.get("rpycall"), "python_interrupt_handler", None)
 
 
 def set_interrupt_handler(handler: Callable) -> None:
-    """R installs it the next time that it installs reticulate's."""
+    """Replace reticulate's handler; the change takes effect when R next installs the handler."""
     sys.modules["rpycall"].python_interrupt_handler = handler  # type: ignore[attr-defined]

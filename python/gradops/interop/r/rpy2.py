@@ -1,10 +1,10 @@
-"""R inside Python, through rpy2: calls on R's thread, and values both ways.
+"""R inside Python through rpy2: calls on R's thread, and conversion of values in both directions.
 
-Where nothing has started R yet it is started on a thread of its own, which serves all others; where the
-program has started it (``import rpy2.robjects`` does), R's thread is the main one.
+If R is not running yet, it is started on its own thread, which serves all others. If the program has started it (as
+``import rpy2.robjects`` does), R's thread is the main thread.
 
-R's vectors, matrices and arrays are NumPy views of R's memory: column-major, read-only, and keeping the R
-object. An array that came as such a view goes back as that object; others are copied once, into R's memory.
+R's vectors, matrices and arrays become NumPy views of R's memory: column-major, read-only, and keeping the R object
+alive. Such a view passed back to R becomes the same object; other arrays are copied once, into R's memory.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ _MODES = {"f": "double", "i": "integer", "b": "logical"}
 
 
 class _Memory:
-    """The memory of an R vector, which NumPy's views keep.
+    """The memory of an R vector, kept alive by NumPy's views of it.
 
-    By its address: rpy2's ``memoryview()`` loses a reference to None each time, which ends Python before 3.12.
+    It is accessed by address: rpy2's ``memoryview()`` loses a reference to None at each call, which eventually crashes
+    Python before 3.12.
     """
 
     def __init__(self, vector, shape: tuple, writable: bool = False):
@@ -74,10 +75,11 @@ def _in_r(name: str):
 
 
 def from_r(value) -> Any:
-    """NumPy views of vectors and arrays, numbers of those of length one without a dim, text, lists, dicts, None.
+    """Convert an R object to Python.
 
-    A list with names is a dict, so a data frame is a dict of its columns. NA of integers and logicals is NaN.
-    Functions, environments and the like stay R objects.
+    Vectors and arrays become NumPy views, vectors of length one without a dim numbers. A named list becomes a dict, so
+    a data frame is a dict of its columns. NA in integers and logicals becomes NaN. Functions, environments and the
+    like stay R objects.
     """
     r = _rinterface()
     if isinstance(value, r.NULLType):
@@ -121,14 +123,14 @@ def _shape(vector) -> tuple:
 
 
 def as_r(value):
-    """An R object of a Python value.
+    """Convert a Python value to an R object.
 
-    Numbers and text become vectors of length one, 1-dimensional arrays vectors (of length one with a dim, that
-    they be known from numbers), others arrays, lists of numbers or text vectors, other lists and dicts
-    lists, data frames of pandas, polars and their like R's, None ``NULL``.
+    Numbers and text become vectors of length one. 1-dimensional arrays become vectors, with a dim if of length one to
+    tell them from numbers; other arrays become arrays. Lists of numbers or of text become vectors, other lists and
+    dicts lists. Data frames of pandas, polars and the like become R data frames, and None becomes ``NULL``.
 
     Raises:
-        ArgumentTypeError: an object that R has no value for.
+        ArgumentTypeError: an object that has no R equivalent.
     """
     r = _rinterface()
     if isinstance(value, r.Sexp):
@@ -168,7 +170,7 @@ def as_r(value):
 
 
 def _frame(columns: dict[str, np.ndarray], rows: int):
-    """R's data frame: vectors of numbers, logicals and text, missing text as NA."""
+    """Return an R data frame with vectors of numbers, logicals or text; missing text becomes NA."""
     r = _rinterface()
     frame = r.ListSexpVector([_column(column) for column in columns.values()])
     frame.names = r.StrSexpVector(list(columns))
@@ -207,7 +209,7 @@ def _array(array: np.ndarray):
 
 
 def _same(array: np.ndarray, memory: _Memory) -> bool:
-    """True if a view is all of an R vector that has its shape as dim."""
+    """Return True if an array is a view of a whole R vector with the array's shape."""
     interface = memory.__array_interface__
     return (
         array.__array_interface__["data"][0] == interface["data"][0]
@@ -221,7 +223,7 @@ def _same(array: np.ndarray, memory: _Memory) -> bool:
 
 
 threads.running_r.append("/rpy2/")
-_STACK = 1 << 26  # rpy2 turns R's own limit of the stack off
+_STACK = 1 << 26  # rpy2 turns off R's own check of the stack's limit
 
 _HELPERS = """
 list(
@@ -261,10 +263,10 @@ _helpers: dict[str, Any] = {}
 
 
 def start() -> None:
-    """Start R, or find it started.
+    """Start R if it is not running.
 
     Raises:
-        BackendError: rpy2 or R is missing, does not fit the other, or R itself runs this Python.
+        BackendError: rpy2 or R is missing, their versions do not match, or R itself runs this Python.
     """
     if _helpers:
         return
@@ -307,7 +309,7 @@ def _set_main_thread() -> None:
     lock = _rpy2("rpy2.rinterface_lib.openrlib").rlock
 
     def may_serve() -> bool:
-        """Not in the middle of rpy2's code, whose locks do not all let the thread that has them in again."""
+        """Return False inside rpy2's code, since not all of its locks are reentrant."""
         frame: Any = sys._getframe(1)
         while frame is not None and not threads.runs_r(frame):
             frame = frame.f_back
@@ -317,7 +319,7 @@ def _set_main_thread() -> None:
 
 
 def _start_thread() -> None:
-    """R's thread: it starts R and serves."""
+    """Start a thread that starts R and then serves calls."""
     rinterface = _rpy2("rpy2.rinterface")
     ready = threading.Event()
     failure: list[BaseException] = []
@@ -325,7 +327,7 @@ def _start_thread() -> None:
     def work():
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that this is not the main thread
+                warnings.simplefilter("ignore")  # rpy2 warns that this is not the main thread
                 _keeping_sigint(rinterface.initr)
             threads.set_thread()
             _prepare()
@@ -347,7 +349,7 @@ def _start_thread() -> None:
 
 
 def _keeping_sigint(function) -> None:
-    """Call a function that would make SIGINT R's: R's handler jumps out of whatever the main thread does."""
+    """Call a function and restore the SIGINT handler: R's handler would jump out of the main thread's code."""
     api = ctypes.pythonapi
     api.PyOS_getsig.restype = api.PyOS_setsig.restype = ctypes.c_void_p
     before = api.PyOS_getsig(signal.SIGINT)
@@ -362,7 +364,7 @@ def _prepare() -> None:
 
 
 def function_of(f) -> Any:
-    """An R function: rpy2's as it is, or the value of R source text."""
+    """Return an R function, given as an rpy2 object or R source text; None if it is not a function."""
 
     def find():
         rinterface = _rpy2("rpy2.rinterface")
@@ -373,7 +375,7 @@ def function_of(f) -> Any:
 
 
 def evaluate(source: str):
-    """The R object that R source text stands for; on R's thread."""
+    """Evaluate R source text. Call it on R's thread."""
     rinterface = _rpy2("rpy2.rinterface")
     parse = rinterface.baseenv["parse"]
     code = call_r(parse, (), {"text": rinterface.StrSexpVector([source]), "keep.source": False}, raw=True)
@@ -381,7 +383,7 @@ def evaluate(source: str):
 
 
 def formals(f) -> tuple[list[str], list[str]]:
-    """The names of an R function's formals, and their defaults; see ``callbacks.signature``."""
+    """Return the names of an R function's formals and the kinds of their defaults; see ``callbacks.signature``."""
 
     def find():
         names, kinds = _helpers["formals"](f)
@@ -391,7 +393,7 @@ def formals(f) -> tuple[list[str], list[str]]:
 
 
 def call_r(f, args: tuple, kwargs: dict, raw: bool = False):
-    """An R function's value for Python values, on R's thread.
+    """Call an R function with Python values on R's thread, and return its value.
 
     Raises:
         RError: an error in R.

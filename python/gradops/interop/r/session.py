@@ -1,4 +1,7 @@
-"""Changes to Python while R runs it: warnings, interrupts, the backend in use, and profilers of calls."""
+"""Changes to Python while R runs it: warnings, interrupts, progress bars, the default backend and profilers.
+
+Warnings and progress go to R. Interrupts are delayed while raising them would leave Python's state inconsistent.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +28,14 @@ from ...errors import MismatchWarning
 from ...flow.checkpointing import tape
 from . import errors, reticulate, threads
 
-# Functions that an interrupt must not cut short: a scope would be entered or left half done; where Python ignores
-# exceptions the interrupt would be lost; and compiled code that compares keys of its caches (JAX's) takes it for their
-# failure.
+# Functions that an interrupt must not cut short. It would leave a scope half entered or half left; it would be lost
+# where Python ignores exceptions (`__del__`); and JAX's compiled code would take it for a failed comparison of cache
+# keys.
 _WHOLE = frozenset(("__enter__", "__exit__", "__del__", "__eq__", "__hash__", "_xla_gc_callback"))
 
 
 def set_warn(warn: Callable) -> None:
-    """Make gradops' warnings R's: ``warn(message, category)`` is an R function."""
+    """Show gradops' warnings in R, by the R function ``warn(message, category)``."""
     show = warnings.showwarning
 
     def showwarning(message, category, filename, lineno, file=None, line=None):
@@ -42,16 +45,16 @@ def set_warn(warn: Callable) -> None:
             show(message, category, filename, lineno, file, line)
 
     warnings.showwarning = showwarning
-    # As in R, every time; "sys" is where Python believes that R calls from.
+    # Warn every time, as R does. "sys" is the module that Python reports for calls from R.
     warnings.filterwarnings("always", category=UserWarning, module=r"(sys$|gradops\b)")
-    # Where R's functions give Inf, they do so silently.
+    # R's functions return Inf without a warning.
     warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradops\.")
-    warnings.filterwarnings("default", category=ComplexWarning, module=r"gradops\.")  # which is one of these
+    warnings.filterwarnings("default", category=ComplexWarning, module=r"gradops\.")  # a RuntimeWarning, but useful
     warnings.filterwarnings("always", category=MismatchWarning)
 
 
 def in_no_scope() -> bool:
-    """True where a derivative is NumPy's own, recorded, and watched by no scope: a program may stand for it."""
+    """Return True if a compiled program may replace recording: NumPy is the backend, and no scope watches the tape."""
     return (
         config.default_backend() is backends.embedded()
         and not modes.ends.open()
@@ -63,7 +66,7 @@ def in_no_scope() -> bool:
 
 
 def _flag(name: str) -> ctypes.c_int | None:
-    """A flag of R's own; None where there is no R in this process."""
+    """Return a C flag of R; None if R is not in this process."""
     try:
         return ctypes.c_int.in_dll(ctypes.CDLL("R.dll" if sys.platform == "win32" else None), name)
     except (AttributeError, OSError, TypeError, ValueError):
@@ -75,13 +78,15 @@ _suspended = _flag("R_interrupts_suspended")
 
 
 clock: Any = None
-"""The clock of a call of R's, while one is measured: a :class:`Clock`."""
+"""The :class:`Clock` of R's current call while it is being measured, else None."""
 
 
 def into_r(function: Callable, arguments, keywords):
-    """Call an R function. R ignores interrupts on the way, as reticulate catches them inside of the function only, and
-    one before that would jump over Python's frames; the function itself allows them, unless R's user suspends them:
-    only where R's flag is up need it look (``.free``)."""
+    """Call an R function with R's interrupts suspended until the function itself allows them.
+
+    reticulate catches interrupts only inside the function; an earlier one would jump over Python's frames. ``.free``
+    tells the function that interrupts were not suspended before, so that it may allow them.
+    """
     if clock is not None:
         function = clock.paused(function)
     if _suspended is None:
@@ -105,12 +110,12 @@ def _in_gradops() -> bool:
 
 
 def choose_backend(name: str) -> Callable[[], None]:
-    """Make ``name`` the default backend of the process, as R's ``local_backend()`` does.
+    """Make ``name`` the default backend of the process, for R's ``local_backend()``.
 
-    A scope of this thread (``config.backend_scope``) would not be seen by the threads on which JAX calls R back.
+    A scope (``config.backend_scope``) belongs to a thread, so the threads on which JAX calls R back would not see it.
 
     Returns:
-        A function that restores the default before, and JAX's 64-bit mode.
+        A function that restores the previous default and JAX's 64-bit mode.
     """
     before, undo = config.backend(), backends.by_name(name).prepare(config.floatx())
     config.set_backend(name)
@@ -124,16 +129,16 @@ def choose_backend(name: str) -> Callable[[], None]:
 
 
 def set_progress(show: Callable, patience: float) -> None:
-    """Show progress by R, after so many seconds.
+    """Show progress bars in R for work that takes longer than ``patience`` seconds.
 
-    ``show(label, total, done)`` is an R function, at the end called without ``done``.
+    ``show(label, total, done)`` is an R function; at the end it is called with NULL for ``done``.
     """
     _display.patience = float(patience)
     _display.host = lambda: _Bar(show)
 
 
 class _Bar:
-    """A progress bar with the methods of rich's that are used, of which R hears ten times a second."""
+    """A progress bar with those methods of rich's that gradops uses; it calls R at most ten times a second."""
 
     def __init__(self, show: Callable):
         self._show, self._next = show, 0.0
@@ -154,15 +159,16 @@ class _Bar:
 
 
 def hold_interrupts(may_interrupt: Callable) -> bool:
-    """Have reticulate's handler of interrupts raise only where the exception arrives in R.
+    """Make reticulate's handler of interrupts raise only where the exception will reach R.
 
-    It is asked again a little later while a scope begins or ends; in functions that reticulate itself calls, which may
-    take the exception for a plain failure and forget it (they end at once, others are the user's); and in TensorFlow's
-    code, for a second at most. Where R's flag suspends interrupts, ``may_interrupt()``, an R function, is True if that
-    is only for the call of Python; otherwise R sees the interrupt when it allows them again.
+    Otherwise it retries a little later: while a scope is entered or left; in functions that reticulate itself calls,
+    which could swallow the exception (they are short; a function still running after 0.1 s is the user's); and in
+    TensorFlow's code, for one second at most. If R's flag suspends interrupts, the R function ``may_interrupt()``
+    returns True if they are suspended only for this call of Python. If it returns False, R sees the interrupt when it
+    allows interrupts again.
 
     Returns:
-        True if that could be done, so that R installs the handler anew.
+        True if the handler was replaced, so that R has to install it again.
     """
     pending, suspended, handler = _pending, _suspended, reticulate.interrupt_handler()
     if pending is None or suspended is None or handler is None:
@@ -170,7 +176,7 @@ def hold_interrupts(may_interrupt: Callable) -> bool:
     waiting = _Waiting()
 
     def in_the_way(frame) -> float:
-        """Seconds after which to ask again; 0 where the exception may be raised."""
+        """Return the seconds after which to retry, or 0 if the exception may be raised now."""
         if any(f.f_code.co_name in _WHOLE for f, _ in walk_stack(frame)):
             return 0.005
         if _in_tensorflow(frame) and waiting.seconds_for("tensorflow") < 1:
@@ -180,9 +186,9 @@ def hold_interrupts(may_interrupt: Callable) -> bool:
         return 0 if own or waiting.seconds_for(entry) > 0 else 0.1
 
     def python_interrupt_handler(signum, frame):
-        if waiting.asking:  # interrupted itself
+        if waiting.asking:  # the handler itself was interrupted
             return
-        if not pending.value:  # R was faster
+        if not pending.value:  # R has already handled the interrupt
             return waiting.over()
         waiting.asking, before = True, suspended.value
         try:
@@ -191,7 +197,7 @@ def hold_interrupts(may_interrupt: Callable) -> bool:
                 _ask_again(seconds)
                 return
             waiting.over()
-            pending.value = 0  # or R might take the interrupt while it is asked, and jump out of its function
+            pending.value = 0  # else R could take the interrupt inside `may_interrupt()` and jump out of it
             try:
                 allowed = not before or may_interrupt()
             finally:
@@ -207,7 +213,7 @@ def hold_interrupts(may_interrupt: Callable) -> bool:
 
 
 class _Waiting:
-    """The obstacle to a requested interrupt, and for how long it has been in the way."""
+    """The obstacles to a pending interrupt, and the time since when each has been in the way."""
 
     def __init__(self) -> None:
         self.asking = False
@@ -222,10 +228,10 @@ class _Waiting:
 
 
 def _in_tensorflow(frame) -> bool:
-    """True if TensorFlow's Python code runs, at work for gradops or the user.
+    """Return True if TensorFlow's Python code is running.
 
-    Its compiled code calls it and may not look at its exceptions: an exception surfaces later as a ``SystemError``, or
-    the process ends.
+    TensorFlow's compiled code may call it and ignore its exceptions. An interrupt raised there surfaces later as a
+    ``SystemError``, or crashes the process.
     """
     while frame is not None and not threads.runs_r(frame):
         package = frame.f_globals.get("__name__", "").partition(".")[0]
@@ -236,7 +242,7 @@ def _in_tensorflow(frame) -> bool:
 
 
 def _ask_again(seconds: float) -> None:
-    """Have Python call its handler once more: reticulate does so too, but Python 3.11 may not notice."""
+    """Make Python call its interrupt handler again; reticulate's own request may go unnoticed by Python 3.11."""
 
     def ask() -> None:
         time.sleep(seconds)
@@ -246,7 +252,7 @@ def _ask_again(seconds: float) -> None:
 
 
 def _entered_from_r(frame):
-    """The frame of the Python function that R has called last, or that the program began with."""
+    """Return the frame of the Python function that R called last, or of the program's first function."""
     while frame.f_back is not None and not threads.runs_r(frame.f_back):
         frame = frame.f_back
     return frame
@@ -256,7 +262,7 @@ def _entered_from_r(frame):
 
 
 class Clock:
-    """The time that R's calls spend in Python, without that in the R functions which Python calls meanwhile."""
+    """The time that R's calls spend in Python, excluding the R functions that Python calls meanwhile."""
 
     def __init__(self):
         self.seconds = 0.0
@@ -272,11 +278,11 @@ class Clock:
         return self.seconds
 
     def call(self, function: Callable, *arguments, **keywords):
-        """A call from R."""
+        """Make a call from R, with the clock running."""
         return self._turned(perf_counter(), function, arguments, keywords)
 
     def paused(self, function: Callable) -> Callable:
-        """An R function that Python calls."""
+        """Wrap an R function that Python calls so that the clock pauses."""
         return lambda *arguments, **keywords: self._turned(None, function, arguments, keywords)
 
     def _turned(self, since: float | None, function: Callable, arguments, keywords):
@@ -294,7 +300,7 @@ class Clock:
 
 
 class Functions:
-    """Python's profiler on the thread of R, and the profiler that was there before it."""
+    """Python's profiler on R's thread. It restores the previous profiler when it stops."""
 
     def start(self) -> None:
         self._before = sys.getprofile()
@@ -302,10 +308,10 @@ class Functions:
         self._profile.enable()
 
     def stop(self) -> dict[str, list]:
-        """A row for each function, as columns; those that lead into R, and its own, are left out."""
+        """Return a row for each function, as columns, without the functions that lead into R and the profiler's own."""
         self._profile.disable()
         stats = pstats.Stats(self._profile).stats  # type: ignore[attr-defined]
-        sys.setprofile(self._before)  # after `Stats`, which disables once more
+        sys.setprofile(self._before)  # after `Stats`, which disables profiling again
         found = []
         for (file, line, name), (_, calls, own, total, _) in stats.items():
             if file != __file__ and "rpytools" not in file and "rpycall" not in name:

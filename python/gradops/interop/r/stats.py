@@ -1,4 +1,7 @@
-"""R's functions of package stats on tensors: interpolation, summaries, regression, signals and series, solvers."""
+"""Functions of R's package stats on tensors: interpolation, summaries, regression, signals and series, solvers.
+
+They follow R's definitions where those differ from SciPy's, such as quantile types and variances with n - 1.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ from .arrays import beside_each_other, flat
 
 
 def lines(x, y, v, steps: bool, f, left, right):
-    """At places between ascending knots a straight line, or with ``steps`` a step, which is ``f`` of the way up."""
+    """Interpolate linearly between ascending knots, or with ``steps`` by steps at height ``low + f (high - low)``."""
     x, y, v = _tensors(x=flat(x), y=flat(y), v=v)
     last = int(x.shape[0]) - 1
     piece = interval(x, v)
@@ -44,11 +47,11 @@ def lines(x, y, v, steps: bool, f, left, right):
 
 
 def slopes(x, y, method: str):
-    """The slopes at ascending knots.
+    """Return the slopes of a cubic spline at ascending knots.
 
     Args:
-        method: ``"fmm"``, whose third derivatives at the ends are those of the cubics through the four points there
-            (Forsythe, Malcolm and Moler 1977), ``"natural"``, ``"periodic"``, ``"monoH.FC"`` (Fritsch and Carlson
+        method: ``"fmm"`` (the third derivative at each end is that of the cubic through the four points there;
+            Forsythe, Malcolm and Moler 1977), ``"natural"``, ``"periodic"``, ``"monoH.FC"`` (Fritsch and Carlson
             1980) or ``"hyman"`` (Hyman 1983).
     """
     x, y = _tensors(x=x, y=y)
@@ -70,13 +73,13 @@ def slopes(x, y, method: str):
 
 
 def _third(x, steep):
-    """The third divided difference of four points, by the first ones."""
+    """Return the third divided difference of four points, from their first divided differences."""
     second = (steep[1:3] - steep[:2]) / (x[2:] - x[:2])
     return (second[1:] - second[:1]) / (x[3:] - x[:1])
 
 
 def _between_zones(m, steep):
-    """Slopes, piece by piece made so small that it is monotone."""
+    """Shrink slopes, piece by piece, until each piece is monotone (Fritsch and Carlson 1980)."""
 
     def step(here, piece):
         s, following = piece
@@ -94,7 +97,7 @@ def _between_zones(m, steep):
 
 
 def _limited(m, steep):
-    """Slopes of the sign of the values', at most three times the smaller slope beside."""
+    """Limit slopes to the data's sign and to three times the smaller adjacent slope (Hyman 1983)."""
     before, behind = ops.concatenate([steep[:1], steep], 0), ops.concatenate([steep, steep[-1:]], 0)
     most = 3 * ops.minimum(ops.abs(before), ops.abs(behind))
     up = ops.where(before * behind > 0, behind, m) >= 0
@@ -102,13 +105,13 @@ def _limited(m, steep):
 
 
 def at(x, y, m, v, order: float, beyond: str):
-    """The cubics, or derivatives of them, at places.
+    """Evaluate a piecewise cubic, or one of its derivatives, at ``v``.
 
     Args:
         m: the slopes at the knots.
-        order: of the derivative, from 0 to 3.
-        beyond: on either side the cubics go on (``"cubic"``), or a straight line, from the knot on (``"linear"``) or,
-            to its left, with it (``"natural"``), or all again (``"periodic"``).
+        order: the order of the derivative, from 0 to 3.
+        beyond: the extrapolation: ``"cubic"`` continues the outer cubics, ``"linear"`` and ``"natural"`` continue
+            straight lines (``"natural"`` also uses the line at the first knot), ``"periodic"`` repeats the curve.
     """
     x, y, m, v = _tensors(x=x, y=y, m=m, v=v)
     n, order = int(x.shape[0]), int(order)
@@ -129,12 +132,12 @@ def _tensors(**given) -> list:
     return real_with("splinefun", len(given), **given)
 
 
-# Summaries: variances divide by one less than their count, matrices are of columns ------------------------------------
+# Summaries: variances divide by n - 1, covariance matrices are between columns ---------------------------------------
 
 
 FUZZ = 4 * 2.0**-52
 CONTINUOUS = {4: (0, 1), 5: (0.5, 0.5), 6: (0, 0), 7: (1, 1), 8: (1 / 3, 1 / 3), 9: (3 / 8, 3 / 8)}
-"""Of the types of quantiles from 4 on: ``a`` and ``b`` of Hyndman and Fan (1996)."""
+"""For R's quantile types 4 to 9 the constants ``a`` and ``b`` of Hyndman and Fan (1996)."""
 
 
 def weighted_mean(x, w, na_rm: bool):
@@ -149,7 +152,7 @@ def weighted_mean(x, w, na_rm: bool):
 
 
 def quantile(x, probs, kind: float, na_rm: bool):
-    """The quantiles by one of the nine types, all of which weigh two neighbours in order."""
+    """Return quantiles of one of R's nine types; each type is a weighted mean of two adjacent order statistics."""
     x = ops.sort(floating(flat(x))[0])
     missing = ops.isnan(x)
     n = ops.cast(ops.sum(ops.logical_not(missing)), "float64") if na_rm else float(x.shape[0])
@@ -160,7 +163,7 @@ def quantile(x, probs, kind: float, na_rm: bool):
         return ops.take(x, ops.cast(ops.clip(place, 1, n) - 1, "int64"), 0)
 
     weight, first = beside(weight, x), at(low)
-    between = ops.where(weight == 0, first, first + weight * (at(low + 1) - first))  # an infinite one may weigh nothing
+    between = ops.where(weight == 0, first, first + weight * (at(low + 1) - first))  # avoids 0 * Inf
     return between if na_rm else ops.where(ops.any(missing), math.nan, between)
 
 
@@ -179,12 +182,12 @@ def _continuous(n, probs, a: float, b: float):
 
 
 def variance(x):
-    """The variance of the elements that are not missing."""
+    """Return the variance of the elements that are not missing."""
     return ops.nanvar(x) * _correction(x)
 
 
 def deviation(x, na_rm: bool):
-    """The square root of the variance, whose gradient is 0, not NaN, where all elements are equal."""
+    """Return the standard deviation; its gradient is 0, not NaN, where all elements are equal."""
     return (ops.nanstd if na_rm else ops.std)(x) * ops.sqrt(_correction(x, na_rm))
 
 
@@ -194,10 +197,10 @@ def _correction(x, na_rm: bool = True):
 
 
 def covariance(x, y=None, unit: bool = False):
-    """The covariances of columns; for two vectors a number.
+    """Return the covariances of columns, a number for two vectors.
 
     Args:
-        unit: of columns of length 1, whose covariances are correlations.
+        unit: True to scale columns to length 1, which gives correlations.
     """
     given = [_vector_or_matrix(v) for v in (x, y) if v is not None]
     vectors = all(len(v.shape) == 1 for v in given)
@@ -216,8 +219,11 @@ def covariance(x, y=None, unit: bool = False):
 
 
 def autocovariances(x, last: int, kind: str, demean: bool):
-    """By lag, of each series with each later one: products of columns ``last`` rows apart at most, or of columns whose
-    length is 1; of ``kind="partial"`` the last coefficients of autoregressions of each order (Durbin and Levinson)."""
+    """Return R's ``acf()`` for lags from 0 to ``last``, as an array (lag, series, series).
+
+    ``kind`` is ``"covariance"``, ``"correlation"``, or ``"partial"`` for the last coefficient of the autoregression of
+    each order (Durbin and Levinson), from lag 1.
+    """
     if demean or kind == "partial":
         x = x - ops.mean(x, axis=0)
     n, last = int(x.shape[0]), int(last)
@@ -238,7 +244,7 @@ def autocovariances(x, last: int, kind: str, demean: bool):
 
 
 def binned(x, weights, low, high, n: float):
-    """Weights of points, shared by the two of ``n`` places beside each; as many zeros follow."""
+    """Split each weight between the two nearest of ``n`` grid points, and return the totals followed by ``n`` zeros."""
     count = int(n)
     place = (x - low) / (high - low) * (count - 1)
     cell = ops.floor(ops.stop_gradient(place))
@@ -267,7 +273,7 @@ def cov2cor(V):
 
 
 def scaled(x, center, scale):
-    """Columns less their means, or ``center``, by their root mean squares, or ``scale``; False leaves either out."""
+    """Return R's ``scale()``: columns minus ``center`` (True: means) divided by ``scale`` (True: root mean squares)."""
     (x,) = floating(x)
     x = ops.reshape(x, (-1, 1)) if len(x.shape) < 2 else x
     if center is not False:
@@ -289,7 +295,7 @@ def _for_columns(value, x):
 
 
 def distances(x, method: str, p: float):
-    """The distances of all pairs of rows: R's ``dist()``."""
+    """Return R's ``dist()``: the distances between all pairs of rows."""
     if method == "minkowski":
         return pdist(x, method, p=p)
     if method != "canberra":
@@ -297,12 +303,12 @@ def distances(x, method: str, p: float):
     (x,) = beside_each_other(x)
     size = ops.abs(ops.stop_gradient(x))
     total = sum(ops.take(size, rows, 0) for rows in np.triu_indices(x.shape[0], 1))
-    count = ops.sum(ops.cast(total > 0, ops.dtype(x)), 1)  # terms of 0 / 0 are left out, and the sum made up for them
+    count = ops.sum(ops.cast(total > 0, ops.dtype(x)), 1)  # R omits terms 0 / 0 and rescales the sum
     return pdist(x, method) * (float(x.shape[1]) / count)
 
 
 def mahalanobis(x, center, cov, inverted: bool):
-    """The squared distances of rows; a ``center`` of False is 0."""
+    """Return the squared Mahalanobis distances of rows; ``center=False`` means 0."""
     if center is not False:
         x, center = beside_each_other(x, center)
         x = x - flat(center)
@@ -314,14 +320,14 @@ def mahalanobis(x, center, cov, inverted: bool):
 
 
 def coefficients(q, r, y, order):
-    """The coefficients of least squares by a decomposition, whose columns are in an ``order``."""
+    """Return least-squares coefficients from a QR decomposition; ``order`` is the order of its columns, if pivoted."""
     q, r, y = beside_each_other(q, r, y)
     found = ops.solve_triangular(r, ops.matmul(ops.transpose(q), _columns(y)), lower=False)
     return _as(y, found if order is None else ops.take(found, [int(i) - 1 for i in order], 0))
 
 
 def fitted(q, y, k: float):
-    """The projection of ``y`` on the first columns of ``q``."""
+    """Return the projection of ``y`` on the first ``k`` columns of ``q``."""
     q, y = beside_each_other(q, y)
     q = q[:, : int(k)]
     return _as(y, ops.matmul(q, ops.matmul(ops.transpose(q), _columns(y))))
@@ -341,12 +347,12 @@ def _sparse(values, rows, columns, size):
 
 
 def sparse_solve(values, rows, columns, size, b):
-    """The solution of a square matrix by its elements, at places from 1 on, and a vector or columns."""
+    """Solve a sparse square system; rows and columns of the matrix elements count from 1."""
     return sparse_linalg.spsolve(_sparse(values, rows, columns, size), b)
 
 
 def sparse_log_determinant(values, rows, columns, size):
-    """The log determinant of a symmetric positive definite matrix."""
+    """Return the log determinant of a sparse symmetric positive definite matrix."""
     return ops.reshape(sparse_linalg.logdet(_sparse(values, rows, columns, size)), ())
 
 
@@ -354,7 +360,10 @@ def sparse_log_determinant(values, rows, columns, size):
 
 
 def convolve(x, y, conj: bool, kind: str):
-    """A convolution, or with ``conj`` a correlation: ``"circular"``, ``"open"``, or as ``"filter"`` what is whole."""
+    """Return R's ``convolve()``: ``"circular"``, ``"open"``, or ``"filter"`` (complete overlaps only).
+
+    With ``conj`` it is a correlation.
+    """
     x, y = map(flat, beside_each_other(x, y))
     n, m = int(x.shape[0]), int(y.shape[0])
     if kind == "circular" and n != m:
@@ -368,9 +377,10 @@ def convolve(x, y, conj: bool, kind: str):
 
 
 def moving(x, weights, centred: bool, circular: bool):
-    """Sums of ``weights[j]`` times the element ``j`` places back, or that less half of their number if ``centred``.
+    """Return R's ``filter(method = "convolution")``: the sum of ``weights[j]`` times the value at lag ``j``.
 
-    NaN where one is out of the series.
+    With ``centred`` the lags are centred on 0. The result is NaN where a lag is outside the series, unless it is
+    ``circular``.
     """
 
     def of_one(x):
@@ -389,7 +399,7 @@ def moving(x, weights, centred: bool, circular: bool):
 
 
 def recursive(x, weights, init=None):
-    """``y[i] = x[i] + weights[1] y[i - 1] + ...``; ``init`` are those before, the last first."""
+    """Return ``y[i] = x[i] + weights[1] y[i - 1] + ...``; ``init`` holds the values before the first, latest first."""
     x, w = beside_each_other(x, weights)
     w = flat(w)
     one = beside(np.ones(1), w)
@@ -413,7 +423,7 @@ def _by_column(f, x):
 
 
 def embed(x, dimension: float):
-    """A series, or the columns of a matrix, beside its lags."""
+    """Return R's ``embed()``: a series, or the columns of a matrix, next to its lags."""
     x = x if len(x.shape) > 1 else ops.reshape(x, (-1, 1))
     n, d = int(x.shape[0]), int(dimension)
     if not 1 <= d <= n:
@@ -422,19 +432,20 @@ def embed(x, dimension: float):
 
 
 def toeplitz(x, r=None):
-    """The Toeplitz matrix of a first column and row, which are the same without ``r``."""
+    """Return the Toeplitz matrix with first column ``x`` and first row ``r``, by default ``x``."""
     x, r = map(flat, beside_each_other(x, x if r is None else r))
     return toeplitz_of(x, r)
 
 
 # Solvers -------------------------------------------------------------------------------------------------------------
 
-# What R's own found on numbers, as a tensor that moves; in programs, where no value is known (an `x` of None), what is
-# found here. `like` is a tensor that the function depends on.
+# R's own solver finds the solution on numbers; these functions return it as a tensor with derivatives. In traced
+# programs, where no value is known (`x` is None), they find the solution themselves. `like` is a tensor that the
+# function depends on.
 
 
 def root(f, x, lower, upper, like):
-    """``uniroot()``."""
+    """Return the root found by R's ``uniroot()``, with derivatives."""
     problem = Problem("uniroot()", "f", f, 1.0, scalar=True, beside=(like,))
     if x is None:
         return _compiled.root_between(problem, lower, upper, like)
@@ -442,7 +453,7 @@ def root(f, x, lower, upper, like):
 
 
 def least_between(f, x, lower, upper, like, tol: float, maximum: bool):
-    """``optimize()``."""
+    """Return the minimum or maximum found by R's ``optimize()``, with derivatives."""
     target = (lambda x: -f(x)) if maximum else f
     problem = Problem("optimize()", "f", target, 1.0, scalar=True, beside=(like,))
     if x is None:
@@ -451,7 +462,7 @@ def least_between(f, x, lower, upper, like, tol: float, maximum: bool):
 
 
 def least(f, x, start, lower, upper, like, sign: float, name: str):
-    """``optim()``, ``nlm()``, ``nlminb()``: bounds go along the unknowns, again and again."""
+    """Return the minimum found by ``optim()``, ``nlm()`` or ``nlminb()``, with derivatives; bounds are recycled."""
     target = (lambda x: -f(x)) if sign < 0 else f
     problem = Problem(name, "fn", target, 1.0, scalar=True, beside=(like,))
     if x is None:
@@ -467,7 +478,7 @@ def _at(bound, i: int):
 
 
 def integral(f, value, lower, upper, like):
-    """``integrate()``, of a function of several numbers at once."""
+    """Return the value found by R's ``integrate()``, with derivatives; ``f`` takes a vector."""
     problem = Problem("integrate()", "f", f, np.zeros(1), beside=(like,), vectors=True)
     if value is None:
         return _compiled.integral(problem, lower, upper, like)
@@ -475,10 +486,10 @@ def integral(f, value, lower, upper, like):
 
 
 def solution(f, y, times, args, method: str, options: dict):
-    """The solution of an initial value problem at times, of which the first is that of ``y``: a row for each.
+    """Return the solution of an initial value problem, one row per time; ``y`` is the value at the first time.
 
     Args:
-        f: of a time, the values there and ``args``.
+        f: a function of a time, the values at that time and ``args``; it returns the derivatives.
     """
     found = solve_ivp(f, (times[0], times[-1]), y, method, times, args=tuple(args), **options)
     if not found.success:

@@ -1,14 +1,14 @@
-"""R's thread, and the calls that other threads have for R.
+"""The thread that runs R, and the queue of calls that other threads make of R.
 
-R runs on one thread. Calls from another thread wait in a queue, which R's thread serves
+R runs on one thread. Calls from other threads wait in a queue, which R's thread serves
 
 - while it waits for work in :func:`run` or :func:`wait_until`;
-- in Python code, also in one that waits for a lock (``Thread.join``, ``Future.result``): by a signal,
-  whose handler Python runs there (SIGURG, which programs ignore by default and must expect at any time);
-- in R's event loop (``Sys.sleep()``, the prompt), which reticulate is asked to wake.
+- while it runs Python code or waits for a lock (``Thread.join``, ``Future.result``): a signal makes Python run a
+  handler there (SIGURG, which programs ignore by default and must expect at any time);
+- in R's event loop (``Sys.sleep()``, the prompt), which is woken through reticulate.
 
-It cannot while it waits inside a library's compiled code. A call that finds R's thread standing still for
-``patience`` seconds raises ``ThreadError``, which ends that wait.
+R's thread cannot serve while it waits inside a library's compiled code. If it uses no processor time for ``patience``
+seconds, a waiting call raises ``ThreadError``.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ patience = 10.0
 """Seconds for which a call waits while R's thread uses no processor time."""
 
 ident: int | None = None
-"""R's thread."""
+"""The identifier of R's thread."""
 
 _SIGNAL = getattr(signal, "SIGURG", None)
 
 running_r: list[str] = []
-"""Folders of Python code that R calls and that calls R: ``reticulate.py`` and ``rpy2.py`` name theirs."""
+"""Folders of the Python code between Python and R; ``reticulate.py`` and ``rpy2.py`` add theirs."""
 
 _calls: deque[_Call] = deque()
 _dropped: deque = deque()
 _bell: SimpleQueue = SimpleQueue()
 _waiting = 0
 arranged = 0
-"""The number of backends when :func:`arrange_backward` last saw to them."""
+"""The number of backends at the last call of :func:`arrange_backward`."""
 _notified = False
 _notices: deque = deque()
-"""One for each notice that R's event loop has not come to yet."""
+"""An element for each request to R's event loop that has not run yet."""
 _notify: Callable | None = None
 _may_serve: Callable[[], bool] = lambda: True  # noqa: E731
 
@@ -58,10 +58,10 @@ def set_thread(
     may_serve: Callable[[], bool] | None = None,
     thread: threading.Thread | None = None,
 ) -> None:
-    """Take the current thread, or ``thread``, for R's.
+    """Declare the current thread, or ``thread``, to be R's.
 
-    ``notify(function)`` has R's event loop call ``function``; ``may_serve()`` is True if R can be
-    called at this very moment, in the middle of Python code.
+    ``notify(function)`` makes R's event loop call ``function``. ``may_serve()`` returns True if R can be called at this
+    moment, in the middle of Python code.
     """
     global ident, _notify, _may_serve
     ident = threading.get_ident() if thread is None else thread.ident
@@ -73,7 +73,7 @@ def set_thread(
 
 
 def is_current() -> bool:
-    """True if the current thread is R's."""
+    """Return True if the current thread is R's."""
     return threading.get_ident() == ident
 
 
@@ -83,7 +83,7 @@ def set_patience(seconds: float) -> None:
 
 
 class _Call:
-    """A call for another thread, with the state in which this one would make it."""
+    """A call to be made on another thread with the state (contexts, recording) of this one."""
 
     def __init__(self, function: Callable, arguments: tuple, keywords: dict):
         self.function = function
@@ -120,7 +120,7 @@ class _Call:
 
 
 def _states() -> list[Callable]:
-    """The state that libraries keep for each thread: recording, graphs and transformations, to be entered elsewhere."""
+    """Return scopes that carry the libraries' thread-local state (recording, graphs, transformations) to a thread."""
     return [backend.derivatives.carried() for backend in backends.in_use()]
 
 
@@ -128,10 +128,10 @@ def _states() -> list[Callable]:
 
 
 def call(function: Callable, *arguments, **keywords):
-    """``function`` called on R's thread.
+    """Call ``function`` on R's thread and return its result.
 
     Raises:
-        ThreadError: R's thread is over, or stands still.
+        ThreadError: R's thread has ended, or is blocked.
     """
     if ident is None or is_current():
         return function(*arguments, **keywords)
@@ -153,7 +153,7 @@ def call(function: Callable, *arguments, **keywords):
 
 
 def drop(value) -> None:
-    """Let go of ``value`` on R's thread: the last reference to an R object must end there."""
+    """Release ``value`` on R's thread: the last reference to an R object must be dropped there."""
     if not is_current():
         _dropped.append(value)
         if _waiting:
@@ -164,12 +164,12 @@ def _withdraw(made: _Call) -> bool:
     try:
         _calls.remove(made)
         return True
-    except ValueError:  # R's thread has it
+    except ValueError:  # R's thread has taken it
         return False
 
 
 def _wake() -> None:
-    """Have R's thread serve, wherever it is."""
+    """Make R's thread serve the queue, whatever it is doing."""
     global _notified
     if _waiting:
         _bell.put(None)
@@ -177,9 +177,9 @@ def _wake() -> None:
     if _SIGNAL is not None and ident == threading.main_thread().ident:
         ctypes.pythonapi.PyErr_SetInterruptEx(int(_SIGNAL))  # Python code serves at its next step
         if _in_python():
-            signal.pthread_kill(ident, _SIGNAL)  # type: ignore[arg-type]  # so that a lock looks up
-    # Python's queue of calls to come has 32 places. What serves may itself be such a call, and none other begins before
-    # that is over; one more than fit would wait for it, holding what R waits for.
+            signal.pthread_kill(ident, _SIGNAL)  # type: ignore[arg-type]  # interrupts a wait for a lock
+    # Python's queue of pending calls has 32 slots and runs them one after the other. Serving may itself be a pending
+    # call; scheduling into a full queue would then wait for it while holding what R waits for. So at most 8 are queued.
     if _notify is not None and not _notified and len(_notices) < 8:
         _notified = True
         _notices.append(None)
@@ -192,13 +192,13 @@ def _serve_noticed() -> None:
 
 
 def _in_python() -> bool:
-    """True if R's thread runs Python code, not R code, whose system calls a signal could break off."""
+    """Return True if R's thread runs Python code; in R code a signal could interrupt system calls."""
     frame = sys._current_frames().get(ident)  # type: ignore[arg-type]
     return frame is not None and not runs_r(frame)
 
 
 def runs_r(frame) -> bool:
-    """True if a frame is of reticulate's or rpy2's code."""
+    """Return True if a frame belongs to reticulate's or rpy2's code."""
     return any(folder in frame.f_code.co_filename for folder in running_r)
 
 
@@ -207,7 +207,7 @@ def _alive() -> bool:
 
 
 def _processor_time() -> float:
-    """The processor time of R's thread in seconds; 0 where the system does not tell."""
+    """Return the processor time of R's thread in seconds; 0 where the system does not report it."""
     try:
         return time.clock_gettime(time.pthread_getcpuclockid(ident))  # type: ignore[arg-type]
     except (AttributeError, OSError):
@@ -233,7 +233,7 @@ def _unserved() -> ThreadError:
 
 
 def arrange_backward() -> None:
-    """Have the backward passes that R's thread starts run on it alone: for a GPU torch has threads of its own."""
+    """Run the backward passes started by R's thread on that thread: torch would use its own threads for a GPU."""
     global arranged
     if is_current():
         arranged = backends.count()
@@ -242,7 +242,7 @@ def arrange_backward() -> None:
 
 
 def serve() -> None:
-    """Make the calls that wait."""
+    """Make the waiting calls and release dropped objects."""
     global _notified
     _notified = False
     _dropped.clear()
@@ -257,11 +257,11 @@ def serve() -> None:
 
 
 def run(function: Callable, *arguments, **keywords):
-    """``function`` called on another thread, while R's thread, the current one, serves.
+    """Call ``function`` on another thread while R's thread, the current one, serves.
 
-    An interrupt ends the wait; the thread's own calls of R fail from then on. Python's garbage collector rests
-    meanwhile: reticulate hands R's objects that die on another thread to R's thread by Python's 32 pending calls, and
-    waits for a free one with the interpreter's lock held, so that R's thread could make none.
+    An interrupt ends the wait, and the other thread's calls of R fail from then on. Python's garbage collector is
+    disabled meanwhile: reticulate passes R objects collected on another thread to R's thread through Python's 32
+    pending calls. If none is free, it waits with the interpreter's lock held, and R's thread could not run any.
     """
     if not is_current():
         return function(*arguments, **keywords)
@@ -283,15 +283,15 @@ def run(function: Callable, *arguments, **keywords):
 
 
 def wait_until(ready: Callable[[], bool], every: float | None = 0.05) -> None:
-    """Serve until ``ready()``, asked after each call and ``every`` so many seconds.
+    """Serve until ``ready()`` is true; it is checked after each call and every ``every`` seconds.
 
-    Between two waits Python makes the pending calls: those of reticulate's own R functions.
+    Between two waits Python runs its pending calls, including calls of reticulate's own R functions.
     """
     global _waiting
     _waiting += 1
     try:
         while not ready():
-            try:  # no scope: an interrupt would have to wait for its end
+            try:  # not `suppress()`: an interrupt is delayed while a scope is entered or left
                 _bell.get(timeout=every)
             except Empty:
                 pass
@@ -299,4 +299,4 @@ def wait_until(ready: Callable[[], bool], every: float | None = 0.05) -> None:
     finally:
         _waiting -= 1
         if _waiting:
-            _bell.put(None)  # the outer wait may have lost one to this
+            _bell.put(None)  # this wait may have taken a notice meant for an outer one

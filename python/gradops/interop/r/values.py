@@ -1,8 +1,8 @@
-"""Values from R, as tensors and as whole numbers that count from 0; tensors as R's values.
+"""Conversion of R values to tensors and to 0-based integers, and of tensors to R values.
 
-An R array travels as ``{"<R>": ndarray}``, so that it is known from a NumPy tensor that R holds: like a
-number or a list, it belongs to the backend of the other tensors, or to the default one. R has one type of real numbers,
-so a vector says no more of precision than a number does: it takes the floating dtype of the tensors beside it.
+An R array is passed as ``{"<R>": ndarray}`` to tell it from a NumPy tensor that R holds. Like a number or a list, it
+takes the backend of the other tensors, or the default one. R has one type of real numbers, so an R vector, like a
+number, carries no precision: it takes the floating dtype of the other tensors.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from ...ops._checks import known
 MARK = "<R>"
 CONTAINERS = frozenset((dict, list, tuple))
 FLOAT = np.dtype("float64")
-_NUMBERS = frozenset((bool, int, float, complex, str, type(None)))  # and words: neither tensors nor holders of one
+_NUMBERS = frozenset((bool, int, float, complex, str, type(None)))  # types that neither are nor hold tensors
 _NA_INTEGER = -(2**31)
 
 # From R ---------------------------------------------------------------------------------------------------------------
 
 
 def from_r(values: tuple) -> tuple:
-    """Arguments of one call, R's arrays as tensors of the other tensors' backend and floating dtype.
+    """Convert R's arrays in the arguments of a call to tensors of the other tensors' backend and floating dtype.
 
-    Without other tensors they are of the default backend, and of ``floatx``.
+    Without other tensors these are the default backend and ``floatx``.
     """
     found: list = []
     tensors: list = []
@@ -38,7 +38,7 @@ def from_r(values: tuple) -> tuple:
 
 
 def positions_from_r(values: tuple, beside: tuple) -> tuple:
-    """The same as :func:`from_r` for positions in tensors whose dtype would not hold every whole number."""
+    """Convert arguments like :func:`from_r`, but not to the other tensors' dtype, which may not hold every position."""
     found: list = []
     tensors: list = []
     values = _unmark(values, found, tensors)
@@ -61,7 +61,7 @@ def _as_tensor(array: np.ndarray, backend: backends.Backend, name: str | None):
 
 
 def _unmark(value, found: list, tensors: list):
-    """``value`` with R's arrays as they are, which are ``found``; the ``tensors`` beside them are noted."""
+    """Return ``value`` with R's arrays unmarked; append these to ``found`` and other tensors to ``tensors``."""
     kind = value.__class__
     if kind is dict:
         if MARK in value:
@@ -96,7 +96,7 @@ def _collect(value, tensors: list) -> None:
 
 
 def is_plain(arguments: tuple) -> bool:
-    """True if all arguments are NumPy's float64 arrays, or floats of Python's that would become such."""
+    """Return True if all arguments are NumPy float64 arrays, or Python floats that would become such arrays."""
     for x in arguments:
         if x.__class__ is not float and (x.__class__ is not np.ndarray or x.dtype is not FLOAT):
             return False
@@ -104,12 +104,12 @@ def is_plain(arguments: tuple) -> bool:
 
 
 def as_arrays(arguments: tuple) -> list:
-    """Plain arguments as arrays."""
+    """Return plain arguments as arrays."""
     return [np.array(x) if x.__class__ is float else x for x in arguments]
 
 
 def r_array(array: np.ndarray) -> np.ndarray:
-    """R's integers as int64 and its doubles as ``floatx``, as numbers and lists would become."""
+    """Return R's integers as int64 and doubles as ``floatx``, the dtypes that numbers and lists get."""
     kind = array.dtype.kind
     if kind == "i":
         return array.astype(np.int64)
@@ -129,7 +129,7 @@ def _replace(value, converted: dict):
 
 
 def as_integer(value, name: str):
-    """A whole number of R's as an int; tensors pass."""
+    """Return an R number as an int; tensors are returned unchanged."""
     if value.__class__ is int and value != _NA_INTEGER:
         return value
     if value.__class__ is float and value.is_integer():
@@ -146,7 +146,7 @@ def as_integer(value, name: str):
 
 
 def as_integers(value, name: str):
-    """Whole numbers, nested as they come."""
+    """Return R numbers as ints, nested as given."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, np.ndarray):
@@ -157,20 +157,20 @@ def as_integers(value, name: str):
 
 
 def named(values) -> dict:
-    """A list of R's whose elements all have names."""
+    """Return an R list as a dict; all its elements must have names."""
     if not isinstance(values, dict) and len(values):
         raise ArgumentTypeError("arguments in `...` must have names.", argument="...")
     return dict(values)
 
 
 def as_shape(value, name: str):
-    """Sizes: several whole numbers, or one."""
+    """Return a shape given as one integer or several."""
     value = as_integers(value, name)
     return tuple(value) if isinstance(value, list) else value if value is None else (value,)
 
 
 def as_axis(value, name: str):
-    """An axis, several or none, from 1 to 0-based; negative ones count from the end."""
+    """Return R's axis, axes or NULL as 0-based; negative axes count from the end."""
     value = as_integers(value, name)
     if isinstance(value, list):
         return tuple(as_axis(item, name) for item in value)
@@ -182,13 +182,13 @@ def as_axis(value, name: str):
 
 
 def as_sections(value, name: str):
-    """A number of sections, or positions before which to cut, from 1."""
+    """Return a number of sections, or 0-based positions before which to split."""
     several = isinstance(value, (list, tuple, np.ndarray))
     return as_axis(value, name) if several else as_integer(value, name)
 
 
 def as_tensordot_axes(value, name: str):
-    """A number of dimensions, or two lists of axes."""
+    """Return a number of dimensions, or two lists of 0-based axes."""
     several = isinstance(value, (list, tuple))
     return tuple(map(list_of, as_axis(value, name))) if several else as_integer(value, name)
 
@@ -198,20 +198,20 @@ def list_of(value) -> list:
 
 
 def as_index(value, name: str, zero_indexed: bool = False):
-    """Positions, a number, a list or a tensor, as whole numbers, 0-based; negative ones count from the end.
+    """Return positions (a number, a list or a tensor) as 0-based integers; negative ones count from the end.
 
-    Position 0 is an error wherever values are known. In a trace it becomes one that no dimension has.
+    Position 0 raises an error if values are known. In a trace it becomes a position out of range.
 
     Raises:
-        ArgumentTypeError: a value that holds other than whole numbers.
-        AxisError: 0, where positions count from 1.
+        ArgumentTypeError: a value that is not an integer.
+        AxisError: position 0, unless ``zero_indexed``.
     """
     if value is None:
         return None
     if isinstance(value, (int, float, list, tuple, np.ndarray)):
         try:
             array = np.asarray(value)
-        except ValueError as error:  # lists of several lengths
+        except ValueError as error:  # lists of different lengths
             raise ArgumentTypeError(f"`{name}` must be whole numbers in lists of one length.", argument=name) from error
         if array.dtype.kind == "f" and np.all(np.isfinite(array)) and np.all(array == np.round(array)):
             array = array.astype(np.int64)
@@ -243,7 +243,7 @@ def _tensor_index(value, name: str, zero_indexed: bool):
 
 
 def from_one(positions):
-    """Positions in a tensor, counted from 1, as 0-based ones; negative ones stay."""
+    """Return positions that count from 1 as 0-based positions; negative ones are unchanged."""
     return ops.subtract(positions, ops.cast(ops.greater(positions, 0), ops.dtype(positions)))
 
 
@@ -256,7 +256,7 @@ def _position_0(name: str) -> AxisError:
 
 
 def whole(value):
-    """A number or array of R's as integers where all are whole."""
+    """Return an R number or array as integers if all its values are integers, else unchanged."""
     if value.__class__ is dict and MARK in value:
         return {MARK: whole(value[MARK])}
     if isinstance(value, float) and value.is_integer():
@@ -267,26 +267,26 @@ def whole(value):
 
 
 def one_based(result, where: Container[int] | None):
-    """A result's positions counted from 1."""
+    """Return a result with its positions counted from 1; ``where`` lists those in a tuple, None for all."""
     if isinstance(result, (tuple, list)):
         return [_shifted(item) if where is None or number in where else item for number, item in enumerate(result)]
     return ops.add(result, 1) if where is None else result
 
 
 def _shifted(positions):
-    """Positions from 1; -1, which stands for none, stays."""
+    """Return positions counted from 1; -1, which means no position, is unchanged."""
     return ops.where(ops.less(positions, 0), positions, ops.add(positions, 1))
 
 
 def backend_of(value) -> backends.Backend:
-    """The backend of nested tensors; the default one without any."""
+    """Return the backend of nested tensors, or the default one without any."""
     tensors: list = []
     _collect(value, tensors)
     return _backend(tensors)
 
 
 def float_of(value) -> str | None:
-    """The floating dtype of nested tensors; None where none is floating."""
+    """Return the promoted floating dtype of nested tensors; None if none is floating."""
     tensors: list = []
     _collect(value, tensors)
     return _float(tensors)
@@ -314,7 +314,7 @@ def _float(tensors: list) -> str | None:
 
 
 def to_r(value):
-    """A tensor's values in a dtype that R has: int32 where they fit, float64, bool, complex128, or text."""
+    """Return a tensor's values in a dtype that R has: int32 if they fit, float64, bool, complex128, or text."""
     if isinstance(value, autodiff.Variable):
         value = value.data
     if isinstance(value, str):
@@ -333,7 +333,7 @@ def to_r(value):
 
 
 def in_r(value):
-    """Tensors as arrays of a dtype that R has, of at least one dimension, so that R keeps lists of them."""
+    """Return nested tensors as arrays for R, with at least one dimension so that R keeps lists of them as lists."""
     return _tree.map_leaves(_in_r, value)
 
 
@@ -344,7 +344,7 @@ def _in_r(x):
 
 
 def describe(value) -> dict:
-    """The facts that R's ``print`` and ``format`` show of a tensor beside its values."""
+    """Return what R's ``print`` and ``format`` show of a tensor apart from its values."""
     data = data_of(value)
     text = isinstance(data, str)
     owner = None if text else backends.of(data)
@@ -361,7 +361,7 @@ def describe(value) -> dict:
 
 
 def _operation(value) -> str | None:
-    """The origin of a recorded value: the name of an op, or of torch's node."""
+    """Return the name of the op, or of torch's node, that made a recorded value."""
     made_by = getattr(value, "grad_fn", None)
     name = getattr(made_by, "name", None)
     return name() if callable(name) else name
@@ -376,5 +376,5 @@ def _is_traced(data) -> bool:
 
 
 def dim(value) -> list:
-    """Sizes for R's ``dim``; -1 where a graph does not know."""
+    """Return the sizes for R's ``dim``; -1 where a graph does not know a size."""
     return [-1 if size is None else int(size) for size in value.shape]
