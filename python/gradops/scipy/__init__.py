@@ -1,4 +1,4 @@
-"""SciPy's functions, by its names and with its meaning, on NumPy, PyTorch, TensorFlow and JAX, with derivatives.
+"""SciPy's functions with its names and definitions on NumPy, PyTorch, TensorFlow and JAX, with derivatives.
 
 A module is imported when it is first used: ``from gradops.scipy import stats``, or ``gradops.scipy.stats``.
 """
@@ -27,7 +27,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _find(path: str) -> Any:
-    """The object at a path (``stats.norm.logpdf``), this module at an empty one; None if there is none."""
+    """Return the object at a dotted path such as ``stats.norm.logpdf``, this module for ""; None if there is none."""
     found: Any = sys.modules[__name__]
     for name in filter(None, path.split(".")):
         found = getattr(found, name, None)

@@ -1,8 +1,9 @@
-"""Solvers in programs, where no value is known: a fixed number of steps, of which the last are recorded.
+"""Solvers for traced programs, where SciPy cannot run because no value is known.
 
-A root is found by bisection, a minimum between ends by the golden section, one of several unknowns by Newton's method,
-damped where a step does not lead down (Levenberg 1944), an integral by the double exponential rule (Takahasi and Mori
-1974).
+They take a fixed number of unrecorded steps and end with recorded Newton steps, which give the derivatives. Roots use
+bisection, minima between two ends the golden section, systems and minima of several unknowns Newton's method, damped
+where a step does not decrease the function (Levenberg 1944). Integrals use the double exponential rule (Takahasi and
+Mori 1974).
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ HALVES, DOWN = 60, 25
 
 
 def _held(x, like):
-    """A tensor, or numbers, beside ``like`` and of its dtype, without a gradient."""
+    """Return a tensor, or numbers, as a tensor of ``like``'s library and dtype without a gradient."""
     if isinstance(x, Variable) or (ops.is_tensor(x) and not isinstance(x, np.ndarray)):
         return ops.stop_gradient(ops.cast(x, ops.dtype(like)))
     return beside(x, like)
 
 
 def _between(low, high, like, narrower: Callable):
-    """The middle of an interval that ``narrower`` has made small."""
+    """Return the midpoint of an interval after narrowing it ``HALVES`` times."""
     with stop_gradient_scope():
         ends = [_held(low, like), _held(high, like)]
         low, high = ops.fori_loop(0, HALVES, lambda _, ends: list(narrower(*ends)), ends)
@@ -37,7 +38,7 @@ def _between(low, high, like, narrower: Callable):
 
 
 def root_between(f: Callable, low, high, like):
-    """A root between ends where ``f`` has opposite signs; ``like`` is a tensor of the result's kind."""
+    """Return a root between two ends where ``f`` has opposite signs; ``like`` sets the library and dtype."""
     with stop_gradient_scope():
         side = ops.sign(f(_held(low, like)))
 
@@ -50,7 +51,7 @@ def root_between(f: Callable, low, high, like):
 
 
 def least_between(f: Callable, low, high, like):
-    """A minimum between two ends."""
+    """Return a minimum between two ends."""
     ratio = (math.sqrt(5) - 1) / 2
 
     def part(low, high):
@@ -62,13 +63,13 @@ def least_between(f: Callable, low, high, like):
 
 
 def least(f: Callable, start, like):
-    """A minimum near a vector."""
+    """Return a minimum near a vector."""
     slope = functional.grad(f)
     return of_steps(slope, _down(f, lambda x: (functional.hessian(f, x), slope(x)), start, like))
 
 
 def root_near(f: Callable, start, like):
-    """A root near a vector of as many unknowns as there are equations."""
+    """Return a root of a system of equations near a vector."""
 
     def system(x):
         slopes, rest = functional.jacobian(f, x), f(x)
@@ -79,7 +80,7 @@ def root_near(f: Callable, start, like):
 
 
 def _down(f: Callable, system: Callable, start, like):
-    """Where damped steps, each the solution of a system of equations, have led from a vector."""
+    """Return the result of ``DOWN`` damped Newton steps from a vector; ``system`` gives the equations of a step."""
     with stop_gradient_scope():
         start = _held(start, like)
         unit = beside(np.eye(start.shape[0]), start)
@@ -97,7 +98,7 @@ def _down(f: Callable, system: Callable, start, like):
 
 
 def integral(values: Callable, low, high, like):
-    """The integral of ``values``, a function of a vector of places, between ends of which numbers may be infinite."""
+    """Return the integral of ``values``, a function of a vector; ends that are numbers may be infinite."""
     low_end, high_end = (
         not ops.is_tensor(end) and not isinstance(end, Variable) and math.isinf(end) for end in (low, high)
     )

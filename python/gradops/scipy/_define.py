@@ -1,5 +1,8 @@
-"""Functions of SciPy: as ops, with a library's own kernel where it has one and SciPy's on the host elsewhere, or
-composed of ops."""
+"""Decorators that define SciPy's functions for gradops.
+
+:func:`ufunc` makes an op, which runs a library's own kernel if it has one and else SciPy's on the host.
+:func:`composed` wraps a function composed of ops, so that its errors name the function and the argument.
+"""
 
 from __future__ import annotations
 
@@ -32,17 +35,18 @@ LIBRARIES = ("torch", "jax", "tensorflow")
 def ufunc(
     path: str | Callable | None = None, *, domain: tuple[float, float] | None = None, **named: Any
 ) -> Callable[[F], F]:
-    """A decorator that makes an elementwise op of a signature with a docstring.
+    """Return a decorator that makes an elementwise op from a signature with a docstring.
 
-    The docstring says what is particular; what is so of all such ops, of results and errors, is added to it.
+    The docstring describes what is particular to the op; the sections on results and errors that all such ops share are
+    added to it.
 
     Args:
-        path: SciPy's function, ``special.gammainc`` for instance, or a function of NumPy's arrays; by default the op's
-            own name in its module. An empty one: there is none, and the body composes the op.
-        domain: of a function of one argument the interval outside of which it is NaN, as of :class:`.extend.Facts`.
-        **named: for a library's name the path of its own function of the same arguments, ``special.gammainc`` for
-            ``torch.special.gammainc``, where that has all digits; a library that is left out calls SciPy's on the host.
-            For an argument's name the rule of the derivative by it, as of :func:`.extend.derivative`.
+        path: SciPy's function, such as ``special.gammainc``, or a function of NumPy arrays; by default the op's own
+            name in its module. An empty path means that there is none and the body composes the op.
+        domain: for a function of one argument the interval outside which it is NaN, see :class:`.extend.Facts`.
+        **named: a library's name with the path of its own function of the same arguments, such as ``special.gammainc``
+            for ``torch.special.gammainc``, if that is fully accurate; other libraries call SciPy on the host. Or an
+            argument's name with the rule of the derivative by it, see :func:`.extend.derivative`.
     """
 
     def decorate(function: F) -> F:
@@ -67,14 +71,14 @@ def ufunc(
 
 
 def grouped_op(function: F, group: Callable) -> F:
-    """An op of a function that chooses between forms for each element.
+    """Return an op for a function that chooses between several formulas for each element.
 
-    NumPy's arrays go through it in groups of elements that choose alike, so that no form is computed in vain, and 104
-    elements at a time, whose intermediate results, of 76 nodes each, stay in the cache.
+    NumPy arrays are evaluated in groups of elements that use the same formula, so that no formula is computed in vain,
+    and in chunks of 104 elements, whose intermediate results (76 nodes) stay in the cache.
 
     Args:
-        function: elementwise, composed of ops.
-        group: of NumPy's arrays of one shape, floating, the number of each element's group.
+        function: an elementwise function composed of ops.
+        group: returns the number of each element's group, given floating NumPy arrays of one shape.
     """
     name = f"{function.__module__.removeprefix('gradops.').replace('._', '.')}.{function.__name__.strip('_')}"
     made = extend.op(function, name=name, elementwise=True)
@@ -91,17 +95,17 @@ def grouped_op(function: F, group: Callable) -> F:
                 for start in range(0, len(places), 104):
                     part = places[start : start + 104]
                     result[part] = function(*[x[part] for x in flat])
-        return result.reshape(shape)[()]  # a number of NumPy's where it has no dimensions, as of its functions
+        return result.reshape(shape)[()]  # like NumPy's functions, a scalar rather than a 0-dimensional array
 
     extend.kernel(made, "numpy", kernel)
     return made
 
 
 def composed(function: F) -> F:
-    """A decorator of functions that are composed of ops: their errors name the function, and the argument at fault.
+    """Wrap a function composed of ops so that its errors name the function and the argument at fault.
 
-    Arguments are looked at where the function fails, by the annotations of :mod:`gradops.annotations` and ``Literal``.
-    Errors of functions that users pass, annotated ``Function``, stay as they are.
+    Arguments are checked only after the function has failed, against their annotations (:mod:`gradops.annotations` and
+    ``Literal``). Errors raised by functions that users pass, annotated ``Function``, are not changed.
     """
 
     @functools.wraps(function)
@@ -117,28 +121,29 @@ def composed(function: F) -> F:
 
 
 def with_numbers(result):
-    """The same, NumPy's arrays without dimensions in it as numbers, as SciPy's functions give them."""
+    """Return a result with 0-dimensional NumPy arrays as numbers, as SciPy's functions return them."""
     if isinstance(result, tuple):
         parts = map(with_numbers, result)
         if not hasattr(result, "_fields"):
             return tuple(parts)
         made = type(result)(*parts)
-        for name, value in getattr(result, "__dict__", {}).items():  # beside the fields, as SciPy's results have them
+        for name, value in getattr(result, "__dict__", {}).items():  # SciPy's results have attributes besides fields
             setattr(made, name, with_numbers(value))
         return made
     return number(result)
 
 
 def refused(function: str, argument: str, why: str = "") -> Callable:
-    """A rule for an argument by which a function has no derivative here: an error of variables and NumPy's arrays.
+    """Return a derivative rule that raises an error, for an argument by which a function has no derivative here.
 
-    Other libraries' rules give the gradients by all arguments at once, whether asked for or not: there it is NaN.
+    It raises for variables and NumPy arrays. Other libraries compute the gradients by all arguments at once, whether
+    they are needed or not; there the rule returns NaN.
     """
 
     def rule(g):
         data = g.data if hasattr(g, "_node") else g
         if backends.of(data) is not None and not isinstance(data, (np.ndarray, np.generic)):
-            return ops.stop_gradient(g) * math.nan  # nothing flows back through it where it is not asked for
+            return ops.stop_gradient(g) * math.nan
         raise GradientError(
             f"`{function}` has no derivative by `{argument}`{': ' * bool(why)}{why}.",
             hint=f"`stop_gradient({argument})`, or a number",
@@ -148,7 +153,7 @@ def refused(function: str, argument: str, why: str = "") -> Callable:
 
 
 def promoting(rule: Callable) -> Callable:
-    """A rule whose arguments come in their promoted floating dtype: orders are often whole numbers."""
+    """Wrap a rule to receive its arguments in their promoted floating dtype: orders are often integers."""
 
     @functools.wraps(rule)
     def promoted_rule(g, *xs):
@@ -168,7 +173,7 @@ def _described(function: Callable) -> Op:
 
 
 def _reason(function: Callable, error: Exception, args: tuple, kwargs: dict) -> Exception:
-    """The error to raise in place of ``error``: of the argument at fault, or with the function's name."""
+    """Return the error to raise in place of ``error``: for the argument at fault, or with the function's name."""
     entry = _described(function)
     try:
         bound = entry.signature.bind(*args, **kwargs)
@@ -217,14 +222,14 @@ def _caused(failure: Exception, by: Exception) -> Exception:
 def family(
     arguments: Mapping[str, str] | None = None, *, returns="", raises="", gradient="", within: Callable = composed
 ) -> Callable[[F], F]:
-    """:func:`gradops.ops._docstrings.family` and a decorator to go on with."""
+    """Return a decorator that applies :func:`gradops.ops._docstrings.family`, then ``within``."""
 
     described = docstrings_of(arguments, returns=returns, raises=raises, gradient=gradient)
     return lambda function: within(described(function))
 
 
 def _documented(function: Callable) -> str:
-    """A ufunc's docstring, with what is so of all."""
+    """Return a ufunc's docstring completed with the sections that all ufuncs share."""
     *others, last = [f"``{name}``" for name in inspect.signature(function).parameters]
     result = (
         f"A tensor of the shape that {', '.join(others)} and {last} broadcast to, of their promoted floating dtype."
@@ -240,16 +245,16 @@ ShapeError: shapes that do not broadcast."""
 
 
 def _found(package: str, path: str) -> Any:
-    """A function by its path in a package."""
+    """Return a function by its path in a package."""
     module, _, name = f"{package}.{path}".rpartition(".")
     try:
         return getattr(importlib.import_module(module), name)
-    except ImportError:  # an attribute, no module: `tensorflow.math`
+    except ImportError:  # the parent is an attribute, not a module, as `tensorflow.math`
         return functools.reduce(getattr, path.split("."), importlib.import_module(package))
 
 
 def _host_function(path: str | Callable) -> Callable:
-    """SciPy's function of a path; an error at its calls where SciPy is older than the function."""
+    """Return SciPy's function at a path. If this SciPy is too old to have it, calls raise an error."""
     try:
         return _found("scipy", path) if isinstance(path, str) else path
     except AttributeError:
@@ -262,7 +267,7 @@ def _host_function(path: str | Callable) -> Callable:
 
 
 def _giving_numbers(function: Callable) -> Callable:
-    @functools.wraps(function)  # with what it says of itself
+    @functools.wraps(function)  # copies attributes such as `limits`
     def kernel(*xs):
         return number(function(*xs))
 
@@ -270,9 +275,9 @@ def _giving_numbers(function: Callable) -> Callable:
 
 
 def _of_scipy(op: Op, path: str | Callable, _: Backend) -> Callable:
-    """SciPy's function as NumPy's kernel."""
+    """Return SciPy's function as NumPy's kernel."""
     function = _host_function(path)
-    if not isinstance(function, np.ufunc):  # which gives numbers itself
+    if not isinstance(function, np.ufunc):  # ufuncs return scalars themselves
         function = _giving_numbers(function)
 
     def of_floats(*xs):
@@ -302,7 +307,7 @@ def _of_scipy(op: Op, path: str | Callable, _: Backend) -> Callable:
 
 
 def _of_library(library: str, own: str | Callable, _: Backend) -> Callable:
-    """A library's own function as its kernel."""
+    """Return a library's own function as its kernel."""
     function = _found(library, own) if isinstance(own, str) else own
 
     def kernel(*xs):
@@ -312,7 +317,7 @@ def _of_library(library: str, own: str | Callable, _: Backend) -> Callable:
 
 
 def _on_host(op: Op, path: str | Callable, backend: Backend) -> Callable:
-    """SciPy's function as the kernel of a library that has none."""
+    """Return SciPy's function, called on the host, as the kernel of a library that has none."""
     function = _host_function(path)
 
     def single(*xs):
@@ -321,7 +326,7 @@ def _on_host(op: Op, path: str | Callable, backend: Backend) -> Callable:
 
     name, on_host = op.name, backend.on_host
     foresee = backend.kernel("foresee")
-    if foresee is not None:  # graphs that call functions of the host by name
+    if foresee is not None:  # the library's graphs call host functions by name
         foresee(name, single)
 
     def kernel(*xs):
@@ -331,5 +336,5 @@ def _on_host(op: Op, path: str | Callable, backend: Backend) -> Callable:
 
 
 def _alike(xs) -> list:
-    """Operands as tensors of one floating dtype."""
+    """Return operands as tensors of their promoted floating dtype."""
     return promoted(*xs, floating=True)

@@ -1,10 +1,11 @@
-"""Formulas that keep their digits, shared by ``special`` and ``stats``: of tensors, with derivatives to all orders.
+"""Numerically accurate formulas shared by ``special`` and ``stats``, on tensors, with derivatives of all orders.
 
-Where counts and shapes are large, probabilities are small differences of large terms, unless these are taken off each
-other by hand: Loader's forms (2000, Fast and accurate computation of binomial probabilities), by the deviance and the
-remainder of Stirling's formula.
+For large counts and shapes, probabilities are small differences of large terms. Loader's forms (2000, Fast and accurate
+computation of binomial probabilities) cancel these analytically, with the deviance and the remainder of Stirling's
+formula.
 
-A Python number is a constant: functions of numbers alone give numbers, which take the dtype of the tensors beside them.
+A Python number is a constant: a function of numbers alone returns a number, which takes the dtype of the tensors it is
+combined with.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ..jit.array import Traced
 
 
 def _of_numbers(op: Callable, function: Callable, at_error: float = math.nan) -> Callable:
-    """``op``, and of a Python number ``function``, whose errors are ``at_error``."""
+    """Return ``op`` extended to Python numbers by ``function``, whose errors give ``at_error``."""
 
     def of(x):
         if x.__class__ is not float and x.__class__ is not int:
@@ -44,38 +45,38 @@ absolute = _of_numbers(ops.abs, abs)
 
 
 def where(test, first, second):
-    """``ops.where``; of a ``test`` that is known the choice."""
+    """Return ``ops.where(test, first, second)``, or the chosen operand if ``test`` is a bool."""
     return (first if test else second) if test.__class__ is bool else ops.where(test, first, second)
 
 
 def minimum(x, y):
-    """The smaller of both; two numbers give a number."""
+    """Return the elementwise minimum; two numbers give a number."""
     return min(x, y) if _number(x) and _number(y) else ops.minimum(x, y)
 
 
 def maximum(x, y):
-    """The larger of both; two numbers give a number."""
+    """Return the elementwise maximum; two numbers give a number."""
     return max(x, y) if _number(x) and _number(y) else ops.maximum(x, y)
 
 
 def negated(test):
-    """``not test``."""
+    """Return the logical negation of a tensor or a bool."""
     return not test if test.__class__ is bool else ops.logical_not(test)
 
 
 def all_so(test) -> bool | None:
-    """True where ``test`` is so of all elements, False where of none; None where it varies or is not known."""
+    """Return True if ``test`` holds for all elements, False if for none; None if it varies or is not known."""
     if test.__class__ is bool:
         return test
     values = held(test)
     if values.__class__ is not np.ndarray and values.__class__ is not np.bool_:
         return None
-    count = np.count_nonzero(values)  # the fastest of NumPy's questions
+    count = np.count_nonzero(values)  # faster than `all()` and `any()`
     return True if count == values.size else None if count else False
 
 
 def held(x):
-    """The array in a variable; anything else as it is."""
+    """Return the array of a variable; anything else unchanged."""
     return x.data if hasattr(x, "_node") else x
 
 
@@ -84,7 +85,7 @@ def _number(x) -> bool:
 
 
 def _same(x, instead) -> bool:
-    """True for a number that is ``instead`` itself: a choice would have a dtype, where the number has none."""
+    """Return True for a number equal to ``instead``: `where` would give it a dtype, which a number lacks."""
     return _number(x) and x == instead
 
 
@@ -93,11 +94,12 @@ def _as_it_is(x, instead):
 
 
 def choose(test, first: Callable, second: Callable):
-    """``first(of)`` where ``test``, ``second(of)`` elsewhere, each computed within its own domain.
+    """Return ``first(of)`` where ``test``, else ``second(of)``, each evaluated only within its own domain.
 
     Args:
-        test: a tensor of bools, or a bool. Where it is known, and the same of all elements, one of both is computed.
-        first, second: functions of ``of(x, instead)``, which is ``x`` where the value is chosen, else ``instead``.
+        test: a tensor of bools, or a bool. If it is known and equal for all elements, only one function is computed.
+        first, second: functions of ``of``. ``of(x, instead)`` is ``x`` at the elements the function is chosen for, and
+            ``instead``, a safe value, at the others.
     """
     known = all_so(test)
     if known is not None:
@@ -110,33 +112,33 @@ def choose(test, first: Callable, second: Callable):
 
 
 def usually(test, first: Callable, second: Callable):
-    """:func:`choose`; a program of NumPy's is recorded with one of both where that serves all elements."""
+    """Return :func:`choose`; a program traced on NumPy is specialised to one function if that serves all elements."""
     known = _looked_at(test)
     return choose(test if known is None else known, first, second)
 
 
 def is_single(x) -> bool:
-    """True for a number of a function of single numbers that is recorded to be repeated in loops."""
+    """Return True for a number in a scalar function that is traced to be repeated in loops."""
     values = held(x)
     return values.__class__ is Traced and values.program.of_single_numbers
 
 
 def refined(test, fine: Callable, plain: Callable):
-    """``fine(of)`` where ``test``, else ``plain(of)``, which is right everywhere but loses digits there.
+    """Return ``fine(of)`` where ``test``, else ``plain(of)``, which is valid everywhere but less accurate there.
 
-    As :func:`usually`; a program of single numbers in a loop has ``plain`` alone.
+    It chooses like :func:`usually`, but scalar programs in loops use only ``plain``.
     """
     return plain(_as_it_is) if is_single(test) else usually(test, fine, plain)
 
 
 def _looked_at(test) -> bool | None:
-    """:func:`all_so` of a test in a program that is recorded, which holds from here on for values with that answer."""
+    """Return :func:`all_so` of a traced test and specialise the program to that answer; None if it is not traced."""
     values = held(test)
     if values.__class__ is not Traced:
         return None
     try:
         return True if ops.all(values) else None if ops.any(values) else False
-    except JitError:  # in a loop, or where the program is to be analysed
+    except JitError:  # values may not be read in a loop, or while a program is analysed
         return None
 
 
@@ -160,28 +162,31 @@ def times_log1m(a, x):
 
 
 def power(x, a):
-    """``x**a``, with first and second derivatives by ``x`` also where that is 0 and ``a`` 0, 1 or 2."""
+    """Return ``x**a``, with first and second derivatives by ``x`` even if ``x`` is 0 and ``a`` is 0, 1 or 2."""
     none, one, two = a == 0, a == 1, a == 2
     general = where(none | one | two, 1.0, x) ** where(none | one | two, 3.0, a)
     return where(none, 1.0, where(one, x, where(two, x * x, general)))
 
 
 def complement(x):
-    """``1 - exp(x)`` of ``x`` below 0: far below not by expm1, whose slope is ``expm1(x) + 1`` on some libraries."""
+    """Return ``1 - exp(x)`` for ``x`` below 0.
+
+    Below -1 it avoids expm1, whose derivative some libraries compute as ``expm1(x) + 1``, which cancels.
+    """
     return choose(x < -1, lambda of: 1 - exp(of(x, -2.0)), lambda of: -expm1(of(x, -0.5)))
 
 
 def log_complement(x):
-    """``log(1 - exp(x))`` of ``x`` below 0, by the form that loses no digits there."""
+    """Return ``log(1 - exp(x))`` for ``x`` below 0, by the more accurate of two forms."""
     return choose(x < -math.log(2), lambda of: log1p(-exp(of(x, -1.0))), lambda of: log(-expm1(of(x, -0.5))))
 
 
 def by_smaller(low, smaller_of: Callable, lower: bool, as_log: bool):
-    """A probability by the logarithm of the smaller tail.
+    """Return a tail probability, or its logarithm, computed from the smaller tail.
 
     Args:
-        low: where that is likely to be the one up to a number.
-        smaller_of: of such a test, the logarithm of the tail up to the number where it is so, else of that beyond.
+        low: a test that is true where the lower tail is probably the smaller one.
+        smaller_of: takes such a test and returns the logarithm of the lower tail where it is true, else of the upper.
     """
     smaller = smaller_of(low)
     large = smaller > -math.log(2)
@@ -192,7 +197,7 @@ def by_smaller(low, smaller_of: Callable, lower: bool, as_log: bool):
 
 
 def by_tails(low, smaller, lower: bool, as_log: bool):
-    """The same by the logarithm itself."""
+    """Return a tail probability from ``smaller``, the logarithm of the lower tail where ``low``, else of the upper."""
     own = low if lower else negated(low)
     if as_log:
         return ops.where(own, smaller, log_complement(ops.where(own, -1.0, smaller)))
@@ -200,10 +205,10 @@ def by_tails(low, smaller, lower: bool, as_log: bool):
 
 
 def scaled_log1p(a, q):
-    """``a * log1p(q / a)``, which nears ``q`` as ``a`` grows.
+    """Return ``a * log1p(q / a)``, which approaches ``q`` as ``a`` grows.
 
-    There with the remainder as a term of its own, by the series of atanh in r = u / (2 + u), u = q / a, so that neither
-    it nor its derivative by ``a`` is a difference of large numbers.
+    For small u = q / a the remainder is a separate term, by the series of atanh in r = u / (2 + u), so that neither the
+    value nor its derivative by ``a`` is a difference of large numbers.
     """
 
     def near(of):
@@ -221,7 +226,7 @@ def deviance_part(a, x, d=None):
 
     Args:
         a, x: positive.
-        d: ``x - a``, where it is known with more digits.
+        d: ``x - a``, if the caller knows it more accurately.
     """
     d = x - a if d is None else d
 
@@ -236,7 +241,7 @@ def deviance_part(a, x, d=None):
 
 
 def log1p_rest_near(u):
-    """``u - log1p(u)`` of a ``u`` below a tenth, by the series of atanh."""
+    """Return ``u - log1p(u)`` for ``abs(u)`` below 0.1, by the series of atanh."""
     r = u / (2 + u)
     w = r * r
     return r * (u - w * (2 / 3 + w * (2 / 5 + w * (2 / 7 + w * (2 / 9 + w * (2 / 11))))))
@@ -252,7 +257,7 @@ def stirling(a):
 
 
 def log_rising(a, x, mu=0.0):
-    """``lgamma(a + x) - lgamma(a) - x * log(a + mu)``: of a large ``a`` by Stirling's series."""
+    """Return ``lgamma(a + x) - lgamma(a) - x * log(a + mu)``, by Stirling's series for large ``a``."""
 
     def large(of):
         high, step, mean = of(a, 20.0), of(x, 0.0), of(mu, 0.0)
@@ -273,14 +278,14 @@ def log_rising(a, x, mu=0.0):
 
 
 def log_beta(a, b):
-    """``log(beta(a, b))``, with its digits where one of both is large."""
-    first = a <= b  # of `minimum` and `maximum` a tie would have no second derivative
+    """Return ``log(beta(a, b))``, accurate also if one argument is large."""
+    first = a <= b  # `minimum` and `maximum` have no second derivative at a tie
     small, other = where(first, a, b), where(first, b, a)
     return lgamma(small) - log_rising(other, small) - small * log(other)
 
 
 def log_choose(k, m):
-    """``log(binom(k + m, k))``, of ``k`` and ``m`` that are not negative."""
+    """Return ``log(binom(k + m, k))`` for nonnegative ``k`` and ``m``."""
     return -log1p(k + m) - log_beta(k + 1, m + 1)
 
 
@@ -288,12 +293,12 @@ def log_choose(k, m):
 
 
 def binomial_size(k, m):
-    """The size of ``k`` and ``m`` beside each other: from 20 on :func:`log_binomial_large` has all digits."""
+    """Return a measure of the size of ``k`` and ``m``: from 20 on :func:`log_binomial_large` is fully accurate."""
     return minimum(minimum(k, m), (k + m) / 25)
 
 
 def log_binomial_large(k, m, p, q, d):
-    """``log(binom(k + m, k) * p**k * q**m)``, q = 1 - p, d = m * p - k * q, of large ``k`` and ``m``."""
+    """Return ``log(binom(k + m, k) * p**k * q**m)``, q = 1 - p, d = m * p - k * q, for large ``k`` and ``m``."""
     n = k + m
     return (
         log(n / (2 * math.pi * k) / m) / 2

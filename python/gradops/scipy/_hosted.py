@@ -1,4 +1,7 @@
-"""Functions of NumPy's arrays on the host, as ops on each library: elementwise ones, and of matrices."""
+"""Ops on every library that run a function of NumPy arrays on the host, elementwise or on matrices.
+
+The derivatives of such ops may run on the host as well.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,9 @@ from ..ops._compose import promoted
 from ._define import LIBRARIES, refused, ufunc
 
 TERMS = 1 << 20
-"""Terms of sums that are found at once."""
+"""The number of terms of sums that are computed at once."""
 SHORT = 1 << 12
-"""Terms that are found at once whatever the lengths of their sums."""
+"""The number of terms that are computed at once even if the lengths of their sums differ widely."""
 
 
 def hosted(
@@ -29,13 +32,13 @@ def hosted(
     dtype: str | None = "float64",
     **rules: Callable,
 ) -> Callable:
-    """An elementwise op.
+    """Return an elementwise op that calls ``function`` on the host.
 
     Args:
-        parameters: the names of its arguments.
-        function: of their arrays, flat and of one size; gives an array of that size.
-        dtype: that of its arrays; None, as they come.
-        rules: derivatives, as of :func:`.extend.derivative`; 0 by the other arguments.
+        parameters: the names of the op's arguments.
+        function: takes the arguments as flat arrays of one size and returns an array of that size.
+        dtype: the dtype of these arrays; None keeps the arguments' own.
+        rules: derivatives as for :func:`.extend.derivative`; by the other arguments they are 0.
     """
 
     def op(*arguments): ...
@@ -63,19 +66,19 @@ def _none(g):
 def with_derivatives(
     name: str, parameters: Sequence[str], by: Sequence[str], function: Callable, text: str, most: int = 2
 ) -> Callable:
-    """An op whose derivatives are found on the host, too; as :func:`orders`."""
+    """Return an op whose derivatives are computed on the host as well; arguments as for :func:`orders`."""
     return orders(name, parameters, by, function, text, most)((0,) * len(by))
 
 
 def orders(
     name: str, parameters: Sequence[str], by: Sequence[str], function: Callable, text: str, most: int = 2
 ) -> Callable:
-    """Ops by an order of derivative for each of ``by``.
+    """Return a function from orders of derivatives, one for each argument in ``by``, to the op of that derivative.
 
     Args:
         by: the names of the arguments to differentiate by.
-        function: of an order by each of these, and of the arrays; the derivative.
-        most: the highest order, all together.
+        function: takes the orders and the arrays and returns the derivative.
+        most: the highest total order.
     """
     made: dict[tuple[int, ...], Callable] = {}
 
@@ -96,7 +99,7 @@ def orders(
 
 
 def rule(parameters: Sequence[str], function: Callable) -> Callable:
-    """``function`` of a gradient and of ``parameters`` as a rule that asks for these by name."""
+    """Return ``function``, of a gradient and of ``parameters``, as a rule whose signature names these."""
 
     def named(*arguments):
         return function(*arguments)
@@ -112,8 +115,10 @@ def _signature(parameters: Sequence[str]) -> inspect.Signature:
 
 
 def in_chunks(function: Callable, lengths: np.ndarray, *arrays: np.ndarray, terms: int = TERMS) -> np.ndarray:
-    """``function`` of parts of arrays, of similar lengths of sums, that together have at most ``terms`` terms or one
-    element."""
+    """Apply ``function`` to chunks of arrays whose sums have similar lengths.
+
+    A chunk has at most ``terms`` terms in all, or a single element.
+    """
     found = np.empty(len(lengths))
     order = np.argsort(lengths)
     ends = np.cumsum(lengths[order])
@@ -121,7 +126,7 @@ def in_chunks(function: Callable, lengths: np.ndarray, *arrays: np.ndarray, term
     while start < len(order):
         stop = len(order)
         before = ends[start] - lengths[order[start]]
-        # each has as many terms as the longest: at most three of four may be in vain, where there are many
+        # Every sum in a chunk costs as many terms as the longest. In large chunks at most 3 of 4 terms may be wasted.
         while stop > start + 1 and (stop - start) * lengths[order[stop - 1]] > min(
             terms, max(4 * (ends[stop - 1] - before), SHORT)
         ):
@@ -136,13 +141,13 @@ def in_chunks(function: Callable, lengths: np.ndarray, *arrays: np.ndarray, term
 
 
 def of_matrices(op: Any, function: Callable, like: int = 0) -> None:
-    """Make ``function`` of NumPy's arrays the kernel of an op on matrices, on each library.
+    """Make ``function``, of NumPy arrays, the kernel of an op on matrices on every library.
 
-    The tensors come first among the op's parameters, with matrices in the last two dimensions; others broadcast.
+    The op's tensors come first among its parameters, with matrices in the last two dimensions; the others broadcast.
 
     Args:
-        function: takes the arrays, and the op's settings, whole numbers.
-        like: the position of the tensor of whose last two sizes the result is.
+        function: takes the arrays and the op's settings, which are integers.
+        like: the position of the tensor whose last two sizes the result has.
     """
     entry = op.op
     count = len(entry.tensors)
@@ -152,7 +157,7 @@ def of_matrices(op: Any, function: Callable, like: int = 0) -> None:
 
 
 def _called(function: Callable, count: int, like: int, *arguments) -> np.ndarray:
-    """The result in the dtype that came, half precision worked on in single; empty where there is nothing to do."""
+    """Return the result in the arguments' dtype (half precision is computed in single); empty for empty arguments."""
     settings, arrays = arguments[:-count], arguments[-count:]
     lead = np.broadcast_shapes(*[x.shape[:-2] for x in arrays])
     sizes = (*lead, *arrays[like].shape[-2:])

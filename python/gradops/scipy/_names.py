@@ -1,4 +1,7 @@
-"""The error for a name of SciPy's that is not here: what is near, or why there is none."""
+"""Names of the modules in ``gradops.scipy``, and the errors for names of SciPy's that they lack.
+
+Such an error suggests a similar name or says why the function is missing.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from ._examples import show
 
 
 def unknown(module: str, name: str, known: Iterable[str], refused: Mapping[str, str] | None = None) -> str:
-    """The words of the error for ``module.name``."""
+    """Return the message of the error for ``module.name``."""
     message = f"module {module!r} has no attribute {name!r}"
     if name.startswith("_"):
         return message
@@ -31,7 +34,7 @@ def unknown(module: str, name: str, known: Iterable[str], refused: Mapping[str, 
 
 
 def word_meant(bound: inspect.BoundArguments, said: str, argument: str | None = None) -> str | None:
-    """The hint for SciPy's refusal of a word: another that it speaks of, or the argument's default, is like it."""
+    """Return a hint for a word that SciPy rejected: a similar word in SciPy's message, or the argument's default."""
     for name, value in bound.arguments.items():
         if isinstance(value, str) and (name == argument or value in said):
             known = [*re.findall(r"['\"]([\w-]+)['\"]", said), bound.signature.parameters[name].default]
@@ -51,10 +54,10 @@ def _is_scipys(module: str, name: str) -> bool:
 
 
 def gathered(scope: Mapping[str, Any]) -> list[str]:
-    """The public names of a package's modules that the package has imported.
+    """Return the public names that a package has imported from its modules.
 
     Args:
-        scope: the package's own names.
+        scope: the package's globals.
     """
     below = f"{scope['__name__']}."
     modules = [m for name, m in list(sys.modules.items()) if name.startswith(below) and name[len(below)] != "_"]
@@ -62,15 +65,15 @@ def gathered(scope: Mapping[str, Any]) -> list[str]:
 
 
 REFUSED: dict[str, Mapping[str, str]] = {}
-"""By module: SciPy's names that are not here, and why."""
+"""For each module the names of SciPy's that it lacks, and why."""
 
 
 def namespace(
     module: str, names: list[str], refused: Mapping[str, str] | None = None
 ) -> tuple[Callable[[], list[str]], Callable[[str], Any]]:
-    """``__dir__`` and ``__getattr__`` of a module with SciPy's names; ``refused`` says why some are not here.
+    """Return ``__dir__`` and ``__getattr__`` of a module with SciPy's names; ``refused`` says why some are missing.
 
-    The docstrings of its functions get their examples.
+    Examples are added to the docstrings of the module's functions.
     """
     REFUSED[module] = refused or {}
     show(module)

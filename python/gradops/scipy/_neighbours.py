@@ -1,4 +1,7 @@
-"""The common parts of filters: tensors of one kind, values beyond the edges, weighted sums along lines."""
+"""Parts shared by filters: common dtypes, padding at the edges, convolution along a dimension, neighbourhoods.
+
+``signal``, ``ndimage``, ``fft`` and others use them.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,11 @@ __all__ = "alike back bilinear conj designed extended last line number patches r
 
 
 def alike(*xs) -> list:
-    """Tensors of one library and floating dtype: beside a tensor of a library, lists and NumPy's arrays are constants
-    of its precision; NumPy's alone promote as NumPy's do."""
+    """Return tensors of one library and floating dtype.
+
+    Next to a library's tensor, lists and NumPy arrays become constants of its precision. NumPy arrays alone promote as
+    in NumPy.
+    """
     like = next((x for x in xs if ops.is_tensor(x) and not _of_numpy(x)), None)
     if like is None:
         return floating(*xs)
@@ -33,7 +39,7 @@ def _of_numpy(x) -> bool:
 
 
 def _has_tensors(x) -> bool:
-    """True for tensors, and for Variables of NumPy arrays, with which an error says what is wrong."""
+    """Return True for library tensors and for Variables of NumPy arrays, which raise an error when mixed."""
     if isinstance(x, (list, tuple)):
         return any(map(_has_tensors, _tree.flatten(x)[0]))
     return ops.is_tensor(x) and (hasattr(x, "_node") or not _of_numpy(x))
@@ -42,7 +48,7 @@ def _has_tensors(x) -> bool:
 def _constant(x, like):
     values = np.asarray(x)
     if _no_numbers(values):
-        return ops.convert_to_tensor(x)  # says what is wrong
+        return ops.convert_to_tensor(x)  # raises an error that names the problem
     data = like.data if hasattr(like, "_node") else like
     # A traced array takes NumPy's arrays, and what is computed of constants alone is then no step of the program.
     made = values if type(data) is Traced else backends.of(data).convert(values, like=data)
@@ -57,7 +63,7 @@ def _no_numbers(values) -> bool:
 
 
 def number(function: str, name: str, value):
-    """A setting that must be a known number."""
+    """Return a setting that must be a known number."""
     if type(value) in (int, float, complex, bool):
         return value
     found = numbers(function, name, value)
@@ -68,7 +74,7 @@ def number(function: str, name: str, value):
 
 @tracing.constant
 def designed(path: str, *given) -> np.ndarray:
-    """The array that SciPy's function gives for plain numbers; a last tuple of pairs names its settings."""
+    """Return SciPy's array for plain numbers; a last tuple of pairs holds keyword arguments."""
     settings = dict(given[-1]) if given and isinstance(given[-1], tuple) and _are_pairs(given[-1]) else {}
     return np.asarray(constant(path)(*given[: len(given) - bool(settings)], **settings))
 
@@ -78,17 +84,17 @@ def _are_pairs(given: tuple) -> bool:
 
 
 def real_like(x):
-    """A real tensor of the precision of ``x``."""
+    """Return a real tensor of the precision of ``x``."""
     return ops.real(x) if is_complex(x) else x
 
 
 def conj(x):
-    """The conjugate of a complex tensor; a real one as it is."""
+    """Return the conjugate of a complex tensor; a real tensor unchanged."""
     return ops.conj(x) if is_complex(x) else x
 
 
 def vector(function: str, x, name: str):
-    """A tensor of one dimension and at least one element; a number as one of one element."""
+    """Return a tensor that must have one dimension and at least one element; a number becomes a vector."""
     if len(x.shape) == 0:
         x = ops.reshape(x, (1,))
     if len(x.shape) != 1 or x.shape[0] == 0:
@@ -97,7 +103,7 @@ def vector(function: str, x, name: str):
 
 
 def last(function: str, x, axis: int, name: str = "axis"):
-    """``x`` with ``axis`` as its last dimension, and the axis counted from 0."""
+    """Return ``x`` with ``axis`` moved to the last dimension, and the axis counted from 0."""
     rank = len(x.shape)
     if rank == 0:
         raise ShapeError(f"`{function}`: a tensor needs at least one dimension; got a number.", argument="x")
@@ -106,16 +112,16 @@ def last(function: str, x, axis: int, name: str = "axis"):
 
 
 def back(y, axis: int):
-    """The last dimension in its place again."""
+    """Move the last dimension back to ``axis``."""
     return y if axis == len(y.shape) - 1 else ops.moveaxis(y, -1, axis)
 
 
 def extended(x, before: int, after: int, how: str, axis: int = -1, fill=0.0):
-    """``x`` with values beyond the edges of a dimension.
+    """Return ``x`` padded along a dimension.
 
     Args:
-        how: ``"constant"``, with ``fill``; ``"edge"``, ``"wrap"``, ``"symmetric"`` or ``"reflect"`` as of ``np.pad``;
-            ``"odd"``: reflected at the edges' points.
+        how: ``"constant"``, with ``fill``; ``"edge"``, ``"wrap"``, ``"symmetric"`` or ``"reflect"`` as in ``np.pad``;
+            ``"odd"`` for a point reflection at the edges.
     """
     if before == 0 and after == 0:
         return x
@@ -137,14 +143,14 @@ def extended(x, before: int, after: int, how: str, axis: int = -1, fill=0.0):
 
 @tracing.constant
 def _beyond(n: int, before: int, after: int, how: str) -> tuple:
-    """The places of a dimension that is extended; 1 where it is itself; and the nearest places."""
+    """Return the source position of each padded element, 1 for the elements inside, and the nearest positions."""
     places = np.pad(np.arange(n), (before, after), how)  # type: ignore[call-overload]
     counts = (before, n, after)
     return places, np.repeat([0.0, 1.0, 0.0], counts), np.clip(np.arange(-before, n + after), 0, n - 1)
 
 
 def bilinear(function, x, h):
-    """A bilinear function of real tensors, of complex ones part by part."""
+    """Apply a bilinear function of real tensors, to complex tensors by real and imaginary parts."""
     if not is_complex(x) and not is_complex(h):
         return function(x, h)
     if not is_complex(h):
@@ -156,9 +162,9 @@ def bilinear(function, x, h):
 
 
 def line(x, h, before: int, after: int, step: int = 1):
-    """Convolution along the last dimension of ``x`` with a vector, after ``before`` and ``after`` zeros.
+    """Convolve the last dimension of ``x``, padded with ``before`` and ``after`` zeros, with a vector.
 
-    All zeros that the ends need, ``len(h) - 1`` before and after, give the full convolution.
+    ``len(h) - 1`` zeros before and after give the full convolution.
     """
     return bilinear(lambda x, h: _line(x, h, before, after, step), x, h)
 
@@ -177,13 +183,13 @@ def _line(x, h, before, after, step):
 
 
 def patches(x, window: Sequence[int], marks: tuple | None, before: Sequence[int], how: Sequence[str], fill=0.0):
-    """The neighbours of each element, along a new last dimension, in the window's order.
+    """Return the neighbours of each element along a new last dimension, in the window's order.
 
     Args:
-        window: for each dimension of ``x`` the size of the neighbourhood.
-        marks: for each of its places, in order, whether it is a neighbour; None: all are.
-        before: for each dimension, how many places before the element the window begins.
-        how: beyond the edges, as of :func:`extended`: for each dimension.
+        window: the size of the neighbourhood in each dimension of ``x``.
+        marks: for each position of the window, in order, True if it is a neighbour; None if all are.
+        before: for each dimension the number of positions that the window begins before the element.
+        how: the padding of each dimension, see :func:`extended`.
     """
     sizes = tuple(map(int, x.shape))
     for axis, (start, count) in enumerate(zip(before, window)):
@@ -193,7 +199,7 @@ def patches(x, window: Sequence[int], marks: tuple | None, before: Sequence[int]
 
 @tracing.constant
 def _places(sizes: tuple, window: tuple, marks: tuple | None) -> np.ndarray:
-    """For each element the flat places of its neighbours in the extended tensor."""
+    """Return for each element the flat positions of its neighbours in the padded tensor."""
     wide = [n + k - 1 for n, k in zip(sizes, window)]
     where = np.argwhere(np.ones(window) if marks is None else np.reshape(marks, window))
     if not sizes:

@@ -1,7 +1,8 @@
-"""Functions of users in SciPy's solvers: on numbers, with exact derivatives; and what is found as a tensor that moves.
+"""Users' functions in SciPy's solvers, and the solutions as tensors with derivatives.
 
-SciPy finds a solution on numbers. Where what it depends on has a gradient, in ``args`` or closed over, the solution is
-improved by Newton's method, and then by steps that are recorded, those of :mod:`gradops.functional.implicit`.
+SciPy solves on numbers, with exact derivatives of the function. If the function depends on tensors with a gradient, in
+``args`` or in its closure, the solution is refined by Newton's method and then by recorded steps
+(:mod:`gradops.functional.implicit`), which give its derivatives.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from ._tensors import beside, inexact, wrong
 
 
 def solver(function: Callable) -> Callable:
-    """A decorator of functions that have SciPy solve: its errors become ours, those of users' functions stay.
+    """Wrap a function that calls a SciPy solver: SciPy's errors become gradops errors, the user's errors are unchanged.
 
-    ``torch.compile`` leaves them to Python, as SciPy needs values: its graph ends before them.
+    ``torch.compile`` breaks its graph there and runs the function in Python, since SciPy needs values.
     """
 
     def solve(*args, **kwargs):
@@ -71,7 +72,7 @@ def _failure(function: Callable, error: Exception, args: tuple, kwargs: dict) ->
 
 
 def of_tensors(*given):
-    """The tensor, of those in the arguments, beside which the others are made; None where all are NumPy's."""
+    """Return the tensor in the arguments that sets the library, floating ones first; None if all are NumPy's."""
     leaves = [x for x in _tree.flatten(list(given))[0] if isinstance(x, Variable) or ops.is_tensor(x)]
     leaves = [x for x in leaves if not isinstance(x, (np.ndarray, np.generic))]
     floating = [x for x in leaves if "float" in ops.dtype(x)]
@@ -79,18 +80,18 @@ def of_tensors(*given):
 
 
 class Problem:
-    """A user's function, on numbers and on tensors.
+    """A user's function in a solver, callable on numbers and on tensors.
 
     Args:
-        name: of the solver, for errors.
-        argument: the parameter that the function came as.
+        name: the solver's name, for errors.
+        argument: the solver's parameter that holds the function.
         function: takes ``x`` and ``args``.
-        x: where SciPy starts, or what it is called beside.
-        args: more arguments, the tensors among which the solution depends on.
-        scalar: the function gives one number, of any shape.
-        beside: other arguments that say of which library ``x`` is.
-        vectors: the function takes several numbers at once, and gives as many.
-        complex_values: the function may give complex numbers.
+        x: a value of ``x``, such as SciPy's start.
+        args: further arguments; the solution is differentiable by the tensors among them.
+        scalar: True if the function returns one number, of any shape.
+        beside: other arguments whose tensors set the library of ``x``.
+        vectors: True if the function takes a vector of numbers and returns a value for each.
+        complex_values: True if the function may return complex numbers.
     """
 
     def __init__(
@@ -113,16 +114,16 @@ class Problem:
                 f"`{name}`: `{argument}` cannot be called with `x` and the {len(self.args)} of `args`: {error}.",
                 argument=argument,
             ) from None
-        except ValueError:  # a function of C
+        except ValueError:  # a function written in C has no signature
             pass
         self.like = of_tensors(x, self.args, beside)
-        if self.like is None:  # torch's tensors with a gradient cannot stand beside NumPy's arrays
+        if self.like is None:  # a torch tensor in the closure cannot be combined with a NumPy `x`
             self.like = of_tensors(_closed_over(function))
         self.dtype = None if self.like is None else dtypes.real_of(ops.dtype(inexact(self.like)))
         self.known = _tree.map_leaves(_held, self.args)
 
     def start(self, x, argument: str = "x0") -> np.ndarray:
-        """The place from which SciPy starts."""
+        """Return the start as a float array for SciPy."""
         value = numbers(self.name, x, argument)
         if value.dtype.kind == "c":
             raise ArgumentTypeError(f"`{self.name}`: `{argument}` must be real.", argument=argument)
@@ -131,7 +132,7 @@ class Problem:
         return value.astype(float)
 
     def tensor(self, x):
-        """SciPy's ``x`` as the function is given it."""
+        """Convert SciPy's ``x`` to the tensor that the function takes."""
         if self.like is None or self.dtype is None:
             return x
         x = np.asarray(x)
@@ -141,15 +142,15 @@ class Problem:
         return _numeric(self.name, self.argument, marked(function or self.function)(x, *args), self.scalar)
 
     def __call__(self, x):
-        """The function of a tensor, with all that has a gradient."""
+        """Call the function with derivatives by ``args`` and by the tensors it closes over."""
         return self._called(x, self.args)
 
     def held(self, x):
-        """The function of a tensor, by that alone."""
+        """Call the function with ``args`` held constant, for derivatives by ``x`` only."""
         return self._called(x, self.known)
 
     def value(self, x, *_):
-        """The function of numbers: by its ``_numeric``, where it has a way to these that is shorter."""
+        """Return the function's value for SciPy's numbers, by its attribute ``_numeric`` if it has such a shortcut."""
         y = self._called(self.tensor(x), self.known, getattr(self.function, "_numeric", self.function))
         y = numbers(self.name, y, self.argument)
         if y.dtype.kind == "c":
@@ -163,11 +164,11 @@ class Problem:
         return y.astype(float) if self.like is not None else y
 
     def near(self, x):
-        """A tensor that says of which kind the solution is, where no value is known."""
+        """Return a tensor with the library and dtype of the solution, for use where no value is known."""
         return self.held(x) if self.like is None else self.like
 
     def slope(self, x, *_) -> np.ndarray:
-        """The gradient of a scalar function, of numbers."""
+        """Return the gradient of a scalar function as a NumPy array."""
         return self._of_numbers(functional.grad(self.held)(self._point(x)))
 
     def jacobian(self, x, *_) -> np.ndarray:
@@ -184,7 +185,7 @@ class Problem:
 
 
 def _closed_over(function: Callable, within: tuple = ()) -> list:
-    """What the cells of a function hold, and of functions among it."""
+    """Return the values in a function's closure, and in the closures of functions among them."""
     cells = getattr(inspect.unwrap(function), "__closure__", None) or ()
     values = [cell.cell_contents for cell in cells if cell != types.CellType()]
     inner = [x for x in values if isinstance(x, types.FunctionType) and x not in within]
@@ -192,7 +193,7 @@ def _closed_over(function: Callable, within: tuple = ()) -> list:
 
 
 def marked(function: Callable) -> Callable:
-    """A user's function whose errors are known as the user's."""
+    """Wrap a user's function so that its errors can be recognised as the user's."""
 
     @functools.wraps(function)
     def run(*args, **kwargs):
@@ -212,7 +213,7 @@ def _held(x):
 
 
 def _numeric(name: str, argument: str, y, scalar: bool):
-    """The result of a user's function, with lists joined."""
+    """Return the result of a user's function as a tensor or number; lists are stacked."""
     if isinstance(y, (list, tuple)):
         parts = [ops.convert_to_tensor(part) for part in y]
         y = ops.stack(parts) if any(isinstance(part, Variable) or ops.is_tensor(part) for part in y) else np.asarray(y)
@@ -228,7 +229,7 @@ def _numeric(name: str, argument: str, y, scalar: bool):
 
 
 def of_parts(x) -> bool:
-    """True if a list has tensors for elements."""
+    """Return True if a list contains tensors, also nested ones."""
     return any(isinstance(part, Variable) or ops.is_tensor(part) or of_list(part) for part in x)
 
 
@@ -237,7 +238,7 @@ def of_list(x) -> bool:
 
 
 def joined(problem: Problem, x):
-    """A tensor, or a list of tensors and numbers, as a tensor."""
+    """Return a tensor, or a nested list of tensors and numbers, as a tensor."""
     if isinstance(x, Variable) or (ops.is_tensor(x) and not isinstance(x, np.ndarray)):
         return x
     if not of_list(x):
@@ -246,10 +247,10 @@ def joined(problem: Problem, x):
 
 
 def numbers(name: str, x, argument: str) -> np.ndarray:
-    """The values of a tensor, also in transformations of libraries.
+    """Return the values of a tensor, also inside a library's transformations.
 
     Raises:
-        JitError: in a compiled function and under ``vmap``, where there are none.
+        JitError: in a compiled function and under ``vmap``, where values are not known.
     """
     if not (isinstance(x, Variable) or ops.is_tensor(x)):
         if isinstance(x, (list, tuple)) and of_parts(x):
@@ -270,13 +271,13 @@ def numbers(name: str, x, argument: str) -> np.ndarray:
 
 
 def solution(name: str, residual: Callable, held: Callable, point, lacking: str):
-    """The tensor near ``point`` where ``residual`` is 0, with derivatives by all that it depends on.
+    """Return the tensor near ``point`` where ``residual`` is 0, with derivatives by all that ``residual`` depends on.
 
     Args:
-        residual: of a tensor to one of its size.
-        held: the same, of the same values, by that tensor alone.
-        point: what SciPy found, a tensor without a gradient.
-        lacking: what a Jacobian that is singular means, for the error.
+        residual: maps a tensor to one of the same size.
+        held: the same function with everything except that tensor held constant.
+        point: SciPy's solution, a tensor without a gradient.
+        lacking: what a singular Jacobian means, for the error.
     """
     shape = tuple(point.shape) if ops.is_tensor(point) else ()
     size = int(np.prod(shape))
@@ -301,7 +302,7 @@ def solution(name: str, residual: Callable, held: Callable, point, lacking: str)
         x = beside(places, point)
         before, slopes = slopes, matrix(x)
         if np.max(np.abs(move)) <= small * (1 + np.max(np.abs(places))):
-            # however near, the Jacobian goes on to change where it is singular at the solution
+            # A Jacobian that is singular at the solution keeps changing by a constant factor, however near the iterate.
             change = np.linalg.solve(before, slopes - before)
             reached = bool(np.max(np.abs(change)) <= 0.1)
             break
@@ -316,12 +317,12 @@ def solution(name: str, residual: Callable, held: Callable, point, lacking: str)
 
 
 def of_steps(residual: Callable, x):
-    """The same as :func:`solution` for an ``x`` whose value is not known and which is exact."""
+    """Return :func:`solution` at an ``x`` that is already exact but whose value is not known."""
     size = int(np.prod(x.shape))
     slopes = functional.jacobian(lambda z: ops.reshape(residual(z), (size,)), x)
     return _stepped(residual, ops.stop_gradient(ops.reshape(slopes, (size, size))), x)
 
 
 def _stepped(residual: Callable, slopes, x):
-    """``x`` after the steps that are recorded."""
+    """Return ``x`` after the recorded Newton steps."""
     return stepped(residual, lambda r: ops.reshape(ops.solve(slopes, ops.reshape(r, (-1, 1))), x.shape), x)

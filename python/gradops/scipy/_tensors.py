@@ -1,4 +1,7 @@
-"""Arguments of functions of ``gradops.scipy`` that are composed of ops."""
+"""Arguments of the functions in ``gradops.scipy`` that are composed of ops.
+
+The module converts tensors, constants and settings, builds errors, and wraps SciPy functions of known numbers.
+"""
 
 from __future__ import annotations
 
@@ -21,42 +24,42 @@ __all__ = "as_complex beside constant floating inexact is_complex numbers option
 
 
 def beside(value, like, dtype: str | None = None):
-    """Constants, of NumPy or in lists, as a tensor of ``like``'s library, device and, without a name, dtype."""
+    """Return constants (a NumPy array or list) as a tensor of ``like``'s library, device and, by default, dtype."""
     return _compose.beside(np.asarray(value), like, dtype)
 
 
 def as_complex(re, im):
-    """A complex tensor of its real and imaginary part."""
+    """Return a complex tensor from its real and imaginary part."""
     return ops.view_as_complex(ops.stack([re, im], -1))
 
 
 def inexact(x):
-    """A tensor of a floating or complex dtype: whole numbers take ``floatx``."""
+    """Return a tensor of a floating or complex dtype; integers become ``floatx``."""
     return floating(x)[0]
 
 
 def floating(*xs) -> list:
-    """Tensors of their promoted floating or complex dtype; numbers and lists converted."""
+    """Return tensors of their promoted floating or complex dtype; numbers and lists are converted."""
     given = [x if type(x) in NUMBERS or ops.is_tensor(x) else ops.convert_to_tensor(x) for x in xs]
     return promoted(*given, floating=True)
 
 
 def is_complex(x) -> bool:
-    """True for a complex dtype."""
+    """Return True for a complex dtype."""
     return ops.dtype(x) in dtypes.COMPLEX
 
 
 def option(function: str, value, options, name: str) -> None:
-    """Raise where a setting is none of those that there are."""
+    """Raise an error if a setting is not one of the options."""
     if not (value is None and None in options):
         _checks.choice(function, value, options, name)
 
 
 def numbers(function: str, name: str, value) -> np.ndarray:
-    """A setting by which there is no derivative, as NumPy's array.
+    """Return a setting that has no derivative as a NumPy array.
 
     Raises:
-        ArgumentTypeError: a variable, or a tensor of a program that has no value.
+        ArgumentTypeError: a variable that requires a gradient, or a traced tensor without a value.
     """
     try:
         if hasattr(value, "requires_grad") and value.requires_grad:
@@ -78,16 +81,16 @@ def wrong(
     hint: str | None = None,
     of: str = "scipy",
 ) -> GradopsError:
-    """The error for an argument ``of`` a function: what it must be, and what it is.
+    """Return the error for an argument ``of`` a function, saying what it must be and what was given.
 
-    :func:`.composed` names the function if this does not.
+    :func:`.composed` adds the function's name if ``of`` is not given.
     """
     seen = "" if got is ... else f"; got {got}"
     return kind(f"`{of}`: `{argument}` must {must}{seen}.", argument=argument, hint=hint)
 
 
 def constant(path: str, *, name: str | None = None) -> Callable[..., Any]:
-    """SciPy's function by its path, ``signal.butter``: of known numbers, a constant in what is differentiated."""
+    """Return SciPy's function at a path such as ``signal.butter``, for known numbers; its result is a constant."""
     found = path.rpartition(".")[2]
     title = f"scipy.{path}"
 
@@ -105,19 +108,19 @@ def constant(path: str, *, name: str | None = None) -> Callable[..., Any]:
             raise _of_constant(title, error, bound) from error
 
     function.__name__ = function.__qualname__ = name or found
-    with contextlib.suppress(AttributeError, ValueError):  # newer than the SciPy that is here, or written in C
+    with contextlib.suppress(AttributeError, ValueError):  # not in the installed SciPy, or written in C
         function.__signature__ = inspect.signature(_at(path))  # type: ignore[attr-defined]
-    function.__doc__ = f"""``scipy.{path}``: its arguments and results, of known numbers.
+    function.__doc__ = f"""``scipy.{path}`` for known numbers, with SciPy's arguments and results.
 
     Returns:
-        Arrays of NumPy.
+        NumPy arrays.
 
     Raises:
         ArgumentTypeError: a variable, a tensor without a value yet, a wrong number of arguments.
-        ArgumentError: values that SciPy refuses.
+        ArgumentError: values that SciPy rejects.
 
     Gradient:
-        None: a constant.
+        None: the result is a constant.
     """
     return function
 
@@ -136,7 +139,7 @@ def _of_signature(title: str, scipys: Callable, wrong: TypeError, given: Mapping
 
 
 def _of_constant(title: str, error: Exception, bound: inspect.BoundArguments) -> GradopsError:
-    """SciPy's refusal, with the argument of which it speaks, or the first that is no number."""
+    """Return SciPy's error as one of ours, naming the argument in its message or the first that is not a number."""
     given = bound.arguments
     said = (str(error).strip().splitlines() or [type(error).__name__])[0]
     spoken = [key for key in given if re.search(rf"\b{re.escape(key)}\b", said)]
@@ -152,7 +155,7 @@ def _of_constant(title: str, error: Exception, bound: inspect.BoundArguments) ->
 
 
 def _known(title: str, name: str, value):
-    """An argument that is no tensor, or a tensor's numbers."""
+    """Return an argument with its tensors replaced by their numbers."""
     if isinstance(value, (list, tuple)):
         return type(value)([_known(title, name, x) for x in value])
     if isinstance(value, np.ndarray) or not ops.is_tensor(value):

@@ -1,8 +1,8 @@
-"""``scipy.fft``: Fourier, cosine and sine transforms along any axes, by SciPy's names.
+"""``scipy.fft``: Fourier, cosine, sine and Hankel transforms along any axes, with SciPy's names.
 
-Each is linear, so its gradient is the transposed transform of the upstream gradient, to any order; half precision is
-worked on in float32. By the values alone: the axes, the lengths and the settings are numbers. ``overwrite_x`` and
-``workers`` change no result and are accepted.
+Each transform is linear, so its gradient is the transposed transform of the upstream gradient, to any order. There are
+derivatives by the values only; axes, lengths and settings are numbers. Half precision is computed in float32.
+``overwrite_x`` and ``workers`` are accepted and do not change the result.
 
 Examples:
     >>> import numpy as np
@@ -16,7 +16,7 @@ Examples:
     [ 6. 12. 30.]
 
 See Also:
-    :func:`gradops.ops.fft`, of a real and an imaginary part; ``gradops.scipy.signal``, filters and spectra.
+    :func:`gradops.ops.fft`, which takes a real and an imaginary part; ``gradops.scipy.signal`` for filters and spectra.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ Norm = Literal["backward", "ortho", "forward", None]
 POWERS = {None: 0.0, "backward": 0.0, "ortho": 0.5, "forward": 1.0}
 ARGUMENTS = {
     "type": "one of the transforms 1 to 4.",
-    "n": "``x`` is cut or filled up with 0 to this length.",
-    "s": "the axes are cut or filled up with 0 to these lengths; -1 leaves one as it is.",
-    "axes": "different dimensions; without them all, or the last ones for which ``s`` has a length.",
+    "n": "the length to which ``x`` is cut or padded with zeros.",
+    "s": "the lengths to which the axes are cut or padded with zeros; -1 keeps an axis unchanged.",
+    "axes": "distinct dimensions; by default all, or the last ones, as many as ``s`` has lengths.",
     "norm": '``"backward"`` (the default) divides the inverse by ``n``, ``"forward"`` the transform, ``"ortho"`` both '
-    "by its square root.",
+    "by the square root of ``n``.",
     "orthogonalize": 'scales the edges so that the matrix is orthogonal, by default with ``"ortho"``.',
 }
 ERRORS = "ShapeError: there is no such axis.\nArgumentError: nothing to transform, a setting that does not fit."
@@ -62,14 +62,14 @@ ERRORS = "ShapeError: there is no such axis.\nArgumentError: nothing to transfor
 
 
 def _scaled(y, norm, n: int, inverse: bool, divided: bool = True):
-    """A transform times what ``norm`` wants: one whose inverse was, or was not yet, divided by ``n``."""
+    """Scale a transform as ``norm`` says; ``divided`` is True if inverse transforms are already divided by ``n``."""
     option("fft", norm, tuple(POWERS), "norm")
     power = POWERS[norm] - (not divided) if inverse else -POWERS[norm]
     return y * float(n) ** power if power else y
 
 
 def _sized(x, n: int | None, axis: int):
-    """``x`` with ``axis`` as the last dimension, cut or filled up with 0 to ``n``."""
+    """Return ``x`` with ``axis`` as the last dimension, cut or padded with zeros to ``n``."""
     rank = len(x.shape)
     if not -rank <= axis < rank:
         raise ShapeError(f"`fft`: there is no axis {axis} in a tensor of shape {tuple(x.shape)}.", argument="x")
@@ -94,7 +94,7 @@ def _check_real(x) -> None:
 
 
 def _half(x, n, axis, norm, inverse: bool):
-    """The half spectrum of real ``x``; ``inverse`` the conjugate one, divided by the length."""
+    """Return the half spectrum of a real ``x``; with ``inverse`` its conjugate, divided by the length."""
     _check_real(x)
     x = _sized(x, n, axis)
     length = x.shape[-1]
@@ -104,7 +104,7 @@ def _half(x, n, axis, norm, inverse: bool):
 
 
 def _of_half(x, n, axis, norm, inverse: bool):
-    """The real signal of a half spectrum; not ``inverse``: of the conjugate one, divided by nothing."""
+    """Return the real signal of a half spectrum; without ``inverse`` of its conjugate, unscaled."""
     n = 2 * (x.shape[axis] - 1) if n is None else n
     if n < 1:
         raise wrong("n", "be at least 1, a length with something to transform", n)
@@ -114,7 +114,7 @@ def _of_half(x, n, axis, norm, inverse: bool):
 
 
 def _axes(x, s, axes) -> tuple[list, list[int]]:
-    """For each axis its length, or None; and the axes."""
+    """Return the length of each axis, or None to keep it, and the axes."""
     rank = len(x.shape)
     lengths = None if s is None else [None if n == -1 else int(n) for n in np.atleast_1d(s)]
     if axes is None:
@@ -129,7 +129,7 @@ def _axes(x, s, axes) -> tuple[list, list[int]]:
 
 
 def _over_axes(transform: Callable, x, s, axes, norm, inverse: bool):
-    """The transform along the last of the axes, and the transform of complex numbers along the others."""
+    """Apply a transform along the last of the axes, and the complex transform along the others."""
     x = inexact(x)
     sizes, along = _axes(x, s, axes)
     if transform is not _whole and not along:
@@ -143,14 +143,14 @@ def _over_axes(transform: Callable, x, s, axes, norm, inverse: bool):
 
 
 RESULTS = {
-    _whole: "A complex tensor of ``x``'s shape, but for the lengths that are given.",
-    _half: "A complex tensor of ``m // 2 + 1`` elements along the axis, the last of several, for ``m`` of ``x``.",
-    _of_half: "A real tensor, along the (last) axis as long as given, or ``2 * (m - 1)`` for ``m`` of ``x``.",
+    _whole: "A complex tensor of ``x``'s shape, with the given lengths.",
+    _half: "A complex tensor with ``m // 2 + 1`` elements along the (last) axis, where ``x`` has ``m``.",
+    _of_half: "A real tensor; its (last) axis has the given length, by default ``2 * (m - 1)`` where ``x`` has ``m``.",
 }
 
 
 def _transforms(name: str, transform: Callable, inverse: bool, title: str, gradient: str):
-    """A transform along one axis, along several and along two."""
+    """Return a transform along one axis, along several and along two."""
 
     def one(
         x: Tensor, n: Integer | None = None, axis: Axis = -1, norm: Norm = None, overwrite_x=False, workers=None
@@ -200,14 +200,14 @@ irfft, irfftn, irfft2 = _transforms(
     _of_half,
     True,
     "Inverse of :func:`rfft{}`, the real signal of a half spectrum",
-    "The transform of the upstream gradient divided by the length, inner frequencies doubled.",
+    "The transform of the upstream gradient divided by the length, with the inner frequencies doubled.",
 )
 hfft, hfftn, hfft2 = _transforms(
     "hfft",
     _of_half,
     False,
-    "The real spectrum of a signal with Hermitian symmetry, of which ``x`` is the first half",
-    "The inverse transform of the upstream gradient times the length, inner elements doubled.",
+    "The real spectrum of a signal with Hermitian symmetry whose first half is ``x``",
+    "The inverse transform of the upstream gradient times the length, with the inner elements doubled.",
 )
 ihfft, ihfftn, ihfft2 = _transforms(
     "ihfft",
@@ -222,9 +222,9 @@ ihfft, ihfftn, ihfft2 = _transforms(
 
 @make_op(name="scipy.fft.real_transform", linear=("x",))
 def _real_transform(x: Tensor, sine: bool, kind: Integer) -> Tensor:
-    """A cosine or sine transform of a real tensor along the last dimension, divided by nothing.
+    """Return the unscaled cosine or sine transform of a real tensor along the last dimension.
 
-    Each is a part of a Fourier transform of twice the length, whose input and output are turned by constants.
+    It is part of a Fourier transform of twice the length, whose input and output are multiplied by constant phases.
     """
     n = int(x.shape[-1])
     length = 2 * n if kind > 1 else 2 * (n + 1 if sine else n - 1)
@@ -243,7 +243,7 @@ def _real_transform(x: Tensor, sine: bool, kind: Integer) -> Tensor:
 
 @tracing.constant
 def _turns(n: int, sine: bool, kind: int) -> tuple:
-    """Factors of the input and of the output: a real or a real and an imaginary part, or nothing."""
+    """Return the factors of the input and of the output, each a real part, real and imaginary parts, or nothing."""
     k = np.arange(n)
     counts = 2 * edges(n, sine, kind)
     if kind == 1:
@@ -256,12 +256,12 @@ def _turns(n: int, sine: bool, kind: int) -> tuple:
 
 
 def _turned(size, turns) -> tuple:
-    """Real and imaginary part of numbers of a size, turned back by half turns."""
+    """Return the real and imaginary parts of ``size * exp(-1j * pi * turns)``."""
     return size * np.cos(np.pi * turns), -size * np.sin(np.pi * turns)
 
 
 def edges(n: int, sine: bool, kind: int) -> np.ndarray:
-    """Factors of the inputs: of types 1 and 3 the edges stand once in the sums, all others twice."""
+    """Return factors of the inputs: in types 1 and 3 the edges enter the sums once, all other elements twice."""
     factors = np.ones(n)
     if kind == 3:
         factors[-1 if sine else 0] = 0.5
@@ -274,7 +274,7 @@ _edges = tracing.constant(edges)
 
 
 def _transposed(g, sine, kind):
-    """The transpose of the transform."""
+    """Return the transposed transform of ``g``."""
     if kind == 4 or (kind == 1 and sine):
         return _real_transform(g, sine, kind)
     factors = beside(_edges(int(g.shape[-1]), bool(sine), 1 if kind == 1 else 3), g)
@@ -319,14 +319,14 @@ def _by_parts(x, sine: bool, kind: int):
 
 @tracing.constant
 def _orthogonal(n: int, sine: bool, kind: int) -> tuple:
-    """Factors of the input and the output, or None, that make a transform's matrix orthogonal, up to one factor."""
+    """Return the factors of the input and the output, or None, that make the matrix orthogonal up to one factor."""
     factors = np.sqrt(edges(n, sine, 3 if kind == 2 else kind))
     before = 1 / factors if kind in (1, 3) else None
     return before, factors if kind in (1, 2) else None
 
 
 def _real_transforms(name: str, sine: bool, inverse: bool, title: str):
-    """A cosine or sine transform along one axis and along several."""
+    """Return a cosine or sine transform along one axis and along several."""
 
     def one(
         x: Tensor, type: Literal[1, 2, 3, 4] = 2, n: Integer | None = None, axis: Axis = -1, norm: Norm = None,
@@ -345,13 +345,13 @@ def _real_transforms(name: str, sine: bool, inverse: bool, title: str):
 
     finished = family(
         ARGUMENTS,
-        returns="A tensor of ``x``'s dtype, in at least float32.",
+        returns="A tensor of ``x``'s dtype, at least float32.",
         raises=ERRORS,
         gradient="The transposed transform of the upstream gradient.",
     )
     for function, end, where in ((one, "", "an axis"), (several, "n", "several axes")):
         function.__name__ = function.__qualname__ = name + end
-        function.__doc__ = f"{title.format(end)} along {where}, of types 1 to 4; of complex tensors part by part."
+        function.__doc__ = f"{title.format(end)} along {where}, of types 1 to 4; complex tensors by parts."
     return finished(one), finished(several)
 
 
@@ -364,9 +364,9 @@ idst, idstn = _real_transforms("idst", True, True, "Inverse of :func:`dst{}`")
 
 
 hankel = family(
-    {"dln": "the spacing of the logarithms; it, ``mu``, ``offset`` and ``bias`` are known numbers."},
+    {"dln": "the spacing of the logarithms. ``dln``, ``mu``, ``offset`` and ``bias`` must be known numbers."},
     returns="A real tensor of ``{first}``'s shape.",
-    gradient="By ``{first}``, in which it is linear.",
+    gradient="By ``{first}`` only; the transform is linear in it.",
 )
 
 
@@ -376,8 +376,8 @@ def fht(a: Tensor, dln: float, mu: float, offset: float = 0.0, bias: float = 0.0
 
     Args:
         mu: the order of the Bessel function.
-        offset: of the logarithms of the result.
-        bias: the exponent of the power law that is taken off.
+        offset: the offset of the output's logarithms.
+        bias: the exponent of the power law bias.
     """
     return _hankel(inexact(a), (dln, mu, offset, bias), False)
 
@@ -401,8 +401,10 @@ def _hankel(a, settings, inverse: bool):
 
 @tracing.constant
 def _mellin(n: int, inverse: bool, dln: float, mu: float, offset: float, bias: float) -> tuple:
-    """Factors before the transform, of the spectrum (real and imaginary parts) and after: the Bessel function's Mellin
-    transform."""
+    """Return factors before the transform, of the spectrum (real and imaginary parts), and after the inverse transform.
+
+    The factors of the spectrum are the Mellin transform of the Bessel function.
+    """
     plus, minus = (mu + 1 + bias) / 2, (mu + 1 - bias) / 2
     y = np.linspace(0, np.pi * (n // 2) / (n * dln), n // 2 + 1)
     up, down = _scipy.special.loggamma(plus + 1j * y), _scipy.special.loggamma(minus + 1j * y)
@@ -462,6 +464,6 @@ def ifftshift(x: Tensor, axes: Axes = None) -> Tensor:
 
 REFUSED = dict.fromkeys(
     "get_workers set_workers set_backend set_global_backend skip_backend register_backend".split(),
-    "a setting of SciPy's own transforms: a library's are used",
+    "it is a setting of SciPy's own transforms, and gradops uses those of each library",
 )
 __dir__, __getattr__ = namespace(__name__, __all__, REFUSED)

@@ -1,9 +1,9 @@
-"""``scipy.linalg``: systems, decompositions, matrix equations, functions of matrices and matrices of a pattern.
+"""``scipy.linalg``: systems, decompositions, matrix equations, matrix functions and structured matrices.
 
-Matrices are the last two dimensions; those before are a batch and broadcast. Half precision is worked on in float32.
-What SciPy reads of a matrix, one triangle, say, is what there is a derivative by; the rest gets 0. ``overwrite_*``
-change no result and are accepted. Eigenvectors and singular vectors have no sign or phase of their own: a derivative
-of what depends on it has no meaning.
+Matrices are the last two dimensions; the dimensions before them are a batch and broadcast. Half precision is computed
+in float32. Derivatives are by the part of a matrix that SciPy reads, such as one triangle; the rest gets 0.
+``overwrite_*`` are accepted and do not change the result. The sign or phase of eigenvectors and singular vectors is
+arbitrary, so the derivative of a function that depends on it has no meaning.
 
 Examples:
     The stationary variance of a linear system, and its derivative by the system:
@@ -22,7 +22,7 @@ Examples:
      [0.1667 0.1944]]
 
 See Also:
-    ``scipy.linalg``; :func:`gradops.ops.solve`, :func:`gradops.ops.svd` and others beside.
+    ``scipy.linalg``; :func:`gradops.ops.solve`, :func:`gradops.ops.svd` and the other linear algebra ops.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from .systems import *  # noqa: F403
 
 __all__ = gathered(globals())
 
-_BASES = "its bases are not unique, so they have no derivative: use projections, as of `qr` or `svd`"
-_LAPACK = "it is a handle of BLAS or LAPACK, which take NumPy's arrays"
-_UPDATE = "it changes a factor in place of a new one: use `qr` of the changed matrix"
+_BASES = "its bases are not unique, so they have no derivative: use projections, for instance by `qr` or `svd`"
+_LAPACK = "it is a handle of BLAS or LAPACK, which take NumPy arrays"
+_UPDATE = "it updates an existing factor: use `qr` of the changed matrix"
 _SCHUR = "its blocks and their order depend on where eigenvalues lie, so it has no derivative: use `eig`"
 _ERROR = "errors are those of `gradops.errors`"
 
@@ -48,14 +48,14 @@ _REFUSED = {
     "LinAlgError": _ERROR,
     "LinAlgWarning": _ERROR,
     "cdf2rdf": _SCHUR,
-    "clarkson_woodruff_transform": "it draws random numbers: multiply by a sketch of `scipy.linalg`'s of the identity",
+    "clarkson_woodruff_transform": "it draws random numbers: multiply by SciPy's sketch of the identity matrix",
     "cossin": _BASES,
-    "expm_cond": "it is a bound of errors, which has no derivative: use the norm of `expm_frechet`",
+    "expm_cond": "it is an error bound, which has no derivative: use the norm of `expm_frechet`",
     "find_best_blas_type": _LAPACK,
     "get_blas_funcs": _LAPACK,
     "get_lapack_funcs": _LAPACK,
     "ldl": "its pivots of two rows depend on values: use `cholesky` or `lu`",
-    "matrix_balance": "its powers of 2 are piecewise constant: scale the matrix by `stop_gradient` of SciPy's",
+    "matrix_balance": "its powers of 2 are piecewise constant: scale the matrix by SciPy's, as constants",
     "null_space": _BASES,
     "ordqz": _SCHUR,
     "orth": _BASES,

@@ -1,4 +1,7 @@
-"""Arguments of ``scipy.linalg``'s functions, and matrices out of parts of others."""
+"""Checked arguments, docstring parts and small matrix helpers shared by the modules of ``scipy.linalg``.
+
+The helpers include Hermitian matrices from one triangle and banded storage.
+"""
 
 from __future__ import annotations
 
@@ -22,33 +25,33 @@ strict turned
 FINITE = "ArgumentError: infs or NaNs."
 of_finite = family(raises=FINITE)
 of_matrices = family(
-    {"mode": "the sizes of the factors.", "pivoting": "as of :func:`qr`."},
+    {"mode": "the sizes of the factors.", "pivoting": "see :func:`qr`."},
     raises=f"ShapeError: fewer than two dimensions.\n{FINITE}",
 )
 of_squares = family(
     {
-        "lower": "the triangle that is read; the other is taken for its reflection.",
-        "subset_by_index": "the first and last position of eigenvalues that are wanted.",
-        "subset_by_value": "the half-open interval ``(low, high]`` of those that are wanted, where values are known.",
-        "eigvals_only": "give the eigenvalues alone.",
+        "lower": "True to read the lower triangle, else the upper one; the other is its conjugate transpose.",
+        "subset_by_index": "the first and last position of the eigenvalues to return.",
+        "subset_by_value": "the half-open interval ``(low, high]`` of eigenvalues to return; needs known values.",
+        "eigvals_only": "return the eigenvalues only.",
     },
     returns="A tensor of ``{first}``'s shape.",
     raises=f"ShapeError: matrices that are not square.\n{FINITE}",
 )
 of_systems = family(
-    {"b": "right sides as columns, or one vector."},
-    returns="A tensor of ``b``'s kind; dimensions before the matrices broadcast.",
-    raises=f"ShapeError: sizes that do not fit.\n{FINITE}",
+    {"b": "right-hand sides as columns, or one vector."},
+    returns="A tensor of columns or a vector, like ``b``; dimensions before the matrices broadcast.",
+    raises=f"ShapeError: sizes that do not match.\n{FINITE}",
 )
 
 
 def matrix(a, name: str = "a", check_finite: bool = False, rank: int = 2):
-    """A tensor of a floating dtype, with at least ``rank`` dimensions, of finite elements; a number has all sizes 1."""
+    """Return a floating tensor after checking for ``rank`` dimensions and finite elements; numbers get sizes of 1."""
     return matrices(check_finite, rank, **{name: a})[0]
 
 
 def matrices(check_finite: bool = False, rank: int = 2, **given) -> list:
-    """Tensors of their promoted floating dtype, each as of :func:`matrix`."""
+    """Return tensors of their promoted floating dtype, each checked like :func:`matrix`."""
     for name, x in given.items():
         if x is None or isinstance(x, str) or callable(x):
             raise wrong(name, "be a tensor", f"{x!r:.80}", ArgumentTypeError)
@@ -65,19 +68,19 @@ def matrices(check_finite: bool = False, rank: int = 2, **given) -> list:
 
 
 def square(a, name: str = "a", check_finite: bool = False):
-    """A square :func:`matrix`."""
+    """Return a :func:`matrix` that must be square."""
     return squared(matrix(a, name, check_finite), name)
 
 
 def squared(a, name: str = "a"):
-    """``a``, whose last two sizes must be equal."""
+    """Return ``a``, whose last two sizes must be equal."""
     if a.shape[-1] != a.shape[-2]:
         raise wrong(name, "be square in its last two dimensions", tuple(a.shape), ShapeError)
     return a
 
 
 def right_side(b, rows: int, name: str = "b"):
-    """``b`` as columns, and True where it was one vector."""
+    """Return ``b`` as columns, and True if it was a vector."""
     vector = len(b.shape) == 1
     found = b.shape[0] if vector else b.shape[-2]
     if found != rows:
@@ -86,24 +89,24 @@ def right_side(b, rows: int, name: str = "b"):
 
 
 def pair(value, name: str) -> Any:
-    """A pair, as a factor and where it is."""
+    """Return an argument that must be a pair, such as a factor and its triangle."""
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         raise wrong(name, "be a pair", type(value).__name__, ArgumentTypeError)
     return value
 
 
 def turned(x):
-    """The transposed matrices."""
+    """Return the transposed matrices."""
     return ops.swapaxes(x, -1, -2)
 
 
 def strict(a, lower: bool):
-    """The elements beside the diagonal, in one triangle."""
+    """Return one triangle of a matrix without the diagonal."""
     return ops.tril(a, -1) if lower else ops.triu(a, 1)
 
 
 def hermitian(a, lower: bool, symmetric: bool = False):
-    """Hermitian matrices by one triangle of ``a``; ``symmetric``: equal to their transposes."""
+    """Return Hermitian matrices from one triangle of ``a``, or symmetric ones if ``symmetric``."""
     beside, diagonal = strict(a, lower), diagonal_of(a)
     if is_complex(a) and not symmetric:
         diagonal = ops.cast(ops.real(diagonal), ops.dtype(a))
@@ -112,17 +115,17 @@ def hermitian(a, lower: bool, symmetric: bool = False):
 
 
 def real_of(x):
-    """The name of the real dtype of ``x``'s precision."""
+    """Return the name of the real dtype of ``x``'s precision."""
     return dtypes.real_of(ops.dtype(x))
 
 
 def to_complex(x):
-    """``x`` in the complex dtype of its precision."""
+    """Return ``x`` in the complex dtype of its precision."""
     return x if is_complex(x) else ops.cast(x, "complex64" if dtypes.bits(ops.dtype(x)) <= 32 else "complex128")
 
 
 def stored(x, row, column, inside):
-    """The elements of matrices at constant places, and 0 where there is none."""
+    """Gather elements of matrices at constant rows and columns; 0 where not ``inside``."""
     inside = np.asarray(inside, bool)
     rows, columns = x.shape[-2:]
     place = np.where(inside, np.asarray(row) * columns + np.asarray(column), 0)
@@ -134,7 +137,7 @@ def stored(x, row, column, inside):
 
 
 def from_band(ab, lower: int, upper: int):
-    """Square matrices of their diagonals."""
+    """Return square matrices from banded storage."""
     n = ab.shape[-1]
     i, j = np.indices((n, n))
     row = upper + i - j
@@ -142,7 +145,7 @@ def from_band(ab, lower: int, upper: int):
 
 
 def to_band(a, lower: int, upper: int):
-    """The diagonals of square matrices."""
+    """Return banded storage of square matrices."""
     n = a.shape[-1]
     row, j = np.indices((lower + upper + 1, n))
     i = row - upper + j
@@ -150,7 +153,7 @@ def to_band(a, lower: int, upper: int):
 
 
 def turned_band(ab, lower: int, upper: int):
-    """The diagonals of the adjoint matrices."""
+    """Return banded storage of the adjoint matrices."""
     n = ab.shape[-1]
     row, j = np.indices((lower + upper + 1, n))
     i = row - lower + j
@@ -159,7 +162,7 @@ def turned_band(ab, lower: int, upper: int):
 
 
 def hermitian_band(ab, lower: bool):
-    """All diagonals of Hermitian matrices, of those of a triangle."""
+    """Return banded storage of Hermitian matrices from the diagonals of one triangle."""
     width = ab.shape[-2] - 1
     row = np.arange(width + 1)[:, None]
     main = ab[..., 0:1, :] if lower else ab[..., width:, :]

@@ -1,4 +1,7 @@
-"""Decompositions, eigenvalues, singular values and determinants."""
+"""Decompositions, singular values and determinants.
+
+Eigenvalues are in ``eigenvalues.py``, solutions by factors in ``systems.py``.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def det(a: Tensor, overwrite_a=False, check_finite=True) -> Tensor:
         A tensor of ``a``'s shape without the last two dimensions.
 
     Gradient:
-        The cofactors, also of singular matrices (Jacobi's formula).
+        The cofactors (Jacobi's formula), also for singular matrices.
     """
     return ops.det(square(a, "a", check_finite))
 
@@ -52,10 +55,10 @@ def det(a: Tensor, overwrite_a=False, check_finite=True) -> Tensor:
 
 @of_squares
 def cholesky(a: Tensor, lower=False, overwrite_a=False, check_finite=True) -> Tensor:
-    """Triangular factor of positive definite matrices: ``a = U^H @ U``, or with ``lower`` ``a = L @ L^H``.
+    """Cholesky factor of positive definite matrices: ``a = U^H @ U``, or with ``lower`` ``a = L @ L^H``.
 
     Args:
-        lower: give ``L``, of ``a``'s lower triangle; else ``U``, of the upper one. The other is not read.
+        lower: True to return ``L`` from ``a``'s lower triangle, else ``U`` from the upper one. The other is not read.
 
     Returns:
         A tensor of ``a``'s shape, 0 in the other triangle.
@@ -64,34 +67,34 @@ def cholesky(a: Tensor, lower=False, overwrite_a=False, check_finite=True) -> Te
         ArgumentError: matrices that are not positive definite (where values are known).
 
     Gradient:
-        As of ``ops.cholesky`` (Murray 2016), in the triangle that is read.
+        As for ``ops.cholesky`` (Murray 2016), in the triangle that is read.
     """
     return ops.cholesky(hermitian(square(a, "a", check_finite), bool(lower)), not lower)
 
 
 @of_squares
 def cho_factor(a: Tensor, lower=False, overwrite_a=False, check_finite=True) -> tuple:
-    """The factor of :func:`cholesky` in the form of :func:`cho_solve`.
+    """Cholesky factor in the form that :func:`cho_solve` takes.
 
     Returns:
-        A pair of the factor, 0 in the other triangle, and ``lower``.
+        A pair: the factor, which is 0 in the other triangle, and ``lower``.
 
     Raises:
         ArgumentError: matrices that are not positive definite.
 
     Gradient:
-        As of :func:`cholesky`.
+        As for :func:`cholesky`.
     """
     return ops.cholesky(hermitian(square(a, "a", check_finite), bool(lower)), not lower), lower
 
 
 @of_matrices
 def lu_factor(a: Tensor, overwrite_a=False, check_finite=True) -> tuple:
-    """Triangular factors by elimination with partial pivoting, for :func:`lu_solve`.
+    """LU decomposition with partial pivoting, in the form that :func:`lu_solve` takes.
 
     Returns:
-        A pair: ``L`` below the diagonal (its own is 1) and ``U`` on and above it, in one tensor of ``a``'s shape; int64
-        positions of the rows that were exchanged with row i.
+        A pair: one tensor of ``a``'s shape with ``L`` below the diagonal (its own diagonal is 1) and ``U`` on and above
+        it; and int64 positions of the row that was exchanged with row i.
 
     Gradient:
         De Hoog et al. 2011.
@@ -101,17 +104,17 @@ def lu_factor(a: Tensor, overwrite_a=False, check_finite=True) -> tuple:
 
 @of_matrices
 def lu(a: Tensor, permute_l=False, overwrite_a=False, check_finite=True, p_indices=False) -> tuple:
-    """Triangular factors by elimination with partial pivoting: ``a = P @ L @ U``.
+    """LU decomposition with partial pivoting: ``a = P @ L @ U``.
 
     Args:
-        permute_l: give ``P @ L`` and ``U``.
-        p_indices: give in ``P``'s place the int64 positions for which ``a = (L @ U)[p]``.
+        permute_l: True to return ``P @ L`` and ``U``.
+        p_indices: True to return, in place of ``P``, int64 positions ``p`` with ``a = (L @ U)[p]``.
 
     Returns:
-        ``P``, ``L`` with ones on its diagonal, and ``U``; or two of them.
+        ``P``, ``L`` with ones on its diagonal, and ``U``; with ``permute_l`` a pair.
 
     Gradient:
-        As of :func:`lu_factor`; ``P`` is constant.
+        As for :func:`lu_factor`; ``P`` is constant.
     """
     a = matrix(a, "a", check_finite)
     rows, columns = map(int, a.shape[-2:])
@@ -126,14 +129,14 @@ def lu(a: Tensor, permute_l=False, overwrite_a=False, check_finite=True, p_indic
 
 
 def _orthogonal(a, mode: str, place=None):
-    """The factors for a mode's name here."""
+    """Return the QR factors for SciPy's mode, with columns in the order ``place``."""
     if place is not None:
         a = ops.take(a, place, -1)
     return ops.qr(a, "reduced" if mode == "economic" else "complete")
 
 
 def _pivots(a) -> np.ndarray:
-    """The order of columns in which each next one is the longest beside those before."""
+    """Return the column order of QR with pivoting: each column has the largest remainder after projection."""
     values = _checks.known(a)
     if values is None or values.ndim != 2:
         raise ArgumentError("`linalg`: `pivoting` needs one matrix whose values are known.", argument="pivoting")
@@ -145,20 +148,21 @@ def qr(
     a: Tensor, overwrite_a=False, lwork=None, mode: Literal["full", "r", "economic"] = "full", pivoting=False,
     check_finite=True,
 ) -> tuple:  # fmt: skip
-    """Orthonormal and upper triangular factor: ``a = q @ r``, or with ``pivoting`` ``a[:, p] = q @ r``.
+    """QR decomposition: ``a = q @ r``, or with ``pivoting`` ``a[:, p] = q @ r``.
 
     Args:
-        mode: ``"full"`` and ``"economic"``: of the sizes (m, m) and (m, n), or (m, k) and (k, n); ``"r"``: ``r`` alone.
-        pivoting: take the columns in the order that makes ``r``'s diagonal descend; where values are known.
+        mode: ``"full"`` for factors of shapes (m, m) and (m, n), ``"economic"`` for (m, k) and (k, n) with
+            k = min(m, n), ``"r"`` for ``r`` only.
+        pivoting: True to order the columns so that ``r``'s diagonal decreases; needs known values.
 
     Returns:
-        The factors; then the order.
+        The factors, then with ``pivoting`` the order ``p``.
 
     Raises:
-        ArgumentError: an unknown ``mode``, ``"raw"`` too.
+        ArgumentError: an unknown ``mode``; ``"raw"`` is not supported.
 
     Gradient:
-        Walter & Lehmann 2010; of functions that depend on ``q``'s extra columns through their span only.
+        Walter & Lehmann 2010. It is valid for functions that depend on ``q``'s extra columns only through their span.
     """
     _checks.choice("linalg", mode, ("full", "r", "economic"), "mode")
     a = matrix(a, "a", check_finite)
@@ -173,23 +177,23 @@ def qr_multiply(
     a: Tensor, c: Tensor, mode: Literal["left", "right"] = "right", pivoting=False, conjugate=False, overwrite_a=False,
     overwrite_c=False,
 ) -> tuple:  # fmt: skip
-    """Product of a matrix with the orthonormal factor of another, and the triangular factor.
+    """Product of a matrix with the orthonormal factor ``q`` of another, and the triangular factor ``r``.
 
     Args:
         c: a matrix or vector.
         mode: ``"right"`` for ``c @ q``, ``"left"`` for ``q @ c``.
-        pivoting: as of :func:`qr`.
-        conjugate: take ``q``'s complex conjugate.
+        pivoting: see :func:`qr`.
+        conjugate: True to use ``q``'s complex conjugate.
 
     Returns:
-        The product, ``r``, and with ``pivoting`` the order.
+        The product, ``r``, and with ``pivoting`` the order of columns.
 
     Raises:
-        ShapeError: sizes that do not fit.
+        ShapeError: sizes that do not match.
         ArgumentError: an unknown ``mode``.
 
     Gradient:
-        As of :func:`qr`.
+        As for :func:`qr`.
     """
     _checks.choice("linalg", mode, ("left", "right"), "mode")
     a, c = matrices(False, 1, a=a, c=c)
@@ -212,19 +216,19 @@ def qr_multiply(
 def rq(
     a: Tensor, overwrite_a=False, lwork=None, mode: Literal["full", "r", "economic"] = "full", check_finite=True
 ) -> tuple:
-    """Upper triangular and orthonormal factor: ``a = r @ q``.
+    """RQ decomposition: ``a = r @ q`` with an upper triangular ``r`` and an orthonormal ``q``.
 
     Args:
-        mode: as of :func:`qr`.
+        mode: see :func:`qr`.
 
     Returns:
-        The pair of ``r`` and ``q``, or ``r`` alone; signs as of the other factors by :func:`qr`.
+        The pair of ``r`` and ``q``, or ``r`` only; the signs are those of :func:`qr`.
 
     Raises:
         ArgumentError: an unknown ``mode``.
 
     Gradient:
-        As of :func:`qr`.
+        As for :func:`qr`.
     """
     _checks.choice("linalg", mode, ("full", "r", "economic"), "mode")
     a = matrix(a, "a", check_finite)
@@ -244,14 +248,15 @@ def svd(
     """Singular value decomposition: ``a = u @ diag(s) @ vh``.
 
     Args:
-        full_matrices: make ``u`` and ``vh`` square.
-        compute_uv: False for the singular values alone.
+        full_matrices: True for square ``u`` and ``vh``.
+        compute_uv: False for the singular values only.
 
     Returns:
-        ``u``, the singular values ``s`` descending, and ``vh``; or ``s``. Vectors have any sign or phase.
+        ``u``, the singular values ``s`` in descending order, and ``vh``; or ``s``. The sign or phase of vectors is
+        arbitrary.
 
     Gradient:
-        As of ``ops.svd`` (Wan & Zhang 2019; Townsend 2016).
+        As for ``ops.svd`` (Wan & Zhang 2019; Townsend 2016).
     """
     _checks.choice("linalg", lapack_driver, ("gesdd", "gesvd"), "lapack_driver")
     a = matrix(a, "a", check_finite)
@@ -260,7 +265,7 @@ def svd(
 
 @of_matrices
 def svdvals(a: Tensor, overwrite_a=False, check_finite=True) -> Tensor:
-    """Singular values, descending.
+    """Singular values in descending order.
 
     Returns:
         A real tensor.
@@ -273,13 +278,13 @@ def svdvals(a: Tensor, overwrite_a=False, check_finite=True) -> Tensor:
 
 @make_op(name="scipy.linalg.unitary_factor")
 def unitary_factor(x: Tensor) -> Tensor:
-    """The nearest matrix with orthonormal columns, of matrices that have no more columns than rows."""
+    """Nearest matrix with orthonormal columns, for matrices with at most as many columns as rows."""
     u, _, vh = ops.svd(x, False)
     return ops.matmul(u, vh)
 
 
 def _unitary_factor(g, x, y):
-    """The cotangent by the equation of the skew part, which has a solution where singular values are equal, too."""
+    """Return the cotangent by a Sylvester equation for the skew part, solvable also if singular values are equal."""
     yh = adjoint(y)
     p = ops.matmul(yh, x)
     p = (p + adjoint(p)) * 0.5
@@ -305,7 +310,7 @@ def polar(a: Tensor, side: Literal["left", "right"] = "right") -> tuple:
         ArgumentError: an unknown ``side``.
 
     Gradient:
-        By a Sylvester equation of ``p``: also where singular values are equal, not where one is 0.
+        By a Sylvester equation with ``p``. It exists if singular values are equal, but not if one is 0.
     """
     _checks.choice("linalg", side, ("left", "right"), "side")
     a = matrix(a)
@@ -317,7 +322,7 @@ def polar(a: Tensor, side: Literal["left", "right"] = "right") -> tuple:
 
 @of_finite
 def orthogonal_procrustes(A: Tensor, B: Tensor, check_finite=True) -> tuple:
-    """Orthogonal matrix ``R`` that makes ``A @ R - B`` smallest.
+    """Orthogonal matrix ``R`` that minimizes the norm of ``A @ R - B``.
 
     Returns:
         ``R``, and the sum of the singular values of ``A^H @ B``.
@@ -326,7 +331,7 @@ def orthogonal_procrustes(A: Tensor, B: Tensor, check_finite=True) -> tuple:
         ShapeError: matrices of different shapes.
 
     Gradient:
-        As of :func:`polar`.
+        As for :func:`polar`.
     """
     A, B = matrices(check_finite, A=A, B=B)
     if tuple(A.shape) != tuple(B.shape):
@@ -338,7 +343,7 @@ def orthogonal_procrustes(A: Tensor, B: Tensor, check_finite=True) -> tuple:
 
 
 def _basis(a):
-    """Orthonormal vectors of the columns' span: of as many as are independent, where values are known."""
+    """Return an orthonormal basis of the columns' span; its dimension is the rank if values are known."""
     u, s, _ = ops.svd(a, False)
     values = _checks.known(s)
     if values is not None and values.ndim == 1 and values.size:
@@ -349,11 +354,11 @@ def _basis(a):
 
 @of_finite
 def subspace_angles(A: Tensor, B: Tensor) -> Tensor:
-    """Angles between two subspaces, descending.
+    """Angles between two subspaces in descending order.
 
     Args:
-        A: the columns span one.
-        B: the columns span the other.
+        A: columns that span one subspace.
+        B: columns that span the other.
 
     Returns:
         A real tensor.

@@ -1,4 +1,7 @@
-"""Eigenvalues and eigenvectors."""
+"""Eigenvalues and eigenvectors of general, Hermitian, banded and tridiagonal matrices.
+
+Generalised problems with a second matrix are reduced to ordinary ones.
+"""
 
 from __future__ import annotations
 
@@ -30,18 +33,19 @@ __all__ = "eig eig_banded eigh eigh_tridiagonal eigvals eigvals_banded eigvalsh 
 of_diagonals = family(
     {
         "a_band": "the diagonals, as of :func:`solveh_banded`.",
-        "eigvals_only": "give the eigenvalues alone.",
-        "select": '``"a"`` for all, ``"i"`` by positions, ``"v"`` by values where these are known.',
-        "select_range": "the first and last one.",
+        "eigvals_only": "return the eigenvalues only.",
+        "select": '``"a"`` for all, ``"i"`` by positions, ``"v"`` by values, which must then be known.',
+        "select_range": "the first and last position, or the interval of values.",
     },
-    returns="Real eigenvalues, ascending; eigenvectors as of :func:`eigh`.",
-    raises=f"ShapeError: diagonals that do not fit.\nArgumentError: a ``select_range`` other than a pair.\n{FINITE}",
-    gradient="As of :func:`eigh`, in the diagonals that are read.",
+    returns="Real eigenvalues in ascending order; eigenvectors as for :func:`eigh`.",
+    raises=f"ShapeError: diagonals whose sizes do not match.\nArgumentError: a ``select_range`` that is not a pair.\n"
+    f"{FINITE}",
+    gradient="As for :func:`eigh`, in the diagonals that are read.",
 )
 
 
 def _general(a, b, check_finite):
-    """Eigenvalues and vectors of length 1, and the matrix that is then of interest."""
+    """Return both matrices (``b`` may be None), the eigenvalues and eigenvectors of length 1."""
     if b is None:
         a = square(a, "a", check_finite)
         return a, None, *ops.eig(a)
@@ -62,19 +66,19 @@ def eig(
     """Eigenvalues and eigenvectors of general matrices: ``a @ v = b @ v * w``.
 
     Args:
-        b: a matrix that is not singular; by default the identity.
-        left: also give left eigenvectors, before the others: ``a^H @ v = b^H @ v * conj(w)``.
-        right: give right eigenvectors.
-        homogeneous_eigvals: give eigenvalues as two rows, the second one ones.
+        b: a nonsingular matrix; by default the identity.
+        left: True to also return left eigenvectors, before the right ones: ``a^H @ v = b^H @ v * conj(w)``.
+        right: True to return right eigenvectors.
+        homogeneous_eigvals: True for eigenvalues as two rows, the second of which is ones.
 
     Returns:
-        Complex eigenvalues in no particular order, and complex eigenvectors of length 1, of any phase, as columns.
+        Complex eigenvalues in no particular order, and complex eigenvectors as columns of length 1 and arbitrary phase.
 
     Raises:
         ArgumentError: a singular ``b``.
 
     Gradient:
-        As of ``ops.eig`` (Giles 2008; Boeddeker et al. 2017).
+        As for ``ops.eig`` (Giles 2008; Boeddeker et al. 2017).
     """
     a, b, w, v = _general(a, b, check_finite)
     found = [_homogeneous(w, homogeneous_eigvals)]
@@ -93,8 +97,8 @@ def eigvals(a: Tensor, b: Tensor = None, overwrite_a=False, check_finite=True, h
     """Eigenvalues of general matrices.
 
     Args:
-        b: as of :func:`eig`.
-        homogeneous_eigvals: as of :func:`eig`.
+        b: see :func:`eig`.
+        homogeneous_eigvals: see :func:`eig`.
 
     Returns:
         A complex tensor, in no particular order.
@@ -103,13 +107,13 @@ def eigvals(a: Tensor, b: Tensor = None, overwrite_a=False, check_finite=True, h
         ArgumentError: a singular ``b``.
 
     Gradient:
-        As of :func:`eig`.
+        As for :func:`eig`.
     """
     return _homogeneous(_general(a, b, check_finite)[2], homogeneous_eigvals)
 
 
 def _symmetric(a, b, lower, type, check_finite):
-    """Eigenvalues and vectors of Hermitian matrices, of a pencil by the factor of ``b``."""
+    """Return eigenvalues and eigenvectors of Hermitian matrices, with ``b`` by its Cholesky factor."""
     _checks.choice("linalg", type, (1, 2, 3), "type")
     if b is None:
         return ops.eigh(hermitian(square(a, "a", check_finite), bool(lower)))
@@ -126,7 +130,7 @@ def _symmetric(a, b, lower, type, check_finite):
 
 
 def _chosen(w, by_index, by_value, name: str) -> slice:
-    """The eigenvalues that are wanted."""
+    """Return the slice of the eigenvalues to return."""
     if by_index is not None and by_value is not None:
         raise ArgumentError("`linalg`: either `subset_by_index` or `subset_by_value`.", argument="subset_by_index")
     if by_index is not None:
@@ -148,22 +152,22 @@ def eigh(
     a: Tensor, b: Tensor = None, *, lower=True, eigvals_only=False, overwrite_a=False, overwrite_b=False,
     type: Integer = 1, check_finite=True, subset_by_index=None, subset_by_value=None, driver=None,
 ):  # fmt: skip
-    """Eigenvalues and eigenvectors of Hermitian matrices, by one triangle.
+    """Eigenvalues and eigenvectors of Hermitian matrices, from one triangle.
 
     Args:
         b: a positive definite matrix, for ``a @ v = b @ v * w``.
-        lower: the triangle that is read of both.
+        lower: True to read the lower triangle of both matrices, else the upper one.
         type: 2 for ``a @ b @ v = v * w``, 3 for ``b @ a @ v = v * w``.
 
     Returns:
-        Real eigenvalues, ascending, and eigenvectors of any sign or phase as columns: orthonormal, with ``b`` so that
-        ``v^H @ b @ v`` (for type 3 ``v^H @ inv(b) @ v``) is the identity.
+        Real eigenvalues in ascending order, and eigenvectors of arbitrary sign or phase as columns. They are
+        orthonormal; with ``b``, ``v^H @ b @ v`` (for type 3 ``v^H @ inv(b) @ v``) is the identity.
 
     Raises:
-        ArgumentError: ``b`` not positive definite.
+        ArgumentError: ``b`` is not positive definite.
 
     Gradient:
-        As of ``ops.eigh`` (Giles 2008), in the triangle that is read. Repeated eigenvalues: see ``ops.eigh``.
+        As for ``ops.eigh`` (Giles 2008), in the triangle that is read; see there for repeated eigenvalues.
     """
     w, v = _symmetric(a, b, lower, type, check_finite)
     name = "subset_by_index" if subset_by_index is not None else "subset_by_value"
@@ -176,13 +180,13 @@ def eigvalsh(
     a: Tensor, b: Tensor = None, *, lower=True, overwrite_a=False, overwrite_b=False, type: Integer = 1,
     check_finite=True, subset_by_index=None, subset_by_value=None, driver=None,
 ) -> Tensor:  # fmt: skip
-    """Eigenvalues of Hermitian matrices, by one triangle.
+    """Eigenvalues of Hermitian matrices, from one triangle; arguments as for :func:`eigh`.
 
     Returns:
-        A real tensor, ascending; arguments as of :func:`eigh`.
+        A real tensor in ascending order.
 
     Raises:
-        ArgumentError: ``b`` not positive definite.
+        ArgumentError: ``b`` is not positive definite.
 
     Gradient:
         ``v diag(g) v^H``, in the triangle that is read.
@@ -247,11 +251,11 @@ def eigh_tridiagonal(
     d: Tensor, e: Tensor, eigvals_only=False, select="a", select_range=None, check_finite=True, tol=0.0,
     lapack_driver="auto",
 ):  # fmt: skip
-    """Eigenvalues and eigenvectors of real symmetric matrices of three diagonals.
+    """Eigenvalues and eigenvectors of real symmetric tridiagonal matrices.
 
     Args:
         d: the main diagonal.
-        e: the one beside it.
+        e: the diagonal next to it.
     """
     w, v = _tridiagonal(d, e, check_finite, lapack_driver)
     part = _selected(w, select, select_range)
@@ -262,6 +266,6 @@ def eigh_tridiagonal(
 def eigvalsh_tridiagonal(
     d: Tensor, e: Tensor, select="a", select_range=None, check_finite=True, tol=0.0, lapack_driver="auto"
 ) -> Tensor:
-    """Eigenvalues of real symmetric matrices of three diagonals."""
+    """Eigenvalues of real symmetric tridiagonal matrices."""
     w = _tridiagonal(d, e, check_finite, lapack_driver)[0]
     return w[..., _selected(w, select, select_range)]

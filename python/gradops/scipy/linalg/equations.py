@@ -1,4 +1,7 @@
-"""Matrix equations: Sylvester's, Lyapunov's and Riccati's."""
+"""Sylvester, Lyapunov and Riccati equations.
+
+LAPACK solves them on the host; gradients solve an adjoint Sylvester or Lyapunov equation.
+"""
 
 from __future__ import annotations
 
@@ -23,26 +26,26 @@ solve_sylvester
 
 equation = family(
     returns="A tensor of ``q``'s shape; dimensions before the matrices broadcast.",
-    raises="ShapeError: matrices that are not square, or do not fit.",
-    gradient="As of :func:`solve_sylvester`.",
+    raises="ShapeError: matrices that are not square, or sizes that do not match.",
+    gradient="As for :func:`solve_sylvester`.",
 )
 riccati = family(
     {
         "q": "a Hermitian matrix.",
-        "r": "a Hermitian matrix, in continuous time not singular.",
-        "e": "a matrix that is not singular; by default the identity.",
-        "s": "by default 0.",
-        "balanced": "changes nothing.",
+        "r": "a Hermitian matrix, nonsingular in continuous time.",
+        "e": "a nonsingular matrix; by default the identity.",
+        "s": "a matrix; by default 0.",
+        "balanced": "accepted; it does not change the result.",
     },
     returns="A Hermitian tensor of ``a``'s shape.",
-    raises="ShapeError: matrices that are not square, or do not fit.\n"
-    "ArgumentError: no finite solution; ``q`` or ``r`` other than Hermitian.",
+    raises="ShapeError: matrices that are not square, or sizes that do not match.\n"
+    "ArgumentError: no finite solution; ``q`` or ``r`` is not Hermitian.",
 )
 
 
 @make_op(name="scipy.linalg.sylvester")
 def sylvester(a: Tensor, b: Tensor, q: Tensor) -> Tensor:
-    """Solution ``x`` of ``a @ x + x @ b = q``, of matrices alone."""
+    """Solution ``x`` of ``a @ x + x @ b = q``, without checks of the arguments."""
 
 
 of_matrices(sylvester, lambda a, b, q: _scipy.linalg.solve_sylvester(a, b, q), like=2)
@@ -62,7 +65,7 @@ derivative(
 
 
 def _fitting(**given) -> list:
-    """Square matrices, and as the last one the right side, whose sizes they must have."""
+    """Return square coefficient matrices and, last, the right-hand side after checking that their sizes match."""
     found = matrices(**given)
     *coefficients, q = found
     for x, name in zip(coefficients, given):
@@ -78,11 +81,11 @@ def solve_sylvester(a: Tensor, b: Tensor, q: Tensor) -> Tensor:
     """Solution ``x`` of Sylvester's equation ``a @ x + x @ b = q``.
 
     Raises:
-        ArgumentError: a singular equation, where ``a`` and ``-b`` share an eigenvalue.
+        ArgumentError: a singular equation (``a`` and ``-b`` share an eigenvalue).
 
     Gradient:
-        The solution ``z`` of the adjoint equation ``a^H z + z b^H = g`` to ``q``, ``-z x^H`` to ``a``, ``-x^H z`` to
-        ``b``. LAPACK solves each on the host.
+        For ``q`` the solution ``z`` of the adjoint equation ``a^H z + z b^H = g``, for ``a`` ``-z x^H``, for ``b``
+        ``-x^H z``. LAPACK solves both equations on the host.
     """
     return sylvester(*_fitting(a=a, b=b, q=q))
 
@@ -102,7 +105,7 @@ solve_lyapunov = solve_continuous_lyapunov
 
 
 def _discrete(a, q, direct: bool):
-    """The solution of ``a @ x @ a^H - x + q = 0``."""
+    """Return the solution of ``a @ x @ a^H - x + q = 0``."""
     n, ah, one = int(a.shape[-1]), adjoint(a), identity_like(a)
     if direct:
         other = ops.swapaxes(ah, -1, -2)
@@ -122,14 +125,14 @@ def solve_discrete_lyapunov(a: Tensor, q: Tensor, method: Literal["direct", "bil
     """Solution ``x`` of Lyapunov's discrete equation ``a @ x @ a^H - x + q = 0``.
 
     Args:
-        method: ``"direct"``, as a linear system of all elements, by default for fewer than 10 rows; ``"bilinear"``, by
-            the continuous equation.
+        method: ``"direct"`` solves a linear system of all elements, the default for fewer than 10 rows; ``"bilinear"``
+            transforms to the continuous equation, the default otherwise.
 
     Raises:
         ArgumentError: a singular equation; an unknown ``method``.
 
     Gradient:
-        Through the linear system, or as of :func:`solve_sylvester`.
+        Through the linear system, or as for :func:`solve_sylvester`.
     """
     _checks.choice("linalg", method, (None, "direct", "bilinear"), "method")
     a, q = _fitting(a=a, q=q)
@@ -141,12 +144,12 @@ def solve_discrete_lyapunov(a: Tensor, q: Tensor, method: Literal["direct", "bil
 
 @make_op(name="scipy.linalg.continuous_riccati")
 def _continuous(a: Tensor, b: Tensor, q: Tensor, r: Tensor, e: Tensor, s: Tensor) -> Tensor:
-    """Solution of Riccati's equation in continuous time, all of whose matrices are given."""
+    """Solution of the continuous-time Riccati equation with all matrices given."""
 
 
 @make_op(name="scipy.linalg.discrete_riccati")
 def _in_steps(a: Tensor, b: Tensor, q: Tensor, r: Tensor, e: Tensor, s: Tensor) -> Tensor:
-    """Solution of Riccati's equation in discrete time, all of whose matrices are given."""
+    """Solution of the discrete-time Riccati equation with all matrices given."""
 
 
 of_matrices(_continuous, lambda a, b, q, r, e, s: _scipy.linalg.solve_continuous_are(a, b, q, r, e, s))
@@ -161,7 +164,7 @@ def _product(*xs):
 
 
 def _loop(a, b, r, e, s, x, g, discrete: bool):
-    """The feedback, the closed loop, and the gradient that reaches the equation."""
+    """Return the feedback, the closed-loop matrix, and the adjoint solution of its Lyapunov equation."""
     bx = _product(adjoint(b), x)
     if discrete:
         k = ops.solve(r + _product(bx, b), _product(bx, a) + adjoint(s))
@@ -221,12 +224,12 @@ def _riccati(op, a, b, q, r, e, s):
 def solve_continuous_are(
     a: Tensor, b: Tensor, q: Tensor, r: Tensor, e: Tensor = None, s: Tensor = None, balanced=True
 ) -> Tensor:
-    """Stabilising solution ``x`` of Riccati's equation in continuous time.
+    """Stabilising solution ``x`` of the continuous-time algebraic Riccati equation.
 
     ``a^H x e + e^H x a - (e^H x b + s) inv(r) (b^H x e + s^H) + q = 0``.
 
     Gradient:
-        By the Lyapunov equation of the closed loop (implicit function theorem); along Hermitian changes of ``q`` and
+        By the Lyapunov equation of the closed loop (implicit function theorem), for Hermitian changes of ``q`` and
         ``r``. LAPACK solves both equations on the host.
     """
     return _riccati(_continuous, a, b, q, r, e, s)
@@ -236,11 +239,11 @@ def solve_continuous_are(
 def solve_discrete_are(
     a: Tensor, b: Tensor, q: Tensor, r: Tensor, e: Tensor = None, s: Tensor = None, balanced=True
 ) -> Tensor:
-    """Stabilising solution ``x`` of Riccati's equation in discrete time.
+    """Stabilising solution ``x`` of the discrete-time algebraic Riccati equation.
 
     ``a^H x a - e^H x e - (a^H x b + s) inv(r + b^H x b) (b^H x a + s^H) + q = 0``.
 
     Gradient:
-        As of :func:`solve_continuous_are`.
+        As for :func:`solve_continuous_are`.
     """
     return _riccati(_in_steps, a, b, q, r, e, s)

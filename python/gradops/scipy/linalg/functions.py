@@ -1,4 +1,7 @@
-"""Functions of square matrices."""
+"""Functions of square matrices: exponential, logarithm, roots, powers, trigonometric and hyperbolic functions.
+
+Trigonometric and hyperbolic functions are composed of exponentials; SciPy computes roots and logarithms on the host.
+"""
 
 from __future__ import annotations
 
@@ -34,23 +37,23 @@ def expm(A: Tensor) -> Tensor:
     """Exponential of square matrices.
 
     Gradient:
-        The exponential's derivative along the gradient at the transpose (Al-Mohy & Higham 2009).
+        The derivative of the exponential at the transposed matrix along the upstream gradient (Al-Mohy & Higham 2009).
     """
     return ops.expm(square(A, "A"))
 
 
 def _beside(a, e):
-    """``a`` in both diagonal blocks and ``e`` in the upper right one."""
+    """Return the block matrix with ``a`` in both diagonal blocks and ``e`` in the upper right one."""
     return ops.concatenate([ops.concatenate([a, e], -1), ops.concatenate([ops.zeros_like(a), a], -1)], -2)
 
 
 @composed
 def expm_frechet(A: Tensor, E: Tensor, method=None, compute_expm=True, check_finite=True):
-    """Derivative of the exponential of square matrices along others.
+    """Fréchet derivative of the matrix exponential along a direction.
 
     Args:
         E: the direction, of ``A``'s shape.
-        compute_expm: also give the exponential, before it.
+        compute_expm: True to also return the exponential, before the derivative.
 
     Returns:
         Tensors of ``A``'s shape.
@@ -60,7 +63,7 @@ def expm_frechet(A: Tensor, E: Tensor, method=None, compute_expm=True, check_fin
         ArgumentError: infs or NaNs; an unknown ``method``.
 
     Gradient:
-        As of :func:`expm`, of the block matrix that both make.
+        As for :func:`expm`, of the block matrix made of ``A`` and ``E``.
     """
     _checks.choice("linalg", method, (None, "SPS", "blockEnlarge"), "method")
     A, E = matrices(check_finite, A=A, E=E)
@@ -72,7 +75,7 @@ def expm_frechet(A: Tensor, E: Tensor, method=None, compute_expm=True, check_fin
     return (y[..., :n, :n], along) if compute_expm else along
 
 
-# Roots and logarithms: SciPy's on the host. Of real matrices the real ones, NaN where there is none ------------------
+# Roots and logarithms, by SciPy on the host. A real matrix without a real root or logarithm gives NaN -----------------
 
 
 def _real(function):
@@ -94,7 +97,7 @@ def _real(function):
 
 
 def _logarithm(x):
-    """SciPy's, whose estimates of norms draw random numbers: those of the program are as they were after it."""
+    """Return SciPy's logarithm and restore NumPy's random state: SciPy's norm estimates draw random numbers."""
     state = np.random.get_state()
     try:
         return _scipy.linalg.logm(x)
@@ -104,12 +107,12 @@ def _logarithm(x):
 
 @make_op(name="scipy.linalg.square_root")
 def _root(x: Tensor) -> Tensor:
-    """The principal square root."""
+    """Principal square root of matrices."""
 
 
 @make_op(name="scipy.linalg.logarithm")
 def _log(x: Tensor) -> Tensor:
-    """The principal logarithm."""
+    """Principal logarithm of matrices."""
 
 
 of_matrices(_root, _real(lambda x: _scipy.linalg.sqrtm(x)))
@@ -131,7 +134,7 @@ derivative(_log, complex_aware=True, x=_log_rule)
 
 
 def _principal(function, x):
-    """The real result of real matrices, and the complex one where there is no other: so far as values are known."""
+    """Return the real result for real matrices or, if values are known and there is no real one, the complex result."""
     y = function(x)
     if is_complex(x):
         return y
@@ -146,11 +149,11 @@ def sqrtm(A: Tensor, disp=None, blocksize=None) -> Tensor:
     """Principal square root of square matrices: ``y @ y = A``.
 
     Args:
-        disp: changes nothing, as ``blocksize``; SciPy gives both up.
+        disp: accepted and ignored, like ``blocksize``; both are deprecated in SciPy.
 
     Returns:
-        A tensor of ``A``'s shape. Of a real matrix a complex one where there is no real root; where values are not
-        known while a program is traced, NaN: pass complex matrices there.
+        A tensor of ``A``'s shape. A real matrix without a real root gives a complex tensor, or NaN in traced programs,
+        where values are not known: pass a complex matrix there.
 
     Gradient:
         The solution ``z`` of ``y^H z + z y^H = g``.
@@ -160,27 +163,27 @@ def sqrtm(A: Tensor, disp=None, blocksize=None) -> Tensor:
 
 @exponential
 def logm(A: Tensor, disp=None) -> Tensor:
-    """Principal logarithm of square matrices, of which ``A`` is the exponential.
+    """Principal logarithm of square matrices: ``expm(y) = A``.
 
     Args:
-        disp: changes nothing; SciPy gives it up.
+        disp: accepted and ignored; deprecated in SciPy.
 
     Returns:
-        A tensor of ``A``'s shape; complex as of :func:`sqrtm`.
+        A tensor of ``A``'s shape, complex under the same conditions as for :func:`sqrtm`.
 
     Gradient:
-        The logarithm's derivative along ``g`` at ``A^H``: a block of that of the matrix with ``A^H`` in both diagonal
-        blocks and ``g`` beside (Al-Mohy, Higham & Relton 2013).
+        The derivative of the logarithm at ``A^H`` along ``g``: the upper right block of the logarithm of the block
+        matrix with ``A^H`` in both diagonal blocks and ``g`` in the upper right one (Al-Mohy, Higham & Relton 2013).
     """
     return _principal(_log, square(A, "A"))
 
 
 @exponential
 def signm(A: Tensor, disp=None) -> Tensor:
-    """Sign of square matrices: 1 or -1 in place of each eigenvalue, by the sign of its real part.
+    """Sign of square matrices: each eigenvalue becomes 1 or -1 by the sign of its real part.
 
     Args:
-        disp: changes nothing; SciPy gives it up.
+        disp: accepted and ignored; deprecated in SciPy.
 
     Returns:
         A tensor of ``A``'s shape; its square is the identity.
@@ -197,19 +200,19 @@ def signm(A: Tensor, disp=None) -> Tensor:
 
 @exponential
 def fractional_matrix_power(A: Tensor, t: Tensor) -> Tensor:
-    """Power of square matrices by any real number.
+    """Real power of square matrices.
 
     Args:
-        t: the exponent; by a tensor there is a derivative.
+        t: the exponent; a tensor has a derivative.
 
     Returns:
-        A tensor of ``A``'s shape; complex as of :func:`sqrtm`.
+        A tensor of ``A``'s shape, complex under the same conditions as for :func:`sqrtm`.
 
     Raises:
         ArgumentError: a negative power of a singular matrix.
 
     Gradient:
-        Of whole numbers through products, else through ``expm(t * logm(A))``.
+        For integers through products, else through ``expm(t * logm(A))``.
     """
     A = square(A, "A")
     value = None if ops.is_tensor(t) and not isinstance(t, (np.ndarray, np.generic)) else float(t)
@@ -219,11 +222,11 @@ def fractional_matrix_power(A: Tensor, t: Tensor) -> Tensor:
     return ops.expm(exponent * (ops.cast(t, ops.dtype(exponent)) if value is None else value))
 
 
-# Trigonometric and hyperbolic functions: of exponentials -----------------------------------------------------------
+# Trigonometric and hyperbolic functions, by exponentials -----------------------------------------------------------
 
 
 def _turning(a):
-    """Cosine and sine."""
+    """Return the cosine and the sine."""
     if not is_complex(a):
         y = ops.expm(to_complex(a) * 1j)
         return ops.cast(ops.real(y), ops.dtype(a)), ops.cast(ops.imag(y), ops.dtype(a))
@@ -232,7 +235,7 @@ def _turning(a):
 
 
 def _growing(a):
-    """Hyperbolic cosine and sine."""
+    """Return the hyperbolic cosine and sine."""
     y, z = ops.expm(a), ops.expm(-a)
     return (y + z) * 0.5, (y - z) * 0.5
 
@@ -245,54 +248,54 @@ def cosm(A: Tensor) -> Tensor:
 
 @exponential
 def sinm(A: Tensor) -> Tensor:
-    """Sine of square matrices; else as :func:`cosm`."""
+    """Sine of square matrices."""
     return _turning(square(A, "A"))[1]
 
 
 @exponential
 def tanm(A: Tensor) -> Tensor:
-    """Tangent of square matrices; else as :func:`cosm`."""
+    """Tangent of square matrices."""
     return ops.solve(*_turning(square(A, "A")))
 
 
 @exponential
 def coshm(A: Tensor) -> Tensor:
-    """Hyperbolic cosine of square matrices; else as :func:`cosm`."""
+    """Hyperbolic cosine of square matrices."""
     return _growing(square(A, "A"))[0]
 
 
 @exponential
 def sinhm(A: Tensor) -> Tensor:
-    """Hyperbolic sine of square matrices; else as :func:`cosm`."""
+    """Hyperbolic sine of square matrices."""
     return _growing(square(A, "A"))[1]
 
 
 @exponential
 def tanhm(A: Tensor) -> Tensor:
-    """Hyperbolic tangent of square matrices; else as :func:`cosm`."""
+    """Hyperbolic tangent of square matrices."""
     return ops.solve(*_growing(square(A, "A")))
 
 
 @composed
 def funm(A: Tensor, func: Function, disp=True):
-    """Any function of square matrices that have a basis of eigenvectors.
+    """Arbitrary function of square matrices that are diagonalisable.
 
     Args:
-        func: of a complex vector of eigenvalues, made of gradops' ops; elementwise.
-        disp: False to also give an estimate of the error, NaN here.
+        func: an elementwise function of a complex vector of eigenvalues, composed of gradops' ops.
+        disp: False to also return an estimate of the error, which is NaN here.
 
     Returns:
-        A tensor of ``A``'s shape: real of a real matrix where the imaginary part is 0 up to rounding, complex where
-        values are not known.
+        A tensor of ``A``'s shape. For a real matrix it is real if the imaginary part is 0 up to rounding, and complex
+        if values are not known.
 
     Raises:
         ShapeError: matrices that are not square.
-        ArgumentTypeError: a ``func`` that cannot be called.
+        ArgumentTypeError: ``func`` is not callable.
 
     Gradient:
-        Through the eigenvalues and eigenvectors, as of :func:`eig`, where SciPy has Parlett's recursion. NaN at
-        repeated eigenvalues, where :func:`expm`, :func:`logm`, :func:`sqrtm`, :func:`fractional_matrix_power` and the
-        other functions here by name have derivatives of every order.
+        Through the eigenvalues and eigenvectors, as for :func:`eig` (SciPy uses Parlett's recursion instead). NaN at
+        repeated eigenvalues. There :func:`expm`, :func:`logm`, :func:`sqrtm`, :func:`fractional_matrix_power` and the
+        other named functions have derivatives of every order.
     """
     A = square(A, "A")
     w, v = ops.eig(A)

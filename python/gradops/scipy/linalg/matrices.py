@@ -1,4 +1,7 @@
-"""Matrices of a pattern, products, and constants."""
+"""Structured matrices from vectors (Toeplitz, companion, ...), block matrices, and SciPy's constant matrices.
+
+The entries of structured matrices are gathered from the vectors, so gradients sum over equal entries.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +25,15 @@ schur toeplitz
 
 pattern = family(
     returns="A tensor with a new last dimension.",
-    raises="ShapeError: a number, or sizes that do not fit.",
+    raises="ShapeError: a number, or sizes that do not match.",
     gradient="The upstream gradient, summed over equal elements.",
 )
 
-# Of vectors -----------------------------------------------------------------------------------------------------------
+# From vectors ---------------------------------------------------------------------------------------------------------
 
 
 def toeplitz_of(c, r):
-    """The matrices with first columns ``c`` and first rows ``r``, but for its first element."""
+    """Return matrices with first columns ``c`` and first rows ``r``, whose first element is not read."""
     rows, columns = int(c.shape[-1]), int(r.shape[-1])
     line = ops.concatenate([ops.flip(r[..., 1:], -1), c], -1)
     i, j = np.indices((rows, columns))
@@ -43,11 +46,11 @@ def _vectors(name: str, x):
 
 @pattern
 def toeplitz(c: Tensor, r: Tensor = None) -> Tensor:
-    """Matrix whose diagonals are constant.
+    """Toeplitz matrix, whose diagonals are constant.
 
     Args:
         c: the first column.
-        r: the first row, whose first element is not read; without it the conjugate of ``c``.
+        r: the first row, whose first element is not read; by default the conjugate of ``c``.
     """
     if r is None:
         c = _vectors("c", c)
@@ -57,11 +60,11 @@ def toeplitz(c: Tensor, r: Tensor = None) -> Tensor:
 
 @pattern
 def hankel(c: Tensor, r: Tensor = None) -> Tensor:
-    """Matrix whose antidiagonals are constant.
+    """Hankel matrix, whose antidiagonals are constant.
 
     Args:
         c: the first column.
-        r: the last row, whose first element is not read; without it zeros.
+        r: the last row, whose first element is not read; by default zeros.
     """
     if r is None:
         c = _vectors("c", c)
@@ -75,7 +78,7 @@ def hankel(c: Tensor, r: Tensor = None) -> Tensor:
 
 @pattern
 def circulant(c: Tensor) -> Tensor:
-    """Matrix whose columns are the first one, turned by one place after the other."""
+    """Circulant matrix: each column is the one before it, rotated by one position; ``c`` is the first."""
     c = _vectors("c", c)
     i, j = np.indices((int(c.shape[-1]),) * 2)
     return ops.take(c, (i - j) % max(int(c.shape[-1]), 1), -1)
@@ -86,16 +89,16 @@ def companion(a: Tensor) -> Tensor:
     """Companion matrix of a polynomial, whose eigenvalues are its roots.
 
     Args:
-        a: coefficients, of the highest power first; the first must not be 0.
+        a: coefficients, highest power first; the first must not be 0.
 
     Returns:
-        A square tensor of one row less than there are coefficients.
+        A square tensor with one row less than there are coefficients.
 
     Raises:
-        ArgumentError: a first coefficient of 0 (where values are known).
+        ArgumentError: a first coefficient of 0 (if values are known).
 
     Gradient:
-        Of the first row, ``-a[1:] / a[0]``.
+        Through the first row, ``-a[1:] / a[0]``.
     """
     a = _vectors("a", a)
     n = int(a.shape[-1])
@@ -105,7 +108,7 @@ def companion(a: Tensor) -> Tensor:
 
 
 def _monic(a):
-    """Coefficients over the first one."""
+    """Return the coefficients divided by the first one."""
     values = _checks.known(a)
     if values is not None and (values[..., 0] == 0).any():
         raise ArgumentError("`linalg`: the first coefficient of `a` must not be 0.", argument="a")
@@ -113,24 +116,24 @@ def _monic(a):
 
 
 def _with_first_row(row, below):
-    """The matrix with a first row, and below its diagonal a number or a row of numbers."""
+    """Return a matrix with the given first row and first subdiagonal, a number or a row of numbers."""
     i, j = np.indices((int(row.shape[-1]),) * 2)
     return ops.where(i == j + 1, below, ops.where(i == 0, ops.expand_dims(row, -2), 0.0))
 
 
 @pattern
 def leslie(f: Tensor, s: Tensor) -> Tensor:
-    """Leslie matrix of a population by ages.
+    """Leslie matrix of an age-structured population.
 
     Args:
         f: fecundities, the first row.
-        s: survival rates, the diagonal below the main one: one less.
+        s: survival rates, the first subdiagonal; one element less than ``f``.
 
     Returns:
         A square tensor.
 
     Gradient:
-        The upstream gradient at their places.
+        The upstream gradient at the positions of the elements.
     """
     f, s = matrices(False, 1, f=f, s=s)
     if f.shape[-1] != s.shape[-1] + 1:
@@ -148,7 +151,7 @@ def fiedler(a: Tensor) -> Tensor:
         A symmetric tensor with a new last dimension.
 
     Gradient:
-        ``sign(a_i - a_j)``, summed with the upstream gradient; 0 where two are equal.
+        The upstream gradient times ``sign(a_i - a_j)``, summed; 0 where two elements are equal.
     """
     a = _vectors("a", a)
     return ops.abs(ops.expand_dims(a, -1) - ops.expand_dims(a, -2))
@@ -156,19 +159,19 @@ def fiedler(a: Tensor) -> Tensor:
 
 @pattern
 def fiedler_companion(a: Tensor) -> Tensor:
-    """Companion matrix of five diagonals of a polynomial.
+    """Fiedler companion matrix of a polynomial, which has five diagonals.
 
     Args:
-        a: coefficients, of the highest power first; the first must not be 0.
+        a: coefficients, highest power first; the first must not be 0.
 
     Returns:
-        A square tensor of one row less than there are coefficients.
+        A square tensor with one row less than there are coefficients.
 
     Raises:
-        ArgumentError: a first coefficient of 0 (where values are known).
+        ArgumentError: a first coefficient of 0 (if values are known).
 
     Gradient:
-        Of the coefficients over the first one, at their places.
+        Through ``a / a[0]``, at the positions of the elements.
     """
     a = _vectors("a", a)
     n = int(a.shape[-1]) - 1
@@ -181,7 +184,7 @@ def fiedler_companion(a: Tensor) -> Tensor:
     ones[range(0, n - 2, 2), range(2, n, 2)] = True
     ones[range(3, n, 2), range(1, n - 2, 2)] = True
     ones[1, 0] = True
-    place = np.zeros((n, n), int)  # the coefficient at each place; 0: none
+    place = np.zeros((n, n), int)  # the number of the coefficient in each entry; 0 for none
     place[0, 0] = 1
     place[range(0, n - 1, 2), range(1, n, 2)] = range(2, n + 1, 2)
     place[range(2, n, 2), range(1, n - 1, 2)] = range(3, n + 1, 2)
@@ -191,16 +194,16 @@ def fiedler_companion(a: Tensor) -> Tensor:
 
 @pattern
 def convolution_matrix(a: Tensor, n: Integer, mode: Literal["full", "valid", "same"] = "full") -> Tensor:
-    """Matrix whose product with a vector of ``n`` elements is its convolution with ``a``.
+    """Matrix whose product with a vector of ``n`` elements is the convolution with ``a``.
 
     Args:
-        mode: which part of the convolution: ``"full"``, ``"valid"`` or ``"same"``, as of ``numpy.convolve``.
+        mode: the part of the convolution: ``"full"``, ``"valid"`` or ``"same"``, as in ``numpy.convolve``.
 
     Returns:
-        A tensor of ``n`` columns.
+        A tensor with ``n`` columns.
 
     Raises:
-        ArgumentError: ``n`` not positive, an unknown ``mode``.
+        ArgumentError: ``n`` is not positive; an unknown ``mode``.
     """
     a, n = _vectors("a", a), int(_checks.integer("linalg", n, "n"))
     _checks.choice("linalg", mode, ("full", "valid", "same"), "mode")
@@ -220,15 +223,15 @@ def convolution_matrix(a: Tensor, n: Integer, mode: Literal["full", "valid", "sa
     return ops.where(inside, ops.take(a, np.where(inside, at, 0), -1), 0.0)
 
 
-# Of matrices ----------------------------------------------------------------------------------------------------------
+# From matrices --------------------------------------------------------------------------------------------------------
 
 
 @composed
 def block_diag(*arrs) -> Tensor:
-    """Matrix with others on its diagonal.
+    """Block diagonal matrix.
 
     Args:
-        *arrs: matrices; vectors and numbers are rows.
+        *arrs: matrices; vectors and numbers count as rows.
 
     Returns:
         A tensor of their promoted dtype; dimensions before the matrices broadcast.
@@ -255,16 +258,16 @@ def block_diag(*arrs) -> Tensor:
 
 @pattern
 def khatri_rao(a: Tensor, b: Tensor) -> Tensor:
-    """Kronecker products of columns.
+    """Khatri-Rao product: the Kronecker products of corresponding columns.
 
     Args:
-        b: as many columns as ``a``.
+        b: a matrix with as many columns as ``a``.
 
     Returns:
-        A tensor of as many rows as the product of both numbers.
+        A tensor whose number of rows is the product of both numbers of rows.
 
     Gradient:
-        The upstream gradient times the other, summed over its rows.
+        The upstream gradient times the other factor, summed over its rows.
     """
     a, b = matrices(a=a, b=b)
     if a.shape[-1] != b.shape[-1]:
@@ -278,11 +281,11 @@ def diagsvd(s: Tensor, M: Integer, N: Integer) -> Tensor:
     """Matrix with singular values on its diagonal.
 
     Args:
-        M: its rows.
-        N: its columns; one of both is the number of values.
+        M: the number of rows.
+        N: the number of columns; the smaller of the two is the number of values.
 
     Returns:
-        A tensor of M rows and N columns.
+        A tensor with M rows and N columns.
 
     Gradient:
         The diagonal of the upstream gradient.

@@ -1,4 +1,7 @@
-"""Systems of banded, Toeplitz and circulant matrices."""
+"""Linear systems with banded, Toeplitz and circulant matrices.
+
+Banded systems are solved by LAPACK on the host, circulant ones by Fourier transforms.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ cho_solve_banded cholesky_banded matmul_toeplitz solve_banded solve_circulant so
 
 @make_op(name="scipy.linalg.banded")
 def _banded(ab: Tensor, b: Tensor, lower: int, upper: int, definite: bool) -> Tensor:
-    """Solution of the system of a matrix given by its diagonals, of right sides as columns."""
+    """Solution of systems with a matrix in banded storage and right-hand sides as columns."""
 
 
 def _solve_on_host(ab, b, lower, upper, definite):
@@ -54,7 +57,7 @@ of_matrices(_banded, _solve_on_host, like=1)
 
 
 def _banded_by_matrix(g, ab, y, lower, upper, definite):
-    """Minus the diagonals of the product of the right side's gradient with the solution."""
+    """Return minus the product of the gradient by ``b`` with the adjoint solution, in banded storage."""
     n = ab.shape[-1]
     row, j = np.indices((lower + upper + 1, n))
     i = row - upper + j
@@ -88,7 +91,7 @@ def solve_banded(l_and_u, ab: Tensor, b: Tensor, overwrite_ab=False, overwrite_b
         ArgumentError: a singular matrix.
 
     Gradient:
-        As of :func:`solve`, in the diagonals: another banded system.
+        As for :func:`solve`, in the diagonals; it solves another banded system.
     """
     lower, upper = _widths(l_and_u)
     ab, b = matrices(check_finite, 1, ab=ab, b=b)
@@ -113,7 +116,7 @@ def solveh_banded(
         ArgumentError: a matrix that is not positive definite.
 
     Gradient:
-        As of :func:`solve_banded`, in the diagonals that are read.
+        As for :func:`solve_banded`, in the diagonals that are read.
     """
     ab, b = matrices(check_finite, 1, ab=ab, b=b)
     matrix(ab, "ab")
@@ -125,10 +128,10 @@ def solveh_banded(
 
 @of_finite
 def cholesky_banded(ab: Tensor, overwrite_ab=False, lower=False, check_finite=True) -> Tensor:
-    """Triangular factor of a positive definite matrix, both given by the diagonals of one triangle.
+    """Cholesky factor of a positive definite matrix, both in banded storage.
 
     Args:
-        ab: as of :func:`solveh_banded`.
+        ab: the diagonals of one triangle, see :func:`solveh_banded`.
 
     Returns:
         The factor's diagonals, of ``ab``'s shape; 0 outside the matrix.
@@ -137,7 +140,7 @@ def cholesky_banded(ab: Tensor, overwrite_ab=False, lower=False, check_finite=Tr
         ArgumentError: a matrix that is not positive definite.
 
     Gradient:
-        As of :func:`cholesky`, in the diagonals that are read.
+        As for :func:`cholesky`, in the diagonals that are read.
     """
     ab = matrix(ab, "ab", check_finite)
     width = ab.shape[-2] - 1
@@ -147,10 +150,10 @@ def cholesky_banded(ab: Tensor, overwrite_ab=False, lower=False, check_finite=Tr
 
 @of_systems
 def cho_solve_banded(cb_and_lower, b: Tensor, overwrite_b=False, check_finite=True) -> Tensor:
-    """Solution of the system of a positive definite matrix, by what :func:`cholesky_banded` gives of it.
+    """Solution of a positive definite system by the factor from :func:`cholesky_banded`.
 
     Args:
-        cb_and_lower: the factor's diagonals, and whether it is the lower one.
+        cb_and_lower: a pair: the factor's diagonals, and True if it is the lower factor.
 
     Gradient:
         Through both banded systems.
@@ -183,20 +186,20 @@ def _column_and_row(c_or_cr):
 
 @of_systems
 def solve_toeplitz(c_or_cr, b: Tensor, check_finite=True) -> Tensor:
-    """Solution of ``a @ x = b`` for a matrix whose diagonals are constant.
+    """Solution of ``a @ x = b`` for a Toeplitz matrix.
 
     Args:
-        c_or_cr: the first column, or a tuple of it and the first row; without a row its conjugate.
+        c_or_cr: the first column, or a tuple of it and the first row, by default its conjugate.
 
     Returns:
-        A tensor of ``b``'s kind. By elimination with pivots, where SciPy has Levinson's recursion: for all matrices
-        that are not singular.
+        A tensor of columns or a vector, like ``b``. It is found by elimination with pivoting, not by Levinson's
+        recursion as in SciPy, so it exists for every nonsingular matrix.
 
     Raises:
         ArgumentError: a singular matrix.
 
     Gradient:
-        As of :func:`solve`, summed over diagonals.
+        As for :func:`solve`, summed over the diagonals.
     """
     c, r = _column_and_row(c_or_cr)
     c, r, b = matrices(check_finite, 1, c_or_cr=c, r=r, b=b)
@@ -207,17 +210,17 @@ def solve_toeplitz(c_or_cr, b: Tensor, check_finite=True) -> Tensor:
 
 @composed
 def matmul_toeplitz(c_or_cr, x: Tensor, check_finite=False, workers=None) -> Tensor:
-    """Product of a matrix whose diagonals are constant with others, by Fourier transforms.
+    """Product of a Toeplitz matrix with another matrix, by Fourier transforms.
 
     Args:
-        c_or_cr: the first column, or a tuple of it and the first row; without a row its conjugate.
+        c_or_cr: the first column, or a tuple of it and the first row, by default its conjugate.
         x: a matrix, or one vector.
 
     Returns:
-        A tensor of ``x``'s kind, with as many rows as the column has elements.
+        A matrix or vector, like ``x``, with as many rows as the first column has elements.
 
     Raises:
-        ShapeError: rows that do not fit.
+        ShapeError: numbers of rows that do not match.
 
     Gradient:
         Through the transforms, which are linear.
@@ -242,22 +245,22 @@ def solve_circulant(
     """Solution of ``circulant(c) @ x = b``, by Fourier transforms.
 
     Args:
-        singular: ``"raise"`` an error for a singular matrix (where values are known), or ``"lstsq"`` for the shortest
-            solution of least squares.
-        tol: eigenvalues up to it count as 0; by default the largest one's rounding.
+        singular: ``"raise"`` for an error if the matrix is singular (and values are known), or ``"lstsq"`` for the
+            least-squares solution of minimal norm.
+        tol: eigenvalues up to this size count as 0; by default the rounding error of the largest.
         caxis: the dimension of ``c`` that holds columns.
-        baxis: the dimension of ``b`` that holds right sides.
+        baxis: the dimension of ``b`` that holds right-hand sides.
         outaxis: the dimension of the result that holds solutions.
 
     Returns:
-        A tensor; other dimensions broadcast.
+        A tensor; the other dimensions broadcast.
 
     Raises:
-        ShapeError: sizes that do not fit.
+        ShapeError: sizes that do not match.
         ArgumentError: a singular matrix.
 
     Gradient:
-        Through the transforms; by ``c`` along the eigenvalues that are not 0.
+        Through the transforms; by ``c`` only along eigenvalues that are not 0.
     """
     _checks.choice("linalg", singular, ("raise", "lstsq"), "singular")
     c, b = matrices(False, 1, c=c, b=b)

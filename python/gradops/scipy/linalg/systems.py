@@ -1,4 +1,7 @@
-"""Systems of linear equations, inverses and least squares."""
+"""Systems of linear equations, inverses, pseudo-inverses, least squares and norms.
+
+Systems with special structure (banded, Toeplitz, circulant) are in ``structured.py``.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ _KINDS = (
 
 
 def _assumed(a, assume_a, lower):
-    """The matrix that is meant, and of what kind it is."""
+    """Return the matrix completed as ``assume_a`` says, and its kind."""
     kind = _ASSUMED.get(assume_a, assume_a) if assume_a is None or isinstance(assume_a, str) else assume_a
     if not isinstance(kind, str) or kind not in _KINDS:
         _checks.choice("linalg", assume_a, (*_KINDS, *_ASSUMED), "assume_a")
@@ -78,8 +81,8 @@ def inv(a: Tensor, overwrite_a=False, check_finite=True, *, assume_a=None, lower
     """Inverse of square matrices.
 
     Args:
-        assume_a: what is known of them, as of :func:`solve`.
-        lower: as of :func:`solve`.
+        assume_a: the structure of the matrices, see :func:`solve`.
+        lower: see :func:`solve`.
 
     Raises:
         ArgumentError: singular matrices.
@@ -98,18 +101,19 @@ def solve(
     """Solution ``x`` of ``a @ x = b``.
 
     Args:
-        lower: of symmetric, Hermitian and positive definite matrices the triangle that is read; the other is taken for
-            its reflection.
+        lower: True to read the lower triangle of symmetric, Hermitian and positive definite matrices, else the upper
+            one; the other triangle is its reflection.
         assume_a: ``"general"``, ``"symmetric"``, ``"hermitian"``, ``"positive definite"``, ``"upper triangular"``,
-            ``"lower triangular"``, ``"diagonal"``, ``"tridiagonal"``, ``"banded"``; or the first three letters of some.
-        transposed: solve ``a.T @ x = b``.
+            ``"lower triangular"``, ``"diagonal"``, ``"tridiagonal"``, ``"banded"``; or ``"gen"``, ``"sym"``,
+            ``"her"``, ``"pos"``.
+        transposed: True to solve ``a.T @ x = b``.
 
     Raises:
-        ShapeError: matrices that are not square; rows that do not fit.
-        ArgumentError: singular matrices; ones that are not positive definite where that is assumed.
+        ShapeError: matrices that are not square; numbers of rows that do not match.
+        ArgumentError: singular matrices; matrices assumed but not found to be positive definite.
 
     Gradient:
-        ``a^-H g`` to ``b``, and minus its product with ``x^H`` to the part of ``a`` that is read (Giles 2008).
+        For ``b`` ``a^-H g``; for the part of ``a`` that is read minus that times ``x^H`` (Giles 2008).
     """
     a, b = _system(a, b, check_finite)
     b, vector = right_side(b, a.shape[-1])
@@ -128,7 +132,7 @@ def _system(a, b, check_finite: bool):
 
 
 def _solved(a, b, lower: bool, trans=0, unit_diagonal=False):
-    """A triangular system's solution, of columns."""
+    """Return the solution of a triangular system with right-hand sides as columns."""
     if unit_diagonal:
         a = ops.where(np.eye(a.shape[-1], dtype=bool), 1.0, a)
     if trans in (0, "N"):
@@ -149,14 +153,14 @@ def solve_triangular(
 
     Args:
         trans: 1 or ``"T"`` for ``a.T @ x = b``, 2 or ``"C"`` for the conjugate transpose.
-        unit_diagonal: take the diagonal, which is not read, as 1.
+        unit_diagonal: True to assume ones on the diagonal, which is then not read.
 
     Raises:
-        ShapeError: matrices that are not square; rows that do not fit.
+        ShapeError: matrices that are not square; numbers of rows that do not match.
         ArgumentError: a 0 on the diagonal; an unknown ``trans``.
 
     Gradient:
-        As of :func:`solve`, in ``a``'s triangle.
+        As for :func:`solve`, in ``a``'s triangle.
     """
     _checks.choice("linalg", trans, (0, 1, 2, "N", "T", "C"), "trans")
     a, b = _system(a, b, check_finite)
@@ -167,10 +171,10 @@ def solve_triangular(
 
 @of_systems
 def cho_solve(c_and_lower, b: Tensor, overwrite_b=False, check_finite=True) -> Tensor:
-    """Solution of the system of a positive definite matrix, by its factor.
+    """Solution of a positive definite system by its Cholesky factor.
 
     Args:
-        c_and_lower: what :func:`cho_factor` gives: the factor, and whether it is the lower one.
+        c_and_lower: the result of :func:`cho_factor`: the factor, and True if it is the lower one.
 
     Gradient:
         Through both triangular systems.
@@ -183,7 +187,7 @@ def cho_solve(c_and_lower, b: Tensor, overwrite_b=False, check_finite=True) -> T
 
 
 def order_of(pivots, rows: int):
-    """The rows in the order that exchanges one after the other, of rows i and ``pivots[i]``, bring them to."""
+    """Return the order of rows after successive exchanges of rows i and ``pivots[i]``."""
     place = np.arange(rows)
     order = ops.add(ops.zeros_like(pivots[..., :1]), place)
     for k in range(pivots.shape[-1]):
@@ -194,16 +198,16 @@ def order_of(pivots, rows: int):
 
 
 def exchanged(pivots, rows: int, like):
-    """The matrix that brings rows into that order, of ``like``'s dtype."""
+    """Return the permutation matrix of :func:`order_of`, of ``like``'s dtype."""
     return ops.cast(ops.equal(ops.expand_dims(order_of(pivots, rows), -1), np.arange(rows)), ops.dtype(like))
 
 
 @of_systems
 def lu_solve(lu_and_piv, b: Tensor, trans=0, overwrite_b=False, check_finite=True) -> Tensor:
-    """Solution of ``a @ x = b`` by what :func:`lu_factor` gives of ``a``.
+    """Solution of ``a @ x = b`` by the result of :func:`lu_factor` for ``a``.
 
     Args:
-        lu_and_piv: the factors and the exchanges of rows.
+        lu_and_piv: the factors and the row exchanges.
         trans: 1 for ``a.T @ x = b``, 2 for the conjugate transpose.
 
     Raises:
@@ -230,7 +234,7 @@ def lu_solve(lu_and_piv, b: Tensor, trans=0, overwrite_b=False, check_finite=Tru
 
 @make_op(name="scipy.linalg.pseudo_inverse")
 def _pseudo_inverse(x: Tensor, atol: float, rtol: float) -> Tensor:
-    """Pseudo-inverse, where singular values up to ``atol + rtol * largest`` count as 0."""
+    """Pseudo-inverse; singular values up to ``atol + rtol * largest`` count as 0."""
     u, s, vh = ops.svd(x, False)
     if 0 in tuple(s.shape):
         return ops.matmul(adjoint(vh), adjoint(u))
@@ -240,7 +244,7 @@ def _pseudo_inverse(x: Tensor, atol: float, rtol: float) -> Tensor:
 
 
 def _pseudo_inverse_rule(g, x, y):
-    """Golub & Pereyra 1973."""
+    """Return the cotangent of the pseudo-inverse (Golub & Pereyra 1973)."""
     yh, gh = adjoint(y), adjoint(g)
     right, left = ops.matmul(ops.matmul(gh, y), yh), ops.matmul(ops.matmul(yh, y), gh)
     inner = right - ops.matmul(x, ops.matmul(y, right)) + left - ops.matmul(ops.matmul(left, y), x)
@@ -271,15 +275,15 @@ def _rank(x, atol: float, rtol: float):
 
 @of_matrices
 def pinv(a: Tensor, *, atol=None, rtol=None, return_rank=False, check_finite=True):
-    """Pseudo-inverse of matrices (Moore-Penrose).
+    """Moore-Penrose pseudo-inverse of matrices.
 
     Args:
         atol: singular values up to ``atol + rtol * largest`` count as 0; 0 by default.
-        rtol: by default the dtype's precision times the larger size.
-        return_rank: also give the number of singular values that are not 0.
+        rtol: the relative tolerance, by default the dtype's precision times the larger size.
+        return_rank: True to also return the number of singular values that are not 0.
 
     Returns:
-        A tensor with the last two dimensions exchanged, or a pair of it and an int64 tensor.
+        A tensor of the transposed shape, or a pair of it and an int64 tensor.
 
     Raises:
         ArgumentError: a negative tolerance.
@@ -295,12 +299,12 @@ def pinv(a: Tensor, *, atol=None, rtol=None, return_rank=False, check_finite=Tru
 
 @of_squares
 def pinvh(a: Tensor, atol=None, rtol=None, lower=True, return_rank=False, check_finite=True):
-    """Pseudo-inverse of Hermitian matrices, by one triangle.
+    """Pseudo-inverse of Hermitian matrices, from one triangle.
 
     Args:
-        atol: as of :func:`pinv`.
-        rtol: as of :func:`pinv`.
-        return_rank: also give the number of eigenvalues that are not 0.
+        atol: see :func:`pinv`.
+        rtol: see :func:`pinv`.
+        return_rank: True to also return the number of eigenvalues that are not 0.
 
     Returns:
         A tensor of ``a``'s shape, or a pair of it and an int64 tensor.
@@ -322,15 +326,15 @@ def lstsq(
     a: Tensor, b: Tensor, cond=None, overwrite_a=False, overwrite_b=False, check_finite=True,
     lapack_driver: Literal["gelsd", "gelsy", "gelss"] | None = None,
 ) -> tuple:  # fmt: skip
-    """Least-squares solution: the ``x`` that makes ``a @ x - b`` shortest, and of several the shortest one.
+    """Least-squares solution: the ``x`` of minimal norm that minimizes the norm of ``a @ x - b``.
 
     Args:
         cond: singular values up to this share of the largest count as 0; by default the dtype's precision.
-        lapack_driver: ``"gelsy"`` gives no singular values.
+        lapack_driver: with ``"gelsy"`` no singular values are returned.
 
     Returns:
-        ``x``; the sums of squares of ``b - a @ x`` for each right side, empty where ``a`` has no more rows than columns
-        or (where values are known) not as many independent columns; the rank; the singular values.
+        ``x``; the sum of squares of ``b - a @ x`` for each right-hand side, empty if ``a`` has at most as many rows as
+        columns or (if values are known) dependent columns; the rank; the singular values.
 
     Gradient:
         Through the pseudo-inverse, at constant rank (Golub & Pereyra 1973).
@@ -360,7 +364,7 @@ def norm(a: Tensor, ord=None, axis: Axes = None, keepdims=False, check_finite=Tr
     """Norm of vectors or matrices.
 
     Args:
-        ord: of vectors any number, of matrices 1, -1, 2, -2, ``inf``, ``-inf``, ``"fro"`` or ``"nuc"``.
+        ord: for vectors any number, for matrices 1, -1, 2, -2, ``inf``, ``-inf``, ``"fro"`` or ``"nuc"``.
         axis: one dimension that holds vectors, or two that hold matrices.
 
     Returns:
@@ -368,9 +372,9 @@ def norm(a: Tensor, ord=None, axis: Axes = None, keepdims=False, check_finite=Tr
 
     Raises:
         AxisError: an axis out of range or named twice.
-        ArgumentError: an ``ord`` that does not fit.
+        ArgumentError: an ``ord`` that is not defined for vectors or for matrices.
 
     Gradient:
-        As of ``ops.norm``: 0 where the norm is 0; ties share equally.
+        As for ``ops.norm``: 0 where the norm is 0; ties share equally.
     """
     return ops.norm(matrix(a, "a", check_finite, 0), ord, axis, bool(keepdims))
