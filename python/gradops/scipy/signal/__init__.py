@@ -1,8 +1,8 @@
-"""``scipy.signal``: convolution, filters, spectra, waves and windows, by SciPy's names.
+"""``scipy.signal``: convolution, filters, spectra, waveforms and windows, with SciPy's names.
 
-Derivatives are by the data and by what is said of each function: coefficients of filters, frequencies, parameters of
-waves. Designs of filters and searches for peaks take and give known numbers, as SciPy's do. Beside a tensor of
-PyTorch, JAX or TensorFlow, lists and NumPy's arrays are constants of its precision.
+Derivatives are by the data and by the parameters that each function names: filter coefficients, frequencies, parameters
+of waveforms. Filter design and peak finding take and return known numbers, as in SciPy. Next to a tensor of PyTorch,
+JAX or TensorFlow, lists and NumPy arrays are constants of its precision.
 
 Examples:
     >>> import numpy as np
@@ -55,11 +55,11 @@ REFUSED = {
     ),
     **dict.fromkeys(
         "cspline1d_eval qspline1d_eval".split(),
-        "use `gradops.scipy.ndimage.map_coordinates`, which takes places and values",
+        "use `gradops.scipy.ndimage.map_coordinates`, which takes coordinates and values",
     ),
     "sepfir2d": "use `gradops.scipy.ndimage.convolve1d` along each axis, with `mode='mirror'`",
     "firwin_2d": "use `firwin` for each axis and `gradops.ops.outer`",
     "whittaker_henderson": "use `gradops.scipy.linalg.solveh_banded` of `I + lamb * D.T @ D`, with differences `D`",
-    "BadCoefficients": "a warning of SciPy's",
+    "BadCoefficients": "it is a warning of SciPy's",
 }
 __dir__, __getattr__ = namespace(__name__, __all__, REFUSED)

@@ -1,4 +1,7 @@
-"""Convolution and correlation, directly or by Fourier transforms."""
+"""Convolution, correlation, deconvolution and ``upfirdn``, by sums or by Fourier transforms.
+
+Sums run on each library's own convolution.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +29,17 @@ upfirdn
 
 convolution = family(
     {
-        "mode": '``"full"``: all overlaps; ``"valid"``: whole overlaps; ``"same"``: the middle part of the size of '
-        "``in1``.",
-        "method": "sums, Fourier transforms, or by the sizes what SciPy expects to be faster.",
-        "axes": "along which to convolve, all by default; the others broadcast.",
-        "boundary": "beyond the edges of ``in1`` are ``fillvalue``, its other end, or its reflection.",
+        "mode": '``"full"`` for all overlaps, ``"valid"`` for complete overlaps, ``"same"`` for the middle part with '
+        "the size of ``in1``.",
+        "method": '``"direct"`` for sums, ``"fft"`` for Fourier transforms, or ``"auto"`` for the one that SciPy '
+        "expects to be faster at these sizes.",
+        "axes": "the axes to convolve along, by default all; the others broadcast.",
+        "boundary": 'padding of ``in1``: ``"fill"`` with ``fillvalue``, ``"wrap"`` periodic, ``"symm"`` reflected.',
     },
-    returns="A tensor of the operands' dtype; of whole numbers rounded to them.",
-    raises="ShapeError: different or unfit numbers of dimensions, empty tensors.\nArgumentError: an unknown setting.",
-    gradient="By each operand the correlation of the upstream gradient with the other, added up where edges repeat.",
+    returns="A tensor of the operands' dtype; results of integers are rounded to integers.",
+    raises="ShapeError: different or unsupported numbers of dimensions; empty tensors.\n"
+    "ArgumentError: an unknown setting.",
+    gradient="By each operand the correlation of the upstream gradient with the other, summed where edges repeat.",
 )
 
 Mode = Literal["full", "valid", "same"]
@@ -42,7 +47,7 @@ MODES = ("full", "valid", "same")
 
 
 def _operands(function: str, in1, in2) -> list:
-    """Two tensors of one rank and dtype."""
+    """Return two tensors of the same rank and dtype."""
     in1, in2 = alike(in1, in2)
     if len(in1.shape) != len(in2.shape):
         raise ShapeError(
@@ -56,7 +61,7 @@ def _operands(function: str, in1, in2) -> list:
 
 
 def _larger_first(function: str, mode: str, in1, in2, axes: Sequence[int]) -> list:
-    """The operands, the larger one first where only whole overlaps count."""
+    """Return the operands; for ``mode="valid"`` the larger one comes first."""
     if mode != "valid":
         return [in1, in2]
     pairs = [(int(in1.shape[i]), int(in2.shape[i])) for i in axes]
@@ -72,14 +77,14 @@ def _larger_first(function: str, mode: str, in1, in2, axes: Sequence[int]) -> li
 
 
 def _window(mode: str, k: int) -> tuple[int, int]:
-    """The zeros before and after a dimension, for a kernel of ``k``."""
+    """Return the numbers of zeros before and after a dimension for a kernel of size ``k``."""
     if mode == "full":
         return k - 1, k - 1
     return (k // 2, (k - 1) // 2) if mode == "same" else (0, 0)
 
 
 def _direct(in1, in2, mode: str):
-    """The convolution by sums, in 1 to 3 dimensions."""
+    """Return the convolution by sums, in 1 to 3 dimensions."""
     rank = len(in1.shape)
     sizes, window = tuple(map(int, in1.shape)), tuple(map(int, in2.shape))
     around = tuple(_window(mode, k) for k in window)
@@ -98,11 +103,11 @@ def _fast(n: int, real: bool) -> int:
 
 
 def _by_transforms(in1, in2, mode: str, axes: Sequence[int]):
-    """The convolution by Fourier transforms along ``axes``."""
+    """Return the convolution by Fourier transforms along ``axes``."""
     first, second = tuple(map(int, in1.shape)), tuple(map(int, in2.shape))
     is_real = not (is_complex(in1) or is_complex(in2))
     sizes = {axis: first[axis] + second[axis] - 1 for axis in axes}
-    along = [axis for axis in axes if first[axis] != 1 and second[axis] != 1]  # a product alone elsewhere
+    along = [axis for axis in axes if first[axis] != 1 and second[axis] != 1]  # other axes only multiply
     if along:
         lengths = [_fast(sizes[axis], is_real) for axis in along]
         there, again = (fft.rfftn, fft.irfftn) if is_real else (fft.fftn, fft.ifftn)
@@ -125,7 +130,7 @@ def _by_transforms(in1, in2, mode: str, axes: Sequence[int]):
 
 @convolution
 def convolve(in1: Tensor, in2: Tensor, mode: Mode = "full", method: Literal["auto", "direct", "fft"] = "auto"):
-    """Convolution of two tensors of one rank."""
+    """Convolution of two tensors of the same rank."""
     choice("convolve", mode, MODES, "mode")
     choice("convolve", method, ("auto", "direct", "fft"), "method")
     whole = _whole(in1, in2)
@@ -150,14 +155,14 @@ def _faster(first: tuple, second: tuple, mode: str) -> bool:
 
 
 def _whole(in1, in2) -> str | None:
-    """The integer dtype of the result, or None."""
+    """Return the integer dtype of the result; None if it is not an integer dtype."""
     names = [ops.dtype(x) if ops.is_tensor(x) else ops.dtype(ops.convert_to_tensor(x)) for x in (in1, in2)]
     return dtypes.promote(*names) if all(name in dtypes.INTEGERS for name in names) else None
 
 
 @convolution
 def correlate(in1: Tensor, in2: Tensor, mode: Mode = "full", method: Literal["auto", "direct", "fft"] = "auto"):
-    """Cross-correlation of two tensors of one rank: convolution with the second one reversed and conjugated.
+    """Cross-correlation of two tensors of the same rank: convolution with the second one reversed and conjugated.
 
     Gradient:
         By ``in1`` the convolution of the upstream gradient with ``in2``, by ``in2`` its correlation with ``in1``.
@@ -190,7 +195,7 @@ def fftconvolve(in1: Tensor, in2: Tensor, mode: Mode = "full", axes: Axes = None
 
 @convolution
 def oaconvolve(in1: Tensor, in2: Tensor, mode: Mode = "full", axes: Axes = None) -> Tensor:
-    """Convolution as of :func:`fftconvolve`, which SciPy's function splits into parts to save memory.
+    """Convolution by :func:`fftconvolve`. SciPy's function splits it into parts (overlap-add) to save memory.
 
     Returns:
         A tensor of the operands' floating dtype.
@@ -224,7 +229,7 @@ def _of_matrices(function: str, in1, in2, mode, boundary, fillvalue):
     fill = number(function, "fillvalue", fillvalue)
     how = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}[boundary]
     for axis in (0, 1):
-        around = _window(mode, int(in2.shape[axis]))  # of correlations the middle is the earlier one of two
+        around = _window(mode, int(in2.shape[axis]))  # for even kernels, correlation rounds the middle down
         around = around[::-1] if function == "correlate2d" else around
         in1 = extended(in1, *around, how, axis, fill)
     y = _direct(in1, in2, "valid")
@@ -237,16 +242,16 @@ choose_conv_method = constant("signal.choose_conv_method")
 
 @composed
 def deconvolve(signal: Tensor, divisor: Tensor) -> tuple:
-    """The quotient and the remainder of two polynomials: ``signal = convolve(divisor, quotient) + remainder``.
+    """Quotient and remainder of two polynomials: ``signal = convolve(divisor, quotient) + remainder``.
 
     Returns:
-        Two vectors; of a divisor longer than the signal an empty one and the signal.
+        Two vectors; if the divisor is longer than the signal, an empty vector and the signal.
 
     Raises:
-        ShapeError: empty tensors, tensors other than vectors.
+        ShapeError: empty tensors, or tensors that are not vectors.
 
     Gradient:
-        Through :func:`lfilter`, by both.
+        By both arguments, through :func:`lfilter`.
     """
     signal, divisor = alike(signal, divisor)
     signal, divisor = vector("deconvolve", signal, "signal"), vector("deconvolve", divisor, "divisor")
@@ -267,21 +272,23 @@ def upfirdn(
     h: Tensor, x: Tensor, up: Integer = 1, down: Integer = 1, axis: Axis = -1,
     mode: Literal["constant", "symmetric", "edge", "wrap", "reflect"] = "constant", cval=0,
 ) -> Tensor:  # fmt: skip
-    """Zeros put between the elements, a convolution with ``h``, and each ``down``-th element of the result.
+    """Upsample by inserting zeros, convolve with ``h``, and keep every ``down``-th element.
 
     Args:
-        up: between two elements are ``up - 1`` zeros.
-        mode: what is beyond the edges; of SciPy's modes those that do not extrapolate.
+        up: the upsampling factor; ``up - 1`` zeros are inserted between two elements.
+        down: the downsampling factor.
+        mode: the padding at the edges; SciPy's modes that extrapolate are not supported.
+        cval: the value of constant padding.
 
     Returns:
         A tensor with ``((n - 1) * up + len(h) - 1) // down + 1`` elements along ``axis``.
 
     Raises:
         ArgumentError: a factor below 1, an unknown mode.
-        ShapeError: an ``h`` other than a vector.
+        ShapeError: ``h`` is not a vector.
 
     Gradient:
-        By ``x`` and by ``h``, of which it is bilinear.
+        By ``x`` and by ``h``; the result is bilinear in them.
     """
     choice("upfirdn", mode, tuple(UPFIRDN_MODES), "mode")
     h, x = alike(h, x)
@@ -300,7 +307,7 @@ def upfirdn(
     if around:
         x = extended(x, around, around, UPFIRDN_MODES[mode], -1, fill)
     x = _spread(x, up)
-    start = around * up  # of the full convolution of what was extended
+    start = around * up  # offset in the full convolution of the padded signal
     count = ((n - 1) * up + k - 1) // down + 1
     lead = start - (k - 1)
     x = x[..., max(lead, 0) :] if lead > 0 else x
@@ -308,7 +315,7 @@ def upfirdn(
 
 
 def _spread(x, up: int):
-    """``x`` with ``up - 1`` zeros between its elements."""
+    """Return ``x`` with ``up - 1`` zeros between its elements."""
     if up == 1:
         return x
     n = int(x.shape[-1])

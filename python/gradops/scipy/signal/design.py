@@ -1,4 +1,7 @@
-"""SciPy's designs of filters, conversions between their forms, and searches: constants in what is differentiated."""
+"""SciPy's filter design, conversions between filter forms and peak finding, for known numbers.
+
+Their results are constants without derivatives.
+"""
 
 from __future__ import annotations
 

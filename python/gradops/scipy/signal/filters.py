@@ -1,4 +1,7 @@
-"""Linear filters by their coefficients, with derivatives by data and by coefficients."""
+"""Linear filters given by their coefficients, with derivatives by the data and the coefficients.
+
+The recursive part is the op :func:`all_pole`, which SciPy runs on the host.
+"""
 
 from __future__ import annotations
 
@@ -20,28 +23,29 @@ __all__ = ["filtfilt", "lfilter", "lfilter_zi", "lfiltic", "sosfilt", "sosfilt_z
 
 by_filter = family(
     {
-        "b": "the coefficients, vectors or numbers, as is ``a``.",
-        "sos": "rows ``b0 b1 b2 1 a1 a2``.",
-        "padtype": "beyond the ends: reflected at the end's point, reflected, the end's value, or nothing.",
-        "padlen": "by how many elements, by default three times the longer coefficients.",
+        "b": "the numerator's coefficients, a vector or number; ``a`` holds the denominator's.",
+        "sos": "second-order sections as rows ``b0 b1 b2 1 a1 a2``.",
+        "padtype": 'padding at the ends: ``"odd"`` for a point reflection, ``"even"`` for a reflection, ``"constant"`` '
+        "for the end's value, None for none.",
+        "padlen": "the number of padded elements, by default three times the number of coefficients.",
     },
     returns="A tensor of ``x``'s shape, of the promoted floating dtype.",
-    raises="ShapeError: coefficients or states of another shape.\nAxisError: there is no such axis.",
-    gradient="By ``x`` the filter of the upstream gradient, backwards in time; by coefficients and states, too.",
+    raises="ShapeError: coefficients or states of the wrong shape.\nAxisError: there is no such axis.",
+    gradient="By ``x`` the filter of the upstream gradient, backwards in time; also by coefficients and states.",
 )
 by_state = family(
     returns="A vector of ``max(len(a), len(b)) - 1`` elements.",
-    raises="ShapeError: coefficients of another shape.",
+    raises="ShapeError: coefficients of the wrong shape.",
     gradient="By all arguments.",
 )
 
 
 @make_op(name="scipy.signal.all_pole", linear=("x",))
 def all_pole(x: Tensor, a: Tensor) -> Tensor:
-    """The recursion ``y[n] = x[n] - a[0] y[n - 1] - a[1] y[n - 2] - ...`` along the last dimension.
+    """Recursion ``y[n] = x[n] - a[0] y[n - 1] - a[1] y[n - 2] - ...`` along the last dimension.
 
     Gradient:
-        By ``x`` the recursion of the upstream gradient, backwards; by ``a`` its correlation with the results before.
+        By ``x`` the recursion on the upstream gradient, backwards; by ``a`` minus its correlation with earlier results.
     """
     order = int(a.shape[0])
 
@@ -74,7 +78,7 @@ def _(x, a):
 
 
 def _rows(x, *a):
-    """The recursion of NumPy's arrays, whose coefficients may differ between rows where a compiler made batches."""
+    """Run the recursion on NumPy arrays; in batches made by a compiler each row may have its own coefficients."""
     shape = np.broadcast_shapes(x.shape, *[k.shape for k in a])
     x = np.broadcast_to(x, shape).astype("float32" if x.dtype.itemsize < 4 else x.dtype, copy=False)
     taps = np.stack([np.broadcast_to(k, shape)[..., 0] for k in a], -1).reshape(-1, len(a))
@@ -105,19 +109,19 @@ for _library in LIBRARIES:
 
 
 def _coefficients(function: str, b, a) -> tuple:
-    """Vectors, divided by the first of ``a``; the others of ``a``."""
+    """Return ``b / a[0]`` and ``a[1:] / a[0]`` as vectors."""
     b, a = vector(function, b, "b"), vector(function, a, "a")
     return b / a[0], a[1:] / a[0]
 
 
 def _filled(x, count: int):
-    """A vector, or tensors along the last dimension, with zeros up to ``count``."""
+    """Pad the last dimension with zeros to ``count``."""
     lacking = count - int(x.shape[-1])
     return extended(x, 0, lacking, "constant") if lacking > 0 else x
 
 
 def _filtered(b, a, x, zi=None) -> tuple:
-    """The filter along the last dimension, with ``a`` without its first 1, and its last state."""
+    """Filter along the last dimension; ``a`` comes without its first 1. Return the result and the last state."""
     n, order = int(x.shape[-1]), max(int(b.shape[0]) - 1, int(a.shape[0]))
     recursive = int(a.shape[0]) > 0
     taps = int(b.shape[0])
@@ -138,10 +142,10 @@ def _filtered(b, a, x, zi=None) -> tuple:
 
 @by_filter
 def lfilter(b: Tensor, a: Tensor, x: Tensor, axis: Axis = -1, zi: Tensor | None = None):
-    """A signal through a linear filter: ``a[0] y[n] = b[0] x[n] + b[1] x[n - 1] + ... - a[1] y[n - 1] - ...``.
+    """Filter a signal: ``a[0] y[n] = b[0] x[n] + b[1] x[n - 1] + ... - a[1] y[n - 1] - ...``.
 
     Args:
-        zi: the state before the first element, of ``max(len(a), len(b)) - 1`` numbers along ``axis``.
+        zi: the state before the first element, ``max(len(a), len(b)) - 1`` numbers along ``axis``.
 
     Returns:
         A tensor of ``x``'s shape, of the promoted floating dtype; with ``zi`` also the state after the last element.
@@ -168,7 +172,7 @@ def lfilter(b: Tensor, a: Tensor, x: Tensor, axis: Axis = -1, zi: Tensor | None 
 
 
 def _steady(b, a):
-    """The state for a step, of coefficients with ``a`` without its first 1."""
+    """Return the steady state for a step; ``a`` comes without its first 1."""
     order = max(int(b.shape[0]) - 1, int(a.shape[0]))
     b, a = _filled(b, order + 1), _filled(a, order)
     rest = b[1:] - a * b[0]
@@ -181,10 +185,10 @@ def _steady(b, a):
 
 @by_state
 def lfilter_zi(b: Tensor, a: Tensor) -> Tensor:
-    """The state of :func:`lfilter` in which the response to a step is steady.
+    """State of :func:`lfilter` in which the response to a step is steady.
 
     Gradient:
-        By the coefficients. The formula is that of SciPy's notes: a linear system solved by sums.
+        By the coefficients. The formula is in SciPy's notes: the linear system is solved by sums.
     """
     b, a = alike(b, a)
     b, a = _coefficients("lfilter_zi", b, a)
@@ -193,7 +197,7 @@ def lfilter_zi(b: Tensor, a: Tensor) -> Tensor:
 
 @by_state
 def lfiltic(b: Tensor, a: Tensor, y: Tensor, x: Tensor | None = None) -> Tensor:
-    """The state of :func:`lfilter` after the last outputs and inputs, the latest first."""
+    """State of :func:`lfilter` after the last outputs ``y`` and inputs ``x``, latest first."""
     if x is None:
         b, a, y = alike(b, a, y)
         x = ops.zeros_like(y)
@@ -225,12 +229,12 @@ def _sections(sos):
 
 
 def _each(sos):
-    """The coefficients of each section, the first of ``a`` left out: it is 1."""
+    """Return the coefficients of each section; ``a`` without its first, which is 1."""
     return [(sos[i, :3], sos[i, 4:]) for i in range(int(sos.shape[0]))]
 
 
 def _cascade(sos, x, states=None) -> tuple:
-    """The sections along the last dimension, and their last states."""
+    """Apply the sections along the last dimension; return the result and their last states."""
     after = []
     for i, (b, a) in enumerate(_each(sos)):
         x, state = _filtered(b, a, x, None if states is None else states[i])
@@ -240,10 +244,10 @@ def _cascade(sos, x, states=None) -> tuple:
 
 @by_filter
 def sosfilt(sos: Tensor, x: Tensor, axis: Axis = -1, zi: Tensor | None = None):
-    """A signal through a cascade of second-order sections.
+    """Filter a signal by a cascade of second-order sections.
 
     Args:
-        zi: the states before the first element: of shape ``(sections, ..., 2, ...)``, with 2 in place of ``axis``.
+        zi: the states before the first element, of shape ``(sections, ..., 2, ...)``, with 2 in place of ``axis``.
 
     Returns:
         A tensor of ``x``'s shape, of the promoted floating dtype; with ``zi`` also the states after the last element.
@@ -265,13 +269,13 @@ def sosfilt(sos: Tensor, x: Tensor, axis: Axis = -1, zi: Tensor | None = None):
 
 @by_state
 def sosfilt_zi(sos: Tensor) -> Tensor:
-    """The states of :func:`sosfilt` in which the response to a step is steady.
+    """States of :func:`sosfilt` in which the response to a step is steady.
 
     Returns:
-        A tensor ``(sections, 2)``.
+        A tensor of shape ``(sections, 2)``.
 
     Gradient:
-        By the coefficients, as of :func:`lfilter_zi`.
+        By the coefficients, as for :func:`lfilter_zi`.
     """
     (sos,) = alike(sos)
     if len(sos.shape) != 2:
@@ -295,7 +299,7 @@ PadType = Literal["odd", "even", "constant", None]
 
 
 def _padded(function: str, x, padtype, padlen, taps: int) -> tuple:
-    """``x`` extended along its last dimension, and by how many elements."""
+    """Return ``x`` padded at both ends of its last dimension, and the number of elements added to each."""
     if padtype is not None:
         choice(function, padtype, ("odd", "even", "constant"), "padtype")
     edge = 0 if padtype is None else 3 * taps if padlen is None else int(padlen)
@@ -305,14 +309,14 @@ def _padded(function: str, x, padtype, padlen, taps: int) -> tuple:
 
 
 def _there_and_back(run, x, edge: int):
-    """A filter, ``run(x, first)``, forwards and backwards from the steady states."""
+    """Run a filter, ``run(x, first)``, forwards and backwards from steady states."""
     y = run(x, x[..., :1])
     y = ops.flip(run(ops.flip(y, -1), y[..., -1:]), -1)
     return y[..., edge : int(y.shape[-1]) - edge] if edge else y
 
 
 def _same_both_ways(b, a, x, irlen: int | None):
-    """A filter forwards and backwards, from the states with which backwards and forwards is nearest to it."""
+    """Filter forwards and backwards from initial states that make it nearest to backwards and forwards (Gustafsson)."""
 
     def run(x):
         return _filtered(b, a, x)[0]
@@ -323,7 +327,7 @@ def _same_both_ways(b, a, x, irlen: int | None):
         return there
     m = n if irlen is None else integer("filtfilt", irlen, "irlen", 1)
     m = m if 2 * m < n else n
-    # What a state leaves at the start, and of that the filter from the other side: a row for each element of a state.
+    # The filter's output for each unit state, and that output filtered from the other side; a row for each state.
     free = _filtered(b, a, beside(np.zeros((order, m)), x), beside(np.eye(order), x))[0]
     after = run(ops.flip(free, -1))
     starts, ends, rest = ops.flip(after, -1), ops.flip(free, -1), other - there
@@ -341,15 +345,15 @@ def filtfilt(
     b: Tensor, a: Tensor, x: Tensor, axis: Axis = -1, padtype: PadType = "odd", padlen: Integer | None = None,
     method: Literal["pad", "gust"] = "pad", irlen: Integer | None = None,
 ) -> Tensor:  # fmt: skip
-    """A signal through a linear filter forwards and backwards, so that phases stay.
+    """Filter a signal forwards and backwards, which leaves phases unchanged.
 
     Args:
-        method: ``"pad"``, or ``"gust"``: nothing is padded, the states at the ends are those with which it is the same
-            backwards and forwards, by least squares (Gustafsson 1996).
-        irlen: of ``"gust"`` the length of the impulse response, beyond which the states at the ends count nothing.
+        method: ``"pad"``, or ``"gust"``, which does not pad but chooses the states at the ends so that filtering in
+            either order gives the same result, by least squares (Gustafsson 1996).
+        irlen: for ``"gust"`` the length of the impulse response, beyond which the states at the ends have no effect.
 
     Raises:
-        ArgumentError: an ``x`` that is no longer than ``padlen``; another method.
+        ArgumentError: ``x`` is not longer than ``padlen``; an unknown method.
     """
     choice("filtfilt", method, ("pad", "gust"), "method")
     b, a, x = alike(b, a, x)
@@ -366,13 +370,13 @@ def filtfilt(
 def sosfiltfilt(
     sos: Tensor, x: Tensor, axis: Axis = -1, padtype: PadType = "odd", padlen: Integer | None = None
 ) -> Tensor:
-    """A signal through second-order sections forwards and backwards, so that phases stay.
+    """Filter a signal by second-order sections forwards and backwards, which leaves phases unchanged.
 
     Args:
-        padlen: by default ``3 * (2 * sections + 1)``, less for sections of first order.
+        padlen: the number of padded elements, by default ``3 * (2 * sections + 1)``, less for first-order sections.
 
     Raises:
-        ArgumentError: an ``x`` that is no longer than ``padlen``.
+        ArgumentError: ``x`` is not longer than ``padlen``.
     """
     given = sos
     sos, x = alike(sos, x)

@@ -1,4 +1,7 @@
-"""Fourier sums at other frequencies: of a spiral or an interval, and of unequally spaced times."""
+"""Fourier sums at other frequencies (chirp z-transform, zoom FFT) and at unequally spaced times (Lomb-Scargle).
+
+The first two use Bluestein's algorithm.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +25,20 @@ from .spectra import _rate
 __all__ = ["czt", "lombscargle", "vectorstrength", "zoom_fft"]
 
 places = family(
-    {"m": "the number of places, by default that of elements.", "fs": "the number of samples in a unit of time."},
+    {"m": "the number of points, by default the number of elements.", "fs": "the sampling rate."},
     returns="A complex tensor with ``m`` elements along ``axis``.",
-    raises="ArgumentError: an ``m`` below 1, a setting that does not fit.",
-    gradient="The transposed transform of the upstream gradient: linear in ``x``.",
+    raises="ArgumentError: ``m`` below 1, or an invalid setting.",
+    gradient="The transposed transform of the upstream gradient; the result is linear in ``x``.",
 )
 
 
 @places
 def czt(x: Tensor, m: Integer | None = None, w=None, a=1 + 0j, *, axis: Axis = -1) -> Tensor:
-    """The transform ``sum(x * z ** -arange(n))`` at the places ``z = a * w ** -arange(m)`` of a spiral (Bluestein).
+    """Chirp z-transform: ``sum(x * z ** -arange(n))`` at the points ``z = a * w ** -arange(m)`` of a spiral.
 
     Args:
-        w: the ratio of two places, by default that of the Fourier transform: a known number, as is ``a``.
+        w: the ratio of successive points, by default that of the Fourier transform. ``w`` and ``a`` must be known
+            numbers.
     """
     x, axis = last("czt", inexact(x), axis)
     n, m = _sizes(x, m)
@@ -44,11 +48,11 @@ def czt(x: Tensor, m: Integer | None = None, w=None, a=1 + 0j, *, axis: Axis = -
 
 @places
 def zoom_fft(x: Tensor, fn, m: Integer | None = None, *, fs=2, endpoint: bool = False, axis: Axis = -1) -> Tensor:
-    """The Fourier transform at ``m`` frequencies of an interval.
+    """Fourier transform at ``m`` frequencies of an interval.
 
     Args:
-        fn: the interval's ends, or its end alone, which begins at 0.
-        endpoint: the end is the last of the frequencies.
+        fn: the two ends of the interval, or the upper end of an interval that begins at 0.
+        endpoint: True if the upper end is the last frequency.
     """
     x, axis = last("zoom_fft", inexact(x), axis)
     n, m = _sizes(x, m)
@@ -87,7 +91,7 @@ def _arc(n: int, m: int, scale: float, first: float) -> tuple:
 
 
 def _factors(before, wk2, n: int, m: int) -> tuple:
-    """The factors of the signal, of its spectrum and of the result: real and imaginary parts."""
+    """Return the factors of the signal, of its spectrum and of the result, as real and imaginary parts."""
     length = _scipy.fft.next_fast_len(n + m - 1)
     kernel = np.fft.fft(1 / np.concatenate([wk2[n - 1 : 0 : -1], wk2[:m]]), length)
     return tuple((z.real, z.imag) for z in (before, kernel, wk2[:m]))
@@ -109,21 +113,23 @@ def lombscargle(
     normalize: Literal[False, True, "power", "normalize", "amplitude"] = False, weights: Tensor | None = None,
     floating_mean: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The power of a signal at unequally spaced times: of waves fitted by least squares (Lomb 1976, Scargle 1982).
+    """Lomb-Scargle periodogram: the power of waves fitted to unequally spaced samples (Lomb 1976, Scargle 1982).
 
     Args:
-        x, y: the times and the signal; ``freqs`` are angular frequencies.
-        precenter: the mean of ``y`` is taken off first.
-        normalize: power, the share of the signal's power (True), or complex amplitudes.
-        weights: of the times, with a sum above 0.
-        floating_mean: a constant is fitted, too.
+        x, y: the times and the signal.
+        freqs: angular frequencies.
+        precenter: True to subtract the mean of ``y`` first.
+        normalize: False or ``"power"`` for power, True or ``"normalize"`` for the share of the signal's power,
+            ``"amplitude"`` for complex amplitudes.
+        weights: weights of the samples, with a sum above 0.
+        floating_mean: True to also fit a constant.
 
     Returns:
-        A tensor of the shape of ``freqs``; without dimensions, as SciPy's, where that has one element.
+        A tensor of the shape of ``freqs``; as in SciPy without dimensions if ``freqs`` has one element.
 
     Raises:
-        ShapeError: arguments other than vectors of one length.
-        ArgumentError: weights below 0, or 0 all of them.
+        ShapeError: arguments that are not vectors of one length.
+        ArgumentError: negative weights, or weights that are all 0.
 
     Gradient:
         By times, signal, frequencies and weights.
@@ -171,11 +177,11 @@ def lombscargle(
 
 @composed
 def vectorstrength(events: Tensor, period: Tensor) -> tuple:
-    """The strength with which times keep to a period: absolute value and angle of the mean of their places on the
-    circle.
+    """Strength and phase of a period in events: modulus and angle of the mean of ``exp(2 pi i events / period)``.
 
     Args:
-        events: times; ``period`` is a number or a vector of them.
+        events: the times of the events.
+        period: a number, or a vector of periods.
 
     Returns:
         The strength and the phase, of ``period``'s shape.
@@ -184,7 +190,7 @@ def vectorstrength(events: Tensor, period: Tensor) -> tuple:
         ShapeError: arguments of more than one dimension.
 
     Gradient:
-        By both.
+        By both arguments.
     """
     events, period = alike(events, period)
     for name, z in (("events", events), ("period", period)):

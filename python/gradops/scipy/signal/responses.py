@@ -1,4 +1,7 @@
-"""Responses of filters at frequencies, by their coefficients, poles and zeros."""
+"""Frequency responses and group delays of filters given by coefficients, sections, or zeros, poles and gain.
+
+Digital filters are evaluated on the unit circle, analogue ones on the imaginary axis.
+"""
 
 from __future__ import annotations
 
@@ -19,21 +22,21 @@ __all__ = ["freqs", "freqs_zpk", "freqz", "freqz_sos", "freqz_zpk", "group_delay
 
 response = family(
     {
-        "worN": "the number of frequencies up to that of Nyquist (with ``whole`` to twice that), or the frequencies.",
+        "worN": "the frequencies, or their number up to the Nyquist frequency (with ``whole`` up to ``fs``).",
         "plot": "a function that is called with the results.",
     },
     returns="The frequencies in units of ``fs``, and the complex response at each.",
-    raises="ShapeError: coefficients of another shape.\nArgumentError: a negative number of frequencies.",
+    raises="ShapeError: coefficients of the wrong shape.\nArgumentError: a negative number of frequencies.",
     gradient="By the filter and the frequencies.",
 )
 analogue = family(
     {
-        "worN": "the frequencies, or the number of those that SciPy finds for the filter's values.",
+        "worN": "the frequencies, or the number of frequencies that SciPy chooses for the filter's values.",
         "plot": "a function that is called with the results.",
     },
     returns="The angular frequencies, and the complex response at each.",
-    raises="ShapeError: coefficients of another shape.",
-    gradient="By the filter, and by frequencies that are given.",
+    raises="ShapeError: coefficients of the wrong shape.",
+    gradient="By the filter, and by the frequencies if they are given.",
 )
 
 
@@ -42,7 +45,7 @@ def _is_whole(x) -> bool:
 
 
 def _grid(function: str, places, whole: bool, fs, like, endpoint: bool = False, name: str = "worN") -> tuple:
-    """Angular frequencies as NumPy's array, or a tensor where they are one; and the sampling rate."""
+    """Return the angular frequencies as a tensor, and the sampling rate."""
     rate = number(function, "fs", fs)
     if isinstance(rate, complex):
         raise wrong("fs", "be real", repr(fs))
@@ -57,7 +60,7 @@ def _grid(function: str, places, whole: bool, fs, like, endpoint: bool = False, 
 
 
 def _turned(w):
-    """``exp(-i w)``."""
+    """Return ``exp(-i w)``."""
     return as_complex(ops.cos(w), -ops.sin(w))
 
 
@@ -66,7 +69,7 @@ def _complex(x):
 
 
 def _series(coefficients, z):
-    """``c[0] + c[1] z + c[2] z ** 2 + ...``, by Horner's rule."""
+    """Return ``c[0] + c[1] z + c[2] z ** 2 + ...`` by Horner's rule."""
     c = _complex(coefficients)
     y = c[-1] * ops.ones_like(z)
     for i in range(int(c.shape[0]) - 2, -1, -1):
@@ -92,7 +95,7 @@ def _shown(plot, w, h) -> tuple:
 def freqz(
     b: Tensor, a: Tensor = 1, worN=512, whole: bool = False, plot=None, fs=2 * math.pi, include_nyquist: bool = False
 ) -> tuple:
-    """The frequency response of a digital filter by its coefficients."""
+    """Frequency response of a digital filter given by its coefficients."""
     b, a = alike(b, a)
     b, a = vector("freqz", b, "b"), vector("freqz", a, "a")
     w, rate = _grid("freqz", worN, whole, fs, b, include_nyquist and not whole)
@@ -102,7 +105,7 @@ def freqz(
 
 @response
 def freqz_sos(sos: Tensor, worN=512, whole: bool = False, fs=2 * math.pi) -> tuple:
-    """The frequency response of second-order sections: the product of theirs."""
+    """Frequency response of a cascade of second-order sections."""
     (sos,) = alike(sos)
     sos = _sections(sos)
     if not int(sos.shape[0]):
@@ -117,13 +120,13 @@ def freqz_sos(sos: Tensor, worN=512, whole: bool = False, fs=2 * math.pi) -> tup
 
 @response
 def sosfreqz(sos: Tensor, worN=512, whole: bool = False, fs=2 * math.pi) -> tuple:
-    """:func:`freqz_sos` by its older name."""
+    """Older name of :func:`freqz_sos`."""
     return freqz_sos(sos, worN, whole, fs)
 
 
 @response
 def freqz_zpk(z: Tensor, p: Tensor, k: Tensor, worN=512, whole: bool = False, fs=2 * math.pi) -> tuple:
-    """The frequency response of a digital filter by its zeros, poles and gain."""
+    """Frequency response of a digital filter given by its zeros, poles and gain."""
     z, p, k = alike(z, p, k)
     w, rate = _grid("freqz_zpk", worN, whole, fs, k)
     at = conj(_turned(w))
@@ -146,7 +149,7 @@ def _analogue(function: str, worN, like, *filters, kind: str):
 
 @analogue
 def freqs(b: Tensor, a: Tensor, worN=200, plot=None) -> tuple:
-    """The frequency response of an analogue filter by its coefficients, the highest power first."""
+    """Frequency response of an analogue filter given by its coefficients, highest power first."""
     b, a = alike(b, a)
     b, a = vector("freqs", b, "b"), vector("freqs", a, "a")
     w = _analogue("freqs", worN, b, b, a, kind="ba")
@@ -156,7 +159,7 @@ def freqs(b: Tensor, a: Tensor, worN=200, plot=None) -> tuple:
 
 @analogue
 def freqs_zpk(z: Tensor, p: Tensor, k: Tensor, worN=200) -> tuple:
-    """The frequency response of an analogue filter by its zeros, poles and gain."""
+    """Frequency response of an analogue filter given by its zeros, poles and gain."""
     z, p, k = alike(z, p, k)
     z, p = _roots(z), _roots(p)
     w = _analogue("freqs_zpk", worN, k, z, p, kind="zp")
@@ -166,7 +169,7 @@ def freqs_zpk(z: Tensor, p: Tensor, k: Tensor, worN=200) -> tuple:
 
 @response
 def group_delay(system, w=512, whole: bool = False, fs=2 * math.pi) -> tuple:
-    """The delay of each frequency by a digital filter: minus the derivative of its phase.
+    """Group delay of a digital filter: minus the derivative of its phase by frequency.
 
     Args:
         system: the coefficients ``(b, a)``.

@@ -1,4 +1,7 @@
-"""Signals at other rates of sampling."""
+"""Resampling of signals, by Fourier series or by polyphase filters.
+
+SciPy designs the filters from known numbers.
+"""
 
 from __future__ import annotations
 
@@ -28,22 +31,22 @@ def resample(
     x: Tensor, num: Integer, t: Tensor | None = None, axis: Axis = 0, window=None,
     domain: Literal["time", "freq"] = "time",
 ):  # fmt: skip
-    """A periodic signal at other places, by its Fourier series.
+    """Resample a periodic signal by its Fourier series.
 
     Args:
         num: the number of elements of the result along ``axis``.
-        t: the places of the signal; those of the result are then given, too.
+        t: the sampling times; the times of the result are then also returned.
         window: factors of the spectrum: a window's name, a tensor, or a function of the frequencies.
-        domain: ``"freq"``: ``x`` is the Fourier transform of the signal.
+        domain: ``"freq"`` if ``x`` is the Fourier transform of the signal.
 
     Returns:
-        A tensor with ``num`` elements along ``axis``; with ``t`` also their places.
+        A tensor with ``num`` elements along ``axis``; with ``t`` also their times.
 
     Raises:
-        ArgumentError: a ``num`` below 1, a window of another length.
+        ArgumentError: ``num`` below 1, or a window of the wrong length.
 
     Gradient:
-        The transposed transform of the upstream gradient; by ``window``, if it is a tensor, too.
+        The transposed transform of the upstream gradient; also by ``window`` if it is a tensor.
     """
     choice("resample", domain, ("time", "freq"), "domain")
     num = int(num)
@@ -73,7 +76,7 @@ def _centred(window, n: int) -> np.ndarray:
 
 @tracing.constant
 def _without_pair(m: int, num: int, n: int) -> np.ndarray:
-    """Factors of half a spectrum: the frequency that has no pair in the shorter of two signals."""
+    """Return factors of half a spectrum; they correct the Nyquist frequency of the shorter signal."""
     weights = np.full(m // 2 + 1, num / n)
     if m % 2 == 0 and num != n:
         weights[-1] *= 2 if num < n else 0.5
@@ -132,11 +135,12 @@ def resample_poly(
     x: Tensor, up: Integer, down: Integer, axis: Axis = 0, window=("kaiser", 5.0),
     padtype: Padding = "constant", cval=None,
 ) -> Tensor:  # fmt: skip
-    """A signal at ``up / down`` times the rate, by a low-pass filter.
+    """Resample a signal to ``up / down`` times its rate by a low-pass filter.
 
     Args:
-        window: of which the filter is designed, or the filter's coefficients: a tensor or list.
-        padtype: what is beyond the ends, or what is taken from the signal and added to the result.
+        window: the window from which the filter is designed, or the filter's coefficients as a tensor or list.
+        padtype: the padding at the ends; or ``"mean"``, ``"median"``, ``"maximum"`` or ``"minimum"``, which is
+            subtracted from the signal and added to the result.
 
     Returns:
         A tensor with ``ceil(n * up / down)`` elements along ``axis``.
@@ -145,7 +149,7 @@ def resample_poly(
         ArgumentError: factors below 1, an unknown ``padtype``.
 
     Gradient:
-        By ``x``, of which it is linear but for the median, maximum and minimum; by the coefficients if they are given.
+        By ``x``, linear except for the median, maximum and minimum; by the coefficients if they are given.
     """
     choice("resample_poly", padtype, ("constant", "symmetric", "edge", "wrap", "reflect", *MOMENTS), "padtype")
     up, down = int(up), int(down)
@@ -190,21 +194,22 @@ def decimate(
     x: Tensor, q: Integer, n: Integer | None = None, ftype: Literal["iir", "fir"] = "iir", axis: Axis = -1,
     zero_phase: bool = True,
 ) -> Tensor:  # fmt: skip
-    """Each ``q``-th element of a signal, after a low-pass filter.
+    """Downsample a signal by ``q`` after a low-pass filter.
 
     Args:
         n: the filter's order.
-        ftype: a Chebyshev filter, of order 8 by default, or a finite one, of ``20 q``.
-        zero_phase: forwards and backwards, or centred.
+        ftype: ``"iir"`` for a Chebyshev filter, by default of order 8, or ``"fir"`` for a finite one, by default of
+            order ``20 q``.
+        zero_phase: True to apply the filter forwards and backwards (``"iir"``) or centred (``"fir"``).
 
     Returns:
         A tensor with ``ceil(len / q)`` elements along ``axis``.
 
     Raises:
-        ArgumentError: a ``q`` below 1, an ``x`` that is too short.
+        ArgumentError: ``q`` below 1, or an ``x`` that is too short.
 
     Gradient:
-        The transposed filter of the upstream gradient: linear in ``x``.
+        The transposed filter of the upstream gradient; the result is linear in ``x``.
     """
     choice("decimate", ftype, ("iir", "fir"), "ftype")
     q = int(q)
@@ -219,6 +224,6 @@ def decimate(
         return back(upfirdn(h, x, 1, q)[..., : -(-int(x.shape[-1]) // q)], axis)
     order = 8 if n is None else int(n)
     sos = beside(designed("signal.cheby1", order, 0.05, 0.8 / q, (("output", "sos"),)), real_like(x))
-    padlen = 3 * (2 * ((order + 1) // 2) + 1 - order % 2)  # of SciPy's, which counts a section of first order half
+    padlen = 3 * (2 * ((order + 1) // 2) + 1 - order % 2)  # SciPy's default, which counts a first-order section as half
     y = sosfiltfilt(sos, x, padlen=padlen) if zero_phase else sosfilt(sos, x)
     return back(y[..., ::q], axis)

@@ -1,4 +1,7 @@
-"""Smoothing, trends, analytic signals and changes of the rate of sampling."""
+"""Smoothing filters, detrending, analytic signals and envelopes.
+
+They work along an axis, or in windows of neighbours.
+"""
 
 from __future__ import annotations
 
@@ -26,20 +29,20 @@ detrend envelope hilbert hilbert2 medfilt medfilt2d order_filter savgol_coeffs s
 ranked = family(
     {"kernel_size": "an odd number, or one for each dimension; 3 by default."},
     returns="A tensor of ``{first}``'s shape and dtype.",
-    raises="ArgumentTypeError: a complex tensor.\nArgumentError: a setting that does not fit.",
-    gradient="The upstream gradient, to the element that is chosen.",
+    raises="ArgumentTypeError: a complex tensor.\nArgumentError: an invalid setting.",
+    gradient="The upstream gradient, passed to the chosen element.",
 )
 smooth = family(
     {"mysize": "the windows' size, or one for each dimension; 3 by default.", "overwrite_data": "ignored."},
     returns="A tensor of ``{first}``'s shape and floating dtype.",
-    raises="ArgumentError: a setting that does not fit.",
-    gradient="The transposed filter of the upstream gradient: linear in ``{first}``.",
+    raises="ArgumentError: an invalid setting.",
+    gradient="The transposed filter of the upstream gradient; the result is linear in ``{first}``.",
 )
 analytic = family(
-    {"N": "``x`` is cut or filled up with 0 to this length, or to one for each axis."},
-    returns="A complex tensor of ``x``'s shape, but for ``N``.",
-    raises="ArgumentTypeError: a complex tensor.\nArgumentError: a setting that does not fit.",
-    gradient="The transposed transform of the upstream gradient: linear in ``{first}``.",
+    {"N": "the length to which ``x`` is cut or padded with zeros, or one for each axis."},
+    returns="A complex tensor of ``x``'s shape, with the length ``N`` if given.",
+    raises="ArgumentTypeError: a complex tensor.\nArgumentError: an invalid setting.",
+    gradient="The transposed transform of the upstream gradient; the result is linear in ``{first}``.",
 )
 
 
@@ -54,14 +57,15 @@ def savgol_filter(
     x: Tensor, window_length: Integer, polyorder: Integer, deriv: Integer = 0, delta=1.0, axis: Axis = -1,
     mode: Literal["mirror", "constant", "nearest", "wrap", "interp"] = "interp", cval=0.0,
 ) -> Tensor:  # fmt: skip
-    """Smoothing by polynomials that are fitted in moving windows (Savitzky and Golay 1964).
+    """Smoothing by polynomials fitted in moving windows (Savitzky and Golay 1964).
 
     Args:
-        deriv: the order of the derivative to give, with ``delta`` the distance of the samples.
-        mode: beyond the ends; with ``"interp"`` the polynomials of the first and last windows.
+        deriv: the order of the derivative to return.
+        delta: the spacing of the samples, for derivatives.
+        mode: the padding at the ends; ``"interp"`` evaluates the polynomials of the first and last windows instead.
 
     Raises:
-        ArgumentError: a ``polyorder`` that is not below ``window_length``, a window longer than ``x``.
+        ArgumentError: ``polyorder`` is not below ``window_length``; a window longer than ``x``.
     """
     choice("savgol_filter", mode, tuple(SAVGOL_MODES), "mode")
     x, axis = last("savgol_filter", inexact(x), axis)
@@ -86,7 +90,7 @@ def savgol_filter(
 
 @tracing.constant
 def _edges(width: int, order: int, deriv: int, delta: float) -> tuple:
-    """Matrices that give from a window the values of its polynomial in its first and its last half."""
+    """Return matrices from a window to the values of its polynomial in its first half and in its last half."""
     places = np.arange(width)
     fitted = np.polyfit(places, np.eye(width), order)
     for _ in range(deriv):
@@ -101,7 +105,7 @@ def _edges(width: int, order: int, deriv: int, delta: float) -> tuple:
 
 
 def _windows(function: str, value, rank: int, name: str) -> tuple[int, ...]:
-    """An odd size for each dimension."""
+    """Return a window size for each dimension."""
     if value is None or type(value) is int:
         return (3 if value is None else value,) * rank
     sizes = numbers(function, name, value)
@@ -117,16 +121,16 @@ def _ranked(x, window: tuple, marks: tuple | None, rank: int):
 
 @ranked
 def medfilt(volume: Tensor, kernel_size: Integers | None = None) -> Tensor:
-    """The medians of moving windows; beyond the edges are zeros."""
+    """Medians of moving windows, with zeros beyond the edges."""
     return _medians("medfilt", volume, kernel_size, "volume")
 
 
 @ranked
 def medfilt2d(input: Tensor, kernel_size: Integers = 3) -> Tensor:
-    """The medians of moving windows of a matrix, as of :func:`medfilt`.
+    """Medians of moving windows of a matrix, see :func:`medfilt`.
 
     Raises:
-        ShapeError: a tensor other than a matrix.
+        ShapeError: the tensor is not a matrix.
     """
     x = input if ops.is_tensor(input) else ops.convert_to_tensor(input)
     if len(x.shape) != 2:
@@ -151,11 +155,11 @@ def _no_complex(x, name: str) -> None:
 
 @ranked
 def order_filter(a: Tensor, domain, rank: Integer) -> Tensor:
-    """The elements of a rank among the neighbours of each element; beyond the edges are zeros.
+    """Order statistics of the neighbours of each element, with zeros beyond the edges.
 
     Args:
-        domain: an array of odd sizes, of as many dimensions as ``a``: what is not 0 in it is a neighbour.
-        rank: 0 for the smallest of them.
+        domain: an array of odd sizes with as many dimensions as ``a``; its nonzero elements mark the neighbours.
+        rank: the rank to return; 0 is the smallest.
     """
     a = a if ops.is_tensor(a) else ops.convert_to_tensor(a)
     _no_complex(a, "a")
@@ -170,13 +174,13 @@ def order_filter(a: Tensor, domain, rank: Integer) -> Tensor:
 
 @smooth
 def wiener(im: Tensor, mysize: Integers | None = None, noise: Tensor | None = None) -> Tensor:
-    """The adaptive filter of Wiener, by the means and variances of moving windows.
+    """Wiener's adaptive filter, by the means and variances of moving windows.
 
     Args:
-        noise: its power, by default the mean of the local variances.
+        noise: the power of the noise, by default the mean of the local variances.
 
     Gradient:
-        By ``im`` and ``noise``; where the local variance is below the noise that of the local mean.
+        By ``im`` and ``noise``. Where the local variance is below the noise, the result is the local mean.
     """
     im, noise = alike(im, noise) if noise is not None else (inexact(im), None)
     _no_complex(im, "im")
@@ -201,10 +205,10 @@ def detrend(
     data: Tensor, axis: Axis = -1, type: Literal["linear", "constant", "l", "c"] = "linear", bp: Integers = 0,
     overwrite_data: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A tensor without its mean or the lines of least squares along an axis.
+    """Remove the mean, or least-squares lines, along an axis.
 
     Args:
-        bp: for ``type="linear"``, where new lines begin.
+        bp: for ``type="linear"`` the positions where new lines begin.
 
     Gradient:
         The same projection of the upstream gradient.
@@ -217,12 +221,12 @@ def detrend(
 
 
 def by_matrix(x, matrix):
-    """The product with a real matrix, of complex numbers part by part."""
+    """Return the product with a real matrix; complex tensors are multiplied by parts."""
     return bilinear(ops.matmul, x, matrix)
 
 
 def without_trend(x, type: str, breaks=0):
-    """Along the last dimension."""
+    """Remove the mean or lines along the last dimension."""
     if type in ("constant", "c"):
         return x - ops.mean(x, -1, keepdims=True)
     n = int(x.shape[-1])
@@ -239,7 +243,7 @@ def without_trend(x, type: str, breaks=0):
 
 @tracing.constant
 def _lines(n: int) -> np.ndarray:
-    """An orthonormal basis of the straight lines of ``n`` points."""
+    """Return an orthonormal basis of the straight lines through ``n`` points."""
     slope = np.arange(n) - (n - 1) / 2
     basis = [np.ones(n) / math.sqrt(n)] + ([slope / np.linalg.norm(slope)] if n > 1 else [])
     return np.stack(basis, 1)
@@ -250,7 +254,7 @@ def _lines(n: int) -> np.ndarray:
 
 @tracing.constant
 def _upper(n: int) -> np.ndarray:
-    """Factors of a spectrum: positive frequencies twice, negative ones not at all."""
+    """Return factors of a spectrum: 2 for positive frequencies, 0 for negative ones."""
     factors = np.zeros(n)
     factors[: n // 2 + 1] = 1
     factors[1 : (n + 1) // 2] = 2
@@ -259,7 +263,7 @@ def _upper(n: int) -> np.ndarray:
 
 @analytic
 def hilbert(x: Tensor, N: Integer | None = None, axis: Axis = -1) -> Tensor:
-    """The analytic signal of a real one: its imaginary part is the Hilbert transform."""
+    """Analytic signal of a real signal; its imaginary part is the Hilbert transform."""
     x = inexact(x)
     _no_complex(x, "x")
     x, axis = last("hilbert", x, axis)
@@ -269,7 +273,7 @@ def hilbert(x: Tensor, N: Integer | None = None, axis: Axis = -1) -> Tensor:
 
 @analytic
 def hilbert2(x: Tensor, N=None, axes=(-2, -1)) -> Tensor:
-    """The analytic signal of a real one along two axes: the quadrant of positive frequencies."""
+    """Analytic signal of a real signal along two axes: the quadrant of positive frequencies."""
     x = inexact(x)
     _no_complex(x, "x")
     if len(axes) != 2:
@@ -293,19 +297,20 @@ def envelope(
     z: Tensor, bp_in=(1, None), *, n_out: Integer | None = None, squared: bool = False,
     residual: Literal["lowpass", "all", None] = "lowpass", axis: Axis = -1,
 ) -> Tensor:  # fmt: skip
-    """The envelope of a signal in a band of frequencies, and what the band leaves.
+    """Envelope of a signal in a frequency band, and the residual outside the band.
 
     Args:
-        bp_in: the band, from the first to before the second frequency of the Fourier transform; None for the ends.
+        bp_in: the band, from the first to before the second frequency index of the Fourier transform; None for the
+            ends.
         n_out: the number of elements of the results along ``axis``.
-        squared: the square of the envelope.
-        residual: what is left below the band, all that is left, or None: the envelope alone.
+        squared: True for the square of the envelope.
+        residual: ``"lowpass"`` for the residual below the band, ``"all"`` for the whole residual, None for no residual.
 
     Returns:
-        The envelope and the residual, stacked along a new first dimension; the envelope alone without one.
+        The envelope and the residual, stacked along a new first dimension; with ``residual=None`` only the envelope.
 
     Raises:
-        ArgumentError: a band or a length that does not fit.
+        ArgumentError: an invalid band or length.
 
     Gradient:
         Through the absolute value of the band's analytic signal; 0 where that is 0.
@@ -339,7 +344,10 @@ def envelope(
 
 @tracing.constant
 def _band(n: int, count: int, start: int, stop: int, real: bool, low: bool) -> tuple:
-    """Factors of a spectrum for the band, of an analytic signal for a real one, and for what it leaves; its places."""
+    """Return factors of a spectrum for the band and for the residual, and the frequency indices of the band.
+
+    The band of a real signal gives its analytic signal.
+    """
     band = np.ones(n)
     if real:
         band[n // 2 + 1 :] = 0

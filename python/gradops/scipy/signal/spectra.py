@@ -1,4 +1,7 @@
-"""Spectra of signals: periodograms, Fourier transforms of short times and their inverse."""
+"""Spectra of signals: periodograms, cross spectra, coherence, spectrograms, and the STFT with its inverse.
+
+All cut a signal into windows (:class:`_Frames`) and transform each.
+"""
 
 from __future__ import annotations
 
@@ -22,30 +25,29 @@ from .smoothing import without_trend
 __all__ = "coherence csd istft periodogram spectrogram stft welch".split()
 
 ARGUMENTS = {
-    "fs": "the number of samples in a unit of time.",
-    "window": "a window's name, or factors, by which there is a gradient, too.",
-    "nperseg": "the windows' length, 256 by default, at most that of the signal.",
-    "noverlap": "how many elements two windows share, by default half of them.",
-    "nfft": "windows are filled up with 0 to this length.",
+    "fs": "the sampling rate.",
+    "window": "a window's name, or its factors, by which there is also a gradient.",
+    "nperseg": "the windows' length, by default 256, at most the length of the signal.",
+    "noverlap": "the number of elements that two windows share, by default half of them.",
+    "nfft": "the length to which windows are padded with zeros.",
     "detrend": '``"constant"``, ``"linear"``, False, or a function of the signal.',
-    "scaling": "power in a unit of frequency, or power.",
+    "scaling": '``"density"`` for power per unit of frequency, ``"spectrum"`` for power.',
 }
 ERRORS = (
-    "ArgumentError: settings that do not fit.\n"
-    "ShapeError: an empty tensor, too few dimensions, shapes that do not broadcast."
+    "ArgumentError: invalid settings.\nShapeError: an empty tensor, too few dimensions, shapes that do not broadcast."
 )
 power = family(
     ARGUMENTS,
-    returns="The frequencies, and real tensors with one element for each of them along ``axis``.",
+    returns="The frequencies, and a real tensor with an element for each frequency along ``axis``.",
     raises=ERRORS,
     gradient="By the signals, through products of their Fourier transforms.",
 )
 short = family(
     ARGUMENTS,
-    returns="The frequencies, the windows' times, and tensors with the frequencies along ``axis`` and the times along "
+    returns="The frequencies, the windows' times, and a tensor with the frequencies along ``axis`` and the times along "
     "a new last dimension.",
     raises=ERRORS,
-    gradient="By ``{first}``, of which the transform is linear, and by factors of a window.",
+    gradient="By ``{first}``, in which the transform is linear, and by the factors of a window.",
 )
 
 Scaling = Literal["density", "spectrum"]
@@ -80,14 +82,14 @@ class _Frames:
         self.step = length - shared
 
     def scale(self, fs, scaling: str):
-        """The scale of squared values."""
+        """Return the factor of squared values."""
         choice(self.function, scaling, ("density", "spectrum"), "scaling")
         if scaling == "density":
             return 1 / (fs * ops.sum(self.window * self.window))
         return 1 / ops.sum(self.window) ** 2
 
     def spectra(self, x, detrend, onesided: bool):
-        """The windows' Fourier transforms, along the last two dimensions: windows and frequencies."""
+        """Return the windows' Fourier transforms; the last two dimensions are windows and frequencies."""
         n = int(x.shape[-1])
         count = (n - self.length) // self.step + 1
         parts = ops.take(x, np.arange(count)[:, None] * self.step + np.arange(self.length), len(x.shape) - 1)
@@ -103,7 +105,7 @@ class _Frames:
         return beside(found, real_like(like)) * fs
 
     def twice(self, y, onesided: bool):
-        """Squares of half a spectrum with those of the other half."""
+        """Double the squares of a one-sided spectrum, to include the negative frequencies."""
         if not onesided:
             return y
         return ops.multiply(y, beside(_doubled(self.nfft), real_like(y)))
@@ -131,7 +133,7 @@ def _not_empty(function: str, *xs) -> None:
 
 
 def _cross(function, x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average):
-    """Frequencies and averaged products of spectra; of one signal where ``y`` is None."""
+    """Return frequencies and averaged products of the spectra of two signals, or of one if ``y`` is None."""
     choice(function, average, ("mean", "median"), "average")
     fs = _rate(function, fs)
     x, *others = alike(x) if y is None else alike(x, y)
@@ -160,7 +162,8 @@ def _averaged(products, average: str):
     if average == "mean":
         return ops.mean(products, -2)
     count = int(products.shape[-2])
-    bias = 1 + sum(1 / (2 * k + 1) - 1 / (2 * k) for k in range(1, (count - 1) // 2 + 1))  # of the exponential's median
+    # The median of exponential variables, relative to their mean.
+    bias = 1 + sum(1 / (2 * k + 1) - 1 / (2 * k) for k in range(1, (count - 1) // 2 + 1))
     if is_complex(products):
         return as_complex(ops.median(ops.real(products), -2), ops.median(ops.imag(products), -2)) / bias
     return ops.median(products, -2) / bias
@@ -171,10 +174,10 @@ def periodogram(
     x: Tensor, fs=1.0, window="boxcar", nfft: Integer | None = None, detrend="constant", return_onesided: bool = True,
     scaling: Scaling = "density", axis: Axis = -1,
 ) -> tuple:  # fmt: skip
-    """The power of a signal at each frequency: the squares of its Fourier transform.
+    """Periodogram: the power of a signal at each frequency, from its squared Fourier transform.
 
     Args:
-        nfft: the signal is cut or filled up with 0 to this length.
+        nfft: the length to which the signal is cut or padded with zeros.
     """
     x, axis = last("periodogram", inexact(x), axis)
     n = int(x.shape[-1])
@@ -193,7 +196,7 @@ def welch(
     nfft: Integer | None = None, detrend="constant", return_onesided: bool = True, scaling: Scaling = "density",
     axis: Axis = -1, average: Literal["mean", "median"] = "mean",
 ) -> tuple:  # fmt: skip
-    """The power of a signal at each frequency, averaged over windows (Welch 1967)."""
+    """Power of a signal at each frequency, averaged over windows (Welch 1967)."""
     settings = (fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
     return _cross("welch", x, None, *settings)
 
@@ -204,10 +207,10 @@ def csd(
     nfft: Integer | None = None, detrend="constant", return_onesided: bool = True, scaling: Scaling = "density",
     axis: Axis = -1, average: Literal["mean", "median"] = "mean",
 ) -> tuple:  # fmt: skip
-    """The cross power of two signals at each frequency: averages of ``conj(X) * Y``. The shorter is filled up with 0.
+    """Cross spectrum of two signals: averages of ``conj(X) * Y``. The shorter signal is padded with zeros.
 
     Returns:
-        The frequencies, and complex tensors with one element for each of them along ``axis``.
+        The frequencies, and a complex tensor with an element for each frequency along ``axis``.
     """
     settings = (fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
     return _cross("csd", x, None if y is x else y, *settings)
@@ -218,7 +221,7 @@ def coherence(
     x: Tensor, y: Tensor, fs=1.0, window="hann", nperseg: Integer | None = None, noverlap: Integer | None = None,
     nfft: Integer | None = None, detrend="constant", axis: Axis = -1,
 ) -> tuple:  # fmt: skip
-    """The squared correlation of two signals at each frequency; NaN at those where one has no power."""
+    """Squared correlation of two signals at each frequency; NaN where one of them has no power."""
     settings = (fs, window, nperseg, noverlap, nfft, detrend, True, "density", axis, "mean")
     x, y = alike(x, y)
     f, of_both = _cross("coherence", x, y, *settings)
@@ -232,7 +235,7 @@ BOUNDARIES = {"even": "reflect", "odd": "odd", "constant": "edge", "zeros": "con
 
 
 def _short(function, x, frames, fs, detrend, onesided, boundary, padded) -> tuple:
-    """The windows' spectra along the last dimension of frequencies and windows, and the times of these."""
+    """Return the windows' times, and their spectra with frequencies and windows as the last two dimensions."""
     half = frames.length // 2
     if boundary is not None:
         choice(function, boundary, tuple(BOUNDARIES), "boundary")
@@ -247,7 +250,7 @@ def _short(function, x, frames, fs, detrend, onesided, boundary, padded) -> tupl
 
 
 def _place(y, axis: int, rank: int):
-    """Frequencies, last but one, in the place of a signal's axis; the windows stay the last dimension."""
+    """Move frequencies, the last but one dimension, to the signal's axis; windows stay the last dimension."""
     return ops.moveaxis(y, -2, axis) if axis != rank - 1 else y
 
 
@@ -257,11 +260,12 @@ def spectrogram(
     nfft: Integer | None = None, detrend="constant", return_onesided: bool = True, scaling: Scaling = "density",
     axis: Axis = -1, mode: Literal["psd", "complex", "magnitude", "angle", "phase"] = "psd",
 ) -> tuple:  # fmt: skip
-    """The power of a signal at each frequency in consecutive windows.
+    """Spectrogram: the power of a signal at each frequency in consecutive windows.
 
     Args:
-        window: as of :func:`welch`, as are the other settings; by default an eighth of two windows is shared.
-        mode: power, the Fourier transform, its absolute value, its angle, or its angle unwrapped along ``axis``.
+        noverlap: the number of elements that two windows share, by default an eighth of them.
+        mode: ``"psd"`` for power, ``"complex"`` for the Fourier transform, ``"magnitude"`` for its absolute value,
+            ``"angle"`` for its angle, ``"phase"`` for the angle unwrapped along ``axis``.
 
     Gradient:
         By ``x``.
@@ -290,7 +294,7 @@ def spectrogram(
 
 
 def _unwrapped(y):
-    """Angles without jumps of more than pi along the frequencies, as SciPy has them; added turns are constants."""
+    """Unwrap angles along the frequencies, like SciPy; the added turns are constants."""
     step = ops.stop_gradient(y[..., 1:, :] - y[..., :-1, :])
     within = ops.mod(step + math.pi, 2 * math.pi) - math.pi
     within = ops.where(ops.logical_and(within == -math.pi, step > 0), -within, within)
@@ -305,11 +309,11 @@ def stft(
     boundary: Literal["even", "odd", "constant", "zeros", None] = "zeros", padded: bool = True, axis: Axis = -1,
     scaling: Literal["spectrum", "psd"] = "spectrum",
 ) -> tuple:  # fmt: skip
-    """Fourier transforms of consecutive windows of a signal.
+    """Short-time Fourier transform: the Fourier transforms of consecutive windows of a signal.
 
     Args:
-        boundary: what is beyond the ends, for half a window.
-        padded: zeros after the end, so that windows fit.
+        boundary: the padding by half a window at both ends.
+        padded: True to pad the end with zeros to a whole number of windows.
     """
     choice("stft", scaling, ("spectrum", "psd"), "scaling")
     fs = _rate("stft", fs)
@@ -329,11 +333,11 @@ def istft(
     nfft: Integer | None = None, input_onesided: bool = True, boundary: bool = True, time_axis: Axis = -1,
     freq_axis: Axis = -2, scaling: Literal["spectrum", "psd"] = "spectrum",
 ) -> tuple:  # fmt: skip
-    """Inverse of :func:`stft`: the signal whose windows' transforms are nearest.
+    """Inverse of :func:`stft`: the signal whose short-time transform is nearest to ``Zxx`` (least squares).
 
     Args:
-        nperseg: the windows' length, by default that of the frequencies.
-        boundary: half a window at each end is cut off.
+        nperseg: the windows' length, by default inferred from the number of frequencies.
+        boundary: True to remove half a window at each end.
 
     Returns:
         The times, and the signal along ``time_axis`` without ``freq_axis``.

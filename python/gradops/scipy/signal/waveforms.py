@@ -1,4 +1,7 @@
-"""Waves."""
+"""Waveforms: chirps, pulses, sawtooth and square waves, with derivatives by times and parameters.
+
+Formulas that divide by a difference switch to a series near zero.
+"""
 
 from __future__ import annotations
 
@@ -29,18 +32,19 @@ def chirp(
     t: Tensor, f0: Tensor, t1: Tensor, f1: Tensor, method: Method = "linear", phi: Tensor = 0,
     vertex_zero: bool = True, *, complex: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A wave whose frequency is ``f0`` at 0 and ``f1`` at ``t1``.
+    """Chirp: a wave whose frequency is ``f0`` at time 0 and ``f1`` at ``t1``.
 
     Args:
         phi: the phase in degrees.
-        vertex_zero: of a quadratic one: the vertex of the parabola is at 0, and otherwise at ``t1``.
-        complex: ``exp(i phase)`` in place of its cosine.
+        vertex_zero: for a quadratic chirp True if the vertex of the parabola is at 0, else at ``t1``.
+        complex: True for ``exp(i phase)`` in place of its cosine.
 
     Returns:
-        A tensor of the shape that all broadcast to.
+        A tensor of the arguments' broadcast shape.
 
     Raises:
-        ArgumentError: an unknown method; of a logarithmic one frequencies of different signs, of a hyperbolic one 0.
+        ArgumentError: an unknown method; frequencies of different signs for a logarithmic chirp, or 0 for a hyperbolic
+            one.
 
     Gradient:
         By times, frequencies and phase.
@@ -62,12 +66,12 @@ def _phase(t, f0, t1, f1, method: str, vertex_zero: bool):
     first, second = known(f0), known(f1)
     if first is not None and second is not None:
         if method == "logarithmic" and (first * second <= 0).any():
-            raise ArgumentError("`chirp`: a logarithmic one needs `f0` and `f1` of one sign.", argument="f1")
+            raise ArgumentError("`chirp`: a logarithmic chirp needs `f0` and `f1` of one sign.", argument="f1")
         if (first == 0).any() or (second == 0).any():
-            raise ArgumentError("`chirp`: a hyperbolic one needs `f0` and `f1` other than 0.", argument="f1")
+            raise ArgumentError("`chirp`: a hyperbolic chirp needs `f0` and `f1` other than 0.", argument="f1")
     same = f0 == f1
     if method == "logarithmic":
-        # f0 t1 (r ** s - 1) / log(r), with r = f1 / f0 and s = t / t1; near r = 1 by its series
+        # The phase is 2 pi f0 t1 (r ** s - 1) / log(r), with r = f1 / f0 and s = t / t1; near r = 1 a series in log(r).
         log = ops.log(f1 / f0)
         small = ops.abs(log) < 1e-5
         safe = ops.where(small, ops.ones_like(log), log)
@@ -75,11 +79,11 @@ def _phase(t, f0, t1, f1, method: str, vertex_zero: bool):
         far = ops.expm1(safe * s) / safe
         near = s * (1 + log * s / 2 * (1 + log * s / 3 * (1 + log * s / 4)))
         return 2 * math.pi * f0 * t1 * ops.where(small, near, far)
-    gap = (f1 - f0) / (f1 * t1)  # 1 / sing
+    gap = (f1 - f0) / (f1 * t1)  # the frequency is singular at t = 1 / gap
     small = ops.abs(gap * t) < 1e-5
     safe = ops.where(small, ops.ones_like(gap * t), gap)
     u = gap * t
-    # -f0 log|1 - gap t| / gap; near 0 by its series
+    # The phase is -2 pi f0 log|1 - gap t| / gap; near gap t = 0 a series.
     inner = ops.where(ops.logical_or(small, same), ops.full_like(u, 0.5), 1 - u)
     near = t * (1 + u * (1 / 2 + u * (1 / 3 + u / 4)))
     return 2 * math.pi * f0 * ops.where(small, near, -ops.log(ops.abs(inner)) / safe)
@@ -90,12 +94,13 @@ def gausspulse(
     t: Tensor, fc: Tensor = 1000, bw: Tensor = 0.5, bwr: Tensor = -6, tpr: Tensor = -60, retquad: bool = False,
     retenv: bool = False,
 ):  # fmt: skip
-    """A wave of the frequency ``fc`` under a normal density.
+    """Gaussian pulse: a wave of frequency ``fc`` with a Gaussian envelope.
 
     Args:
-        t: times, or ``"cutoff"``: the time at which the envelope has fallen to ``tpr`` decibels.
+        t: times, or ``"cutoff"`` for the time at which the envelope has fallen to ``tpr`` decibels.
         bw: the bandwidth as a share of ``fc``, at ``bwr`` decibels.
-        retquad, retenv: also the wave a quarter of a turn later, and the envelope.
+        retquad: True to also return the wave a quarter of a period later.
+        retenv: True to also return the envelope.
 
     Returns:
         A tensor of ``t``'s shape, or two or three of them.
@@ -137,22 +142,22 @@ def gausspulse(
 
 @composed
 def sweep_poly(t: Tensor, poly: Tensor, phi: Tensor = 0) -> Tensor:
-    """A wave whose frequency is a polynomial of the time.
+    """Wave whose frequency is a polynomial in time.
 
     Args:
-        poly: coefficients, the highest power first.
+        poly: coefficients, highest power first.
         phi: the phase in degrees.
 
     Returns:
         A tensor of ``t``'s shape.
 
     Raises:
-        ShapeError: coefficients other than a vector.
+        ShapeError: the coefficients are not a vector.
 
     Gradient:
         By times, coefficients and phase.
     """
-    poly = getattr(poly, "coeffs", poly)  # of np.poly1d
+    poly = getattr(poly, "coeffs", poly)  # np.poly1d
     t, poly, phi = alike(t, poly, phi)
     poly = vector("sweep_poly", poly, "poly")
     n = int(poly.shape[0])
@@ -163,22 +168,22 @@ def sweep_poly(t: Tensor, poly: Tensor, phi: Tensor = 0) -> Tensor:
 
 
 def _folded(t):
-    """Times within a turn, from 0."""
+    """Return times modulo one period, from 0."""
     return ops.mod(t, 2 * math.pi)
 
 
 @composed
 def sawtooth(t: Tensor, width: Tensor = 1) -> Tensor:
-    """A wave of period ``2 pi`` that rises from -1 to 1 and falls back.
+    """Sawtooth or triangle wave of period ``2 pi`` that rises from -1 to 1 and falls back.
 
     Args:
         width: the share of the period in which it rises, from 0 to 1.
 
     Returns:
-        A tensor of the shape that both broadcast to; NaN where ``width`` is out of its range.
+        A tensor of the arguments' broadcast shape; NaN where ``width`` is out of its range.
 
     Gradient:
-        By ``t`` the slope, ``1 / (pi width)`` or ``-1 / (pi (1 - width))``; by ``width``.
+        By ``t`` the slope, ``1 / (pi width)`` or ``-1 / (pi (1 - width))``; also by ``width``.
     """
     t, width = alike(t, width)
     at = _folded(t)
@@ -196,16 +201,16 @@ def _within(width, y):
 
 @composed
 def square(t: Tensor, duty: Tensor = 0.5) -> Tensor:
-    """A wave of period ``2 pi`` that is 1 and then -1.
+    """Square wave of period ``2 pi`` that is 1 and then -1.
 
     Args:
         duty: the share of the period in which it is 1, from 0 to 1.
 
     Returns:
-        A tensor of the shape that both broadcast to; NaN where ``duty`` is out of its range.
+        A tensor of the arguments' broadcast shape; NaN where ``duty`` is out of its range.
 
     Gradient:
-        0: it is piecewise constant.
+        0: the wave is piecewise constant.
     """
     t, duty = alike(t, duty)
     high = _folded(t) < duty * (2 * math.pi)
@@ -215,7 +220,7 @@ def square(t: Tensor, duty: Tensor = 0.5) -> Tensor:
 
 @composed
 def gauss_spline(x: Tensor, n: Tensor) -> Tensor:
-    """The normal density near the B-spline of order ``n``: its variance is ``(n + 1) / 12``.
+    """Gaussian approximation of the B-spline of order ``n``: the normal density with variance ``(n + 1) / 12``.
 
     Returns:
         A tensor of ``x``'s shape.

@@ -1,5 +1,6 @@
-"""``scipy.signal.windows``: by known numbers NumPy's arrays, as SciPy gives them; by parameters that are tensors with
-derivatives.
+"""``scipy.signal.windows``: window functions.
+
+Known parameters give SciPy's NumPy arrays; parameters that are tensors give tensors with derivatives.
 
 Examples:
     >>> import gradops
@@ -54,7 +55,7 @@ def _is_known(*values) -> bool:
 
 
 def _made(M, sym, parameter, formula: Callable):
-    """A window by a parameter that is a tensor: ``formula(n, M)`` of the places and their number."""
+    """Return a window with a tensor as parameter: ``formula(n, M)``, of the positions and their number."""
     count = int(M)
     if count < 0:
         raise wrong("M", "not be negative", count)
@@ -71,7 +72,7 @@ def _of(name: str, *given, **named):
 
 @window
 def gaussian(M: Integer, std: Tensor, sym: bool = True) -> Tensor:
-    """The window ``exp(-n ** 2 / (2 std ** 2))``, ``n`` from the middle.
+    """Window ``exp(-n ** 2 / (2 std ** 2))``, where ``n`` counts from the middle.
 
     Gradient:
         By ``std``.
@@ -83,7 +84,7 @@ def gaussian(M: Integer, std: Tensor, sym: bool = True) -> Tensor:
 
 @window
 def general_gaussian(M: Integer, p: Tensor, sig: Tensor, sym: bool = True) -> Tensor:
-    """The window ``exp(-abs(n / sig) ** (2 p) / 2)``, ``n`` from the middle.
+    """Window ``exp(-abs(n / sig) ** (2 p) / 2)``, where ``n`` counts from the middle.
 
     Gradient:
         By ``p`` and ``sig``.
@@ -102,10 +103,10 @@ def general_gaussian(M: Integer, p: Tensor, sig: Tensor, sym: bool = True) -> Te
 
 @window
 def general_cosine(M: Integer, a: Tensor, sym: bool = True) -> Tensor:
-    """The window ``a[0] - a[1] cos(x) + a[2] cos(2 x) - ...``, ``x`` a whole turn.
+    """Window ``a[0] - a[1] cos(x) + a[2] cos(2 x) - ...``, where ``x`` goes from 0 to 2 pi.
 
     Gradient:
-        By ``a``, of which it is linear.
+        By ``a``; the window is linear in it.
     """
     if _is_known(a) and not any(map(ops.is_tensor, a if isinstance(a, (list, tuple)) else ())):
         return _of("general_cosine", M, a, sym)
@@ -120,10 +121,10 @@ def _cosines(n, size: int, a):
 
 @window
 def general_hamming(M: Integer, alpha: Tensor, sym: bool = True) -> Tensor:
-    """The window ``alpha - (1 - alpha) cos(x)``, ``x`` a whole turn.
+    """Window ``alpha - (1 - alpha) cos(x)``, where ``x`` goes from 0 to 2 pi.
 
     Gradient:
-        By ``alpha``, of which it is linear.
+        By ``alpha``; the window is linear in it.
     """
     if _is_known(alpha):
         return _of("general_hamming", M, alpha, sym)
@@ -132,19 +133,19 @@ def general_hamming(M: Integer, alpha: Tensor, sym: bool = True) -> Tensor:
 
 @window
 def exponential(M: Integer, center: Tensor | None = None, tau: Tensor = 1.0, sym: bool = True) -> Tensor:
-    """The window ``exp(-abs(n - center) / tau)``.
+    """Window ``exp(-abs(n - center) / tau)``.
 
     Args:
-        center: by default the middle; for ``sym=False`` alone.
+        center: the position of the maximum, by default the middle; only with ``sym=False``.
 
     Raises:
         ArgumentError: a ``center`` with ``sym=True``.
 
     Gradient:
-        By ``tau`` and ``center``; 0 by this at its own place.
+        By ``tau`` and ``center``; by ``center`` it is 0 at the maximum.
     """
     if sym and center is not None:
-        raise ArgumentError("`exponential`: `center` is for `sym=False` alone.", argument="center")
+        raise ArgumentError("`exponential`: `center` needs `sym=False`.", argument="center")
     if _is_known(center, tau):
         return _of("exponential", M, center, tau, sym)
     parameter = tau if ops.is_tensor(tau) else center
@@ -158,7 +159,7 @@ def exponential(M: Integer, center: Tensor | None = None, tau: Tensor = 1.0, sym
 
 @window
 def kaiser(M: Integer, beta: Tensor, sym: bool = True) -> Tensor:
-    """The window ``i0(beta sqrt(1 - x ** 2)) / i0(beta)``, ``x`` from -1 to 1.
+    """Window ``i0(beta sqrt(1 - x ** 2)) / i0(beta)``, where ``x`` goes from -1 to 1.
 
     Gradient:
         By ``beta``.
