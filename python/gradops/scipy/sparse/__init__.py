@@ -1,8 +1,9 @@
 """``scipy.sparse``: sparse matrices with a constant pattern whose values are a tensor of any library or a variable.
 
-Where elements are is a constant; the values have derivatives. One class serves all formats: its values are in the order
-of columns, a format is how ``data``, ``indices`` and ``indptr`` show them. SciPy's own matrices go wherever one of
-these does. Operators work with tensors and variables on either side; a result that is not sparse is a tensor.
+The positions of the elements are constant; the values have derivatives. One class serves all formats: its values are in
+column order, and the format decides how ``data``, ``indices`` and ``indptr`` present them. SciPy's own matrices are
+accepted wherever these are. Operators take tensors and variables on either side; a result that is not sparse is a
+tensor.
 
 Examples:
     >>> import numpy as np
@@ -50,12 +51,12 @@ __all__ = [
     *construction.__all__,
 ]
 
-_FORMAT = "a format that is written to, or of blocks or diagonals; use `csr_array`, `diags_array`, `block_array`"
-_TEST = "a test of a format: look at `A.format`"
-_RANDOM = "its pattern would be another at each call: `csr_array(scipy.sparse.random_array(...))` has a constant one"
-_FILE = "files are SciPy's: `csr_array(scipy.sparse.load_npz(...))`"
+_FORMAT = "it is a format for writing, blocks or diagonals; use `csr_array`, `diags_array`, `block_array`"
+_TEST = "use `A.format`"
+_RANDOM = "its pattern would change at each call: `csr_array(scipy.sparse.random_array(...))` has a constant one"
+_FILE = "use SciPy's for files: `csr_array(scipy.sparse.load_npz(...))`"
 _VECTOR = "sparse matrices have two dimensions"
-_INSIDE = "a part of SciPy's own code"
+_INSIDE = "it is an internal function of SciPy's"
 
 REFUSED = {
     **{f"{kind}_{form}": _FORMAT for kind in ("bsr", "dia", "dok", "lil") for form in ("array", "matrix")},
@@ -64,9 +65,9 @@ REFUSED = {
     **dict.fromkeys("load_npz save_npz".split(), _FILE),
     **dict.fromkeys("expand_dims permute_dims swapaxes".split(), _VECTOR),
     **dict.fromkeys("get_index_dtype safely_cast_index_arrays".split(), _INSIDE),
-    **dict.fromkeys("SparseWarning SparseEfficiencyWarning".split(), "SciPy's warning"),
+    **dict.fromkeys("SparseWarning SparseEfficiencyWarning".split(), "it is a warning of SciPy's"),
     "matrix_transpose": "use `A.T`",
-    "csgraph": "paths and trees in graphs change in steps",
+    "csgraph": "paths and trees in graphs are discrete and have no derivative",
 }
 
 __dir__, __getattr__ = namespace(__name__, __all__, REFUSED)

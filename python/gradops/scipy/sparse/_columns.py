@@ -1,4 +1,7 @@
-"""The factor column by column in native code, where fronts would be too small to pay for their calls of BLAS."""
+"""Sparse Cholesky factors computed column by column in native code.
+
+They serve patterns whose fronts (``_factor.py``) would be too small to pay for calls of BLAS.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,13 @@ from ._factor import Factor, Symbolic, ordered
 from ._pattern import Pattern
 
 BACKWARD = 1e-13
-"""The largest backward error of a right factor, for each row."""
+"""The largest backward error per row for which a factor counts as correct."""
 LONG, MOST = 100, 20_000_000
-"""The length of columns from which fronts are faster, and the most products of a factor."""
+"""The mean column length above which fronts are faster, and the largest number of products of a factor."""
 
 
 def symbolic_of(pattern: Pattern) -> Columns | Symbolic:
-    """The columns of a symmetric pattern's factor; its fronts without native code, or where columns are long."""
+    """Return the columns of a symmetric pattern's factor, or its fronts without native code or if columns are long."""
     with uncollected():
         order, in_rounds, reached = ordered(pattern)
         native = machine()
@@ -36,9 +39,9 @@ def symbolic_of(pattern: Pattern) -> Columns | Symbolic:
 
 
 def _numbered(reached: Sequence[Collection[int]], order: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """The columns and rows of a factor's elements below its diagonal, of the rows that each column reaches.
+    """Return the columns and rows of a factor's elements below the diagonal, from the rows that each column reaches.
 
-    None where there are too many, or columns are long.
+    Returns None if there are too many elements, or if columns are long.
     """
     sizes = np.fromiter(map(len, reached), np.int64, len(reached))
     products = int(sizes @ sizes)
@@ -49,13 +52,13 @@ def _numbered(reached: Sequence[Collection[int]], order: np.ndarray) -> tuple[np
 
 
 def _filled(pattern: Pattern, order: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """The same, of a pattern and the order of its rows."""
+    """Return :func:`_numbered` for a pattern and the order of its rows, by symbolic elimination."""
     rows, columns = order[pattern.rows], order[pattern.columns]
     lower = rows > columns
     rows, columns = rows[lower], columns[lower]
     below = rows[np.argsort(columns, kind="stable")].tolist()
     starts = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=len(order)))]).tolist()
-    waiting: dict[int, list[set[int]]] = {}  # by the first row, which is the parent's column in the elimination tree
+    waiting: dict[int, list[set[int]]] = {}  # keyed by the first row: the parent's column in the elimination tree
     found: list[list[int]] = []
     products = 0
     for column in range(len(order)):
@@ -76,11 +79,12 @@ class Columns:
     """The columns of a symmetric pattern's factor, and the order in which they are eliminated.
 
     Args:
-        columns, rows: of the factor's elements below the diagonal, in any order.
+        columns, rows: the factor's elements below the diagonal, in any order.
 
     Attributes:
-        starts, rows: of the factor's elements; each column begins with its diagonal.
-        places: of each element of the pattern among those of the factor.
+        starts: where each column of the factor starts; it begins with its diagonal.
+        rows: the rows of the factor's elements.
+        places: the index in the factor of each element of the pattern.
     """
 
     def __init__(
@@ -111,7 +115,7 @@ class Columns:
         )
 
     def factored(self, values: np.ndarray) -> Factor:
-        """The factor; by fronts, where native code has been wrong."""
+        """Return the factor; by fronts if a check has found the native code wrong."""
         if not self._is_wrong:
             made, mode = ColumnFactor(self, values), config.check()
             self._calls += 1
@@ -124,7 +128,7 @@ class Columns:
         return Factor(self.fronts, values)
 
     def _is_right(self, factor: ColumnFactor) -> bool:
-        """True if the factor solves a system, and its inverse is the system's solution for a unit vector."""
+        """Return True if the factor solves a system and its inverse matches the solution for a unit vector."""
         pattern, _, _ = self._of_fronts
         x = 1.0 + np.arange(self.size) % 7
 
@@ -136,7 +140,7 @@ class Columns:
         unit = (np.arange(self.size) == column).astype(float)
         b = product(x)
         found, one = factor.solve(np.stack([b, unit], 1)).T
-        # The backward error of a solution is small however the matrix is conditioned.
+        # The backward error of a solution is small whatever the matrix's condition number.
         for solution, given in ((found, b), (one, unit)):
             scale = size * np.abs(solution).max(initial=0) + np.abs(given).max(initial=0)
             if not np.abs(product(solution) - given).max(initial=0) <= BACKWARD * self.size * scale:
@@ -147,7 +151,7 @@ class Columns:
         return bool(np.abs(inverse - others).max(initial=0) <= BACKWARD * self.size * condition * np.abs(one).max())
 
     def elements(self, values: np.ndarray) -> np.ndarray:
-        """The factor's elements.
+        """Compute the factor's elements.
 
         Raises:
             LinAlgError: the matrix is not positive definite.
@@ -158,7 +162,7 @@ class Columns:
         return found
 
     def solved(self, factor: np.ndarray, x: np.ndarray, forward: bool) -> None:
-        """Solve for rows, in the order of elimination, in place: by the factor's transpose, before by the factor."""
+        """Solve in place for rows in elimination order, by the factor (if ``forward``) and then by its transpose."""
         for row in x:
             given = *self._at[:3], factor.ctypes.data, row.ctypes.data
             if forward:
@@ -166,7 +170,7 @@ class Columns:
             self._backward(*given)
 
     def inverse(self, factor: np.ndarray) -> np.ndarray:
-        """The inverse on the pattern."""
+        """Return the inverse on the pattern."""
         found, work = np.empty(len(self.rows)), np.zeros((2, self.size))
         self._inverse(*self._at[:3], factor.ctypes.data, found.ctypes.data, work.ctypes.data, work[1].ctypes.data)
         return found[self.places]
@@ -177,7 +181,7 @@ class Columns:
 
 
 class ColumnFactor(Factor):
-    """A :class:`.Factor` by native code."""
+    """A :class:`.Factor` computed by native code."""
 
     def __init__(self, columns: Columns, values: np.ndarray):
         self.columns, self.values = columns, values

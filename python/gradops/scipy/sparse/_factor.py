@@ -1,11 +1,14 @@
-"""The Cholesky factor of sparse symmetric positive definite matrices of one pattern, by fronts; see ``_columns``, too.
+"""Multifrontal Cholesky factors of sparse symmetric positive definite matrices with a fixed pattern.
 
-A multifrontal method (Duff & Reid 1983; Liu 1992). Once for a pattern: an ordering (minimum degree, of many rows by
-SuperLU, or by rounds where fronts stay small), the elimination tree, and fronts: columns that are eliminated together,
-in one dense matrix of theirs and the rows that they reach; a front takes in a child where the zeros that come with it
-cost less than another call (Ashcraft & Grimes 1989). For numbers, a large front is LAPACK's and BLAS'; small ones of
-one size and height in the tree are computed at once, in a stack. The inverse on the pattern goes the same way from the
-root to the leaves (Takahashi, Fagan & Chen 1973; Erisman & Tinney 1975), of its directional derivatives, too.
+The method is that of Duff & Reid 1983 and Liu 1992 (``_columns.py`` has a method for small fronts). The symbolic part
+runs once per pattern. It finds an ordering (minimum degree, by SuperLU for many rows, or by rounds while fronts stay
+small), the elimination tree, and the fronts. A front is a set of columns eliminated together, stored in one dense
+matrix of these columns and the rows they reach. A front absorbs a child if the added zeros cost less than another call
+(Ashcraft & Grimes 1989).
+
+The numeric part factors large fronts by LAPACK and BLAS, and small fronts of one size and height in the tree together,
+in a stack. The inverse on the pattern, and its directional derivatives, are computed from the root to the leaves
+(Takahashi, Fagan & Chen 1973; Erisman & Tinney 1975).
 """
 
 from __future__ import annotations
@@ -19,12 +22,12 @@ import numpy as np
 from ... import _scipy
 from ._pattern import Pattern
 
-SMALL = 6  # columns and rows of a front that goes into a stack
-MANY = 3_000  # rows that SuperLU puts in order faster, the import of SciPy's module counted
+SMALL = 6  # the largest number of columns and rows of a front in a stack
+MANY = 3_000  # the number of rows above which SuperLU's ordering is faster, including the import of its module
 
 
 class Front:
-    """Columns that are eliminated together, the rows that they reach, and the fronts whose rows lie in this one."""
+    """Columns that are eliminated together, the rows that they reach, and the child fronts that pass rows to it."""
 
     __slots__ = ("children", "columns", "height", "rows", "small")
 
@@ -42,16 +45,17 @@ class Front:
 
 
 class Stack:
-    """Fronts that are computed at once, in the last dimension of their matrices.
+    """Fronts of one size that are computed together, stacked along the last dimension of their matrices.
 
     Attributes:
-        sizes: the columns of a front and the rows that these reach.
-        count: of fronts.
-        columns: a slice of places in the order of elimination: the first columns of all fronts, the second ones, ...
-        rows: the places of the rows, a column for each front.
-        elements, places: of the matrix' elements in these columns, and where they go, row by row.
-        edges: from the stacks of the fronts' children.
-        sums: into the rows' places.
+        sizes: the number of columns of a front and of the rows that these reach.
+        count: the number of fronts.
+        columns: a slice of the elimination order: the first columns of all fronts, then the second ones, ...
+        rows: the positions of the rows in the elimination order, a column for each front.
+        elements: the indices of the matrix elements in these columns.
+        places: the positions of these elements in the fronts' matrices, row by row.
+        edges: the edges from the stacks of the fronts' children.
+        sums: additions to the rows.
     """
 
     __slots__ = ("columns", "count", "edges", "elements", "members", "places", "rows", "sizes", "sums")
@@ -67,21 +71,21 @@ class Stack:
         self.edges: list[Edge] = []
 
     def shape(self, size: int) -> tuple[int, ...]:
-        """That of their matrices of this size; a front alone has no last dimension."""
+        """Return the shape of the fronts' matrices of this size; a single front has no last dimension."""
         return (size, size) if self.count == 1 else (size, size, self.count)
 
     def cost(self) -> float:
-        """Nanoseconds."""
+        """Return the estimated time in nanoseconds."""
         return _cost(*self.sizes) if self.count == 1 else 60_000 + self.count * _cost(*self.sizes, True)
 
     @property
     def whole(self) -> np.ndarray:
-        """The places of columns and rows, a column for each front."""
+        """The positions of columns and rows in the elimination order, a column for each front."""
         columns = np.arange(self.columns.start, self.columns.stop).reshape(-1, self.count)
         return np.concatenate([columns, self.rows])
 
     def positions(self, which: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """Where these places are among the columns and rows of the front ``which``."""
+        """Return the indices of positions among the columns and rows of the fronts ``which``."""
         whole = self.whole
         bound = 1 + max(int(whole.max()), int(places.max(initial=0)))
         keys = (whole + bound * np.arange(self.count)).T.reshape(-1)
@@ -89,7 +93,7 @@ class Stack:
 
 
 class Sums:
-    """Additions to places, of which some are the same."""
+    """Additions to positions that may be repeated."""
 
     def __init__(self, places: np.ndarray):
         self.order = np.argsort(places, kind="stable")
@@ -103,13 +107,13 @@ class Sums:
 
 
 class Edge:
-    """The way from children in one stack into their parents in another.
+    """The additions from child fronts in one stack to their parents in another.
 
     Attributes:
-        child: the stack.
-        which: an index of the children's matrices.
-        at: an index of the parents' matrices.
-        last: True where no later stack has parents of the child's.
+        child: the stack of the children.
+        which: an index into the children's matrices.
+        at: an index into the parents' matrices.
+        last: True if no later stack has parents of fronts in ``child``.
     """
 
     __slots__ = ("at", "child", "last", "sums", "which")
@@ -133,7 +137,7 @@ class Edge:
 
 
 def _cost(columns: int, rows: int, small: bool = False) -> float:
-    """Nanoseconds that a front takes, also a small one in a stack: calls, arithmetic, the move to its parent."""
+    """Return the estimated nanoseconds of a front, alone or in a stack: calls, arithmetic, update of its parent."""
     size = columns + rows
     if small and size <= SMALL:
         return 20 * size**3
@@ -144,7 +148,7 @@ class Symbolic:
     """The fronts of a symmetric pattern, in stacks, and the order in which rows are eliminated.
 
     Args:
-        first, in_rounds: as of :func:`ordered`.
+        first, in_rounds: the results of :func:`ordered`.
     """
 
     def __init__(self, pattern: Pattern, first: np.ndarray, in_rounds: bool):
@@ -162,7 +166,7 @@ class Symbolic:
         return Factor(self, values)
 
     def _numbered(self) -> np.ndarray:
-        """Each row's place in the order of elimination."""
+        """Return each row's position in the elimination order."""
         place, start = np.empty(self.size, np.int64), 0
         for stack in self.stacks:
             columns = np.array([front.columns for front in stack.members]).T
@@ -187,7 +191,7 @@ class Symbolic:
             stack.places = (row * sum(stack.sizes) + column) * stack.count + which
 
     def _link(self) -> None:
-        """Each stack's edges from its children's stacks."""
+        """Set each stack's edges from its children's stacks."""
         home = {front: (k, i) for k, stack in enumerate(self.stacks) for i, front in enumerate(stack.members)}
         last: dict[Stack, Edge] = {}
         for stack in self.stacks:
@@ -209,7 +213,7 @@ class Symbolic:
 
 
 def _stacks(fronts: list[Front]) -> list[Stack]:
-    """Small fronts over small ones by height and size, then the others, each alone, in the order that they have."""
+    """Group small fronts by height and size into stacks; the others follow in order, each in a stack of its own."""
     alike: dict[tuple, list[Front]] = {}
     alone: list[list[Front]] = []
     for front in fronts:
@@ -222,11 +226,11 @@ def _stacks(fronts: list[Front]) -> list[Stack]:
 
 
 def ordered(pattern: Pattern) -> tuple[np.ndarray, bool, list[set[int]] | None]:
-    """Each row's place in an order of elimination that fills little.
+    """Return each row's position in an elimination order with little fill.
 
     Returns:
-        The places; whether the order is by rounds throughout, so that its tree is low; and, where they are known, the
-        rows that are reached when a row is eliminated, in that order.
+        The positions; True if the order is by rounds throughout, so that its tree is low; and, if known, the rows
+        reached by each row when it is eliminated, in elimination order.
     """
     found = _eliminated(pattern)
     if found is None:
@@ -236,7 +240,7 @@ def ordered(pattern: Pattern) -> tuple[np.ndarray, bool, list[set[int]] | None]:
 
 
 def _by_degree(pattern: Pattern) -> np.ndarray:
-    """SuperLU's minimum degree ordering, of an incomplete factor, which costs little."""
+    """Return SuperLU's minimum degree ordering, from an incomplete factor, which is cheap."""
     values = np.where(pattern.rows == pattern.columns, np.diff(pattern.starts)[pattern.columns] + 1.0, -1.0)
     incomplete = _scipy.sparse.linalg.spilu(
         pattern.scipys(values), 1.0, 1.0, None, "MMD_AT_PLUS_A", 0.0, options={"SymmetricMode": True}
@@ -245,11 +249,12 @@ def _by_degree(pattern: Pattern) -> np.ndarray:
 
 
 def _eliminated(pattern: Pattern) -> tuple[list[int], list[set[int]], bool] | None:
-    """Rows as they are eliminated, those that each row reaches then, and whether it was by rounds of short ones.
+    """Return rows in elimination order, the rows that each reaches then, and True if all rounds were of short rows.
 
-    While many rows are short, a round is of those that do not meet, which gives a low tree (odd-even reduction; minimum
-    degree takes a chain from its ends, one row after another). Then a round is of rows of about the least length, each
-    with its twins, which reach the same (multiple minimum degree: Liu 1985); None where there are ``MANY`` rows.
+    While many rows are short, a round eliminates short rows that are not adjacent, which gives a low tree (odd-even
+    reduction; minimum degree would take a chain from its ends, one row after another). Later rounds eliminate rows of
+    about minimal length, each with its indistinguishable rows, which reach the same rows (multiple minimum degree: Liu
+    1985). Returns None if later rounds are needed and there are more than ``MANY`` rows.
     """
     starts, rows = pattern.starts.tolist(), pattern.rows.tolist()
     reached = [set(rows[start:end]) - {k} for k, (start, end) in enumerate(zip(starts, starts[1:]))]
@@ -289,18 +294,18 @@ def _eliminated(pattern: Pattern) -> tuple[list[int], list[set[int]], bool] | No
 
 
 def _fronts(size: int, rows: np.ndarray, columns: np.ndarray, stacked: bool) -> list[Front]:
-    """The fronts of a matrix with elements at these places; ``stacked`` where small ones cost little."""
+    """Return the fronts of a matrix with elements at these rows and columns; ``stacked`` if small ones go in stacks."""
     lower = rows > columns
     rows, columns = rows[lower], columns[lower]
     below = rows[np.argsort(columns, kind="stable")].tolist()
     starts = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=size))]).tolist()
-    # By the first row that they reach, their parent's column.
+    # Fronts by the first row that they reach, which is their parent's column.
     waiting: list[list[Front]] = [[] for _ in range(size + 1)]
     fronts: list[Front | None] = [None] * size
     for column in range(size):
         own, children = below[starts[column] : starts[column + 1]], waiting[column]
         waiting[column] = []
-        if len(children) == 1 and children[0].rows.issuperset(own):  # joins it without another element
+        if len(children) == 1 and children[0].rows.issuperset(own):  # the column joins its child without fill
             front = children[0]
             fronts[front.columns[-1]] = None
             reached = front.rows
@@ -327,7 +332,7 @@ def _fronts(size: int, rows: np.ndarray, columns: np.ndarray, stacked: bool) -> 
 
 
 class Factor:
-    """The factor of values on a symmetric pattern, of which the lower triangle is read.
+    """The factor of values on a symmetric pattern; only the lower triangle is read.
 
     Attributes:
         logdet: the log determinant.
@@ -353,7 +358,7 @@ class Factor:
             raise np.linalg.LinAlgError("the matrix has elements that are not finite")
 
     def solve(self, b: np.ndarray) -> np.ndarray:
-        """The solution for right sides as columns."""
+        """Return the solution for right-hand sides as columns."""
         x = np.empty(b.shape)
         x[self.symbolic.order] = b
         for stack, (inverse, below) in zip(self.symbolic.stacks, self.parts):
@@ -364,11 +369,11 @@ class Factor:
         return self._backward(x)
 
     def spread(self, z: np.ndarray) -> np.ndarray:
-        """Columns of numbers with the inverse for their covariance, of independent ones of variance 1."""
+        """Turn columns of independent numbers of variance 1 into numbers whose covariance is the inverse matrix."""
         return self._backward(z.copy())
 
     def _backward(self, x: np.ndarray) -> np.ndarray:
-        """The solution by the factor's transpose, in the rows' own order, of numbers in that of elimination."""
+        """Solve by the factor's transpose; ``x`` is in elimination order, the result in the rows' own order."""
         for stack, (inverse, below) in reversed(list(zip(self.symbolic.stacks, self.parts))):
             y = x[stack.columns]
             if stack.sizes[1]:
@@ -377,9 +382,9 @@ class Factor:
         return x[self.symbolic.order]
 
     def inverse(self, directions: np.ndarray) -> np.ndarray:
-        """The inverse on the pattern; with ``directions``, values on it as columns, the derivative in all of them.
+        """Return the inverse on the pattern, or its derivative along all ``directions``, columns of values on it.
 
-        A jet is a list: the part by a set of directions at the number whose bits are the set.
+        Jets are lists of partial derivatives; the bits of an index are the set of directions.
         """
         result = np.empty(self.symbolic.count)
         waiting: dict[Stack, list] = {}
@@ -403,7 +408,7 @@ class Factor:
         return result[self.symbolic.twins]
 
     def _blocks(self, directions: np.ndarray) -> list[tuple[list, list]]:
-        """For each stack the jets of the inverse of its diagonal block, and of that from the right on what is below."""
+        """Return for each stack the jets of the inverse of its diagonal block, and of the block below times that."""
         if not directions.shape[1]:
             return [([_dot(_turned(root), root)], [_dot(below, root)]) for root, below in self.parts]
         parts = 1 << directions.shape[1]
@@ -431,7 +436,7 @@ class Factor:
 
 
 def _assembled(stack: Stack, values: np.ndarray | None, waiting: dict) -> np.ndarray:
-    """The fronts' matrices: the elements given, and what the elimination of their children left."""
+    """Return the fronts' matrices: their elements plus the updates from their children."""
     size = sum(stack.sizes)
     whole = np.zeros(stack.shape(size))
     if values is not None:
@@ -441,11 +446,11 @@ def _assembled(stack: Stack, values: np.ndarray | None, waiting: dict) -> np.nda
     return whole
 
 
-# Matrices, or of each place in a last dimension -----------------------------------------------------------------------
+# Operations on a matrix, or on matrices stacked along the last dimension ----------------------------------------------
 
 
 def _inverse_root(a: np.ndarray) -> np.ndarray:
-    """The inverse of the Cholesky factor of a matrix whose lower triangle is given.
+    """Return the inverse of the Cholesky factor of a matrix, whose lower triangle is read.
 
     Raises:
         LinAlgError: the matrix is not positive definite.
@@ -475,7 +480,7 @@ def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _applied(a: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The products with numbers as columns, row by row the matrices' in turns."""
+    """Return the products with columns; the rows of ``x`` and the result interleave the stacked matrices."""
     if a.ndim == 2:
         return a @ x
     count, size, stacked = a.shape
@@ -488,7 +493,7 @@ def _subsets(s: int) -> list[int]:
 
 
 def _times(a: list, b: list) -> list:
-    """The product of two jets of matrices."""
+    """Return the product of two jets of matrices."""
     if len(a) == 1:
         return [_dot(a[0], b[0])]
     return [functools.reduce(operator.add, [_dot(a[t], b[s ^ t]) for t in _subsets(s)]) for s in range(len(a))]

@@ -1,6 +1,7 @@
-"""Ops of a sparse matrix' values, as a column, and of right sides as columns: products, solutions, the determinant.
+"""Ops on a sparse matrix's values: products, solutions, the log determinant and the inverse on the pattern.
 
-The derivatives of each are made of these again, so that they have derivatives of every order.
+Values come as a column, right-hand sides as columns. The derivatives are composed of the same ops, so derivatives of
+every order exist.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from ._pattern import Pattern
 
 @make_op(name="scipy.sparse.product", multilinear=("values", "x"))
 def product(values: Tensor, x: Tensor, pattern: Pattern, transposed: bool) -> Tensor:
-    """The matrix, or its transpose, times columns."""
+    """Product of the matrix, or its transpose, with columns."""
     into, out_of = (pattern.columns, pattern.rows) if transposed else (pattern.rows, pattern.columns)
     return ops.segment_sum(values * ops.take(x, out_of, 0), into, pattern.shape[1 if transposed else 0])
 
@@ -44,7 +45,7 @@ def _conj(x):
 
 
 def _outer(g, x, pattern: Pattern):
-    """The elements of ``g @ x^H`` on the pattern, as a column."""
+    """Return the elements of ``g @ x^H`` on the pattern, as a column."""
     left, right = ops.take(g, pattern.rows, -2), ops.take(_conj(x), pattern.columns, -2)
     return ops.sum(left * right, -1, True)
 
@@ -61,7 +62,7 @@ derivative(
 
 
 def cholesky(pattern: Pattern, values: np.ndarray) -> Factor | None:
-    """The factor of real values on a symmetric pattern; None where they are not positive definite."""
+    """Return the factor of real values on a symmetric pattern; None if the matrix is not positive definite."""
     last = pattern.last
     if isinstance(last, Factor) and np.array_equal(last.values, values):
         return last
@@ -80,7 +81,7 @@ def cholesky(pattern: Pattern, values: np.ndarray) -> Factor | None:
 
 
 class Singular:
-    """The entry in place of a factor: there is none."""
+    """Stands for the factor of a singular matrix; solutions are NaN, with SciPy's warning."""
 
     @staticmethod
     def solve(b, trans="N"):
@@ -89,7 +90,7 @@ class Singular:
 
 
 def factored(pattern: Pattern, values: np.ndarray) -> Any:
-    """A factor with ``solve``: ours of a symmetric positive definite matrix, SuperLU's of others."""
+    """Return a factor with ``solve``: our Cholesky factor if symmetric positive definite, else SuperLU's."""
     if values.dtype.kind == "f" and pattern.symmetric and np.array_equal(values, values[pattern.by_rows]):
         found = cholesky(pattern, values)
         if found is not None:
@@ -106,7 +107,7 @@ def factored(pattern: Pattern, values: np.ndarray) -> Any:
 
 
 def _each(function):
-    """A function of matrices for all those in the dimensions before."""
+    """Wrap a function of matrices to map over leading batch dimensions."""
 
     def stacked(*arguments):
         arrays = [x for x in arguments if isinstance(x, np.ndarray)]
@@ -127,7 +128,7 @@ def _each(function):
 
 @make_op(name="scipy.sparse.solution")
 def solution(values: Tensor, b: Tensor, pattern: Pattern, transposed: bool) -> Tensor:
-    """The solution of the system of the matrix, or its transpose, for right sides as columns."""
+    """Solution of the system with the matrix, or its transpose, for right-hand sides as columns."""
 
 
 def _solve_on_host(values, b, pattern, transposed):
@@ -157,7 +158,7 @@ derivative(solution, complex_aware=True, values=_solution_by_values, b=_solution
 
 @make_op(name="scipy.sparse.logdet")
 def log_determinant(values: Tensor, first: Tensor, pattern: Pattern) -> Tensor:
-    """The log determinant of a symmetric positive definite matrix, NaN of others; ``first`` has the result's shape."""
+    """Log determinant of a symmetric positive definite matrix, NaN for others; ``first`` has the result's shape."""
 
 
 def _log_determinant_on_host(values, first, pattern):
@@ -170,14 +171,14 @@ of_matrices(log_determinant, _each(_log_determinant_on_host), like=1)
 
 @make_op(name="scipy.sparse.inverse")
 def inverse(values: Tensor, directions: Tensor, pattern: Pattern) -> Tensor:
-    """The inverse of a symmetric positive definite matrix on its pattern, NaN of others.
+    """Inverse of a symmetric positive definite matrix on its pattern, NaN for others.
 
-    With ``directions``, values of symmetric matrices as columns, its derivative in all of them.
+    With ``directions``, values of symmetric matrices as columns, its derivative along all of them.
     """
 
 
 def none_of(values):
-    """No directions."""
+    """Return an empty set of directions."""
     return ops.stop_gradient(values)[..., :0]
 
 

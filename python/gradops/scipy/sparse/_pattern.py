@@ -1,4 +1,7 @@
-"""Patterns: the places of a sparse matrix' elements, constants that are made once and known again."""
+"""Sparsity patterns: the constant positions of a sparse matrix's elements.
+
+Patterns are interned, so equal patterns are one object, which caches its factorization.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,11 @@ _numbered: dict[int, Pattern] = {}
 
 
 class Pattern:
-    """The rows and columns of the elements, by columns and in each by rows; equal patterns are one object.
+    """The rows and columns of the elements in column-major order; equal patterns are one object.
 
     Attributes:
-        shape: of the matrix.
-        rows, columns: of each element.
+        shape: the shape of the matrix.
+        rows, columns: the row and column of each element.
         starts: where each column starts, and the end.
     """
 
@@ -30,16 +33,16 @@ class Pattern:
         self.columns, self.rows = np.divmod(codes, max(shape[0], 1))
         self.starts = np.searchsorted(self.columns, np.arange(shape[1] + 1))
         self.count = len(codes)
-        self.last: Any = None  # the factor of the values that came last, and those
+        self.last: Any = None  # the latest factor and its values
 
     def __int__(self) -> int:
-        """A number by which graphs, which hold no objects, know the pattern; it is then never forgotten."""
+        """Return a number for graphs, which cannot hold objects; the pattern is then kept alive forever."""
         _numbered[id(self)] = self
         return id(self)
 
     @functools.cached_property
     def by_rows(self) -> np.ndarray:
-        """The elements in the order of rows, and in each of columns."""
+        """The indices of the elements in row-major order."""
         return np.lexsort((self.columns, self.rows))
 
     @functools.cached_property
@@ -48,7 +51,7 @@ class Pattern:
 
     @functools.cached_property
     def transposed(self) -> Pattern:
-        """The transposed matrix' pattern; its elements are this one's :attr:`by_rows`."""
+        """The pattern of the transposed matrix; its elements are this pattern's in the order :attr:`by_rows`."""
         found = interned(self.shape[::-1], self.rows * max(self.shape[1], 1) + self.columns)
         if found is not self:
             found.__dict__["transposed"] = self
@@ -60,11 +63,11 @@ class Pattern:
 
     @functools.cached_property
     def diagonal(self) -> np.ndarray:
-        """The elements of the diagonal, :attr:`count` where there is none."""
+        """The indices of the diagonal's elements, :attr:`count` where there is no element."""
         return self.places(np.arange(self.shape[0]), np.arange(self.shape[0]))
 
     def places(self, rows, columns) -> np.ndarray:
-        """The elements at rows and columns, :attr:`count` where there is none."""
+        """Return the indices of the elements at rows and columns, :attr:`count` where there is no element."""
         codes = np.asarray(columns, np.int64) * max(self.shape[0], 1) + np.asarray(rows, np.int64)
         return self.places_of(codes)
 
@@ -74,18 +77,18 @@ class Pattern:
         return np.where(there, found, self.count)
 
     def scipys(self, values, kind: str = "csc_array"):
-        """SciPy's matrix with these values."""
+        """Return SciPy's matrix with these values."""
 
         return getattr(_scipy.sparse, kind)((values, self.rows, self.starts), self.shape)
 
 
 def numbered(pattern) -> Pattern:
-    """The pattern of a number, or the pattern itself."""
+    """Return the pattern with a number, or a pattern itself."""
     return pattern if isinstance(pattern, Pattern) else _numbered[int(pattern)]
 
 
 def interned(shape: tuple[int, int], codes: np.ndarray) -> Pattern:
-    """The pattern of unique codes, ``column * rows + row``, in any order."""
+    """Return the pattern of unique codes ``column * rows + row`` in any order."""
     codes = np.sort(codes.astype(np.int64, copy=False))
     key = (shape, hashlib.blake2b(codes.tobytes()).digest())
     found = _interned.get(key)
@@ -95,7 +98,7 @@ def interned(shape: tuple[int, int], codes: np.ndarray) -> Pattern:
 
 
 def at(shape, rows, columns) -> tuple[Pattern, np.ndarray]:
-    """The pattern of elements at rows and columns, in any order, also twice; and the place of each."""
+    """Return the pattern of elements at rows and columns, in any order and possibly repeated; and each one's index."""
     shape = (int(shape[0]), int(shape[1]))
     return tracing.outside(_at_places, shape, rows, columns)
 
@@ -113,7 +116,7 @@ def _at(shape: tuple[int, int], rows: bytes, columns: bytes) -> tuple[Pattern, n
 
 
 def union(first: Pattern, second: Pattern) -> tuple[Pattern, np.ndarray]:
-    """The pattern of a sum, and the places in it of the elements of the first and then of the second."""
+    """Return the pattern of a sum, and the indices in it of the elements of the first and then of the second."""
     return tracing.outside(_union, first, second)
 
 
@@ -124,7 +127,7 @@ def _union(first: Pattern, second: Pattern) -> tuple[Pattern, np.ndarray]:
 
 
 def product(first: Pattern, second: Pattern) -> tuple[Pattern, np.ndarray, np.ndarray, np.ndarray]:
-    """The pattern of a product; for each product of elements the first, the second, and the place of the result."""
+    """Return the pattern of a product, and for each product of elements the indices of both and of the result."""
     return tracing.outside(_product, first, second)
 
 

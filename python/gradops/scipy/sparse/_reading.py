@@ -1,4 +1,7 @@
-"""The parts of sparse matrices: tensors, elements with their places, compressed rows or columns."""
+"""Checked constructor arguments of sparse matrices: dense tensors, elements with positions, compressed formats.
+
+Each reader returns a pattern and the values in its order.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from ._pattern import Pattern
 
 
 def as_truths(found, *given):
-    """What was computed of tensors: of truth values truth values, as SciPy's sums and products are."""
+    """Return a result as bool if all operands are bool, as SciPy's sums and products are."""
     return ops.cast(found, "bool") if all(ops.dtype(x) == "bool" for x in given) else found
 
 
@@ -64,7 +67,7 @@ def of_starts(format: str, data, indices, indptr, shape) -> tuple[Pattern, Any]:
 
 
 def placed(data, pattern: Pattern, places: np.ndarray):
-    """The values in the pattern's order; those of one place added up."""
+    """Return the values in the pattern's order; values at the same position are summed."""
     if len(places) > pattern.count:
         return as_truths(ops.segment_sum(data, places, pattern.count), data)
     if len(places) < 2 or (np.diff(places) > 0).all():

@@ -1,4 +1,7 @@
-"""Sparse matrices of diagonals, blocks and products of others."""
+"""Sparse matrices built from diagonals, blocks, Kronecker products and triangles of others.
+
+SciPy builds them from matrices of element numbers, which tell where each value goes.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ _FORMATS = (None, *matrices.FORMATS)
 
 
 def _constant(name: str) -> Callable:
-    """SciPy's constant matrix, as one of gradops'."""
+    """Return a function that makes one of SciPy's constant matrices as a gradops matrix."""
     scipys = _tensors.constant(f"sparse.{name}")
 
     def function(*args, **kwargs):
@@ -40,14 +43,14 @@ def _constant(name: str) -> Callable:
     function.__doc__ = f"""``sparse.{name}``: ones on a diagonal.
 
     Returns:
-        A sparse matrix of NumPy's numbers, which goes beside matrices of every library; CSR without a ``format``.
+        A sparse matrix of NumPy numbers, which combines with matrices of every library; CSR by default.
 
     Raises:
         ArgumentTypeError: arguments that are not known numbers.
-        ArgumentError: values that SciPy refuses; a format that is not here.
+        ArgumentError: values that SciPy rejects; an unsupported format.
 
     Gradient:
-        None: a constant.
+        None: the matrix is constant.
     """
     return function
 
@@ -69,7 +72,7 @@ def _diagonals(name: str, diagonals, offsets, shape, format, dtype):
         diagonals = [diagonals if whole else ops.stack([ops.convert_to_tensor(x) for x in diagonals])]
     parts = [ops.reshape(ops.convert_to_tensor(d), (-1,)) for d in diagonals]
     if dtype is None and all(ops.dtype(part) in dtypes.INTEGERS for part in parts):
-        dtype = "float64"  # as SciPy's
+        dtype = "float64"  # like SciPy
     if dtype is not None:
         parts = [ops.cast(part, np.dtype(dtype).name) for part in parts]
     build, settings = getattr(_scipy.sparse, name), {"shape": shape, "format": format, "dtype": np.int64}
@@ -80,21 +83,20 @@ def _all_numbers(diagonals) -> bool:
     return bool(diagonals) and matrices.rank_of(diagonals[0]) == 0
 
 
-_DIAGONALS = """Sparse matrix of diagonals.
+_DIAGONALS = """Sparse matrix with given diagonals.
 
     Args:
-        diagonals: vectors, tensors of any library or variables; one of a single number fills its diagonal where
-            ``shape`` is given.
-        offsets: by diagonal how far it lies to the right of the main one.
-        shape: by default square, the smallest that holds the diagonals.
-        format: ``"csc"``, ``"csr"`` or ``"coo"``; CSR without.
-        dtype: that of the elements; by default the diagonals', of whole numbers float64, as SciPy's.
+        diagonals: vectors: tensors of any library or variables. With ``shape``, a single number fills its diagonal.
+        offsets: for each diagonal the number of columns that it lies to the right of the main one.
+        shape: by default the smallest square shape that holds the diagonals.
+        format: ``"csc"``, ``"csr"`` (the default) or ``"coo"``.
+        dtype: the dtype of the elements; by default the diagonals', float64 for integers as in SciPy.
 
     Returns:
         A sparse {kind}.
 
     Raises:
-        ArgumentError: diagonals that do not fit; a format that is not here.
+        ArgumentError: diagonals of the wrong length; an unsupported format.
         ArgumentTypeError: a diagonal that is not a tensor; offsets that are not known.
 
     Gradient:
@@ -118,19 +120,19 @@ diags_array.__doc__ = _DIAGONALS.format(kind="array")
 
 @composed
 def spdiags(data: Tensor, diags, m=None, n=None, format=None):
-    """Sparse matrix of diagonals, the rows of a tensor.
+    """Sparse matrix whose diagonals are the rows of a tensor.
 
     Args:
-        data: in row ``k`` the diagonal ``diags[k]``, by columns.
-        diags: how far each lies to the right of the main diagonal.
-        m, n: numbers of rows and columns, or ``m`` both.
+        data: row ``k`` holds the diagonal ``diags[k]``, indexed by column.
+        diags: the number of columns that each diagonal lies to the right of the main one.
+        m, n: the numbers of rows and columns; or ``m`` is the shape.
 
     Returns:
         A sparse matrix (``csr_matrix``).
 
     Raises:
-        ShapeError: not as many diagonals as rows.
-        ArgumentError: a format that is not here.
+        ShapeError: different numbers of diagonals and rows.
+        ArgumentError: an unsupported format.
 
     Gradient:
         The upstream gradient along the diagonals.
@@ -145,12 +147,12 @@ def spdiags(data: Tensor, diags, m=None, n=None, format=None):
 # Blocks ---------------------------------------------------------------------------------------------------------------
 
 joined = family(
-    {"blocks": "sparse matrices or tensors."}, returns="A sparse matrix.", gradient="To the values of each."
+    {"blocks": "sparse matrices or tensors."}, returns="A sparse matrix.", gradient="By the values of each matrix."
 )
 
 
 def _block(x, name: str = "blocks") -> Any:
-    """A block, also of a tensor of at most two dimensions."""
+    """Return a block as a sparse matrix; it may be a tensor of at most two dimensions."""
     if not matrices.issparse(x) and _checks.is_numeric(x):
         x = ops.convert_to_tensor(x)
         x = ops.reshape(x, (1,) * (2 - len(x.shape)) + tuple(x.shape)) if len(x.shape) < 2 else x
@@ -184,17 +186,17 @@ _BLOCKS = """Sparse {kind} of blocks.
     Args:
         blocks: a list of rows, lists of sparse matrices, tensors, or None for zeros.
         format: ``"csc"``, ``"csr"`` or ``"coo"``.
-        dtype: that of the values.
+        dtype: the dtype of the values.
 
     Returns:
         A sparse {kind}{more}.
 
     Raises:
-        ShapeError: blocks that do not fit.
-        ArgumentTypeError: a block that is no matrix.
+        ShapeError: blocks whose sizes do not match.
+        ArgumentTypeError: a block that is not a matrix.
 
     Gradient:
-        To the values of each block.
+        By the values of each block.
     """
 
 
@@ -208,33 +210,33 @@ def block_array(blocks, *, format=None, dtype=None):
     return _of_blocks("block_array", blocks, format, dtype)
 
 
-bmat.__doc__ = _BLOCKS.format(kind="matrix", more=", an array where a block is one")
+bmat.__doc__ = _BLOCKS.format(kind="matrix", more=", or an array if a block is one")
 block_array.__doc__ = _BLOCKS.format(kind="array", more="")
 
 
 @joined
 def hstack(blocks, format=None, dtype=None):
-    """Sparse matrices side by side.
+    """Stack sparse matrices horizontally.
 
     Raises:
-        ShapeError: matrices that differ in the number of rows.
+        ShapeError: matrices with different numbers of rows.
     """
     return _of_blocks("bmat", [list(blocks)], format, dtype)
 
 
 @joined
 def vstack(blocks, format=None, dtype=None):
-    """Sparse matrices one above the other.
+    """Stack sparse matrices vertically.
 
     Raises:
-        ShapeError: matrices that differ in the number of columns.
+        ShapeError: matrices with different numbers of columns.
     """
     return _of_blocks("bmat", [[block] for block in blocks], format, dtype)
 
 
 @joined
 def block_diag(mats, format=None, dtype=None):
-    """Sparse matrix with matrices along its diagonal.
+    """Block diagonal sparse matrix.
 
     Args:
         mats: sparse matrices or tensors of at most two dimensions.
@@ -256,7 +258,7 @@ def kron(A, B, format=None):
         ArgumentTypeError: an argument that is not a matrix.
 
     Gradient:
-        To the values of both.
+        By the values of both.
     """
     option("sparse.kron", format, _FORMATS, "format")
     A, B = _block(A, "A"), _block(B, "B")
@@ -280,7 +282,7 @@ def kronsum(A, B, format=None):
         ShapeError: matrices that are not square.
 
     Gradient:
-        To the values of both.
+        By the values of both.
     """
     option("sparse.kronsum", format, _FORMATS, "format")
     A, B = _block(A, "A"), _block(B, "B")
@@ -295,9 +297,9 @@ def kronsum(A, B, format=None):
 # Parts ----------------------------------------------------------------------------------------------------------------
 
 triangle = family(
-    returns="A sparse matrix of the places in the triangle.",
+    returns="A sparse matrix with the elements in the triangle.",
     raises="ArgumentTypeError: an argument that is not a matrix.",
-    gradient="In the triangle.",
+    gradient="By the elements in the triangle.",
 )
 
 
@@ -321,16 +323,16 @@ def triu(A, k=0, format=None):
 
 @composed
 def find(A):
-    """Rows, columns and values of a sparse matrix' elements, by rows; also of those that are 0 in their place.
+    """Rows, columns and values of a sparse matrix's elements in row order, including explicit zeros.
 
     Returns:
-        Two vectors of NumPy's whole numbers and a tensor.
+        Two integer vectors of NumPy and a tensor.
 
     Raises:
         ArgumentTypeError: an argument that is not a matrix.
 
     Gradient:
-        The values are the matrix' own.
+        By the values of the matrix.
     """
     A = _block(A, "A")
     order = A.pattern.by_rows

@@ -1,4 +1,7 @@
-"""Solvers that iterate, SciPy's: differentiated by what they solve, with one more run."""
+"""SciPy's iterative solvers of sparse systems.
+
+The gradient solves the adjoint system by one more run of the same solver.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +30,10 @@ _methods: dict[int, Method] = {}
 
 
 class Method:
-    """A solver with its settings; as of :class:`Pattern`, known to graphs by number.
+    """A solver with its settings; graphs refer to it by number, like a :class:`Pattern`.
 
     Attributes:
-        info: SciPy's number of its last run.
+        info: SciPy's exit code of the last run.
     """
 
     def __init__(self, name: str, settings: tuple):
@@ -62,7 +65,7 @@ def _method(name: str, settings: tuple) -> Method:
 
 @make_op(name="scipy.sparse.iterated")
 def _iterated(values: Tensor, b: Tensor, pattern: Pattern, transposed: bool, method: Method) -> Tensor:
-    """The solution for right sides as columns, found by a method."""
+    """Solution for right-hand sides as columns by an iterative method."""
 
 
 def _iterate_on_host(values, b, pattern, transposed, method):
@@ -132,35 +135,36 @@ def _solver(name: str, what: str, more: str = "") -> Callable:
     kept = [p for p in signature.parameters.values() if p.name not in ("settings", "atol"[: 4 * (name == "minres")])]
     kept += [_define.inspect.Parameter(key, kept[-1].KEYWORD_ONLY, default=None) for key in own]
     function.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
-    function.__doc__ = f"""Solution of ``A @ x = b`` by {what}, SciPy's.
+    function.__doc__ = f"""Solution of ``A @ x = b`` by SciPy's {what}.
 
     Args:
         A: a square sparse matrix, or a tensor.
         b: a vector.
-        rtol, atol: where it ends: the length of the residual is at most the larger of ``rtol * norm(b)`` and ``atol``.
-        maxiter: the most steps.
-        x0, M, callback: not here.
+        rtol, atol: tolerances; the solver stops when the norm of the residual is at most the larger of
+            ``rtol * norm(b)`` and ``atol``.
+        maxiter: the maximal number of steps.
+        x0, M, callback: not supported.
 
     Returns:
-        A vector, and SciPy's number: 0 where it ended well, also where a program's values are not known yet.
+        A vector, and SciPy's exit code: 0 on success, and in traced programs, where values are not known yet.
 
     Raises:
-        ShapeError: a matrix that is not square; a ``b`` that does not fit.
+        ShapeError: a matrix that is not square; a ``b`` of the wrong size.
         ArgumentError: ``x0``, ``M`` or ``callback``.
 
     Gradient:
-        As of :func:`spsolve`, by the same method on the transposed matrix, as exact as ``rtol``.
+        As for :func:`spsolve`, by the same method on the transposed matrix; its accuracy is ``rtol``.
     """
     return _define.composed(function)
 
 
 bicg = _solver("bicg", "biconjugate gradients")
 bicgstab = _solver("bicgstab", "stabilised biconjugate gradients")
-cg = _solver("cg", "conjugate gradients, of a symmetric positive definite matrix")
-cgs = _solver("cgs", "conjugate gradients, squared")
-gcrotmk = _solver("gcrotmk", "the flexible method GCROT(m, k)", "m k truncate")
+cg = _solver("cg", "conjugate gradients, for a symmetric positive definite matrix")
+cgs = _solver("cgs", "squared conjugate gradients")
+gcrotmk = _solver("gcrotmk", "flexible GCROT(m, k) method", "m k truncate")
 gmres = _solver("gmres", "generalised minimal residuals", "restart")
-lgmres = _solver("lgmres", "the method LGMRES", "inner_m outer_k")
-minres = _solver("minres", "minimal residuals, of a symmetric matrix", "shift")
+lgmres = _solver("lgmres", "LGMRES method", "inner_m outer_k")
+minres = _solver("minres", "minimal residuals, for a symmetric matrix", "shift")
 qmr = _solver("qmr", "quasi-minimal residuals")
-tfqmr = _solver("tfqmr", "quasi-minimal residuals without the transpose")
+tfqmr = _solver("tfqmr", "transpose-free quasi-minimal residuals")

@@ -1,10 +1,10 @@
-"""``scipy.sparse.linalg``: systems of sparse matrices, their determinants and inverses on the pattern.
+"""``scipy.sparse.linalg``: sparse linear systems, log determinants and inverses on the pattern.
 
-A solution is differentiated by one more solve with the same factor. Symmetric positive definite matrices have a
-Cholesky factor whose ordering and fronts are found once for a pattern (see ``logdet``), others SuperLU's.
+The gradient of a solution is one more solve with the same factor. Symmetric positive definite matrices use a Cholesky
+factor whose ordering and fronts are found once per pattern (see ``logdet``), others use SuperLU.
 
 Examples:
-    The log density of a Gaussian Markov random field by its precision, in one pass with its gradient:
+    The gradient of the log density of a Gaussian Markov random field with a sparse precision matrix:
 
     >>> import numpy as np
     >>> import gradops
@@ -58,9 +58,11 @@ __all__ = [
 ]
 
 SQUARE = "ShapeError: a matrix that is not square."
-factor = family(raises=f"{SQUARE}\nArgumentError: an exactly singular one.")
-symmetric = family(raises=f"{SQUARE}\nArgumentError: one that is not symmetric, or complex.")
-of_pattern = family(raises="ArgumentTypeError: no sparse matrix.", gradient="None: the pattern is constant.")
+factor = family(raises=f"{SQUARE}\nArgumentError: an exactly singular matrix.")
+symmetric = family(raises=f"{SQUARE}\nArgumentError: a matrix that is not symmetric, or is complex.")
+of_pattern = family(
+    raises="ArgumentTypeError: the argument is not a sparse matrix.", gradient="None: the pattern is constant."
+)
 
 
 def _square(A) -> Any:
@@ -71,7 +73,7 @@ def _square(A) -> Any:
 
 
 def _solved(A, b, name: str = "b", transposed: bool = False):
-    """The solution for a vector or columns."""
+    """Return the solution for a vector or columns."""
     if issparse(b):
         raise ArgumentError(
             f"`sparse.linalg`: `{name}` is sparse, the solution need not be.", argument=name, hint=f"`{name}.toarray()`"
@@ -94,23 +96,23 @@ def spsolve(A, b, permc_spec=None, use_umfpack=True):
     """Solution of ``A @ x = b`` for a sparse matrix.
 
     Args:
-        b: a vector, or right sides as columns.
-        permc_spec, use_umfpack: accepted; a symmetric positive definite matrix has its own ordering, others SuperLU's.
+        b: a vector, or right-hand sides as columns.
+        permc_spec, use_umfpack: accepted and ignored.
 
     Returns:
-        A tensor of ``b``'s shape. NaN, with SciPy's warning, where the matrix is exactly singular.
+        A tensor of ``b``'s shape. If the matrix is exactly singular it is NaN, with SciPy's warning.
 
     Raises:
-        ShapeError: a matrix that is not square; a ``b`` that does not fit.
+        ShapeError: a matrix that is not square; a ``b`` of the wrong size.
         ArgumentError: a sparse ``b``.
 
     Gradient:
-        ``A^-H g`` to ``b``, and minus its product with ``x^H`` to the values, on the pattern; with the same factor.
+        For ``b`` ``A^-H g``; for the values minus that times ``x^H``, on the pattern. It uses the same factor.
     """
     A = _square(A)
     rank = len(getattr(b, "shape", ()))
     if rank == 2 and b.shape[1] == 1 and not issparse(b):
-        b = dense(b)[:, 0]  # as SciPy
+        b = dense(b)[:, 0]  # SciPy returns a vector
     return _solved(A, b)
 
 
@@ -119,19 +121,19 @@ def spsolve_triangular(A, b, lower=True, overwrite_A=False, overwrite_b=False, u
     """Solution of ``A @ x = b`` for a sparse triangular matrix; the other triangle is not read.
 
     Args:
-        b: a vector, or right sides as columns.
-        lower: which triangle.
-        unit_diagonal: take the diagonal, which is not read, as 1.
+        b: a vector, or right-hand sides as columns.
+        lower: True for the lower triangle, False for the upper one.
+        unit_diagonal: True to assume ones on the diagonal, which is then not read.
 
     Returns:
         A tensor of ``b``'s shape.
 
     Raises:
-        ShapeError: a matrix that is not square; a ``b`` that does not fit.
+        ShapeError: a matrix that is not square; a ``b`` of the wrong size.
         ArgumentError: a 0 on the diagonal.
 
     Gradient:
-        As of :func:`spsolve`, in the triangle.
+        As for :func:`spsolve`, in the triangle.
     """
     A = _square(A)
     A = (tril if lower else triu)(A, (-1 if lower else 1) if unit_diagonal else 0)
@@ -144,23 +146,23 @@ def spsolve_triangular(A, b, lower=True, overwrite_A=False, overwrite_b=False, u
 
 
 class SuperLU:
-    """A factor of a sparse matrix, which :func:`splu` makes.
+    """Factor of a sparse matrix, made by :func:`splu`.
 
     Attributes:
-        shape: the matrix'.
-        nnz: the number of the matrix' elements.
+        shape: the shape of the matrix.
+        nnz: the number of its elements.
 
     Returns:
-        Its methods give tensors.
+        The methods return tensors.
 
     Raises:
-        ArgumentTypeError: an ``A`` that is no matrix.
-        ShapeError: one that is not square.
-        ArgumentError: an exactly singular one.
+        ArgumentTypeError: ``A`` is not a matrix.
+        ShapeError: a matrix that is not square.
+        ArgumentError: an exactly singular matrix.
 
     Gradient:
-        As of :func:`spsolve` and :func:`logdet`, by the values of the matrix. ``L``, ``U`` and the permutations have
-        no derivatives and are not here.
+        As for :func:`spsolve` and :func:`logdet`, by the values of the matrix. ``L``, ``U`` and the permutations have
+        no derivatives and are not provided.
     """
 
     def __init__(self, A):
@@ -175,22 +177,22 @@ class SuperLU:
     nnz = property(lambda self: self._matrix.nnz)
 
     def solve(self, rhs, trans="N"):
-        """The solution for a vector or columns, of the matrix, with ``"T"`` or ``"H"`` of the transposed one."""
+        """Return the solution for a vector or columns; ``"T"`` or ``"H"`` solves with the (conjugate) transpose."""
         _checks.choice("sparse.linalg", trans, ("N", "T", "H"), "trans")
         A = self._matrix.conj() if trans == "H" and is_complex(self._matrix.values) else self._matrix
         return _solved(A, rhs, "rhs", trans != "N")
 
     def logdet(self):
-        """The log determinant, of a symmetric positive definite matrix."""
+        """Return the log determinant of a symmetric positive definite matrix."""
         return logdet(self._matrix)
 
 
 @factor
 def splu(A, permc_spec=None, diag_pivot_thresh=None, relax=None, panel_size=None, options=None):
-    """A factor of a sparse matrix, for several solutions.
+    """Factor of a sparse matrix, for several solutions.
 
     Args:
-        permc_spec, diag_pivot_thresh, relax, panel_size, options: accepted; they change no result.
+        permc_spec, diag_pivot_thresh, relax, panel_size, options: accepted and ignored.
 
     Returns:
         A :class:`SuperLU` with ``solve(rhs, trans)`` and ``logdet()``.
@@ -203,13 +205,13 @@ def splu(A, permc_spec=None, diag_pivot_thresh=None, relax=None, panel_size=None
 
 @factor
 def factorized(A):
-    """A function that gives the solution of ``A @ x = b`` for each ``b``.
+    """Function from ``b`` to the solution of ``A @ x = b``.
 
     Returns:
         ``splu(A).solve``.
 
     Gradient:
-        As of :func:`spsolve`.
+        As for :func:`spsolve`.
     """
     return SuperLU(A).solve
 
@@ -218,7 +220,7 @@ def factorized(A):
 
 
 def _symmetric(A):
-    """The mean of a square real matrix and its transpose, and its values as a column."""
+    """Return the mean of a square real matrix and its transpose, and the mean's values as a column."""
     A = _square(A)
     if is_complex(A.values):
         raise ArgumentError("`sparse.linalg`: `A` must be real.", argument="A")
@@ -234,17 +236,17 @@ def _symmetric(A):
 
 @symmetric
 def logdet(A):
-    """Log determinant of a sparse symmetric positive definite matrix; not a function of SciPy's.
+    """Log determinant of a sparse symmetric positive definite matrix; SciPy has no such function.
 
-    The ordering and the fronts of the factor are found once for a pattern; each call factors the numbers, by a
-    multifrontal method with LAPACK's kernels (Duff & Reid 1983).
+    The ordering and the fronts of the factor are found once per pattern; each call factors the values by a multifrontal
+    method with LAPACK's kernels (Duff & Reid 1983).
 
     Returns:
-        A number, NaN of a matrix that is not positive definite.
+        A number; NaN if the matrix is not positive definite.
 
     Gradient:
-        The inverse on the pattern, times the upstream gradient, at about the price of the factor (Takahashi, Fagan &
-        Chen 1973; Erisman & Tinney 1975); higher derivatives from that of the recursion.
+        The inverse on the pattern times the upstream gradient, at about the cost of the factor (Takahashi, Fagan &
+        Chen 1973; Erisman & Tinney 1975). Higher derivatives differentiate that recursion.
     """
     S, values = _symmetric(A)
     if not S.nnz:
@@ -254,12 +256,12 @@ def logdet(A):
 
 @symmetric
 def selected_inverse(A):
-    """Inverse of a sparse symmetric positive definite matrix at the places of its elements; not a function of SciPy's.
+    """Inverse of a sparse symmetric positive definite matrix on its pattern; SciPy has no such function.
 
-    Its diagonal has the variances where ``A`` is a precision matrix.
+    If ``A`` is a precision matrix, the diagonal holds the variances.
 
     Returns:
-        A sparse matrix with the pattern of ``A + A.T``; NaN where ``A`` is not positive definite.
+        A sparse matrix with the pattern of ``A + A.T``; NaN if ``A`` is not positive definite.
 
     Gradient:
         The directional derivative of the recursion (Takahashi, Fagan & Chen 1973), to every order.
@@ -272,7 +274,7 @@ def selected_inverse(A):
 
 
 def _length(x):
-    """The square root of a sum of squares, with derivative 0 at 0."""
+    """Return the square root of a sum of squares, with derivative 0 at 0."""
     return ops.norm(x, None, -1)
 
 
@@ -281,18 +283,18 @@ def norm(x, ord=None, axis=None):
     """Norm of a sparse matrix, or of its columns or rows.
 
     Args:
-        ord: None or ``"fro"`` (of columns and rows also 2), 1, -1, ``inf`` or ``-inf``.
+        ord: None or ``"fro"`` (for columns and rows also 2), 1, -1, ``inf`` or ``-inf``.
         axis: 0 for columns, 1 for rows; None, or both, for the matrix.
 
     Returns:
         A number, or a vector.
 
     Raises:
-        ArgumentError: another ``ord``.
-        AxisError: an axis that is not there.
+        ArgumentError: an unsupported ``ord``.
+        AxisError: an axis out of range.
 
     Gradient:
-        As of ``ops.norm``; 0 where the norm is 0, ties share equally.
+        As for ``ops.norm``; 0 where the norm is 0, ties share equally.
     """
     x = as_sparse(x, "x")
     known = {None: 2, "fro": 2, "f": 2, 2: 2, 1: 1, -1: -1, np.inf: np.inf, -np.inf: -np.inf}
@@ -327,10 +329,10 @@ def norm(x, ord=None, axis=None):
 
 @composed
 def matrix_power(A, power):
-    """A power of a square sparse matrix, by repeated products.
+    """Power of a square sparse matrix, by repeated products.
 
     Args:
-        power: a whole number from 0 on.
+        power: a nonnegative integer.
 
     Returns:
         A sparse matrix.
@@ -347,27 +349,27 @@ def matrix_power(A, power):
 
 @composed
 def expm_multiply(A, B, start=None, stop=None, num=None, endpoint=None, traceA=None):
-    """Exponential of a sparse matrix times a vector or columns, without the exponential.
+    """Exponential of a sparse matrix times a vector or columns, without forming the exponential.
 
     Args:
-        A: its values must be known, by which the number of products is chosen; it may have a gradient.
-        start, stop, num, endpoint: not here; scale ``A``.
-        traceA: accepted.
+        A: a square matrix. Its values must be known, since they decide the number of products; it may have a gradient.
+        start, stop, num, endpoint: not supported; scale ``A`` instead.
+        traceA: accepted and ignored.
 
     Returns:
         A tensor of ``B``'s shape.
 
     Raises:
-        ShapeError: a matrix that is not square; a ``B`` that does not fit.
-        ArgumentError: steps of time.
+        ShapeError: a matrix that is not square; a ``B`` of the wrong size.
+        ArgumentError: time steps.
         ArgumentTypeError: values that are not known, as in a compiled function.
 
     Gradient:
-        Through the products of a Taylor series, whose rest is below the rounding error (Al-Mohy & Higham 2011).
+        Through the products of a Taylor series, whose remainder is below the rounding error (Al-Mohy & Higham 2011).
     """
     if start is not None or stop is not None or num is not None or endpoint is not None:
         raise ArgumentError(
-            "`sparse.linalg.expm_multiply` takes no steps of time.", argument="start", hint="`expm_multiply(t * A, B)`"
+            "`sparse.linalg.expm_multiply` takes no time steps.", argument="start", hint="`expm_multiply(t * A, B)`"
         )
     A, B = _square(A), dense(B, "B")
     size = float(iterations.numbers_of(norm(A, 1), "A"))
@@ -392,17 +394,17 @@ def _bandwidth(A) -> tuple[int, int]:
 
 @of_pattern
 def spbandwidth(A):
-    """Numbers of diagonals of a sparse matrix' pattern below and above the main one.
+    """Numbers of diagonals of a sparse matrix's pattern below and above the main one.
 
     Returns:
-        Two whole numbers.
+        Two integers.
     """
     return _bandwidth(A)
 
 
 @of_pattern
 def is_sptriangular(A):
-    """True if a sparse matrix' pattern is lower, or upper, triangular: a pair.
+    """True if a sparse matrix's pattern is lower triangular, and True if it is upper triangular.
 
     Returns:
         Two bools.
@@ -411,22 +413,22 @@ def is_sptriangular(A):
     return above == 0, below == 0
 
 
-_PAIRS = "eigenvectors of a sparse matrix have no derivative here: `gradops.scipy.linalg.eigh` of `A.toarray()` has"
-_DENSE = "the result is dense: `gradops.scipy.linalg.{}` of `A.toarray()`"
-_OPERATOR = "a function has no pattern and no values to differentiate by: `cg` and its kin take a sparse matrix"
+_PAIRS = "eigenvectors of sparse matrices have no derivative here: use `gradops.scipy.linalg.eigh` of `A.toarray()`"
+_DENSE = "the result is dense: use `gradops.scipy.linalg.{}` of `A.toarray()`"
+_OPERATOR = "a function has no pattern and no values to differentiate by: `cg` and similar solvers take a sparse matrix"
 
 REFUSED = {
     **dict.fromkeys("eigs eigsh lobpcg svds".split(), _PAIRS),
-    "inv": _DENSE.format("inv") + "; `selected_inverse` has the elements in the pattern",
-    "expm": _DENSE.format("expm") + "; `expm_multiply` has its product",
+    "inv": _DENSE.format("inv") + "; `selected_inverse` gives the elements on the pattern",
+    "expm": _DENSE.format("expm") + "; `expm_multiply` gives its product",
     **dict.fromkeys("LinearOperator aslinearoperator LaplacianNd".split(), _OPERATOR),
-    "spilu": "an incomplete factor has no derivative: `splu`",
-    "onenormest": "an estimate has no derivative: `norm(A, 1)`",
-    "funm_multiply_krylov": "it takes a function of dense matrices, which is not differentiated: `expm_multiply`",
+    "spilu": "an incomplete factor has no derivative: use `splu`",
+    "onenormest": "an estimate has no derivative: use `norm(A, 1)`",
+    "funm_multiply_krylov": "it takes a function of dense matrices, which is not differentiated: use `expm_multiply`",
     **dict.fromkeys("lsqr lsmr".split(), "use `spsolve(A.T @ A, A.T @ b)`, with derivatives"),
     "use_solver": "there is one solver",
-    **dict.fromkeys("ArpackError ArpackNoConvergence".split(), "SciPy's errors of eigenvectors, which are not here"),
-    "MatrixRankWarning": "SciPy's warning, which is given as it is",
+    **dict.fromkeys("ArpackError ArpackNoConvergence".split(), "they are errors of SciPy's sparse eigenvalue solvers"),
+    "MatrixRankWarning": "it is a warning of SciPy's, which is passed on unchanged",
 }
 
 __dir__, __getattr__ = namespace(__name__, __all__, REFUSED)

@@ -1,4 +1,7 @@
-"""Sparse matrices with a constant pattern, whose values are a tensor of any library or a variable."""
+"""Sparse matrix classes with a constant pattern, whose values are a tensor of any library or a variable.
+
+All formats share one representation: a pattern and the values in column-major order.
+"""
 
 from __future__ import annotations
 
@@ -20,36 +23,36 @@ FORMATS = ("csc", "csr", "coo")
 
 _ELEMENTWISE = """abs sqrt sin tan arcsin arctan sinh tanh arcsinh arctanh expm1 log1p floor ceil trunc sign deg2rad
 rad2deg conj real imag""".split()
-"""Functions of elements that are 0 at 0."""
+"""Elementwise functions that are 0 at 0, so that they keep the pattern."""
 
 
 def taken(values, places: np.ndarray):
-    """Elements of a vector, 0 at the place after its last."""
+    """Gather elements of a vector; the position after its last gives 0."""
     if places.size and places.max() == values.shape[0]:
         values = ops.concatenate([values, ops.zeros((1,), ops.dtype(values))])
     return ops.take(values, places, 0)
 
 
 class sparray:
-    """A sparse matrix with a constant pattern: the base class of ``csc_array``, ``csr_array`` and ``coo_array``.
+    """Base class of ``csc_array``, ``csr_array`` and ``coo_array``: a sparse matrix with a constant pattern.
 
     Attributes:
-        values: a vector, the elements by columns and in each by rows, whatever the format.
-        pattern: their places, constants.
+        values: a vector of the elements in column-major order, whatever the format.
+        pattern: the constant positions of the elements.
 
     Returns:
-        Matrices are made by the classes of the formats; operations give matrices of these again, or tensors.
+        Operations return sparse matrices of these classes, or tensors.
 
     Raises:
-        ArgumentTypeError: made itself.
+        ArgumentTypeError: the base class itself is called.
 
     Gradient:
-        By the values, which may be a variable, a tensor of a library or a tensor in a program.
+        By the values, which may be a variable, a library's tensor or a traced tensor.
     """
 
     format = "csc"
     ndim = 2
-    __array_ufunc__ = None  # NumPy's arrays leave operators to this class
+    __array_ufunc__ = None  # NumPy arrays leave operators to this class
     __array_priority__ = 2000
     __iter__ = None
 
@@ -60,10 +63,10 @@ class sparray:
         if dtype is not None:
             self.values = ops.cast(self.values, np.dtype(dtype).name)
 
-    # What it is -------------------------------------------------------------------------------------------------------
+    # Attributes -------------------------------------------------------------------------------------------------------
 
     shape = property(lambda self: self.pattern.shape)
-    nnz = property(lambda self: self.pattern.count, doc="The number of places, as of elements that are 0 there.")
+    nnz = property(lambda self: self.pattern.count, doc="The number of elements in the pattern, including zeros.")
     size = nnz
     dtype = property(lambda self: self.values.dtype)
 
@@ -106,29 +109,29 @@ class sparray:
     def __getattr__(self, name: str):
         why = ""
         if not name.startswith("_") and hasattr(_scipy.sparse.csr_array, name):
-            why = ": its pattern is constant, and not all that SciPy's matrices do has a derivative"
+            why = ": its pattern is constant, and some operations of SciPy's matrices have no derivative"
         raise AttributeError(f"a sparse matrix of gradops has no {name!r}{why}")
 
-    # Forms ------------------------------------------------------------------------------------------------------------
+    # Conversions ------------------------------------------------------------------------------------------------------
 
     def with_values(self, values):
-        """The matrix with other values in the same places, in the order of ``values``."""
+        """Return the matrix with other values on the same pattern, in the order of :attr:`values`."""
         return made(type(self), self.pattern, values)
 
     def tocsc(self, copy=False):
-        """The matrix in the format CSC; the values are the same tensor."""
+        """Return the matrix in CSC format; the values are the same tensor."""
         return self._as("csc")
 
     def tocsr(self, copy=False):
-        """The matrix in the format CSR; the values are the same tensor."""
+        """Return the matrix in CSR format; the values are the same tensor."""
         return self._as("csr")
 
     def tocoo(self, copy=True):
-        """The matrix in the format COO; the values are the same tensor."""
+        """Return the matrix in COO format; the values are the same tensor."""
         return self._as("coo")
 
     def asformat(self, format, copy=False):
-        """The matrix in a format, ``"csc"``, ``"csr"`` or ``"coo"``; None for its own."""
+        """Return the matrix in a format, ``"csc"``, ``"csr"`` or ``"coo"``; None keeps its own."""
         _checks.choice("sparse", format, (None, *FORMATS), "format")
         return self if format is None else self._as(format)
 
@@ -136,17 +139,17 @@ class sparray:
         return made(kind_of(format, isinstance(self, spmatrix)), self.pattern, self.values)
 
     def copy(self):
-        """The matrix; values are never written to."""
+        """Return the matrix with the same values tensor, since values are never written to."""
         return self.with_values(self.values)
 
     def toarray(self, order=None, out=None):
-        """A tensor with the elements and zeros.
+        """Return the matrix as a dense tensor.
 
         Raises:
-            ArgumentError: ``out``.
+            ArgumentError: ``out`` is given.
         """
         if out is not None:
-            raise ArgumentError("`toarray` writes into no `out`.", argument="out")
+            raise ArgumentError("`toarray` does not support `out`.", argument="out")
         rows, columns = self.shape
         places = self.pattern.rows * columns + self.pattern.columns
         whole = ops.segment_sum(self.values, places, rows * columns)
@@ -155,11 +158,11 @@ class sparray:
     todense = toarray
 
     def astype(self, dtype, casting="unsafe", copy=True):
-        """The matrix with its values in a dtype."""
+        """Return the matrix with its values cast to a dtype."""
         return self.with_values(ops.cast(self.values, dtype if isinstance(dtype, str) else np.dtype(dtype).name))
 
     def transpose(self, axes=None, copy=False):
-        """The transposed matrix: CSR of CSC, and the other way round."""
+        """Return the transposed matrix; CSC becomes CSR and CSR becomes CSC."""
         format = {"csr": "csc", "csc": "csr"}.get(self.format, self.format)
         values = ops.take(self.values, self.pattern.by_rows, 0)
         return made(kind_of(format, isinstance(self, spmatrix)), self.pattern.transposed, values)
@@ -169,42 +172,42 @@ class sparray:
     # Parts ------------------------------------------------------------------------------------------------------------
 
     def __getitem__(self, key):
-        """An element, or a matrix of rows and columns by numbers, slices and lists."""
+        """Return an element, or the matrix of rows and columns chosen by numbers, slices and lists."""
         from_numbers = stand_in(self, 0)[key]
         if np.ndim(from_numbers) == 0 and not issparse_of_scipy(from_numbers):
             place = int(from_numbers) - 1
             return taken(self.values, np.array([place if place >= 0 else self.nnz]))[0]
         if from_numbers.ndim != 2:
             raise ArgumentError(
-                "`sparse`: sparse vectors are not here.",
+                "`sparse`: sparse vectors are not supported.",
                 argument="key",
                 hint="a list, `A[[i]]`, gives a row as a matrix",
             )
         return gathered(lambda whole: whole[key], self)
 
     def diagonal(self, k=0):
-        """A diagonal, a vector: the main one, or one ``k`` columns to the right of it."""
+        """Return the diagonal ``k`` columns to the right of the main one, as a vector."""
         rows, columns = self.shape
         count = max(min(rows + min(k, 0), columns - max(k, 0)), 0)
         start = np.arange(count)
         return taken(self.values, self.pattern.places(start - min(k, 0), start + max(k, 0)))
 
     def trace(self, offset=0):
-        """The sum of a diagonal."""
+        """Return the sum of a diagonal."""
         return ops.sum(self.diagonal(offset))
 
     def sum(self, axis=None, dtype=None, out=None):
-        """The sum of all elements, or along an axis: a vector, of a matrix (``csr_matrix``) with two dimensions."""
+        """Return the sum of all elements, or along an axis: a vector, for ``csr_matrix`` and its kin a matrix."""
         axis = self._axis(axis)
         values = self.values if dtype is None else ops.cast(self.values, np.dtype(dtype).name)
         if axis is None:
             return ops.sum(values)
-        if dtype is None and ops.dtype(values) in dtypes.BOOL + dtypes.INTEGERS:  # as NumPy's sums
+        if dtype is None and ops.dtype(values) in dtypes.BOOL + dtypes.INTEGERS:  # like NumPy's sums
             values = ops.cast(values, "int64")
         return self._along(ops.segment_sum(values, *self._segments(axis)), axis)
 
     def mean(self, axis=None, dtype=None, out=None):
-        """The mean, as :meth:`sum`."""
+        """Return the mean of all elements, or along an axis like :meth:`sum`."""
         axis = self._axis(axis)
         count = self.shape[0] * self.shape[1] if axis is None else self.shape[axis]
         return self.sum(axis, dtype) / count
@@ -249,7 +252,7 @@ class sparray:
         return self.with_values(ops.divide(self.values, _at_places(self, other)))
 
     def __rtruediv__(self, other):
-        raise ArgumentTypeError("`sparse`: what is divided by a sparse matrix is not sparse.", argument="other")
+        raise ArgumentTypeError("`sparse`: a quotient by a sparse matrix is not sparse.", argument="other")
 
     def __pow__(self, power):
         return self.power(power)
@@ -261,11 +264,11 @@ class sparray:
         return _product(self, other, True)
 
     def dot(self, other):
-        """The product ``self @ other``; a number scales."""
+        """Return ``self @ other``, or for a number the scaled matrix."""
         return self.multiply(other) if rank_of(other) == 0 else self @ other
 
     def multiply(self, other):
-        """The product element by element, with a number, a tensor that broadcasts, or a sparse matrix of the shape."""
+        """Return the elementwise product with a number, a tensor that broadcasts, or a sparse matrix of equal shape."""
         if not issparse(other):
             return self.with_values(ops.multiply(self.values, _at_places(self, other)))
         other = as_sparse(other)
@@ -277,23 +280,23 @@ class sparray:
         return made(_computed(self), _pattern.interned(self.shape, codes), products(left, right))
 
     def power(self, n, dtype=None):
-        """The elements to a positive power."""
+        """Return the matrix with its elements raised to a positive power."""
         if _checks.known(n) is not None and not np.all(np.asarray(_checks.known(n)) > 0):
             raise ArgumentError("`sparse`: `n` must be positive: 0 to another power is not 0.", argument="n")
         return self.with_values(ops.power(self.values, n))
 
 
 class spmatrix(sparray):
-    """A sparse matrix as ``csc_matrix`` and its kin: ``*`` is the product of matrices, ``**`` its power.
+    """Base class of ``csc_matrix``, ``csr_matrix`` and ``coo_matrix``: ``*`` is the matrix product, ``**`` its power.
 
     Returns:
-        As of :class:`sparray`; sums along an axis keep two dimensions.
+        As for :class:`sparray`, but sums along an axis keep two dimensions.
 
     Raises:
-        ArgumentTypeError: made itself.
+        ArgumentTypeError: the base class itself is called.
 
     Gradient:
-        As of :class:`sparray`.
+        As for :class:`sparray`.
     """
 
     def __mul__(self, other):
@@ -325,26 +328,26 @@ sparray.rint = lambda self: self.with_values(ops.round(self.values))  # type: ig
 
 # Formats --------------------------------------------------------------------------------------------------------------
 
-_FORMAT = """A sparse matrix in the format {upper}, with a constant pattern.
+_FORMAT = """Sparse matrix in {upper} format with a constant pattern.
 
-    Places come in order and elements of one place are added up. ``data``, and only that, may be a tensor of any library
-    or a variable.
+    Elements are sorted, and elements at the same position are summed. ``data`` may be a tensor of any library or a
+    variable; positions must be known numbers.
 
     Args:
-        arg1: what SciPy's takes: a sparse matrix, also SciPy's; a tensor, whose elements that are not 0 make the
-            pattern; ``(data, (rows, columns))``{compressed}; a shape, of a matrix without elements.
-        shape: by default the smallest that holds the elements.
-        dtype: that of the values; by default as they come.
+        arg1: a sparse matrix, also SciPy's; a tensor, whose nonzero elements make the pattern;
+            ``(data, (rows, columns))``{compressed}; or a shape, for a matrix without elements.
+        shape: by default the smallest shape that holds the elements.
+        dtype: the dtype of the values, by default that of ``data``.
 
     Returns:
         A matrix; see ``sparray``.
 
     Raises:
-        ArgumentTypeError: what makes no matrix; rows or columns that are not known whole numbers.
-        ShapeError: parts that do not fit one another or the shape.
+        ArgumentTypeError: an ``arg1`` that does not describe a matrix; rows or columns that are not known integers.
+        ShapeError: parts whose sizes do not match, or do not match the shape.
 
     Gradient:
-        By ``data``; of a tensor by its elements in the pattern.
+        By ``data``; for a tensor by its elements in the pattern.
     """
 
 
@@ -360,19 +363,19 @@ csc_matrix, csr_matrix, coo_matrix = (_format(format, spmatrix) for format in FO
 
 
 def kind_of(format: str, matrix: bool) -> type:
-    """The class of a format; CSR in place of those that are not here."""
+    """Return the class of a format; CSR for SciPy's other formats."""
     return globals()[f"{format if format in FORMATS else 'csr'}_{'matrix' if matrix else 'array'}"]
 
 
 def made(kind: type, pattern: Pattern, values) -> Any:
-    """A matrix of a class."""
+    """Return a matrix of a class from its pattern and values."""
     found: Any = object.__new__(kind)
     found.pattern, found.values = pattern, values
     return found
 
 
 def issparse(x) -> bool:
-    """True for a sparse matrix, of gradops' or SciPy's.
+    """True for a sparse matrix of gradops or SciPy.
 
     Returns:
         A bool.
@@ -388,7 +391,7 @@ def issparse_of_scipy(x) -> bool:
 
 
 def isspmatrix(x) -> bool:
-    """True for a sparse matrix of the classes ``csc_matrix`` and its kin, of gradops' or SciPy's.
+    """True for a sparse matrix of ``csc_matrix`` or its kin (not ``csc_array``), of gradops or SciPy.
 
     Returns:
         A bool.
@@ -400,7 +403,7 @@ def isspmatrix(x) -> bool:
 
 
 def as_sparse(x, name: str = "A", dense: bool = False) -> Any:
-    """A sparse matrix, also SciPy's; with ``dense`` a tensor's.
+    """Return an argument as a sparse matrix; it may be SciPy's, or with ``dense`` a tensor.
 
     Raises:
         ArgumentTypeError: an argument that is not a sparse matrix.
@@ -446,11 +449,11 @@ def _read(kind: Any, arg1, shape) -> tuple[Pattern, Any]:
     return of_dense(arg1, shape)
 
 
-# Matrices made of parts of others -------------------------------------------------------------------------------------
+# Matrices built from elements of others -------------------------------------------------------------------------------
 
 
 def stand_in(x, start: int):
-    """NumPy's array of a tensor's shape, or SciPy's matrix of a pattern, whose elements say which they are, from 1."""
+    """Return a NumPy array, or SciPy matrix, whose elements are the numbers of the elements of ``x``, from 1."""
     if not isinstance(x, sparray):
         return np.arange(start + 1, start + 1 + int(np.prod(x.shape))).reshape(tuple(x.shape))
     kind = "csc_matrix" if isinstance(x, spmatrix) else "csc_array"
@@ -459,10 +462,10 @@ def stand_in(x, start: int):
 
 
 def gathered(build: Callable, *parts) -> Any:
-    """The matrix whose elements are those of others, where SciPy's ``build`` brings them.
+    """Return the matrix that SciPy's ``build`` assembles from elements of others, with derivatives by these.
 
     Args:
-        build: a function of SciPy's matrices and arrays to one of SciPy's matrices.
+        build: a function from SciPy's matrices and arrays to a SciPy matrix, which only moves elements.
         *parts: sparse matrices and tensors.
     """
     numbers, start = [], 0
@@ -485,7 +488,7 @@ def gathered(build: Callable, *parts) -> Any:
 
 
 def _computed(left) -> type:
-    """The class of a result: the left side's, CSR of COO."""
+    """Return the class of a result: that of the left operand, or CSR if it is COO."""
     return kind_of("csr" if left.format == "coo" else left.format, isinstance(left, spmatrix))
 
 
@@ -499,7 +502,7 @@ def _same_shape(a, b) -> None:
 
 
 def _sum(a, b, combine: Callable):
-    """``combine(a, b)``, addition or subtraction; of a tensor a tensor."""
+    """Return ``combine(a, b)``, an addition or subtraction; with a tensor the result is a tensor."""
     if not issparse(b):
         if rank_of(b) == 0 and type(b) in (int, float) and b == 0:
             return a
@@ -519,12 +522,12 @@ def _sum(a, b, combine: Callable):
 
 
 def products(a, b):
-    """The products of elements of one dtype."""
+    """Return the elementwise products of two vectors of values."""
     return as_truths(ops.multiply(a, b), a, b)
 
 
 def _at_places(a, x):
-    """A tensor's elements at the matrix' places; a number as it is."""
+    """Return a tensor's elements at the positions of the matrix's elements; a number unchanged."""
     x = dense(x)
     shape = () if rank_of(x) == 0 else (1,) * (2 - len(x.shape)) + tuple(x.shape)
     if shape == ():
@@ -538,7 +541,7 @@ def _at_places(a, x):
 
 
 def _product(a, b, reflected: bool):
-    """``a @ b``, or ``b @ a``."""
+    """Return ``a @ b``, or ``b @ a`` if ``reflected``."""
     if issparse(b):
         b = as_sparse(b)
         return _of_sparse(b, a) if reflected else _of_sparse(a, b)
@@ -572,7 +575,7 @@ def _of_sparse(a, b):
 
 
 def power_of(A, power: int):
-    """A power of a square matrix, by repeated products."""
+    """Return a power of a square matrix, by repeated products."""
     if power < 0:
         raise ArgumentError("`sparse`: `power` must not be negative.", argument="power")
     if power == 0:
@@ -584,13 +587,13 @@ def power_of(A, power: int):
     return half @ half @ A if power % 2 else half @ half
 
 
-# Operators of tensors and ops of sparse matrices ----------------------------------------------------------------------
+# Ops and tensors' operators applied to sparse matrices ----------------------------------------------------------------
 
 _OPERATORS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "matmul": "matmul"}
 
 
 def _of_op(op, kinds) -> Callable:
-    """An op's implementation where an argument is a sparse matrix: the operator or method of the name."""
+    """Return the implementation of an op for sparse arguments: the operator or method of the same name."""
     operator = _OPERATORS.get(op.name)
 
     def implementation(x, *others):
@@ -604,7 +607,7 @@ def _of_op(op, kinds) -> Callable:
             found = getattr(x, op.name)
             return found() if callable(found) else found
         raise ArgumentTypeError(
-            f"`{op.name}` takes no sparse matrix.", argument=op.tensors[0], hint="a method of it, or `A.toarray()`"
+            f"`{op.name}` takes no sparse matrix.", argument=op.tensors[0], hint="use a method of it, or `A.toarray()`"
         )
 
     return implementation
