@@ -309,7 +309,7 @@ def solution(name: str, residual: Callable, held: Callable, point, lacking: str)
     if not reached:
         raise GradientError(
             f"the result of `{name}` has no derivative: {lacking}, or it is not exact enough to go on from.",
-            hint="`stop_gradient()` of what the function depends on says that none is wanted",
+            hint="if you need none, use `stop_gradient()` on what the function depends on",
         )
     if size == 0:
         return x

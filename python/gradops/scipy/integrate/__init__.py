@@ -1,9 +1,10 @@
 """``scipy.integrate``: integrals of samples and functions, and initial value problems.
 
-Integrals of samples, and ``fixed_quad``, are composed of ops. Of a function SciPy finds the integral, or the solution
-of its equation, on numbers; where it depends on what has a gradient, in ``args`` or closed over, the result is recorded
-as a sum over points, or as steps. An error of a function stays as it is. In compiled functions, where values are not
-known, ``fixed_quad`` runs, and for equations ``gradops.ops.scan`` with steps of one's own.
+Integrals of samples, and ``fixed_quad``, are composed of ops. For functions, SciPy finds the integral or the solution
+of the equation on numbers. If the function depends on tensors with a gradient, in ``args`` or in its closure, the
+result is recorded as a sum over points, or as integration steps. Errors raised by the function are passed on unchanged.
+In compiled functions, where values are not known, use ``fixed_quad``, and for equations your own steps in
+``gradops.ops.scan``.
 
 Examples:
     >>> import numpy as np
@@ -29,18 +30,20 @@ from .samples import *  # noqa: F403
 
 __all__ = gathered(globals())
 
-_ADAPTIVE = "`quad`, `quad_vec` and `nquad` integrate functions with derivatives"
-_STEPPER = "a solver with a state of its own; `solve_ivp` takes its method by name"
+_ADAPTIVE = "use `quad`, `quad_vec` or `nquad`, which integrate functions with derivatives"
+_STEPPER = "it is a solver with internal state; `solve_ivp` takes its method by name"
 
 REFUSED = {
     **dict.fromkeys("cubature qmc_quad tanhsinh".split(), _ADAPTIVE),
     **dict.fromkeys("BDF DOP853 LSODA OdeSolver RK23 RK45 Radau complex_ode ode".split(), _STEPPER),
     **dict.fromkeys(
-        "DenseOutput OdeSolution".split(), "a result of SciPy's; `solve_ivp` with `t_eval` has derivatives"
+        "DenseOutput OdeSolution".split(), "it is a result of SciPy's; `solve_ivp` with `t_eval` has derivatives"
     ),
-    **dict.fromkeys("IntegrationWarning ODEintWarning".split(), "SciPy's warning, which is given as it is"),
-    "nsum": "a sum that is extrapolated; `gradops.ops.sum` of terms has derivatives",
-    "solve_bvp": "`optimize.root` of what `solve_ivp` gives at the end (shooting) has derivatives",
+    **dict.fromkeys(
+        "IntegrationWarning ODEintWarning".split(), "it is a warning of SciPy's, which is passed on unchanged"
+    ),
+    "nsum": "it extrapolates a sum; `gradops.ops.sum` of terms has derivatives",
+    "solve_bvp": "use `optimize.root` on the final values of `solve_ivp` (shooting), which has derivatives",
 }
 
 __dir__, __getattr__ = namespace(__name__, __all__, REFUSED)

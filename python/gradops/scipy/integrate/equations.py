@@ -1,8 +1,8 @@
 """Initial value problems of ordinary differential equations.
 
-SciPy finds the steps on numbers. ``gradient="steps"`` takes them again, recorded, so that derivatives are those of the
-numbers that come out, to all orders. ``gradient="adjoint"`` records nothing and solves the adjoint equation backwards
-(Pontryagin 1962; Chen et al. 2018), by the same method.
+SciPy finds the steps on numbers. ``gradient="steps"`` repeats the steps with recording, so derivatives of all orders
+are those of the computed numbers. ``gradient="adjoint"`` records nothing and solves the adjoint equation backwards in
+time (Pontryagin 1962; Chen et al. 2018), by the same method.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ METHODS = (*EXPLICIT, "Radau", "BDF", "LSODA")
 
 
 class Equation:
-    """The right side of an equation, ``function(t, y, *args)``, on numbers and on tensors."""
+    """The right-hand side of an equation, ``function(t, y, *args)``, on numbers and on tensors."""
 
     def __init__(self, name: str, argument: str, function: Callable, y0, args: tuple, times):
         self.problem = Problem(name, argument, function, 0.0, (y0, *args), beside=(times,))
@@ -42,7 +42,7 @@ class Equation:
         self.held = self.problem.known[1:]
 
     def __call__(self, t, y):
-        """The slope on tensors, with all that has a gradient."""
+        """Return the slope on tensors, with derivatives by everything the function depends on."""
         return self._shaped(self.problem._called(t, (y, *self.args)))
 
     def _shaped(self, slope):
@@ -62,7 +62,7 @@ class Equation:
         return ops.reshape(slope, (self.size,))
 
     def value(self, t, y):
-        """The slope on numbers."""
+        """Return the slope on numbers."""
         slope = self.problem._called(self.time(t), (self.problem.tensor(y), *self.held))
         return np.asarray(numbers(self.name, self._shaped(slope), self.problem.argument), self.start().dtype)
 
@@ -76,7 +76,7 @@ class Equation:
         return self.problem.tensor(np.asarray(t)) if self.problem.like is not None else t
 
     def factor(self, h):
-        """A step in time as a factor of slopes."""
+        """Return a time step in a dtype that multiplies slopes."""
         return ops.cast(h, self.complex) if self.complex and ops.is_tensor(h) else h
 
     def start(self) -> np.ndarray:
@@ -84,7 +84,7 @@ class Equation:
 
 
 def _replayed(equation: Equation, method: str, ends: np.ndarray, times, where: tuple | None):
-    """The steps between ``ends`` on tensors, at the steps' ends or at ``times``, whose numbers are ``where``."""
+    """Repeat the steps between ``ends`` on tensors; return the solution there, or at the output times in ``where``."""
     kind = getattr(_scipy.integrate, method)
     y = equation.y0
     like = ops.convert_to_tensor(equation(times[0], y))
@@ -115,7 +115,7 @@ def _replayed(equation: Equation, method: str, ends: np.ndarray, times, where: t
 
 
 def _outputs(ends: np.ndarray, where) -> dict[int, list]:
-    """The outputs asked for in each step: which place, and where it is; -1 for the start of no steps."""
+    """Return for each step the outputs within it, as pairs of index and time; -1 is the start if there is no step."""
     found: dict[int, list] = {}
     if where is None:
         return found
@@ -135,7 +135,7 @@ def _weighed(weights, stages):
 
 
 def _between(kind, equation: Equation, t, step, y, new, stages: list) -> Callable:
-    """SciPy's interpolation within a step, by the share of it."""
+    """Return SciPy's interpolant within a step, a function of the fraction of the step."""
     h = equation.factor(step)
     if not hasattr(kind, "A_EXTRA"):
         terms = [_weighed(column, stages) for column in kind.P.T]
@@ -164,12 +164,12 @@ def _between(kind, equation: Equation, t, step, y, new, stages: list) -> Callabl
 
 
 def _adjoint_solution(equation: Equation, method: str, options: dict, values: np.ndarray, at: list, times: list):
-    """The solution with derivatives by the adjoint equation.
+    """Return the solution with derivatives by the adjoint equation.
 
     Args:
-        values: SciPy's, of shape (n, times).
+        values: SciPy's solution, of shape (n, times).
         at: the times; the first is that of ``y0``.
-        times: the same, numbers or tensors.
+        times: the same times, as numbers or tensors.
     """
     leaves, structure = flatten(list(equation.args))
     inputs = dtypes.FLOATS + dtypes.COMPLEX if equation.complex else dtypes.FLOATS
@@ -185,7 +185,7 @@ def _adjoint_solution(equation: Equation, method: str, options: dict, values: np
         return equation._shaped(equation.problem._called(t, (y, *unflatten(structure, given))))
 
     def run(y0, *inputs):
-        slope = ops.convert_to_tensor(right(equation.time(at[0]), y0, inputs[:count]))  # sees closed-over tensors
+        slope = ops.convert_to_tensor(right(equation.time(at[0]), y0, inputs[:count]))  # detects closed-over tensors
         rest = ops.reshape(slope - ops.stop_gradient(slope), (size, 1))
         return beside(values, rest) + rest
 
@@ -202,7 +202,7 @@ def _adjoint_solution(equation: Equation, method: str, options: dict, values: np
         sums = equation.factor(ops.concatenate(sums)) if sums else ops.zeros_like(y0[:0])
 
         def by(i, cotangent):
-            """The derivative by a time: a solution moves with it by its slope there."""
+            """Return the derivative by a time: the solution's slope there times the cotangent."""
             slope = right(known[i], solution[:, i], parameters)
             return functional.vjp(lambda t, f: equation.factor(t) * f, (known[i], slope), cotangent, create_graph=True)[
                 1
@@ -216,7 +216,7 @@ def _adjoint_solution(equation: Equation, method: str, options: dict, values: np
                 state = ops.concatenate([solution[:, i], adjoint, sums])
                 back = solve_ivp(
                     backwards, (known[i], known[i - 1]), state, method,
-                    None if at[i] == at[i - 1] else [known[i - 1]],  # SciPy's result is empty for no interval
+                    None if at[i] == at[i - 1] else [known[i - 1]],  # SciPy's result is empty for an empty interval
                     args=tuple(parameters), gradient="adjoint", **own,
                 )  # fmt: skip
                 adjoint, sums = back.y[size : 2 * size, -1], back.y[2 * size :, -1]
@@ -238,32 +238,32 @@ def solve_ivp(
     fun: Function, t_span, y0: Tensor, method="RK45", t_eval=None, dense_output=False, events=None, vectorized=False,
     args=None, *, gradient: Literal["steps", "adjoint"] | None = None, **options,
 ) -> Any:  # fmt: skip
-    """The solution of an initial value problem, ``dy/dt = fun(t, y, *args)``.
+    """Solution of an initial value problem, ``dy/dt = fun(t, y, *args)``.
 
     Args:
-        fun: of a number, a vector and ``args``, to a vector or list.
+        fun: takes a time, a vector and ``args`` and returns a vector or list.
         t_span: the first and the last time.
         y0: the values at the first time, a vector (n,), complex for complex equations.
-        method: one of SciPy's by name; ``"Radau"``, ``"BDF"`` and ``"LSODA"`` for stiff equations are given the exact
-            Jacobian, if ``y0`` is real. SciPy has no complex ``"Radau"`` and ``"LSODA"``.
-        t_eval: where the solution is wanted; without, at the steps' ends.
-        dense_output, events: only where no derivative is asked for.
-        gradient: ``"steps"`` records the steps of explicit methods, which takes memory for each; ``"adjoint"`` solves
-            backwards, for the times and what is in ``args`` and ``y0`` alone, and not in ``jax.hessian``. By default
-            the first where the method is explicit.
-        options: as of SciPy: ``rtol``, ``atol``, ``max_step``, ...
+        method: the name of one of SciPy's methods. ``"Radau"``, ``"BDF"`` and ``"LSODA"``, for stiff equations, get the
+            exact Jacobian if ``y0`` is real. SciPy has no complex ``"Radau"`` and ``"LSODA"``.
+        t_eval: the times of the solution; by default the ends of the steps.
+        dense_output, events: only for solutions without derivatives.
+        gradient: ``"steps"`` records the steps of explicit methods, which takes memory for each step. ``"adjoint"``
+            solves backwards in time; it has derivatives by the times, ``args`` and ``y0`` only, and does not work in
+            ``jax.hessian``. The default is ``"steps"`` for explicit methods, else ``"adjoint"``.
+        options: SciPy's options ``rtol``, ``atol``, ``max_step``, ...
 
     Returns:
         SciPy's ``OdeResult``, whose ``y`` is a tensor (n, times).
 
     Raises:
-        ArgumentError: an unknown ``method``, or one that has no steps to record.
+        ArgumentError: an unknown ``method``, or ``gradient="steps"`` with an implicit one.
         ArgumentTypeError: a complex ``fun`` with a real ``y0``.
         GradientError: with ``"adjoint"``, a function that closes over a tensor with a gradient.
 
     Gradient:
-        Of ``y`` by ``y0``, by what ``fun`` depends on, and by the times. As exact as the solution: set ``rtol`` and
-        ``atol``.
+        Of ``y`` by ``y0``, the tensors that ``fun`` depends on, and the times. It is as accurate as the solution: set
+        ``rtol`` and ``atol``.
     """
     name = "scipy.integrate.solve_ivp"
     args = () if args is None else tuple(args) if isinstance(args, (list, tuple)) else (args,)
@@ -310,7 +310,7 @@ def solve_ivp(
 
 
 def _event(equation: Equation, events):
-    """Functions of users on tensors as ones of numbers."""
+    """Return SciPy's form of the user's event functions, which take tensors."""
     if events is None:
         return None
     several = isinstance(events, (list, tuple))
@@ -338,7 +338,7 @@ def _vector(name: str, value, argument: str) -> np.ndarray:
 
 
 def _moving(equation: Equation, *times) -> bool:
-    """True if a solution moves with something that has a gradient."""
+    """Return True if the solution depends on something with a gradient."""
     for leaf in flatten([t for t in times if t is not None])[0]:
         if connected(leaf):
             return True
@@ -347,7 +347,7 @@ def _moving(equation: Equation, *times) -> bool:
 
 
 def _times(equation: Equation, ends: np.ndarray, t_span) -> list:
-    """The times at which steps end, which move with the interval."""
+    """Return the ends of the steps, as functions of the interval's ends if these have gradients."""
     first, last = t_span
     if connected(first) or connected(last):
         length = ends[-1] - ends[0]
@@ -357,7 +357,7 @@ def _times(equation: Equation, ends: np.ndarray, t_span) -> list:
 
 
 def _asked(equation: Equation, t_eval, wanted: np.ndarray) -> list:
-    """The times of ``t_eval``, numbers or tensors."""
+    """Return the times in ``t_eval``, as numbers or tensors."""
     if any(map(connected, flatten([t_eval])[0])):
         return [t_eval[k] for k in range(len(wanted))]
     return [equation.time(t) for t in wanted] if equation.problem.like is not None else list(wanted)
@@ -374,26 +374,27 @@ def odeint(
     atol=None, tcrit=None, h0=0.0, hmax=0.0, hmin=0.0, ixpr=0, mxstep=0, mxhnil=0, mxordn=12, mxords=5, printmessg=0,
     tfirst=False, *, gradient: Literal["steps", "adjoint"] | None = None,
 ) -> Any:  # fmt: skip
-    """The solution of an initial value problem, ``dy/dt = func(y, t, *args)``, by LSODA.
+    """Solution of an initial value problem, ``dy/dt = func(y, t, *args)``, by LSODA.
 
     Args:
-        func: of a vector, a number (the other way round with ``tfirst``) and ``args``, to a vector or list.
-        t: where the solution is wanted, the first where ``y0`` is.
-        Dfun: the Jacobian is exact, and one that is given is not called.
+        func: takes a vector, a time (in reverse order with ``tfirst``) and ``args`` and returns a vector or list.
+        t: the times of the solution; the first is that of ``y0``.
+        Dfun: accepted and ignored, since the Jacobian is exact.
         gradient: ``"steps"``, the default, records the steps of an explicit method of order 8 with the same
-            tolerances; ``"adjoint"`` solves backwards by LSODA, for stiff equations, for ``t``, ``args`` and ``y0``
-            alone.
+            tolerances. ``"adjoint"``, for stiff equations, solves backwards by LSODA; it has derivatives by ``t``,
+            ``args`` and ``y0`` only.
 
     Returns:
         A tensor (times, n); with ``full_output`` also SciPy's dict.
 
     Raises:
         GradientError: with ``"adjoint"``, a function that closes over a tensor with a gradient.
-        ArgumentError: another ``gradient``; no times.
+        ArgumentError: an unknown ``gradient``; no times.
         ArgumentTypeError: a complex ``y0``, which :func:`solve_ivp` takes.
 
     Gradient:
-        By ``y0``, by what ``func`` depends on, and by ``t``. As exact as the solution, or as one of ``rtol=1e-6``.
+        By ``y0``, the tensors that ``func`` depends on, and ``t``. It is as accurate as the solution, at least as one
+        with ``rtol=1e-6``.
     """
     name = "scipy.integrate.odeint"
     if gradient not in (None, "steps", "adjoint"):
@@ -422,7 +423,7 @@ def odeint(
             y = ops.stack([equation.y0] * len(times), axis=1)
         else:
             ends = (times[0], times[-1])
-            options["rtol"] = np.minimum(options["rtol"], 1e-6)  # of these steps are the derivatives alone
+            options["rtol"] = np.minimum(options["rtol"], 1e-6)  # these steps give only the derivatives
             steps = _scipy.integrate.solve_ivp(equation.value, ends, equation.start(), "DOP853", **options)
             y = _recorded_solution(equation, "DOP853", steps.t, limits, t, times)
             y = beside(values.T, y) + (y - ops.stop_gradient(y))

@@ -1,9 +1,9 @@
 """Integrals of functions.
 
-SciPy's adaptive rules find the value on numbers. Where it depends on what has a gradient, the integral is a sum over
-the points of Gauss and Kronrod's rule in parts that are halved until the error is below 1e-10, with places held: so its
-derivatives are those under the integral sign. Those by a limit come from an integral, whose value is 0, of the piece
-between the limit held and the limit.
+SciPy's adaptive rules find the value on numbers. If the integrand depends on tensors with a gradient, the integral is
+recorded as a sum over the nodes of a Gauss-Kronrod rule on intervals that are halved until the error is below 1e-10.
+The nodes are constants, so the derivatives are those under the integral sign. Derivatives by a limit come from an
+integral between the limit held constant and the limit itself, whose value is 0.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ PIECE = np.polynomial.legendre.leggauss(4)
 
 
 def _places(low: float, high: float) -> tuple[float, float, Callable]:
-    """An interval of a variable, and its point and weight in ``[low, high]``."""
+    """Return a finite interval and a map from it to points and weights in ``[low, high]``, which may be infinite."""
     if np.isfinite(low) and np.isfinite(high):
         return low, high, lambda t: (t, 1.0)
     if np.isfinite(low):
@@ -63,7 +63,7 @@ def _places(low: float, high: float) -> tuple[float, float, Callable]:
 
 
 def _rule(values: Callable, low: float, high: float, breaks, name: str, tol: float) -> tuple[np.ndarray, np.ndarray]:
-    """Points and weights of a sum that is the integral of a function, by its ``values`` at several places."""
+    """Return points and weights of an adaptive rule for a function, given its ``values`` at several points."""
     start, end, place = _places(low, high)
     inside = sorted(p for p in breaks if low < p < high) if np.isfinite(low) and np.isfinite(high) else []
     edges = [start, *inside, end]
@@ -71,7 +71,7 @@ def _rule(values: Callable, low: float, high: float, breaks, name: str, tol: flo
     def part(a: float, b: float):
         x, w = place((a + b) / 2 + (b - a) / 2 * NODES)
         y = values(x)
-        with np.errstate(invalid="ignore"):  # infinity by 0
+        with np.errstate(invalid="ignore"):  # infinity times 0
             total, other = (np.tensordot(weights * w * (b - a) / 2, y, 1) for weights in (WEIGHTS, OTHER))
         return float(np.max(np.abs(total - other), initial=0)), total, a, b
 
@@ -88,7 +88,7 @@ def _rule(values: Callable, low: float, high: float, breaks, name: str, tol: flo
         if not a < middle < b:
             break
         new = [part(a, middle), part(middle, b)]
-        if not all(np.all(np.isfinite(p[1])) for p in new):  # so near to a singularity that 1 - x is 1: it stays whole
+        if not all(np.all(np.isfinite(p[1])) for p in new):  # too near to a singularity to halve: keep the interval
             settled += error
             continue
         whole = whole - value + new[0][1] + new[1][1]
@@ -98,14 +98,14 @@ def _rule(values: Callable, low: float, high: float, breaks, name: str, tol: flo
             heapq.heappush(queue, (-parts[i][0], i))
     if not np.all(np.isfinite(whole)):
         raise GradientError(
-            f"`{name}`: the integral has no derivative: the function is not finite inside of the interval.",
-            hint="`stop_gradient()` of what the function depends on says that none is wanted",
+            f"`{name}`: the integral has no derivative: the function is not finite inside the interval.",
+            hint="if you need none, use `stop_gradient()` on what the function depends on",
         )
     left = sum(p[0] for p in parts)
     if left > 1e-3 * (1e-2 + np.max(np.abs(whole), initial=0)):
         raise GradientError(
             f"`{name}`: the integral has no derivative here: {len(parts)} parts leave an error of {left:.1g}.",
-            hint="integrate over parts of the interval, or without what oscillates",
+            hint="integrate over parts of the interval, or remove the oscillation",
         )
     middles, halves = np.array([(a + b, b - a) for _, _, a, b in parts]).T / 2
     x, w = place((middles[:, None] + halves[:, None] * NODES).ravel())
@@ -113,7 +113,7 @@ def _rule(values: Callable, low: float, high: float, breaks, name: str, tol: flo
 
 
 def recorded(problem: Problem, value, low, high, breaks=()):
-    """SciPy's ``value`` as a tensor with derivatives; of none that is asked for as it is."""
+    """Return SciPy's ``value`` as a tensor with derivatives; unchanged if nothing has a gradient."""
     if getattr(problem.function, "_held", False):
         return problem.tensor(value)
     ends = [float(numbers(problem.name, end, which)) for end, which in ((low, "a"), (high, "b"))]
@@ -145,7 +145,7 @@ def recorded(problem: Problem, value, low, high, breaks=()):
 
 
 def _of_numbers(problem: Problem) -> Callable:
-    """The values of a problem's function at several places, all numbers."""
+    """Return a function from several numbers to the values of the problem's function, as numbers."""
     return problem.value if problem.vectors else lambda x: np.array([problem.value(place) for place in x])
 
 
@@ -159,7 +159,7 @@ def _sum(problem: Problem, x, w):
 
 
 def _tolerance(problem: Problem, wanted: float) -> float:
-    """The tolerance that can be reached in the dtype of the function's values."""
+    """Return the tolerance, but not below what the dtype of the function's values can reach."""
     return wanted if problem.dtype in (None, "float64") else max(wanted, SINGLE)
 
 
@@ -175,23 +175,24 @@ def quad(
     func: Function, a: Operand, b: Operand, args=(), full_output=0, epsabs=1.49e-08, epsrel=1.49e-08, limit=50,
     points=None, weight=None, wvar=None, wopts=None, maxp1=50, limlst=50, complex_func=False,
 ) -> Any:  # fmt: skip
-    """The integral of a function of one number between two limits, which may be infinite.
+    """Integral of a function of one number between two limits, which may be infinite.
 
     Args:
-        func: of a number and ``args``, to a number.
-        points: where the function breaks.
-        weight, complex_func: not to be given: write the weight into ``func``, and integrate the real and the imaginary
-            part.
+        func: takes a number and ``args`` and returns a number.
+        points: break points of the function.
+        weight, complex_func: not supported; write the weight into ``func``, and integrate the real and the imaginary
+            part separately.
 
     Returns:
         A pair: the integral, a tensor of shape (), and SciPy's estimate of its error; more with ``full_output``.
 
     Raises:
-        GradientError: derivatives are asked for where the function is not finite inside of the interval.
-        ArgumentError: ``weight``, ``complex_func``: written into ``func``.
+        GradientError: a derivative is needed and the function is not finite inside the interval.
+        ArgumentError: ``weight`` or ``complex_func`` is given.
 
     Gradient:
-        By what ``func`` depends on, under the integral sign; by the limits the function there (Leibniz).
+        By the tensors that ``func`` depends on, under the integral sign; by a limit the value of the function there
+        (Leibniz's rule).
     """
     name = "scipy.integrate.quad"
     if weight is not None or complex_func:
@@ -217,18 +218,18 @@ def quad_vec(
     f: Function, a: Operand, b: Operand, epsabs=1e-200, epsrel=1e-08, norm="2", cache_size=100e6, limit=10000,
     workers=1, points=None, quadrature=None, full_output=False, *, args=(),
 ) -> Any:  # fmt: skip
-    """The integral of a function of one number to a tensor, between two limits, which may be infinite.
+    """Integral of a tensor-valued function of one number between two limits, which may be infinite.
 
     Args:
-        f: of a number and ``args``, to a tensor of any shape, real or complex.
-        workers: not looked at.
+        f: takes a number and ``args`` and returns a tensor of any shape, real or complex.
+        workers: ignored.
 
     Returns:
-        A pair: the integral, a tensor of the shape of what ``f`` gives, and SciPy's estimate of its error; more with
+        A pair: the integral, a tensor of the shape of ``f``'s values, and SciPy's estimate of its error; more with
         ``full_output``.
 
     Gradient:
-        As of :func:`quad`.
+        As for :func:`quad`.
     """
     name = "scipy.integrate.quad_vec"
     problem = Problem(name, "f", f, 1.0, args, beside=(a, b), complex_values=True)
@@ -244,10 +245,10 @@ def quad_vec(
 
 @solver
 def fixed_quad(func: Function, a: Operand, b: Operand, args=(), n: Integer = 5) -> tuple:
-    """The integral of a function between finite limits, by Gauss and Legendre's rule of ``n`` points.
+    """Integral of a function between finite limits, by the Gauss-Legendre rule with ``n`` points.
 
     Args:
-        func: of a vector of points and ``args``, to a tensor (..., n).
+        func: takes a vector of points and ``args`` and returns a tensor (..., n).
 
     Returns:
         A pair: the integral, a tensor (...), and None.
@@ -256,7 +257,7 @@ def fixed_quad(func: Function, a: Operand, b: Operand, args=(), n: Integer = 5) 
         ArgumentError: an infinite limit.
 
     Gradient:
-        By the limits and what ``func`` depends on: the rule's. Also in compiled functions.
+        The derivative of the rule by the limits and the tensors that ``func`` depends on, also in compiled functions.
     """
     name = "scipy.integrate.fixed_quad"
     problem = Problem(name, "func", func, np.zeros(1), args, beside=(a, b))
@@ -280,10 +281,10 @@ def _check_function(name: str, func) -> None:
 
 
 def _nested(func: Callable, ranges, options, args: tuple, first: tuple = (), held: bool = False) -> tuple:
-    """The integral over the last of the ranges, of that over the others; ``first`` are the variables that are known.
+    """Return the integral over the last range of the integral over the others; ``first`` are the outer variables.
 
     Args:
-        held: True for the value alone. Inner integrals whose values an outer one looks at are not recorded in vain.
+        held: True to compute only the value, so that inner integrals are not recorded while SciPy searches.
     """
     *inner, last = ranges
     *more, own = options
@@ -305,23 +306,24 @@ def _nested(func: Callable, ranges, options, args: tuple, first: tuple = (), hel
 
 @solver
 def nquad(func: Function, ranges, args=None, opts=None, full_output=False) -> Any:
-    """The integral of a function of several numbers.
+    """Integral of a function of several numbers.
 
     Args:
-        func: of the variables and ``args``, to a number.
-        ranges: for each variable a pair of limits, or a function of the variables after it and ``args`` that gives one.
+        func: takes the variables and ``args`` and returns a number.
+        ranges: for each variable a pair of limits, or a function of the variables after it and ``args`` that returns
+            one.
         opts: settings of :func:`quad`: a dict, or one for each variable.
-        full_output: not to be given.
+        full_output: not supported.
 
     Returns:
         A pair: the integral, a tensor of shape (), and an estimate of its error.
 
     Raises:
         ArgumentError: ``full_output``; ``ranges`` without a pair for each variable.
-        ArgumentTypeError: a ``func`` that is no function.
+        ArgumentTypeError: ``func`` is not a function.
 
     Gradient:
-        As of :func:`quad`, also by the limits of inner integrals.
+        As for :func:`quad`, also by the limits of inner integrals.
     """
     name = "scipy.integrate.nquad"
     if full_output:
@@ -337,16 +339,16 @@ def nquad(func: Function, ranges, args=None, opts=None, full_output=False) -> An
 
 @solver
 def dblquad(func: Function, a: Operand, b: Operand, gfun, hfun, args=(), epsabs=1.49e-08, epsrel=1.49e-08) -> tuple:
-    """The integral of ``func(y, x)`` over ``x`` from ``a`` to ``b`` and ``y`` from ``gfun(x)`` to ``hfun(x)``.
+    """Integral of ``func(y, x)`` over ``x`` from ``a`` to ``b`` and ``y`` from ``gfun(x)`` to ``hfun(x)``.
 
     Args:
         gfun, hfun: numbers, or functions of ``x``.
 
     Returns:
-        As :func:`nquad`.
+        See :func:`nquad`.
 
     Gradient:
-        As of :func:`nquad`.
+        As for :func:`nquad`.
     """
     args = args if isinstance(args, tuple) else (args,)
     _check_function("scipy.integrate.dblquad", func)
@@ -358,17 +360,17 @@ def dblquad(func: Function, a: Operand, b: Operand, gfun, hfun, args=(), epsabs=
 def tplquad(
     func: Function, a: Operand, b: Operand, gfun, hfun, qfun, rfun, args=(), epsabs=1.49e-08, epsrel=1.49e-08
 ) -> tuple:
-    """The integral of ``func(z, y, x)``, over ``z`` from ``qfun(x, y)`` to ``rfun(x, y)``, ``y`` and ``x``.
+    """Integral of ``func(z, y, x)`` over ``z`` from ``qfun(x, y)`` to ``rfun(x, y)``, ``y`` and ``x``.
 
     Args:
         gfun, hfun: the limits of ``y``: numbers, or functions of ``x``.
         qfun, rfun: the limits of ``z``: numbers, or functions of ``x`` and ``y``.
 
     Returns:
-        As :func:`nquad`.
+        See :func:`nquad`.
 
     Gradient:
-        As of :func:`nquad`.
+        As for :func:`nquad`.
     """
     _check_function("scipy.integrate.tplquad", func)
     args = args if isinstance(args, tuple) else (args,)

@@ -1,4 +1,7 @@
-"""Integrals of samples."""
+"""Integrals of samples by the trapezoidal rule, Simpson's rule and Romberg's method.
+
+All are composed of ops, so their gradients are those of the formulas.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ lebedev_rule = constant("integrate.lebedev_rule")
 
 
 def _samples(name: str, y, x, dx, axis: int):
-    """The samples and the distances between their places, along the last axis."""
+    """Return the samples and their spacing along the last axis, and the number of samples."""
     if x is None:
         y, d = floating(*_together(y, dx))
         spaces = None
@@ -56,17 +59,17 @@ def _together(*given):
 
 of_samples = family(
     returns="A tensor of ``y``'s shape without ``axis``.",
-    raises="ShapeError: ``x`` does not fit ``y``.",
-    gradient="By ``y``, ``x`` and ``dx``: the formula's.",
+    raises="ShapeError: shapes of ``x`` and ``y`` that do not match.",
+    gradient="That of the formula, by ``y``, ``x`` and ``dx``.",
 )
 
 
 @of_samples
 def trapezoid(y: Tensor, x: Tensor = None, dx: Operand = 1.0, axis: Axis = -1) -> Tensor:
-    """The integral of samples along an axis, by the trapezoidal rule.
+    """Integral of samples along an axis, by the trapezoidal rule.
 
     Args:
-        x: where the samples are, a vector or of the shape of ``y``; without, they are ``dx`` apart.
+        x: the positions of the samples, a vector or of the shape of ``y``; by default they are ``dx`` apart.
     """
     y, d, _ = _samples("scipy.integrate.trapezoid", y, x, dx, axis)
     return ops.sum(d * (y[..., 1:] + y[..., :-1]) / 2, axis=-1)
@@ -74,14 +77,14 @@ def trapezoid(y: Tensor, x: Tensor = None, dx: Operand = 1.0, axis: Axis = -1) -
 
 @of_samples
 def cumulative_trapezoid(y: Tensor, x: Tensor = None, dx: Operand = 1.0, axis: Axis = -1, initial=None) -> Tensor:
-    """The integrals of samples from the first to each, by the trapezoidal rule.
+    """Cumulative integral of samples along an axis, by the trapezoidal rule.
 
     Args:
-        x: where the samples are, a vector or of the shape of ``y``; without, they are ``dx`` apart.
-        initial: 0 to begin the result with, or None.
+        x: the positions of the samples, a vector or of the shape of ``y``; by default they are ``dx`` apart.
+        initial: 0 to start the result with 0, or None.
 
     Returns:
-        A tensor of ``y``'s shape; without ``initial`` of one element less along ``axis``.
+        A tensor of ``y``'s shape; without ``initial`` with one element less along ``axis``.
 
     Raises:
         ArgumentError: an ``initial`` that is not 0.
@@ -102,7 +105,7 @@ def _cumulated(parts, initial, axis: int):
 
 
 def _ratio(a, b):
-    """``a / b``, and 0 where ``b`` is."""
+    """Return ``a / b``, or 0 where ``b`` is 0."""
     none = b == 0
     return ops.where(
         none, ops.zeros_like(a / ops.where(none, ops.ones_like(b), b)), a / ops.where(none, ops.ones_like(b), b)
@@ -110,7 +113,7 @@ def _ratio(a, b):
 
 
 def _pairs(y, d, stop: int):
-    """Simpson's rule on the pairs of intervals of the first ``stop`` ones."""
+    """Return Simpson's rule on consecutive pairs of the first ``stop`` intervals."""
     y0, y1, y2 = y[..., 0:stop:2], y[..., 1 : stop + 1 : 2], y[..., 2 : stop + 2 : 2]
     if not len(d.shape) or d.shape[-1] == 1:
         return ops.sum((y0 + 4 * y1 + y2) * (d / 3), axis=-1)
@@ -122,13 +125,12 @@ def _pairs(y, d, stop: int):
 
 @of_samples
 def simpson(y: Tensor, x: Tensor = None, *, dx: Operand = 1.0, axis: Axis = -1) -> Tensor:
-    """The integral of samples along an axis, by Simpson's rule.
+    """Integral of samples along an axis, by Simpson's rule.
 
-    Of an even number of samples the last interval's integral is that of the parabola through the last three (Cartwright
-    2017).
+    For an even number of samples the last interval uses the parabola through the last three samples (Cartwright 2017).
 
     Args:
-        x: where the samples are, a vector or of the shape of ``y``; without, they are ``dx`` apart.
+        x: the positions of the samples, a vector or of the shape of ``y``; by default they are ``dx`` apart.
     """
     y, d, count = _samples("scipy.integrate.simpson", y, x, dx, axis)
     if count % 2:
@@ -148,17 +150,18 @@ def simpson(y: Tensor, x: Tensor = None, *, dx: Operand = 1.0, axis: Axis = -1) 
 def cumulative_simpson(
     y: Tensor, *, x: Tensor = None, dx: Operand = 1.0, axis: Axis = -1, initial: Operand = None
 ) -> Tensor:
-    """The integrals of samples from the first to each, by Simpson's rule.
+    """Cumulative integral of samples along an axis, by Simpson's rule.
 
     Args:
-        x: where the samples are, increasing, a vector or of the shape of ``y``; without, they are ``dx`` apart.
-        initial: what to begin with, added to all.
+        x: the positions of the samples, increasing, a vector or of the shape of ``y``; by default they are ``dx``
+            apart.
+        initial: the first value of the result, which is added to all others.
 
     Returns:
-        A tensor of ``y``'s shape; without ``initial`` of one element less along ``axis``.
+        A tensor of ``y``'s shape; without ``initial`` with one element less along ``axis``.
 
     Gradient:
-        By ``y``, ``x``, ``dx`` and ``initial``: the formula's.
+        That of the formula, by ``y``, ``x``, ``dx`` and ``initial``.
     """
     y, d, count = _samples("scipy.integrate.cumulative_simpson", y, x, dx, axis)
     if count < 3:
@@ -174,7 +177,7 @@ def cumulative_simpson(
 
 
 def _firsts(y, d):
-    """The integrals over the first intervals of the parabolas through each three samples."""
+    """Return, for each three consecutive samples, the integral of their parabola over the first interval."""
     h0, h1 = d[..., :-1], d[..., 1:]
     share, ratio = h0 / (h0 + h1), h0 / h1
     product = share * ratio
@@ -183,19 +186,19 @@ def _firsts(y, d):
 
 @composed
 def romb(y: Tensor, dx: Operand = 1.0, axis: Axis = -1, show=False) -> Tensor:
-    """The integral of ``2**k + 1`` equally spaced samples, by Romberg's method.
+    """Integral of ``2**k + 1`` equally spaced samples, by Romberg's method.
 
     Args:
-        show: not looked at: no table is printed.
+        show: ignored; no table is printed.
 
     Returns:
         A tensor of ``y``'s shape without ``axis``.
 
     Raises:
-        ShapeError: another number of samples.
+        ShapeError: a number of samples other than ``2**k + 1``.
 
     Gradient:
-        By ``y`` and ``dx``: the formula's.
+        That of the formula, by ``y`` and ``dx``.
     """
     name = "scipy.integrate.romb"
     y, d, count = _samples(name, y, None, dx, axis)

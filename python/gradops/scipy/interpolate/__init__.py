@@ -1,9 +1,8 @@
-"""``scipy.interpolate``: curves and surfaces through values, by SciPy's names.
+"""``scipy.interpolate``: curves and surfaces through data, with SciPy's names.
 
-Derivatives are by the places at which one is evaluated, by the values, and by the sites, knots and points where these
-are. An object holds tensors as attributes, so one that is made in a differentiated function hands gradients on. Where
-Python and SciPy look at values, as for triangles and nearest points, these must be known; all else runs in compiled
-functions.
+Derivatives are by the evaluation points, by the data's values, and by its sites (the ``x`` of the data), knots and
+points. Objects hold tensors as attributes, so an object made inside a differentiated function passes gradients on.
+Triangulations and searches for nearest points need known values; everything else runs in compiled functions.
 
 Examples:
     >>> import numpy as np
@@ -32,26 +31,27 @@ from .splines import *  # noqa: F403
 
 __all__ = gathered(globals())
 
-_CURVE = "FITPACK's, of curves; `make_interp_spline` takes points along an axis"
-_SURFACE = "FITPACK's surface; `RegularGridInterpolator` and `RBFInterpolator` have derivatives"
+_CURVE = "FITPACK fits the curve; use `make_interp_spline`, which takes points along an axis"
+_SURFACE = "FITPACK fits the surface; use `RegularGridInterpolator` or `RBFInterpolator`, which have derivatives"
 
 REFUSED = {
     **dict.fromkeys("splprep make_splprep".split(), _CURVE),
-    "generate_knots": "FITPACK chooses them by the values, which has no derivative",
+    "generate_knots": "FITPACK chooses the knots by the values, which has no derivative",
     **dict.fromkeys(
         "BivariateSpline LSQBivariateSpline LSQSphereBivariateSpline RectBivariateSpline RectSphereBivariateSpline "
         "SmoothBivariateSpline SmoothSphereBivariateSpline bisplev bisplrep".split(),
         _SURFACE,
     ),
-    **dict.fromkeys("NdBSpline NdPPoly".split(), "use `RegularGridInterpolator`, which has the product of splines"),
+    **dict.fromkeys("NdBSpline NdPPoly".split(), "use `RegularGridInterpolator`, which has tensor products of splines"),
     **dict.fromkeys(
-        "AAA FloaterHormannInterpolator pade".split(), "rational; `BarycentricInterpolator` is a polynomial"
+        "AAA FloaterHormannInterpolator pade".split(),
+        "rational interpolation is not supported; `BarycentricInterpolator` is a polynomial",
     ),
-    "CloughTocher2DInterpolator": "its slopes are iterated; `RBFInterpolator` has smooth surfaces",
-    "Rbf": "superseded in SciPy; use `RBFInterpolator`",
-    "approximate_taylor_polynomial": "derivatives are exact here: `gradops.functional.grad`, `jacobian`",
+    "CloughTocher2DInterpolator": "its slopes are found by iteration; `RBFInterpolator` has smooth surfaces",
+    "Rbf": "it is superseded in SciPy; use `RBFInterpolator`",
+    "approximate_taylor_polynomial": "derivatives are exact here: use `gradops.functional.grad` or `jacobian`",
     "interp2d": "SciPy has removed it; use `RegularGridInterpolator`",
-    "lagrange": "not stable; `BarycentricInterpolator` is the same polynomial",
+    "lagrange": "it is numerically unstable; `BarycentricInterpolator` is the same polynomial",
 }
 
 __dir__, __getattr__ = namespace(__name__, __all__, REFUSED)

@@ -1,4 +1,7 @@
-"""Sites, places between them, and systems of equations that interpolation has in common."""
+"""Parts shared by the interpolators: checks of sites and values, search of intervals, banded and cyclic systems.
+
+Sites are the ``x`` of the data.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +17,19 @@ from .._neighbours import alike, real_like
 from .._tensors import beside, is_complex, wrong
 from ..linalg import solve_banded
 
-BEYOND = 'beyond the ends by the outer pieces, the default, NaN for False, or ``"periodic"``.'
+BEYOND = 'True (the default) to extrapolate by the outer pieces, False for NaN, or ``"periodic"``.'
 by_orders = family(
     {"der": "the order of the derivative, or a list of orders."},
-    returns="A tensor, of a list along a first dimension of orders.",
-    gradient="By places, sites and values.",
+    returns="A tensor; for a list of orders these are the first dimension.",
+    gradient="By evaluation points, sites and values.",
 )
 
 
 def real_with(function: str, count: int, optional: str = "", **given) -> list:
-    """Tensors of one library and precision, or None; the first ``count`` must be real, and stay so beside complex ones.
+    """Return tensors of one library and precision; the first ``count`` must be real and stay real next to complex ones.
 
     Args:
-        optional: the name of one that may be None.
+        optional: the name of an argument that may be None.
 
     Raises:
         ArgumentTypeError: an argument that is not a number or tensor; a complex tensor among the first.
@@ -43,12 +46,12 @@ def real_with(function: str, count: int, optional: str = "", **given) -> list:
 
 
 def rows_of(x) -> list:
-    """The elements of a list, or the rows of a tensor, whose number graphs know by its shape alone."""
+    """Return the elements of a list, or the rows of a tensor by its static shape (graphs cannot iterate)."""
     return list(x) if isinstance(x, (list, tuple)) else [x[i] for i in range(int(x.shape[0]))]
 
 
 def vector(function: str, x, name: str = "x", least: int = 1) -> int:
-    """The length of a tensor that must be a vector of at least ``least`` elements."""
+    """Return the length of a tensor that must be a vector of at least ``least`` elements."""
     if len(x.shape) != 1 or x.shape[0] < least:
         raise ShapeError(
             f"`{function}`: `{name}` must be a vector of at least {least} elements; got the shape {tuple(x.shape)}.",
@@ -58,7 +61,7 @@ def vector(function: str, x, name: str = "x", least: int = 1) -> int:
 
 
 def ascends(function: str, x, name: str = "x", strictly: bool = True) -> None:
-    """Raise for elements that are not finite or do not ascend, as far as they are known."""
+    """Raise an error if elements are not finite or do not ascend, provided that values are known."""
     values = known(x)
     if values is None:
         return
@@ -71,14 +74,14 @@ def ascends(function: str, x, name: str = "x", strictly: bool = True) -> None:
 
 
 def finite(function: str, x, name: str) -> None:
-    """Raise for infs and NaNs, as far as they are known."""
+    """Raise an error for infs and NaNs, provided that values are known."""
     values = known(x)
     if values is not None and not np.isfinite(values).all():
         raise ArgumentError(f"`{function}`: `{name}` must contain only finite values.", argument=name)
 
 
 def leading(function: str, y, axis, count: int | None = None, name: str = "y") -> tuple:
-    """``y`` with ``axis``, which must have ``count`` elements, as its first dimension; and the axis from 0."""
+    """Return ``y`` with ``axis``, which must have ``count`` elements, moved first; and the axis counted from 0."""
     if not len(y.shape):
         raise ShapeError(f"`{function}`: `{name}` must have at least one dimension.", argument=name)
     axis = check_axis(function, axis, len(y.shape), "axis")
@@ -92,12 +95,12 @@ def leading(function: str, y, axis, count: int | None = None, name: str = "y") -
 
 
 def along(x, rank: int):
-    """``x`` with dimensions of one element behind, for a product with a tensor of ``rank`` more dimensions."""
+    """Return ``x`` with ``rank`` trailing dimensions of size 1, for products with tensors of more dimensions."""
     return ops.expand_dims(x, tuple(range(len(x.shape), len(x.shape) + rank))) if rank else x
 
 
 def placed(y, rank: int, axis: int):
-    """Values, whose first ``rank`` dimensions are of the places, with these at ``axis`` of the data's dimensions."""
+    """Move the dimensions of the evaluation points, the first ``rank``, to position ``axis``."""
     if not axis or not rank:
         return y
     count = len(y.shape)
@@ -105,28 +108,28 @@ def placed(y, rank: int, axis: int):
 
 
 def interval(x, v):
-    """The number of the interval between ascending sites, from 0, in which each place is, or nearest to which."""
+    """Return the index of the interval between ascending sites that contains each point, or is nearest to it."""
     return ops.searchsorted(ops.stop_gradient(x[1:-1]), ops.stop_gradient(v), "right")
 
 
 def after(first, start: int, stop: int):
-    """The numbers from ``first + start`` up to ``first + stop``, along a new last dimension."""
+    """Return the integers from ``first + start`` to before ``first + stop`` along a new last dimension."""
     return ops.expand_dims(first, -1) + beside(np.arange(start, stop), first)
 
 
 def outside(low, high, v):
-    """True for places beyond the ends, and for NaN."""
+    """Return True for points beyond the ends, and for NaN."""
     return ops.logical_not(ops.logical_and(v >= low, v <= high))
 
 
 def wrapped(low, high, v):
-    """Places in the first period, and the number of periods before it."""
+    """Return points moved into the first period, and the number of periods they were moved by."""
     period = high - low
     return low + ops.mod(v - low, period), ops.floor((v - low) / period)
 
 
 def mode_of(function: str, extrapolate) -> Any:
-    """True, False or ``"periodic"``."""
+    """Return ``extrapolate`` checked: True, False or ``"periodic"``."""
     if isinstance(extrapolate, str):
         if extrapolate != "periodic":
             raise wrong("extrapolate", 'be True, False or "periodic"', f"{extrapolate!r}", of=function)
@@ -135,19 +138,19 @@ def mode_of(function: str, extrapolate) -> Any:
 
 
 def columns(solve, b):
-    """The solution for a right side of any rank, whose first dimension counts the equations."""
+    """Solve for a right-hand side of any rank; its first dimension counts the equations."""
     shape = tuple(b.shape)
     return ops.reshape(solve(ops.reshape(b, (shape[0], -1))), shape)
 
 
 def cyclic(rows, b):
-    """Solution of a system whose band goes on round the corners.
+    """Return the solution of a cyclic banded system, whose band wraps around the corners.
 
-    The corners are a change of low rank of a banded matrix (Woodbury 1950).
+    The corners are a low-rank update of a banded matrix (Woodbury 1950).
 
     Args:
-        rows: matrix of, for each equation, the coefficients of the unknowns around its own, an odd number.
-        b: right sides as columns.
+        rows: a matrix with, for each equation, the coefficients of an odd number of unknowns around its own.
+        b: right-hand sides as columns.
     """
     n, width = rows.shape
     s = width // 2
@@ -157,9 +160,9 @@ def cyclic(rows, b):
     if n <= 2 * s:
         full = [ops.where((i + o - s) % n == j, along(rows[:, o], 1), 0.0) for o in range(width)]
         return ops.solve(sum(full[1:], full[0]), b)
-    # in banded storage row r holds the elements that are r - s rows below the diagonal, at their columns
+    # In banded storage row r holds the elements r - s rows below the diagonal, indexed by column.
     ab = ops.stack([ops.roll(rows[:, 2 * s - r], s - r) if r != s else rows[:, s] for r in range(width)])
-    # the first s columns stand for the last s unknowns, seen by the first rows; the others for the first ones
+    # The first s columns of the corners belong to the last s unknowns, in the first rows; the others to the first ones.
     before = [ops.where(i + o - s == j - s, along(rows[:, o], 1), 0.0) for o in range(s)]
     behind = [ops.where(i + o - s == j + n, along(rows[:, o], 1), 0.0) for o in range(s + 1, width)]
     corners = ops.concatenate([sum(before[1:], before[0]), sum(behind[1:], behind[0])], 1)

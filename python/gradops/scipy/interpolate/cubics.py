@@ -1,4 +1,7 @@
-"""Cubic polynomials in pieces, by their slopes at the sites."""
+"""Piecewise cubic polynomials, determined by their slopes at the sites: Hermite, cubic splines, PCHIP and Akima.
+
+Each class computes slopes and then builds the same Hermite form.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ __all__ = "Akima1DInterpolator CubicHermiteSpline CubicSpline PchipInterpolator 
 
 
 def _data(name: str, x, y, axis, **others) -> tuple:
-    """Sites, values and others like them along the first dimension, and the axis that this was."""
+    """Return checked sites, values with ``axis`` moved first, that axis, and the other arguments."""
     x, y, *rest = real_with(name, 1, x=x, y=y, **others)
     count = vector(name, x, least=2)
     y, place = leading(name, y, axis, count)
@@ -35,28 +38,28 @@ def _real(name: str, y) -> None:
 
 
 def _steps(x, y) -> tuple:
-    """The distances between sites, for products with values, and the values' slopes between them."""
+    """Return the distances between sites, shaped for products with values, and the slopes of the values."""
     h = along(x[1:] - x[:-1], len(y.shape) - 1)
     return h, (y[1:] - y[:-1]) / h
 
 
 through = family(
-    {"x": "the sites, ascending.", "y": "the values, of as many elements along ``axis``.", "extrapolate": BEYOND},
+    {"x": "the sites, ascending.", "y": "the values, as many along ``axis`` as sites.", "extrapolate": BEYOND},
     returns="A :class:`PPoly`.",
-    raises="ShapeError: shapes that do not fit.\nArgumentError: sites that do not ascend; infs or NaNs.",
+    raises="ShapeError: shapes that do not match.\nArgumentError: sites that do not ascend; infs or NaNs.",
     within=lambda kind: kind,
 )
 
 
 @through
 class CubicHermiteSpline(PPoly):
-    """The polynomial of third degree in pieces that has given values and slopes.
+    """Piecewise cubic polynomial with given values and slopes.
 
     Args:
-        dydx: the slopes, of ``y``'s shape.
+        dydx: the slopes, in ``y``'s shape.
 
     Gradient:
-        Of what it gives: by places, ``x``, ``y`` and ``dydx``.
+        By evaluation points, ``x``, ``y`` and ``dydx``.
     """
 
     @composed
@@ -77,24 +80,24 @@ class CubicHermiteSpline(PPoly):
         self.extrapolate = otherwise if extrapolate is None else mode_of(type(self).__name__, extrapolate)
 
 
-# Slopes of a spline that has two continuous derivatives ---------------------------------------------------------------
+# Slopes of splines with two continuous derivatives --------------------------------------------------------------------
 
 
 @through
 class CubicSpline(CubicHermiteSpline):
-    """The polynomial of third degree in pieces with two continuous derivatives through given values (de Boor 1978).
+    """Cubic spline: piecewise cubic polynomial with two continuous derivatives through given values (de Boor 1978).
 
     Args:
-        bc_type: at the ends ``"not-a-knot"``, ``"natural"``, ``"clamped"``, ``"periodic"``, or a pair of these or of
-            pairs of the order, 1 or 2, and the value of the derivative.
-        extrapolate: beyond the ends by the outer pieces, NaN for False, or ``"periodic"``; by default the first, or the
-            last where ``bc_type`` is.
+        bc_type: the boundary conditions: ``"not-a-knot"``, ``"natural"``, ``"clamped"``, ``"periodic"``, or a pair for
+            the two ends, each a name or a pair of the order of a derivative (1 or 2) and its value.
+        extrapolate: True to extrapolate by the outer pieces, False for NaN, or ``"periodic"``; by default True, or
+            ``"periodic"`` if ``bc_type`` is.
 
     Raises:
-        ArgumentError: conditions that there are not.
+        ArgumentError: unknown boundary conditions.
 
     Gradient:
-        Of what it gives: by places, ``x``, ``y`` and derivatives in ``bc_type``, through a banded system.
+        By evaluation points, ``x``, ``y`` and derivatives in ``bc_type``, through a banded system.
     """
 
     @composed
@@ -133,7 +136,7 @@ ENDS = {"not-a-knot": 0, "clamped": 1, "natural": 2}
 
 
 def _conditions(name: str, bc_type) -> tuple[list, dict]:
-    """For each end the condition, ``"periodic"`` or the order of a derivative or 0, and derivatives by end."""
+    """Return the condition at each end (``"periodic"``, the order of a derivative, or 0) and the derivatives given."""
     if isinstance(bc_type, str):
         if bc_type == "periodic":
             return ["periodic"] * 2, {}
@@ -158,7 +161,7 @@ def _conditions(name: str, bc_type) -> tuple[list, dict]:
 
 
 def slopes_between(x, y, conditions: list):
-    """The slopes at the sites, with a condition at each end: an order and the derivative, or 0 for not-a-knot."""
+    """Return a cubic spline's slopes, with a condition at each end: an order (0 for not-a-knot) and a derivative."""
     h, steep = _steps(x, y)
     d = x[1:] - x[:-1]
     n = int(x.shape[0])
@@ -197,7 +200,7 @@ def slopes_between(x, y, conditions: list):
 
 
 def slopes_around(x, y):
-    """The slopes at the sites of a spline that goes on at its end as at its start."""
+    """Return the slopes at the sites of a periodic spline."""
     h, steep = _steps(x, y)
     d = x[1:] - x[:-1]
     before, last, slope = (ops.concatenate([z[-1:], z[:-1]], 0) for z in (d, h, steep))
@@ -207,18 +210,18 @@ def slopes_around(x, y):
     return ops.concatenate([s, s[:1]], 0)
 
 
-# Slopes by neighbours -------------------------------------------------------------------------------------------------
+# Slopes from neighbouring values --------------------------------------------------------------------------------------
 
 
 @through
 class PchipInterpolator(CubicHermiteSpline):
-    """The polynomial of third degree in pieces that is monotone where the values are (Fritsch and Butland 1984).
+    """Piecewise cubic polynomial that is monotone where the values are (PCHIP; Fritsch and Butland 1984).
 
     Args:
-        y: the values, real, of as many elements along ``axis``.
+        y: the values, real, as many along ``axis`` as sites.
 
     Gradient:
-        Of what it gives: by places, ``x`` and ``y``; where the values turn the slope is 0, and held.
+        By evaluation points, ``x`` and ``y``. At local extrema of the values the slope is 0 and counts as constant.
     """
 
     @composed
@@ -250,13 +253,13 @@ def _monotone(x, y):
 
 @by_orders
 def pchip_interpolate(xi: Tensor, yi: Tensor, x: Tensor, der: Any = 0, axis: Integer = 0):
-    """Values, or derivatives, of :class:`PchipInterpolator` at places.
+    """Values or derivatives of :class:`PchipInterpolator` at points.
 
     Returns:
         A tensor, or a list of them.
 
     Raises:
-        As of :class:`PchipInterpolator`.
+        As for :class:`PchipInterpolator`.
     """
     found = PchipInterpolator(xi, yi, axis=axis)
     return [found(x, nu) for nu in der] if np.ndim(der) else found(x, der)
@@ -264,15 +267,16 @@ def pchip_interpolate(xi: Tensor, yi: Tensor, x: Tensor, der: Any = 0, axis: Int
 
 @through
 class Akima1DInterpolator(CubicHermiteSpline):
-    """The polynomial of third degree in pieces whose slopes are local means of the values' (Akima 1970).
+    """Piecewise cubic polynomial whose slopes are local weighted means of the values' slopes (Akima 1970).
 
     Args:
-        y: the values, real, of as many elements along ``axis``.
-        method: ``"akima"``, or ``"makima"`` with less overshoot.
-        extrapolate: beyond the ends NaN, the default, by the outer pieces for True, or ``"periodic"``.
+        y: the values, real, as many along ``axis`` as sites.
+        method: ``"akima"``, or ``"makima"`` for less overshoot.
+        extrapolate: False (the default) for NaN beyond the ends, True to extrapolate by the outer pieces, or
+            ``"periodic"``.
 
     Gradient:
-        Of what it gives: by places, ``x`` and ``y``; not where neighbouring slopes are equal.
+        By evaluation points, ``x`` and ``y``; undefined where neighbouring slopes are equal.
     """
 
     @composed
@@ -292,7 +296,7 @@ class Akima1DInterpolator(CubicHermiteSpline):
         self._by_slopes(x, y, _local(x, y, method == "makima"), place, extrapolate, False)
 
     def extend(self, c, x) -> None:
-        """Not there: an error, as SciPy's."""
+        """Raise an error, as in SciPy."""
         raise ArgumentError("`Akima1DInterpolator` has no `extend`: its slopes depend on their neighbours.")
 
 

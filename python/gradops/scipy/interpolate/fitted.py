@@ -1,4 +1,7 @@
-"""FITPACK's functions and classes that interpolate or have given knots, by the splines of :mod:`.fitting`."""
+"""FITPACK's functions and classes for splines that interpolate or have given knots.
+
+They use the splines of :mod:`.fitting`. Smoothing splines, whose knots FITPACK chooses, raise an error.
+"""
 
 from __future__ import annotations
 
@@ -26,24 +29,24 @@ fitted = family(
     {
         "x": "the sites, ascending.",
         "y": "the values, a vector.",
-        "w": "weights of differences; a spline through the values has no use for them.",
+        "w": "weights of the residuals; an interpolating spline ignores them.",
         "xb": "the first knot; by default the first site.",
         "xe": "the last knot; by default the last site.",
         "bbox": "the first and the last knot; by default the first and the last site.",
         "k": "the degree, from 1 to 5.",
-        "s": f"0, which is a spline through the values: otherwise {_REASON}.",
-        "t": "inner knots, for the spline with these that is nearest to the values.",
-        "ext": 'beyond the ends the outer pieces (0, ``"extrapolate"``), 0 (1, ``"zeros"``), an error '
-        '(2, ``"raise"``), or the values at the ends (3, ``"const"``).',
+        "s": f"0, for an interpolating spline. Other values raise an error: {_REASON}.",
+        "t": "inner knots; the spline then fits the values by least squares.",
+        "ext": 'beyond the ends: 0 or ``"extrapolate"`` for the outer pieces, 1 or ``"zeros"`` for 0, 2 or ``"raise"`` '
+        'for an error, 3 or ``"const"`` for the value at the end.',
     },
-    raises="ShapeError: shapes that do not fit.\nArgumentError: ``s`` that is not 0; sites that do not ascend.",
-    gradient="Of what it gives: by places, sites, values, knots and weights.",
+    raises="ShapeError: shapes that do not match.\nArgumentError: ``s`` that is not 0; sites that do not ascend.",
+    gradient="By evaluation points, sites, values, knots and weights.",
     within=lambda made: made,
 )
 of_spline = family(
     {"tck": "a :class:`BSpline`, or knots, coefficients and degree."},
-    raises="ArgumentError: an argument that does not fit the spline.",
-    gradient="By places, coefficients and knots.",
+    raises="ArgumentError: an argument that is invalid for the spline.",
+    gradient="By evaluation points, coefficients and knots.",
 )
 
 
@@ -74,7 +77,7 @@ def _fitted(name: str, x, y, w, xb, xe, k, t=None, around: bool = False) -> BSpl
 
 
 def _tuple(spline: BSpline) -> tuple:
-    """Knots, as many coefficients, the last ``k + 1`` of them 0, and the degree."""
+    """Return knots, coefficients padded with ``k + 1`` zeros to as many as knots, and the degree."""
     t, c, k = spline.tck
     lacking = int(t.shape[0]) - int(c.shape[0])
     return t, ops.concatenate([c, *[ops.zeros_like(c[:1])] * lacking], 0), k
@@ -93,7 +96,7 @@ def _at(name: str, spline: BSpline, x, nu, ext) -> Tensor:
     beyond = (x < low) | (x > high)
     if how == "raise" and (values := known(beyond)) is not None and values.any():
         raise ArgumentError(f"`{name}`: `x` must be between the ends.", argument="x")
-    held = how == "const" and nu == 0  # of derivatives SciPy's are those of the outer pieces
+    held = how == "const" and nu == 0  # SciPy extrapolates derivatives by the outer pieces
     y = spline(ops.minimum(ops.maximum(x, low), high) if held else x, nu, True)
     return ops.where(beyond, 0.0, y) if how == "zeros" else y
 
@@ -114,12 +117,13 @@ def splrep(
     per=0,
     quiet=1,
 ) -> tuple:
-    """The spline through values, or with given knots near them, as a tuple.
+    """Interpolating spline, or least-squares spline with given knots, as a tuple.
 
     Args:
-        task, full_output: 0, or ``task`` -1 with ``t``; others are errors.
+        task: 0, or -1 with ``t``; other values raise an error.
+        full_output: 0; other values raise an error.
         per: True for a periodic spline, whose last value is its first.
-        quiet: without use.
+        quiet: ignored.
 
     Returns:
         A tuple of knots, coefficients and degree.
@@ -146,10 +150,10 @@ def make_splrep(
     nest=None,
     bc_type=None,
 ) -> BSpline:
-    """The spline through values, or with given knots near them.
+    """Interpolating spline, or least-squares spline with given knots.
 
     Args:
-        nest: without use.
+        nest: ignored.
         bc_type: None, or ``"periodic"`` for a periodic spline, whose last value is its first.
 
     Returns:
@@ -163,12 +167,12 @@ def make_splrep(
 
 @of_spline
 def splev(x: Tensor, tck, der=0, ext=0) -> Tensor:
-    """Values of a spline, or derivatives, at places.
+    """Values or derivatives of a spline at points.
 
     Args:
         der: the order of the derivative.
-        ext: beyond the ends 0: the outer pieces; 1: 0; 2: an error; 3: the value at the end, of a
-            derivative as 0.
+        ext: beyond the ends: 0 for the outer pieces, 1 for 0, 2 for an error, 3 for the value at the end (for
+            derivatives the outer pieces).
 
     Returns:
         A tensor of the shape of ``x``.
@@ -178,10 +182,10 @@ def splev(x: Tensor, tck, der=0, ext=0) -> Tensor:
 
 @of_spline
 def splint(a: Tensor, b: Tensor, tck, full_output=0) -> Tensor:
-    """The integral of a spline from ``a`` to ``b``; beyond the ends that of 0.
+    """Integral of a spline from ``a`` to ``b``; beyond the ends the spline counts as 0.
 
     Args:
-        full_output: 0; others are errors.
+        full_output: 0; other values raise an error.
 
     Returns:
         A number, as a tensor.
@@ -192,30 +196,30 @@ def splint(a: Tensor, b: Tensor, tck, full_output=0) -> Tensor:
 
 @of_spline
 def splder(tck, n=1):
-    """The derivative of a spline, of order ``n``.
+    """Derivative of order ``n`` of a spline.
 
     Returns:
-        A spline, in the form that ``tck`` has.
+        A spline in the same form as ``tck``.
     """
     return _like(tck, spline_of("splder", tck).derivative(n))
 
 
 @of_spline
 def splantider(tck, n=1):
-    """The integral of a spline, ``n`` times, from its first knot on.
+    """Antiderivative of order ``n`` of a spline, which is 0 at its first knot.
 
     Returns:
-        A spline, in the form that ``tck`` has.
+        A spline in the same form as ``tck``.
     """
     return _like(tck, spline_of("splantider", tck).antiderivative(n))
 
 
 @of_spline
 def spalde(x: Tensor, tck) -> Tensor:
-    """All derivatives of a spline, from order 0 to its degree, at places.
+    """All derivatives of a spline at points, from order 0 to its degree.
 
     Returns:
-        A tensor of the shape of ``x`` and a dimension of ``k + 1`` orders, where SciPy has a list of vectors.
+        A tensor of the shape of ``x`` with a last dimension of ``k + 1`` orders; SciPy returns a list of vectors.
     """
     spline = spline_of("spalde", tck)
     return ops.stack([_at("spalde", spline, x, nu, 2) for nu in range(spline.k + 1)], -1)
@@ -223,13 +227,13 @@ def spalde(x: Tensor, tck) -> Tensor:
 
 @of_spline
 def insert(x, tck, m=1, per=0):
-    """The same spline with one knot more, ``m`` times, at a known place.
+    """Insert a knot ``m`` times at a known point without changing the spline.
 
     Args:
-        per: 0; others are errors.
+        per: 0; other values raise an error.
 
     Returns:
-        A spline, in the form that ``tck`` has.
+        A spline in the same form as ``tck``.
     """
     choice("insert", per, (0, False), "per")
     return _like(tck, spline_of("insert", tck).insert_knot(x, m))
@@ -237,27 +241,27 @@ def insert(x, tck, m=1, per=0):
 
 @of_spline
 def sproot(tck, mest=10) -> Tensor:
-    """The places where a spline is 0, between its ends, found by SciPy.
+    """Roots of a spline between its ends, found by SciPy.
 
     Args:
-        mest: without use.
+        mest: ignored.
 
     Returns:
         A vector.
 
     Gradient:
-        Of the implicit function, by coefficients and knots.
+        By coefficients and knots (implicit function theorem).
     """
     return PPoly.from_spline(spline_of("sproot", tck)).roots(False, False)
 
 
 @fitted
 class UnivariateSpline:
-    """A spline through values: SciPy's of smoothing conditions has no derivative.
+    """Interpolating spline; SciPy's smoothing spline has no derivative.
 
     Args:
-        s: must be 0; otherwise, and by default, SciPy's spline is a smoothing one, an error here.
-        check_finite: without use.
+        s: must be 0. Other values, and SciPy's default, give a smoothing spline, which raises an error here.
+        check_finite: ignored.
 
     Returns:
         An object.
@@ -288,70 +292,70 @@ class UnivariateSpline:
 
     @composed
     def __call__(self, x: Tensor, nu=0, ext=None) -> Tensor:
-        """Values, or derivatives, at places.
+        """Values or derivatives at points.
 
         Args:
             nu: the order of the derivative.
-            ext: as of the class; by default as it was there.
+            ext: see the class; by default as given there.
 
         Returns:
             A tensor of the shape of ``x``.
 
         Gradient:
-            By places, and what the spline was made of.
+            By evaluation points and the tensors that the spline was made from.
         """
         return _at(type(self).__name__, self._spline, x, nu, self._ext if ext is None else ext)
 
     def derivative(self, n=1):
-        """The derivative of order ``n``, a spline."""
+        """Return the derivative of order ``n``, a spline."""
         return self._of(self._spline.derivative(n))
 
     def antiderivative(self, n=1):
-        """The integral from the first knot on, ``n`` times, a spline."""
+        """Return the antiderivative of order ``n``, a spline that is 0 at the first knot."""
         return self._of(self._spline.antiderivative(n))
 
     def integral(self, a, b) -> Tensor:
-        """The integral from ``a`` to ``b``; beyond the ends that of 0."""
+        """Return the integral from ``a`` to ``b``; beyond the ends the spline counts as 0."""
         return splint(a, b, self._spline)
 
     def derivatives(self, x) -> Tensor:
-        """All derivatives, from order 0 to the degree, at a place."""
+        """Return all derivatives at a point, from order 0 to the degree."""
         return spalde(x, self._spline)
 
     def roots(self) -> Tensor:
-        """The places where the spline is 0, as of :func:`sproot`."""
+        """Return the roots of the spline, see :func:`sproot`."""
         return sproot(self._spline)
 
     def get_knots(self) -> Tensor:
-        """The knots, the ends once."""
+        """Return the knots, with the ends not repeated."""
         return self._spline.t[self._spline.k : int(self._spline.t.shape[0]) - self._spline.k]
 
     def get_coeffs(self) -> Tensor:
-        """The coefficients."""
+        """Return the coefficients."""
         return self._spline.c[: int(self._spline.t.shape[0]) - self._spline.k - 1]
 
     def get_residual(self) -> Any:
-        """The sum of squared differences, times weights, to the values: 0 of a spline through them."""
+        """Return the weighted sum of squared residuals; 0 for an interpolating spline."""
         return self._residual
 
     def set_smoothing_factor(self, s) -> None:
-        """An error: a spline through values has ``s`` 0.
+        """Raise an error unless ``s`` is 0, the value of an interpolating spline.
 
         Raises:
-            ArgumentError: in any case but that.
+            ArgumentError: ``s`` is not 0.
         """
         _exact("UnivariateSpline.set_smoothing_factor", s, 1)
 
 
 @fitted
 class InterpolatedUnivariateSpline(UnivariateSpline):
-    """The spline through values.
+    """Interpolating spline.
 
     Args:
-        check_finite: without use.
+        check_finite: ignored.
 
     Returns:
-        An object, as of :class:`UnivariateSpline`.
+        An object with the methods of :class:`UnivariateSpline`.
     """
 
     @composed
@@ -361,15 +365,15 @@ class InterpolatedUnivariateSpline(UnivariateSpline):
 
 @fitted
 class LSQUnivariateSpline(UnivariateSpline):
-    """The spline with given inner knots that is nearest to values, by least squares.
+    """Least-squares spline with given inner knots.
 
     Args:
         t: inner knots, ascending.
-        w: weights, by which differences are multiplied before they are squared.
-        check_finite: without use.
+        w: weights that multiply the residuals before they are squared.
+        check_finite: ignored.
 
     Returns:
-        An object, as of :class:`UnivariateSpline`.
+        An object with the methods of :class:`UnivariateSpline`.
     """
 
     @composed

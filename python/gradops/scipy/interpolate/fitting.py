@@ -1,4 +1,7 @@
-"""Splines through values, and near them."""
+"""Interpolating, least-squares and smoothing splines.
+
+Their coefficients are the solutions of banded systems or of a least-squares problem.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,14 @@ __all__ = ["make_interp_spline", "make_lsq_spline", "make_smoothing_spline"]
 
 
 def knots_between(x, k: int):
-    """Knots for a spline through values at sites, none at the sites next to the ends (not-a-knot)."""
+    """Return the knots of an interpolating spline, with none at the sites next to the ends (not-a-knot)."""
     n = int(x.shape[0])
     inner = x[(k + 1) // 2 : n - (k + 1) // 2] if k % 2 else ((x[1:] + x[:-1]) / 2)[k // 2 : n - 1 - k // 2]
     return ops.concatenate([*[x[:1]] * (k + 1), inner, *[x[-1:]] * (k + 1)], 0)
 
 
 def _knots_around(x, k: int):
-    """Knots for a spline that is periodic."""
+    """Return the knots of a periodic spline."""
     n = int(x.shape[0])
     d = x[1:] - x[:-1]
     if k % 2 == 0:
@@ -39,13 +42,13 @@ def _knots_around(x, k: int):
 
 
 def _through(name: str, t, k: int, x, rhs, left: list, right: list):
-    """The coefficients by values at sites, between derivatives at the ends."""
+    """Return the coefficients from values at the sites and derivatives at the ends."""
     n = int(t.shape[0]) - k - 1
     parts = []
     for at, orders in ((x[:1], left), (x, [0]), (x[-1:], right)):
         parts += [weights(t, k, at, order) for order in orders]
     first, h = (ops.concatenate([part[i] for part in parts], 0) for i in (0, 1))
-    # the band's element in row r of column j is the matrix's in row j + r - k
+    # Element (r, j) of the banded storage is element (j + r - k, j) of the matrix.
     r, j = np.indices((2 * k + 1, n))
     row = j + r - k
     inside = (row >= 0) & (row < n)
@@ -62,7 +65,7 @@ def _through(name: str, t, k: int, x, rhs, left: list, right: list):
 
 
 def _derivatives(name: str, given, shape: tuple) -> tuple[list, list]:
-    """Orders and values of the derivatives at an end."""
+    """Return the orders and values of the derivatives at an end."""
     if given is None:
         return [], []
     if isinstance(given, str):
@@ -88,23 +91,23 @@ def make_interp_spline(
     axis: Integer = 0,
     check_finite: bool = True,
 ) -> BSpline:
-    """The spline of degree ``k`` through values at sites.
+    """Interpolating spline of degree ``k``.
 
     Args:
         x: the sites, ascending.
-        t: the knots; by default at sites, or between them for an even degree, but for those next to the ends.
-        bc_type: ``"not-a-knot"``, the default, ``"clamped"``, ``"natural"``, ``"periodic"``, or a pair for the ends, of
-            names or lists of pairs of an order and the value of the derivative.
+        t: the knots; by default the sites (for an even degree the midpoints), without those next to the ends.
+        bc_type: the boundary conditions: ``"not-a-knot"`` (the default), ``"clamped"``, ``"natural"``, ``"periodic"``,
+            or a pair for the two ends, each a name or a list of pairs of an order and the value of the derivative.
 
     Returns:
         A :class:`BSpline`.
 
     Raises:
-        ShapeError: shapes that do not fit.
+        ShapeError: shapes that do not match.
         ArgumentError: sites that do not ascend; knots or conditions that do not determine the spline.
 
     Gradient:
-        Of what it gives: by places, ``x``, ``y``, ``t`` and derivatives in ``bc_type``, through a banded system.
+        By evaluation points, ``x``, ``y``, ``t`` and derivatives in ``bc_type``, through a banded system.
     """
     name = "make_interp_spline"
     k = integer(name, k, "k", 0)
@@ -174,7 +177,7 @@ def _periodic(name: str, x, y, k: int, axis: int) -> BSpline:
     n = int(x.shape[0]) - 1
     _, h = weights(t, k, x[:-1])
     s = k // 2
-    rows = h[:, : 2 * s + 1]  # at a site that is a knot the last of an odd degree is 0
+    rows = h[:, : 2 * s + 1]  # for an odd degree the last B-spline is 0 at a site that is a knot
     c = columns(lambda b: cyclic(rows, b), y[:-1])
     return BSpline.construct_fast(t, ops.take(c, (np.arange(n + k) - s) % n, 0), k, "periodic", axis)
 
@@ -191,22 +194,22 @@ def make_lsq_spline(
     *,
     method: Any = "qr",
 ) -> BSpline:
-    """The spline with given knots that is nearest to values, by least squares.
+    """Least-squares spline with given knots.
 
     Args:
         x: the sites, ascending.
-        w: weights, by which differences are multiplied before they are squared.
-        method: ``"qr"`` or ``"norm-eq"``, which are one here: the matrix is not squared.
+        w: weights that multiply the residuals before they are squared.
+        method: ``"qr"`` or ``"norm-eq"``; both use the same method here, which does not square the matrix.
 
     Returns:
         A :class:`BSpline`.
 
     Raises:
-        ShapeError: shapes that do not fit.
+        ShapeError: shapes that do not match.
         ArgumentError: sites that decrease or are beyond the ends.
 
     Gradient:
-        Of what it gives: by places, ``x``, ``y``, ``t`` and ``w``.
+        By evaluation points, ``x``, ``y``, ``t`` and ``w``.
     """
     name = "make_lsq_spline"
     choice(name, method, ("qr", "norm-eq"), "method")
@@ -232,25 +235,26 @@ def make_lsq_spline(
 
 @composed
 def make_smoothing_spline(x: Tensor, y: Tensor, w: Tensor = None, lam: Tensor = None, *, axis: Integer = 0) -> BSpline:
-    """The natural cubic spline that minimises the sum of squared differences and ``lam`` times its roughness.
+    """Smoothing spline: the natural cubic spline that minimises the squared residuals plus ``lam`` times its roughness.
 
     The roughness is the integral of the squared second derivative (Reinsch 1967).
 
     Args:
         x: the sites, ascending, at least 5.
-        w: weights of the squared differences.
-        lam: weight of the roughness; without, SciPy chooses it by generalised cross-validation, of known numbers.
+        w: weights of the squared residuals.
+        lam: the weight of the roughness. By default SciPy chooses it by generalised cross-validation, which needs known
+            numbers.
 
     Returns:
         A :class:`BSpline`.
 
     Raises:
-        ShapeError: shapes that do not fit.
+        ShapeError: shapes that do not match.
         ArgumentError: sites that do not ascend; weights that are not positive.
-        ArgumentTypeError: no ``lam`` with variables, which have no derivative through its choice.
+        ArgumentTypeError: variables without ``lam``: there is no derivative through its choice.
 
     Gradient:
-        Of what it gives: by places, ``x``, ``y``, ``w`` and ``lam``, through banded systems.
+        By evaluation points, ``x``, ``y``, ``w`` and ``lam``, through banded systems.
     """
     name = "make_smoothing_spline"
     if lam is None:
@@ -272,7 +276,7 @@ def make_smoothing_spline(x: Tensor, y: Tensor, w: Tensor = None, lam: Tensor = 
         raise ShapeError(f"`{name}`: `w` must have an element for each site, and `lam` be a number.", argument="w")
     h = x[1:] - x[:-1]
     a, b = 1 / h[:-1], 1 / h[1:]
-    q = [a, -(a + b), b]  # second differences: a band of three, from the site before on
+    q = [a, -(a + b), b]  # second differences, a tridiagonal band
     v = lam / w
     rows = [
         h[:-1] / 3 + h[1:] / 3 + sum(q[i] ** 2 * v[i : count - 2 + i] for i in range(3)),

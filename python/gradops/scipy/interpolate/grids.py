@@ -1,4 +1,7 @@
-"""Values between those on a grid of any number of dimensions."""
+"""Interpolation on rectilinear grids of any number of dimensions.
+
+Methods are multilinear, nearest, PCHIP, and tensor products of splines.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ METHODS = ("linear", "nearest", "pchip", *DEGREES)
 
 
 def coordinates(name: str, xi, count: int | None = None):
-    """Places as a tensor whose last dimension has the coordinates, of such a one or of a tuple of coordinates."""
+    """Return points as a tensor whose last dimension holds the coordinates, from such a tensor or from a tuple."""
     if isinstance(xi, tuple) and len(xi) == 1:
         xi = xi[0]
     if isinstance(xi, tuple):
@@ -42,27 +45,27 @@ def coordinates(name: str, xi, count: int | None = None):
 
 
 class RegularGridInterpolator:
-    """Values between those on a grid.
+    """Interpolation on a rectilinear grid.
 
     Args:
-        points: for each dimension of the grid a vector of places, all ascending or all descending.
-        values: with the grid's dimensions first.
+        points: for each dimension of the grid a vector of positions, strictly ascending or descending.
+        values: a tensor with the grid's dimensions first.
         method: ``"linear"``, ``"nearest"``, ``"pchip"``, or ``"slinear"``, ``"cubic"``, ``"quintic"`` for splines of
-            degree 1, 3, 5 in each dimension, which are solved for and not iterated.
-        bounds_error: an error for places beyond the grid, where values are known.
-        fill_value: what is beyond it without ``bounds_error``; None: the outer pieces go on.
+            degree 1, 3, 5 in each dimension, which are solved for directly, not by iteration.
+        bounds_error: True to raise an error for points beyond the grid if values are known.
+        fill_value: the value beyond the grid without ``bounds_error``; None to extrapolate by the outer pieces.
         solver, solver_args: ignored.
 
     Returns:
-        An object that is called with places.
+        A callable that takes evaluation points.
 
     Raises:
-        ShapeError: shapes that do not fit.
-        ArgumentError: places that do not ascend; a ``method`` that there is not.
+        ShapeError: shapes that do not match.
+        ArgumentError: positions that are not strictly monotone; an unknown ``method``.
 
     Gradient:
-        Of what it gives: by places, ``points``, ``values`` and ``fill_value``; at a place of the grid that of the piece
-        to its right.
+        By evaluation points, ``points``, ``values`` and ``fill_value``; at a grid position it is that of the piece to
+        its right.
     """
 
     @composed
@@ -94,7 +97,7 @@ class RegularGridInterpolator:
             vector(name, p, "points")
             if p.shape[0] != values.shape[i]:
                 raise ShapeError(
-                    f"`{name}`: `points` has {p.shape[0]} places for dimension {i} of `values`, which has "
+                    f"`{name}`: `points` has {p.shape[0]} positions for dimension {i} of `values`, which has "
                     f"{values.shape[i]}.",
                     argument="points",
                 )
@@ -120,13 +123,13 @@ class RegularGridInterpolator:
         for i, p in enumerate(self.grid):
             if p.shape[0] < least:
                 raise ArgumentError(
-                    f"`RegularGridInterpolator`: `points` must have at least {least} places in each dimension for "
+                    f"`RegularGridInterpolator`: `points` must have at least {least} positions in each dimension for "
                     f"{method}; got {p.shape[0]} in dimension {i}.",
                     argument="points",
                 )
 
     def _solved(self, degree: int) -> tuple:
-        """Knots and coefficients of the product of splines."""
+        """Return the knots and coefficients of the tensor product of splines."""
         if degree not in self._splines:
             knots, c = [], self.values
             for i, p in enumerate(self.grid):
@@ -138,21 +141,21 @@ class RegularGridInterpolator:
 
     @composed
     def __call__(self, xi: Any, method: Any = None, *, nu: Any = None) -> Tensor:
-        """Values at places.
+        """Values at points.
 
         Args:
-            xi: a tensor whose last dimension has the coordinates, or a tuple of coordinates, which broadcast.
-            nu: of splines, the order of the derivative in each dimension.
+            xi: a tensor whose last dimension holds the coordinates, or a tuple of coordinates, which broadcast.
+            nu: for splines the order of the derivative in each dimension.
 
         Returns:
-            A tensor, of the shape of a coordinate and of the other dimensions of ``values``.
+            A tensor with the shape of a coordinate, then the other dimensions of ``values``.
 
         Raises:
-            ShapeError: another number of coordinates.
-            ArgumentError: places beyond the grid, with ``bounds_error``.
+            ShapeError: the wrong number of coordinates.
+            ArgumentError: points beyond the grid, with ``bounds_error``.
 
         Gradient:
-            By places, ``points`` and ``values``.
+            By evaluation points, ``points`` and ``values``.
         """
         name, count = "RegularGridInterpolator", len(self.grid)
         method = self.method if method is None else method
@@ -176,7 +179,7 @@ class RegularGridInterpolator:
             seen = known(off) if self.bounds_error else None
             if seen is not None and seen.any():
                 raise ArgumentError(
-                    f"`{name}`: `xi` has a place that is beyond the grid in dimension {i}.",
+                    f"`{name}`: `xi` has a point beyond the grid in dimension {i}.",
                     argument="xi",
                     hint="`bounds_error=False`, with a `fill_value`",
                 )
@@ -194,7 +197,7 @@ class RegularGridInterpolator:
 
 
 def _cells(grid, places) -> tuple:
-    """In each dimension the number of the cell, and the share of it that is before the place."""
+    """Return in each dimension the index of a point's cell and its relative position in the cell."""
     numbers, shares = [], []
     for p, v in zip(grid, places):
         i = interval(p, v)
@@ -205,7 +208,7 @@ def _cells(grid, places) -> tuple:
 
 
 def _gathered(values, numbers):
-    """Elements of a tensor's first dimensions."""
+    """Gather elements by indices into a tensor's first dimensions."""
     flat, sizes = 0, [int(n) for n in values.shape]
     for i, n in zip(numbers, sizes):
         flat = flat * n + i
@@ -232,7 +235,7 @@ def _nearest(grid, values, places):
 
 
 def _monotone(grid, values, places):
-    """Monotone pieces along the last dimension of the grid, through what is found along the one before, and so on."""
+    """Interpolate by PCHIP along the last dimension of the grid, then its results along the one before, and so on."""
     shape, count = tuple(places[0].shape), len(grid)
     places = [ops.reshape(v, (-1,)) for v in places]
     y = PchipInterpolator(grid[-1], values, count - 1)(places[-1])
@@ -251,7 +254,7 @@ def _monotone(grid, values, places):
 
 
 def of_product(knots, c, degrees, places, orders):
-    """Values of a product of splines, or its derivatives, by the coefficients in ``c``'s first dimensions."""
+    """Return values or derivatives of a tensor product of splines; ``c`` has the coefficients' dimensions first."""
     count, rank = len(knots), len(places[0].shape)
     flat, weight = 0, None
     for i, (t, k, v, order) in enumerate(zip(knots, degrees, places, orders)):
@@ -275,20 +278,20 @@ def interpn(
     bounds_error: bool = True,
     fill_value: Any = math.nan,
 ) -> Tensor:
-    """Values between those on a grid, as of :class:`RegularGridInterpolator`.
+    """Interpolation on a rectilinear grid by :class:`RegularGridInterpolator`.
 
     Args:
-        method: also ``"splinef2d"``, cubic splines in two dimensions.
+        method: a method of that class, or ``"splinef2d"`` for cubic splines in two dimensions.
 
     Returns:
-        A tensor, of the shape of a coordinate and of the other dimensions of ``values``.
+        A tensor with the shape of a coordinate, then the other dimensions of ``values``.
 
     Raises:
-        As of :class:`RegularGridInterpolator`.
-        ArgumentError: ``"splinef2d"`` outside of the grid.
+        As for :class:`RegularGridInterpolator`.
+        ArgumentError: extrapolation with ``"splinef2d"``.
 
     Gradient:
-        By places, ``points``, ``values`` and ``fill_value``.
+        By evaluation points, ``points``, ``values`` and ``fill_value``.
     """
     choice("interpn", method, (*METHODS, "splinef2d"), "method")
     if method == "splinef2d":

@@ -1,4 +1,7 @@
-"""``interp1d``: values between others, by pieces of low degree."""
+"""``interp1d``: interpolation along an axis by piecewise polynomials of low degree.
+
+Steps and straight lines are evaluated here, higher degrees by splines.
+"""
 
 from __future__ import annotations
 
@@ -22,28 +25,28 @@ KINDS = ("linear", "nearest", "nearest-up", "previous", "next", *DEGREES)
 
 
 class interp1d:
-    """Values between those at sites.
+    """One-dimensional interpolation.
 
     Args:
         x: the sites, in any order; with ``assume_sorted`` ascending.
-        y: the values, of as many elements along ``axis``.
-        kind: ``"linear"``, ``"nearest"`` (halfway the lower, with ``"nearest-up"`` the upper), ``"previous"``,
-            ``"next"``, or a spline's degree, also as ``"zero"``, ``"slinear"``, ``"quadratic"``, ``"cubic"``.
-        copy: ignored: tensors are not written to.
-        bounds_error: an error for places beyond the ends, where values are known; so by default, without a
-            ``fill_value``.
-        fill_value: what is beyond the ends, or a pair for each of them, or ``"extrapolate"``.
+        y: the values, as many along ``axis`` as sites.
+        kind: ``"linear"``, ``"nearest"`` (rounds half down; ``"nearest-up"`` rounds half up), ``"previous"``,
+            ``"next"``, or a spline's degree, which may be named ``"zero"``, ``"slinear"``, ``"quadratic"``,
+            ``"cubic"``.
+        copy: ignored, since tensors are not written to.
+        bounds_error: True to raise an error for points beyond the ends if values are known; the default unless
+            ``fill_value="extrapolate"``.
+        fill_value: the value beyond the ends, a pair of values below and above, or ``"extrapolate"``.
 
     Returns:
-        An object that is called with places.
+        A callable that takes evaluation points.
 
     Raises:
-        ShapeError: shapes that do not fit.
-        ArgumentError: a ``kind`` that there is not.
+        ShapeError: shapes that do not match.
+        ArgumentError: an unknown ``kind``.
 
     Gradient:
-        Of what it gives: by places, of the pieces, at a site that of the piece to its left; by ``x``, ``y`` and
-        ``fill_value``.
+        By evaluation points (at a site that of the piece to its left), ``x``, ``y`` and ``fill_value``.
     """
 
     x: Any
@@ -87,7 +90,7 @@ class interp1d:
 
     @property
     def fill_value(self):
-        """The values beyond the ends, a pair for each, or ``"extrapolate"``."""
+        """The value beyond the ends, a pair of values below and above, or ``"extrapolate"``."""
         return self._fill
 
     @fill_value.setter
@@ -100,22 +103,22 @@ class interp1d:
                 )
             self.bounds_error = False
         elif self.bounds_error is None:
-            # SciPy raises by default, but not where it was told what is beyond
+            # The default is SciPy's: raise unless extrapolation was requested.
             self.bounds_error = True
         self._fill = value
 
     @composed
     def __call__(self, x: Tensor) -> Tensor:
-        """Values at places.
+        """Values at points.
 
         Returns:
-            A tensor, with the dimensions of ``x`` in place of the axis.
+            A tensor with the dimensions of ``x`` in place of ``axis``.
 
         Raises:
-            ArgumentError: places beyond the ends, with ``bounds_error``.
+            ArgumentError: points beyond the ends, with ``bounds_error``.
 
         Gradient:
-            By places, sites and values.
+            By evaluation points, sites and values.
         """
         v, sites, y = real_with("interp1d", 2, x=x, sites=self.x, y=self._y)
         rank, rest = len(v.shape), len(y.shape) - 1
@@ -140,7 +143,7 @@ class interp1d:
         values = known(beyond)
         if values is not None and values.any():
             raise ArgumentError(
-                f"`interp1d`: `x` has a place that is {where} the range of the sites.",
+                f"`interp1d`: `x` has a point {where} the range of the sites.",
                 argument="x",
                 hint="`bounds_error=False`, or `fill_value`",
             )

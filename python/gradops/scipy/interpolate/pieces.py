@@ -1,4 +1,7 @@
-"""Polynomials in pieces, in powers and in Bernstein's basis."""
+"""Piecewise polynomials in the power basis (:class:`PPoly`) and in the Bernstein basis (:class:`BPoly`).
+
+They convert into each other, differentiate and integrate exactly.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,12 @@ __all__ = ["BPoly", "PPoly"]
 
 
 def _rising(n: int, nu: int) -> list[float]:
-    """For powers from the highest of ``n`` down, the factors of the ``nu``-th integral's denominators."""
+    """Return the denominators of the ``nu``-th integral of the powers, highest of ``n`` first."""
     return [float(math.prod(range(p, p + nu))) for p in range(n, 0, -1)]
 
 
 class Pieces:
-    """The common parts of polynomials in pieces; ``c`` and ``x`` are tensors, ``axis`` that of the data."""
+    """Base class of piecewise polynomials; ``c`` and ``x`` are tensors, ``axis`` is that of the data."""
 
     c: Any
     x: Any
@@ -60,7 +63,7 @@ class Pieces:
 
     @classmethod
     def construct_fast(cls, c, x, extrapolate=None, axis=0):
-        """A polynomial of what is known to fit."""
+        """Return a piecewise polynomial without checks of the arguments."""
         made = cls.__new__(cls)
         made.c, made.x, made.axis = c, x, axis
         made.extrapolate = True if extrapolate is None else extrapolate
@@ -72,17 +75,17 @@ class Pieces:
 
     @composed
     def __call__(self, x: Tensor, nu: Integer = 0, extrapolate=None) -> Tensor:
-        """Values, or derivatives, at places.
+        """Values or derivatives at points.
 
         Args:
             nu: the order of the derivative.
-            extrapolate: beyond the ends by the outer pieces, NaN for False, or ``"periodic"``.
+            extrapolate: True to extrapolate by the outer pieces, False for NaN, or ``"periodic"``.
 
         Returns:
-            A tensor, with the dimensions of ``x`` in place of the axis.
+            A tensor with the dimensions of ``x`` in place of ``axis``.
 
         Gradient:
-            By ``x``, coefficients and sites; at a site that of the piece to its right.
+            By ``x``, coefficients and sites; at a site it is that of the piece to its right.
         """
         name = type(self).__name__
         how = self.extrapolate if extrapolate is None else mode_of(name, extrapolate)
@@ -103,7 +106,7 @@ class Pieces:
         return placed(y, rank, self.axis)
 
     def derivative(self, nu: Integer = 1):
-        """The derivative, an object of the same class; of a negative order the antiderivative.
+        """Return the derivative of order ``nu``; for a negative order the antiderivative.
 
         Returns:
             An object of the same class.
@@ -115,7 +118,7 @@ class Pieces:
         return self.antiderivative(-nu) if nu < 0 else self._like(self._differentiated(nu))
 
     def antiderivative(self, nu: Integer = 1):
-        """The integral from the first site on, an object of the same class; of a negative order the derivative.
+        """Return the antiderivative of order ``nu``, which is 0 at the first site; for a negative order the derivative.
 
         Returns:
             An object of the same class.
@@ -133,10 +136,10 @@ class Pieces:
 
     @composed
     def integrate(self, a: Tensor, b: Tensor, extrapolate=None) -> Tensor:
-        """The integral from ``a`` to ``b``.
+        """Return the integral from ``a`` to ``b``.
 
         Returns:
-            A tensor of the data's other dimensions; NaN for limits beyond the ends, unless it is extrapolated.
+            A tensor of the data's other dimensions; NaN for limits beyond the ends without extrapolation.
 
         Gradient:
             By limits, coefficients and sites.
@@ -157,11 +160,11 @@ class Pieces:
         return until(b) - until(a)
 
     def extend(self, c: Tensor, x: Tensor) -> None:
-        """More pieces before the first or behind the last one, whose sites are ``x``, without the end's.
+        """Add pieces before the first or after the last one; ``x`` are their sites without the shared end.
 
         Raises:
-            ShapeError: shapes that do not fit.
-            ArgumentError: sites that do not go on from one of the ends.
+            ShapeError: shapes that do not match.
+            ArgumentError: sites that do not continue one of the ends.
 
         Gradient:
             Through the coefficients.
@@ -199,34 +202,35 @@ class Pieces:
         raise NotImplementedError
 
     def _steps(self):
-        """The lengths of the pieces, for a product with coefficients of one power."""
+        """Return the lengths of the pieces, shaped for products with coefficients of one power."""
         return along(self.x[1:] - self.x[:-1], len(self.c.shape) - 2)
 
 
 def _up_to(parts):
-    """For each piece the sum of the parts of those before."""
+    """Return for each piece the sum of ``parts`` over the pieces before it."""
     return ops.concatenate([ops.zeros_like(parts[:1]), ops.cumsum(parts, 0)[:-1]], 0)
 
 
 in_pieces = family(
     {
-        "x": "the sites, one more than pieces, in order.",
+        "x": "the sites, sorted, one more than pieces.",
         "extrapolate": BEYOND,
-        "axis": "at which of the data's dimensions the values of a call are.",
+        "axis": "the dimension of the data that evaluation points replace.",
     },
     returns="An object; its attributes ``c`` and ``x`` are tensors.",
-    raises="ShapeError: shapes that do not fit.\nArgumentError: sites that are not in order.",
-    gradient="Of what it gives: by places, ``c`` and ``x``.",
+    raises="ShapeError: shapes that do not match.\nArgumentError: sites that are not in order.",
+    gradient="By evaluation points, ``c`` and ``x``.",
     within=lambda kind: kind,
 )
 
 
 @in_pieces
 class PPoly(Pieces):
-    """A polynomial in pieces: in the ``i``-th ``sum(c[m, i] * (v - x[i])**(k - m - 1))``, of ``k`` coefficients.
+    """Piecewise polynomial in the power basis: on piece ``i`` ``sum(c[m, i] * (v - x[i])**(k - m - 1))``.
 
     Args:
-        c: coefficients, of powers from the highest down, of pieces, and of what other dimensions the data has.
+        c: coefficients; the first dimension holds the ``k`` powers, highest first, the second the pieces, further
+            dimensions those of the data.
     """
 
     def _piece(self, c, u, h):
@@ -256,17 +260,17 @@ class PPoly(Pieces):
         return ops.concatenate([ops.zeros_like(c[:1])] * (order - int(c.shape[0])) + [c], 0)
 
     def solve(self, y=0.0, discontinuity: bool = True, extrapolate=None):
-        """The places where the polynomial is ``y``, a known number, found by SciPy.
+        """Return the points where the polynomial equals ``y``, a known number; SciPy finds them.
 
         Returns:
             A vector, in ascending order.
 
         Raises:
-            ShapeError: data of more dimensions, which gives vectors of several lengths.
-            JitError: in a compiled function, which knows no values.
+            ShapeError: data of more dimensions, whose solutions would be vectors of different lengths.
+            JitError: in a compiled function, where values are not known.
 
         Gradient:
-            By coefficients and sites, by the implicit function theorem; of a place where the polynomial jumps it is 0.
+            By coefficients and sites, by the implicit function theorem; 0 for a point where the polynomial jumps.
         """
         if len(self.c.shape) != 2 or is_complex(self.c):
             raise ShapeError("`PPoly.solve`: `c` must be a real matrix: there is one vector of places.", argument="c")
@@ -279,25 +283,25 @@ class PPoly(Pieces):
         size = np.abs(c).max(initial=0.0)
         rest = np.abs(numbers("PPoly.solve", curve(v, 0, True), "c") - level)
         meets = ops.convert_to_tensor(rest <= 1e-6 * (1 + size))
-        for _ in range(2):  # each doubles the order to which derivatives are right
+        for _ in range(2):  # each Newton step doubles the order of the exact derivatives
             step = ops.divide_no_nan(curve(v, 0, True) - level, slope(v, 0, True))
             v = ops.where(np.asarray(ops.convert_to_numpy(meets)), v - step, v)
         return v
 
     def roots(self, discontinuity: bool = True, extrapolate=None):
-        """The places where the polynomial is 0, as of :meth:`solve`.
+        """Return the roots of the polynomial, see :meth:`solve`.
 
         Returns:
             A vector, in ascending order.
 
         Gradient:
-            As of :meth:`solve`.
+            As for :meth:`solve`.
         """
         return self.solve(0.0, discontinuity, extrapolate)
 
     @classmethod
     def from_spline(cls, tck, extrapolate=None):
-        """The polynomial that a spline is, of a :class:`BSpline` or its knots, coefficients and degree.
+        """Convert a spline, a :class:`BSpline` or its knots, coefficients and degree.
 
         Returns:
             An object.
@@ -314,7 +318,7 @@ class PPoly(Pieces):
 
     @classmethod
     def from_bernstein_basis(cls, bp, extrapolate=None):
-        """The polynomial that one in Bernstein's basis is.
+        """Convert a piecewise polynomial in the Bernstein basis.
 
         Returns:
             An object.
@@ -335,23 +339,24 @@ class PPoly(Pieces):
 
 
 def _mixed(matrix: np.ndarray, c) -> list:
-    """Sums of coefficients, with constant weights, for each row of a matrix."""
+    """Return the product of a constant matrix with the coefficients, as a list of rows."""
     return [sum((float(w) * c[a] for a, w in enumerate(row) if w), ops.zeros_like(c[0])) for row in matrix]
 
 
 @in_pieces
 class BPoly(Pieces):
-    """A polynomial in pieces in Bernstein's basis: in the ``i``-th ``sum(c[a, i] * comb(k, a) * s**a * (1-s)**(k-a))``.
+    """Piecewise polynomial in the Bernstein basis: on piece ``i`` ``sum(c[a, i] * comb(k, a) * s**a * (1-s)**(k-a))``.
 
-    There ``s`` is the share of the piece, ``(v - x[i]) / (x[i + 1] - x[i])``, and ``k`` the degree.
+    Here ``s`` is the relative position in the piece, ``(v - x[i]) / (x[i + 1] - x[i])``, and ``k`` the degree.
 
     Args:
-        c: coefficients, of the degree's basis, of pieces, and of what other dimensions the data has.
+        c: coefficients; the first dimension holds the ``k + 1`` basis functions, the second the pieces, further
+            dimensions those of the data.
     """
 
     def _piece(self, c, u, h):
         s = along(u / h, len(c.shape) - 1 - len(u.shape))
-        while c.shape[0] > 1:  # de Casteljau's
+        while c.shape[0] > 1:  # de Casteljau's algorithm
             c = c[:-1] * (1 - s) + c[1:] * s
         return c[0]
 
@@ -378,7 +383,7 @@ class BPoly(Pieces):
 
     @classmethod
     def from_power_basis(cls, pp, extrapolate=None):
-        """The polynomial in Bernstein's basis that one in powers is.
+        """Convert a piecewise polynomial in the power basis.
 
         Returns:
             An object.
@@ -400,18 +405,18 @@ class BPoly(Pieces):
 
     @classmethod
     def from_derivatives(cls, xi: Tensor, yi, orders=None, extrapolate=None):
-        """The polynomial that has given values and derivatives at sites.
+        """Return the piecewise polynomial with given values and derivatives at the sites.
 
         Args:
             xi: the sites, ascending.
             yi: for each site a list or tensor of the value and the derivatives.
-            orders: the degree of the pieces, or one for each; by default what the derivatives give.
+            orders: the degree of the pieces, or a degree for each; by default as high as the derivatives determine.
 
         Returns:
             An object.
 
         Raises:
-            ArgumentError: degrees for which there are too few derivatives.
+            ArgumentError: degrees for which too few derivatives are given.
 
         Gradient:
             By ``xi`` and ``yi``.
@@ -452,7 +457,7 @@ class BPoly(Pieces):
 
 
 def _by_derivatives(h, left: list, right: list) -> list:
-    """The coefficients of a piece of length ``h`` that has given values and derivatives at its ends."""
+    """Return the coefficients of a piece of length ``h`` with given values and derivatives at its ends."""
     n = len(left) + len(right)
     first: list = []
     for q, y in enumerate(left):

@@ -1,4 +1,7 @@
-"""The polynomial through values, of the degree that they determine."""
+"""Interpolating polynomials of full degree, in Newton's form (Krogh) and in barycentric form.
+
+Both evaluate derivatives of any order.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ __all__ = ["BarycentricInterpolator", "KroghInterpolator", "barycentric_interpol
 
 
 class _Polynomial:
-    """The common parts of interpolating polynomials."""
+    """Base class of interpolating polynomials."""
 
     xi: Any
     yi: Any
@@ -29,41 +32,41 @@ class _Polynomial:
 
     @composed
     def __call__(self, x: Tensor) -> Tensor:
-        """Values at places.
+        """Values at points.
 
         Returns:
-            A tensor, with the dimensions of ``x`` in place of the axis.
+            A tensor with the dimensions of ``x`` in place of ``axis``.
 
         Gradient:
-            By places, sites and values.
+            By evaluation points, sites and values.
         """
         return self.derivative(x, 0)
 
     @composed
     def derivative(self, x: Tensor, der: Any = 1) -> Tensor:
-        """The derivative of an order, at places.
+        """Derivative of order ``der`` at points.
 
         Returns:
-            As of a call.
+            As for a call.
 
         Gradient:
-            By places, sites and values.
+            By evaluation points, sites and values.
         """
         der = integer(type(self).__name__, der, "der", 0)
         return self._all(x, der + 1)[der]
 
     @composed
     def derivatives(self, x: Tensor, der: Any = None) -> Tensor:
-        """The value and derivatives at places.
+        """Value and derivatives at points.
 
         Args:
-            der: how many, by default as many as there are sites.
+            der: the number of orders, from 0; by default the number of sites.
 
         Returns:
-            A tensor, along the first dimension of orders.
+            A tensor whose first dimension holds the orders.
 
         Gradient:
-            By places, sites and values.
+            By evaluation points, sites and values.
         """
         name = type(self).__name__
         return ops.stack(self._all(x, int(self.xi.shape[0]) if der is None else integer(name, der, "der", 1)))
@@ -80,22 +83,22 @@ class _Polynomial:
 
 
 class KroghInterpolator(_Polynomial):
-    """The polynomial through values, and derivatives, at sites, in Newton's form (Krogh 1970).
+    """Polynomial through values and derivatives at sites, in Newton's form (Krogh 1970).
 
     Args:
-        xi: the sites; where one comes again, next to it, its element of ``yi`` is the next derivative. Which do, must
-            be known: in a compiled function all differ.
-        yi: the values, of as many elements along ``axis``.
+        xi: the sites. If a site is repeated, the next elements of ``yi`` are its derivatives; equal sites must be
+            adjacent. In a compiled function, where values are not known, all sites count as different.
+        yi: the values, as many along ``axis`` as sites.
 
     Returns:
-        An object that is called with places.
+        A callable that takes evaluation points.
 
     Raises:
-        ShapeError: shapes that do not fit.
-        ArgumentError: equal sites that are not next to each other.
+        ShapeError: shapes that do not match.
+        ArgumentError: equal sites that are not adjacent.
 
     Gradient:
-        Of what it gives: by places, sites and values.
+        By evaluation points, sites and values.
     """
 
     @composed
@@ -137,7 +140,7 @@ class KroghInterpolator(_Polynomial):
 
 @tracing.constant
 def _groups(sites: tuple) -> list[int]:
-    """For each site the number of the first one that is equal."""
+    """Return for each site the index of the first site equal to it."""
     values = np.array(sites)
     new = np.concatenate([[True], values[1:] != values[:-1]])
     if len(np.unique(values)) != new.sum():
@@ -146,23 +149,23 @@ def _groups(sites: tuple) -> list[int]:
 
 
 class BarycentricInterpolator(_Polynomial):
-    """The polynomial through values at sites, in the barycentric form (Berrut and Trefethen 2004).
+    """Polynomial through values at sites, in barycentric form (Berrut and Trefethen 2004).
 
     Args:
-        xi: the sites, which must differ.
-        yi: the values, of as many elements along ``axis``; None: they are set later.
+        xi: the sites, which must be distinct.
+        yi: the values, as many along ``axis`` as sites; None to set them later.
         wi: the sites' weights, by default computed.
-        rng: ignored: products are taken in one order.
+        rng: ignored; products are always taken in the same order.
 
     Returns:
-        An object that is called with places.
+        A callable that takes evaluation points.
 
     Raises:
-        ShapeError: shapes that do not fit.
+        ShapeError: shapes that do not match.
         ArgumentError: equal sites.
 
     Gradient:
-        Of what it gives: by places, sites and values; at a site to second order.
+        By evaluation points, sites and values; at a site only up to second order.
     """
 
     @composed
@@ -175,7 +178,7 @@ class BarycentricInterpolator(_Polynomial):
         self.wi = _weights(name, self.xi) if wi is None else real_with(name, 1, wi=wi)[0]
 
     def set_yi(self, yi, axis=None) -> None:
-        """Other values at the sites; None: none."""
+        """Set other values at the sites; None removes them."""
         if yi is None:
             self.yi = None
             return
@@ -185,10 +188,10 @@ class BarycentricInterpolator(_Polynomial):
         self.yi, self.axis = leading(name, yi, axis, int(xi.shape[0]), "yi")
 
     def add_xi(self, xi, yi=None) -> None:
-        """More sites, with values where there are some.
+        """Add sites, with values if the object has values.
 
         Raises:
-            ArgumentError: values for one of the old and new sites only.
+            ArgumentError: only the old or only the new sites have values.
         """
         name = "BarycentricInterpolator"
         if (yi is None) != (self.yi is None):
@@ -209,7 +212,7 @@ class BarycentricInterpolator(_Polynomial):
         d = ops.where(same, 0.0, wi / (gap * along(wi, 1)))
         d = d - ops.where(same, along(ops.sum(d, 1), 1), 0.0)
         slopes = [ops.reshape(yi, (n, -1))]
-        for _ in range(count + 1):  # at a site also two derivatives of the last, so that its own are right
+        for _ in range(count + 1):  # two orders more than asked for: the result's own derivatives at a site need them
             slopes.append(ops.matmul(d, slopes[-1]) if len(slopes) < n else ops.zeros_like(slopes[-1]))
         away = ops.expand_dims(v, -1) - xi
         hit = ops.stop_gradient(away) == 0
@@ -241,7 +244,7 @@ def _weights(name: str, xi):
 
 @tracing.constant
 def _mixed_up(n: int) -> np.ndarray:
-    """An order in which products of distances neither over- nor underflow."""
+    """Return an order in which products of distances neither overflow nor underflow."""
     return np.random.default_rng(0).permutation(n)
 
 
@@ -254,22 +257,22 @@ def _at(found, x, der):
 
 @by_orders
 def krogh_interpolate(xi: Tensor, yi: Tensor, x: Tensor, der: Any = 0, axis: Integer = 0) -> Tensor:
-    """Values, or derivatives, of :class:`KroghInterpolator` at places.
+    """Values or derivatives of :class:`KroghInterpolator` at points.
 
     Raises:
-        As of :class:`KroghInterpolator`.
+        As for :class:`KroghInterpolator`.
     """
     return _at(KroghInterpolator(xi, yi, axis), x, der)
 
 
 @by_orders
 def barycentric_interpolate(xi: Tensor, yi: Tensor, x: Tensor, axis: Integer = 0, *, der: Any = 0, rng=None) -> Tensor:
-    """Values, or derivatives, of :class:`BarycentricInterpolator` at places.
+    """Values or derivatives of :class:`BarycentricInterpolator` at points.
 
     Args:
         rng: ignored.
 
     Raises:
-        As of :class:`BarycentricInterpolator`.
+        As for :class:`BarycentricInterpolator`.
     """
     return _at(BarycentricInterpolator(xi, yi, axis), x, der)

@@ -1,4 +1,7 @@
-"""Values between those at points that lie anywhere."""
+"""Interpolation of scattered points: radial basis functions, linear on a triangulation, and nearest neighbour.
+
+Triangulations and searches are SciPy's and need known points; radial basis functions also run in compiled functions.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def _plate(s):
 
 
 def _root(s):
-    """The square root with derivative 0 at 0."""
+    """Return the square root with derivative 0 at 0."""
     zero = s == 0
     return ops.where(zero, ops.zeros_like(s), ops.sqrt(ops.where(zero, ops.ones_like(s), s)))
 
@@ -47,35 +50,35 @@ KERNELS = {
     "inverse_quadratic": (lambda s: 1 / (s + 1), -1),
     "gaussian": (lambda s: ops.exp(-s), -1),
 }
-"""Functions of squared distances, and the lowest degree of the polynomial that makes them unique."""
+"""Kernels as functions of the squared distance, each with the lowest degree of polynomial for a unique interpolant."""
 ROUGH = ("linear", "thin_plate_spline")
-"""Those without a second derivative at a distance of 0."""
+"""Kernels without a second derivative at distance 0."""
 SCALED = ("linear", "thin_plate_spline", "cubic", "quintic")
 
 
 class RBFInterpolator:
-    """A sum of radial functions around points, and a polynomial, through values there or near them (Fasshauer 2007).
+    """Interpolation or smoothing by radial basis functions plus a polynomial (Fasshauer 2007).
 
     Args:
         y: the points, rows of a matrix.
-        d: the values, of as many rows.
-        neighbors: how many points near a place count there; by default all.
-        smoothing: by how much the values may be missed, a number, or one for each point.
-        kernel: the function of the distance; one of SciPy's names.
-        epsilon: a factor of distances, needed where it is no factor of the result.
-        degree: of the polynomial, -1 for none; by default the lowest that makes the result unique.
+        d: the values, as many rows as points.
+        neighbors: the number of nearest points used at each evaluation point; by default all.
+        smoothing: the smoothing parameter, a number or one for each point; 0 interpolates.
+        kernel: the radial function; one of SciPy's names.
+        epsilon: the shape parameter, a factor of distances; needed for kernels that do not merely scale with it.
+        degree: the degree of the polynomial, -1 for none; by default the lowest that makes the result unique.
 
     Returns:
-        An object that is called with places.
+        A callable that takes evaluation points.
 
     Raises:
-        ShapeError: shapes that do not fit.
-        ArgumentError: a kernel that there is not; no ``epsilon``; too few points.
+        ShapeError: shapes that do not match.
+        ArgumentError: an unknown kernel; no ``epsilon``; too few points.
 
     Gradient:
-        Of what it gives: by places, ``y``, ``d``, ``smoothing`` and ``epsilon``, through the system; at a point itself
-        to as many orders as the kernel has; the next one is NaN of ``"linear"`` and ``"thin_plate_spline"``, 0 of
-        ``"cubic"`` and ``"quintic"``. With ``neighbors`` these are held.
+        By evaluation points, ``y``, ``d``, ``smoothing`` and ``epsilon``, through the linear system. At a data point
+        derivatives exist up to the order of the kernel; the next order is NaN for ``"linear"`` and
+        ``"thin_plate_spline"``, 0 for ``"cubic"`` and ``"quintic"``. The choice of ``neighbors`` counts as constant.
     """
 
     @composed
@@ -116,7 +119,7 @@ class RBFInterpolator:
             self._solved = self._system(y, self._values, self.smoothing, self.epsilon)
 
     def _functions(self, x, y, frame, epsilon):
-        """The radial functions around ``y``, and the polynomial's terms, at ``x``."""
+        """Return the radial functions around ``y`` and the polynomial's terms at ``x``."""
         away = (ops.expand_dims(x, -2) - ops.expand_dims(y, -3)) * epsilon
         squares = ops.sum(away * away, -1)
         near = KERNELS[self.kernel][0](squares)
@@ -136,7 +139,7 @@ class RBFInterpolator:
         return ops.concatenate([near, ops.stack(terms, -1)], -1)
 
     def _system(self, y, d, smoothing, epsilon) -> tuple:
-        # where the polynomial is centred and how it is scaled makes no difference to the sum
+        # The centre and scale of the polynomial do not change the interpolant, so they are held constant.
         held = ops.stop_gradient(y)
         low, high = ops.min(held, -2, keepdims=True), ops.max(held, -2, keepdims=True)
         scale = (high - low) / 2
@@ -154,16 +157,16 @@ class RBFInterpolator:
 
     @composed
     def __call__(self, x: Tensor) -> Tensor:
-        """Values at places, the rows of a matrix.
+        """Values at points, the rows of a matrix.
 
         Returns:
-            A tensor of as many rows, and of the other dimensions of the values.
+            A tensor with as many rows, then the other dimensions of the values.
 
         Raises:
-            ShapeError: another number of columns than that of the points.
+            ShapeError: a different number of columns than the data's points.
 
         Gradient:
-            By places, points, values, ``smoothing`` and ``epsilon``.
+            By evaluation points, points, values, ``smoothing`` and ``epsilon``.
         """
         name = "RBFInterpolator"
         x, y, smoothing, epsilon, d = real_with(
@@ -186,7 +189,7 @@ class RBFInterpolator:
 
 @tracing.constant
 def _powers(size: int, degree: int) -> np.ndarray:
-    """The powers of the coordinates in each term of a polynomial."""
+    """Return the powers of the coordinates in each term of a polynomial."""
     rows = [
         np.bincount(np.array(which, int), minlength=size)
         for total in range(degree + 1)
@@ -199,7 +202,7 @@ def _powers(size: int, degree: int) -> np.ndarray:
 
 
 class _Points:
-    """Points, values and a scale for their coordinates; the points are known numbers to SciPy."""
+    """Base class with points, values and a scale of the coordinates; SciPy gets the points as known numbers."""
 
     def _set(self, name: str, points, values, rescale: bool) -> None:
         points = coordinates(name, points)
@@ -218,11 +221,11 @@ class _Points:
         return (at - self._shift) / self._scale
 
     def _places(self, name: str, args) -> tuple:
-        """Places, and their numbers, in the scale of the points."""
+        """Return evaluation points, points and values as tensors, and the evaluation points as scaled numbers."""
         xi = coordinates(name, args, int(self.points.shape[1]))
         if xi.shape[-1] != self.points.shape[1]:
             raise ShapeError(
-                f"`{name}`: places must have {self.points.shape[1]} coordinates; got the shape {tuple(xi.shape)}.",
+                f"`{name}`: points must have {self.points.shape[1]} coordinates; got the shape {tuple(xi.shape)}.",
                 argument="args",
             )
         xi, points, values = real_with(name, 2, xi=xi, points=self.points, values=self.values)
@@ -230,24 +233,24 @@ class _Points:
 
 
 class LinearNDInterpolator(_Points):
-    """Linear pieces over the simplices of Delaunay's triangulation of points.
+    """Linear interpolation on the Delaunay triangulation of points.
 
     Args:
-        points: the rows of a matrix, a tuple of coordinates, or SciPy's ``Delaunay`` of them.
-        values: of as many rows.
-        fill_value: what is outside of the simplices.
-        rescale: triangulate coordinates that are scaled to the same range.
+        points: the rows of a matrix, a tuple of coordinates, or SciPy's ``Delaunay`` of the points.
+        values: the values, as many rows as points.
+        fill_value: the value outside the convex hull.
+        rescale: True to scale coordinates to the same range before the triangulation.
 
     Returns:
-        An object that is called with places.
+        A callable that takes evaluation points.
 
     Raises:
-        ShapeError: shapes that do not fit.
+        ShapeError: shapes that do not match.
         ArgumentError: points that have no triangulation.
-        JitError: a call, or points, in a compiled function, which knows no values.
+        JitError: a call, or points, in a compiled function, where values are not known.
 
     Gradient:
-        Of what it gives: by places, points, values and ``fill_value``; the triangulation is held.
+        By evaluation points, points, values and ``fill_value``; the triangulation counts as constant.
     """
 
     @composed
@@ -264,13 +267,13 @@ class LinearNDInterpolator(_Points):
 
     @composed
     def __call__(self, *args) -> Tensor:
-        """Values at places, of a tensor whose last dimension has the coordinates, or of one tensor for each.
+        """Values at points, given as a tensor whose last dimension holds the coordinates, or as one tensor for each.
 
         Returns:
-            A tensor, of the shape of a coordinate and of the other dimensions of the values.
+            A tensor with the shape of a coordinate, then the other dimensions of the values.
 
         Gradient:
-            By places, points and values.
+            By evaluation points, points and values.
         """
         xi, points, values, at = self._places("LinearNDInterpolator", args)
         found = self.tri.find_simplex(at)
@@ -287,23 +290,23 @@ class LinearNDInterpolator(_Points):
 
 
 class NearestNDInterpolator(_Points):
-    """The values of the nearest of points.
+    """Nearest-neighbour interpolation.
 
     Args:
         x: the points, rows of a matrix, or a tuple of coordinates.
-        y: the values, of as many rows.
-        rescale: distances are of coordinates that are scaled to the same range.
+        y: the values, as many rows as points.
+        rescale: True to scale coordinates to the same range before distances are compared.
         tree_options: settings of SciPy's ``cKDTree``.
 
     Returns:
-        An object that is called with places.
+        A callable that takes evaluation points.
 
     Raises:
-        ShapeError: shapes that do not fit.
-        JitError: a call, or points, in a compiled function, which knows no values.
+        ShapeError: shapes that do not match.
+        JitError: a call, or points, in a compiled function, where values are not known.
 
     Gradient:
-        Of what it gives: by values; by places and points it is 0.
+        By values; by evaluation points and points it is 0.
     """
 
     @composed
@@ -313,13 +316,13 @@ class NearestNDInterpolator(_Points):
 
     @composed
     def __call__(self, *args, **query_options) -> Tensor:
-        """Values at places, of a tensor whose last dimension has the coordinates, or of one tensor for each.
+        """Values at points, given as a tensor whose last dimension holds the coordinates, or as one tensor for each.
 
         Args:
             **query_options: settings of the tree's search.
 
         Returns:
-            A tensor, of the shape of a coordinate and of the other dimensions of the values.
+            A tensor with the shape of a coordinate, then the other dimensions of the values.
 
         Gradient:
             By values.
@@ -340,24 +343,24 @@ def griddata(
     fill_value: Any = math.nan,
     rescale: bool = False,
 ) -> Tensor:
-    """Values between those at points that lie anywhere.
+    """Interpolation of scattered points.
 
     Args:
-        points: the rows of a matrix, or a tuple of coordinates; of one dimension a vector.
-        xi: places, in the same way.
+        points: the rows of a matrix, or a tuple of coordinates; in one dimension a vector.
+        xi: evaluation points, in the same forms.
         method: ``"linear"``, ``"nearest"``, or in one dimension ``"cubic"``.
-        fill_value: what is outside of the points' hull; not of the nearest.
-        rescale: coordinates are scaled to the same range.
+        fill_value: the value outside the convex hull; unused by ``"nearest"``.
+        rescale: True to scale coordinates to the same range.
 
     Returns:
-        A tensor, of the shape of a coordinate and of the other dimensions of ``values``.
+        A tensor with the shape of a coordinate, then the other dimensions of ``values``.
 
     Raises:
-        ShapeError: shapes that do not fit.
-        ArgumentError: ``"cubic"`` in more dimensions, whose slopes are iterated.
+        ShapeError: shapes that do not match.
+        ArgumentError: ``"cubic"`` in several dimensions, whose slopes are found by iteration.
 
     Gradient:
-        By places, points and values, of the nearest by values.
+        By evaluation points, points and values; for ``"nearest"`` by values.
     """
     name = "griddata"
     choice(name, method, ("linear", "nearest", "cubic"), "method")

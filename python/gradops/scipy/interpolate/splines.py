@@ -1,4 +1,7 @@
-"""Splines in the basis of B-splines."""
+"""B-splines: the class :class:`BSpline` and the values of its basis functions.
+
+Basis functions are computed by de Boor's recursion.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,12 @@ __all__ = ["BSpline"]
 
 
 def weights(t, k: int, v, nu: int = 0) -> tuple:
-    """The numbers of the first splines that are not 0 at places, and these ``k + 1`` splines' values there.
+    """Return the index of the first basis function that is nonzero at each point, and the ``k + 1`` values from there.
 
-    By de Boor's recursion, in which 0 / 0 is 0; beyond the ends by the outer pieces.
+    Values come from de Boor's recursion, in which 0 / 0 is 0; beyond the ends the outer pieces extrapolate.
 
     Args:
-        nu: give derivatives of this order.
+        nu: the order of the derivatives to return.
     """
     n = int(t.shape[0]) - k - 1
     first = interval(t[k : n + 1], v)
@@ -44,23 +47,23 @@ def weights(t, k: int, v, nu: int = 0) -> tuple:
 
 
 class BSpline:
-    """A spline of degree ``k`` with knots ``t``: ``sum(c[j] * B[j](x))``.
+    """Spline of degree ``k`` with knots ``t``: ``sum(c[j] * B[j](x))``.
 
     Args:
-        t: knots, which do not decrease.
+        t: knots, in nondecreasing order.
         c: at least ``len(t) - k - 1`` coefficients along ``axis``.
-        extrapolate: beyond ``t[k]`` and ``t[-k - 1]`` by the outer pieces, the default, NaN for False, or
+        extrapolate: beyond ``t[k]`` and ``t[-k - 1]`` True (the default) for the outer pieces, False for NaN, or
             ``"periodic"``.
 
     Returns:
         An object; its attributes ``t`` and ``c`` are tensors.
 
     Raises:
-        ShapeError: numbers of knots and coefficients that do not fit.
+        ShapeError: numbers of knots and coefficients that do not match.
         ArgumentError: knots that decrease.
 
     Gradient:
-        Of what it gives: by places, coefficients and knots, at which ``k - 1`` derivatives are continuous.
+        By evaluation points, coefficients and knots; at a simple knot ``k - 1`` derivatives are continuous.
     """
 
     t: Any
@@ -89,7 +92,7 @@ class BSpline:
 
     @classmethod
     def construct_fast(cls, t, c, k, extrapolate=True, axis=0):
-        """A spline of what is known to fit."""
+        """Return a spline without checks of the arguments."""
         made = cls.__new__(cls)
         made.t, made.c, made.k, made.extrapolate, made.axis = t, c, k, extrapolate, axis
         return made
@@ -106,13 +109,13 @@ class BSpline:
     @classmethod
     @composed
     def basis_element(cls, t: Tensor, extrapolate=True):
-        """The B-spline of given knots.
+        """Return the single B-spline with given knots.
 
         Returns:
             A spline of degree ``len(t) - 2``.
 
         Gradient:
-            Of what it gives: by places and knots.
+            By evaluation points and knots.
         """
         (t,) = real_with("BSpline.basis_element", 1, t=t)
         k = vector("BSpline.basis_element", t, "t", 2) - 2
@@ -124,16 +127,16 @@ class BSpline:
     @classmethod
     @composed
     def design_matrix(cls, x: Tensor, t: Tensor, k, extrapolate=False) -> Tensor:
-        """The values of all B-splines at places, a row for each place: a dense matrix, where SciPy's is sparse.
+        """Return the values of all B-splines at points, a row for each point.
 
         Returns:
-            A matrix of ``len(x)`` rows and ``len(t) - k - 1`` columns.
+            A dense matrix of ``len(x)`` rows and ``len(t) - k - 1`` columns; SciPy's is sparse.
 
         Raises:
-            ArgumentError: places beyond the ends, unless it is extrapolated.
+            ArgumentError: points beyond the ends without extrapolation.
 
         Gradient:
-            By places and knots.
+            By evaluation points and knots.
         """
         name = "BSpline.design_matrix"
         k = integer(name, k, "k", 0)
@@ -150,14 +153,14 @@ class BSpline:
 
     @composed
     def __call__(self, x: Tensor, nu=0, extrapolate=None) -> Tensor:
-        """Values, or derivatives, at places.
+        """Values or derivatives at points.
 
         Args:
             nu: the order of the derivative.
-            extrapolate: as of the class; by default as it was there.
+            extrapolate: see the class; by default as given there.
 
         Returns:
-            A tensor, with the dimensions of ``x`` in place of the axis.
+            A tensor with the dimensions of ``x`` in place of ``axis``.
 
         Gradient:
             By ``x``, coefficients and knots.
@@ -184,13 +187,13 @@ class BSpline:
         return len(self.c.shape) - 1
 
     def derivative(self, nu=1):
-        """The derivative, a spline of a lower degree.
+        """Return the derivative of order ``nu``, a spline of lower degree.
 
         Returns:
             A spline.
 
         Raises:
-            ArgumentError: a degree that is lower than ``nu``; knots that are too often the same.
+            ArgumentError: a degree lower than ``nu``; inner knots of too high multiplicity.
 
         Gradient:
             By coefficients and knots.
@@ -211,7 +214,7 @@ class BSpline:
         return self.construct_fast(t, c, k, self.extrapolate, self.axis)
 
     def antiderivative(self, nu=1):
-        """The integral from ``t[k]`` on, a spline of a higher degree.
+        """Return the antiderivative of order ``nu``, a spline of higher degree that is 0 at ``t[k]``.
 
         Returns:
             A spline.
@@ -234,7 +237,7 @@ class BSpline:
 
     @composed
     def integrate(self, a: Tensor, b: Tensor, extrapolate=None) -> Tensor:
-        """The integral from ``a`` to ``b``; beyond the ends, unless it is extrapolated, that of 0.
+        """Return the integral from ``a`` to ``b``; without extrapolation the spline counts as 0 beyond the ends.
 
         Returns:
             A tensor of the data's other dimensions.
@@ -257,13 +260,13 @@ class BSpline:
         return until(b) - until(a)
 
     def insert_knot(self, x, m=1):
-        """The same spline with one knot more, ``m`` times, at a known place (Boehm 1980).
+        """Return the same spline with a knot inserted ``m`` times at a known point (Boehm 1980).
 
         Returns:
             A spline.
 
         Raises:
-            ArgumentError: a place beyond the ends, a periodic spline.
+            ArgumentError: a point beyond the ends; a periodic spline.
 
         Gradient:
             By coefficients and knots.
@@ -293,7 +296,7 @@ class BSpline:
 
 
 def spline_of(name: str, tck) -> BSpline:
-    """A spline, as an object or as knots, coefficients and degree."""
+    """Return a spline given as an object or as knots, coefficients and degree."""
     if isinstance(tck, BSpline):
         return tck
     if not isinstance(tck, (tuple, list)) or len(tck) != 3:

@@ -1,7 +1,7 @@
-"""``scipy.ndimage``: filters, interpolation and measurements of tensors of any rank, by SciPy's names.
+"""``scipy.ndimage``: filters, interpolation and measurements of tensors of any rank, with SciPy's names.
 
-Derivatives are by the tensor and by weights, places, standard deviations, matrices, shifts and angles. ``output`` is a
-dtype: results are new tensors. Searches and binary morphology take and give known numbers, as SciPy's do.
+Derivatives are by the tensor and by weights, coordinates, standard deviations, matrices, shifts and angles. ``output``
+is a dtype, since results are new tensors. Searches and binary morphology take and return known numbers, as in SciPy.
 
 Examples:
     >>> import numpy as np
@@ -31,11 +31,11 @@ __all__ = gathered(globals())
 REFUSED = {
     **dict.fromkeys(
         "generic_filter generic_filter1d vectorized_filter".split(),
-        "it calls a function on windows of NumPy's; use `gradops.ops.extract_sequences`, "
+        "it calls a function on windows of NumPy arrays; use `gradops.ops.extract_sequences`, "
         "`gradops.ops.image.extract_patches`",
     ),
-    "geometric_transform": "it calls a function of each place; use `map_coordinates`, with all places as a tensor",
-    "labeled_comprehension": "it calls a function on NumPy's arrays; use `sum`, `mean`, `maximum` or `gradops.ops`",
-    "fourier_ellipsoid": "use the product with `gradops.scipy.special.j1` of the frequencies",
+    "geometric_transform": "it calls a function for each point; use `map_coordinates`, with all points as a tensor",
+    "labeled_comprehension": "it calls a function on NumPy arrays; use `sum`, `mean`, `maximum` or `gradops.ops`",
+    "fourier_ellipsoid": "multiply by `gradops.scipy.special.j1` of the frequencies",
 }
 __dir__, __getattr__ = namespace(__name__, __all__, REFUSED)

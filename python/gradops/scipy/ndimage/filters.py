@@ -1,4 +1,7 @@
-"""Filters of windows by weighted sums: any, Gaussians, differences and means."""
+"""Linear filters: correlation, convolution, Gaussians, derivatives and means.
+
+All are weighted sums over windows, along one axis after another where weights allow.
+"""
 
 from __future__ import annotations
 
@@ -36,15 +39,15 @@ MODES = {
 }
 
 ARGUMENTS = {
-    "axes": "the dimensions to filter, all by default. Other settings are one for all of them, or one for each.",
+    "axes": "the dimensions to filter, by default all. Other settings are single values, or one for each axis.",
     "output": "the dtype of the result, by default that of ``input``.",
-    "mode": '``"reflect"``, ``"mirror"``, ``"nearest"``, ``"wrap"``, or ``"constant"`` with ``cval`` beyond the edges.',
-    "origin": "by how many elements the windows are moved to the left.",
+    "mode": 'the padding: ``"reflect"``, ``"mirror"``, ``"nearest"``, ``"wrap"``, or ``"constant"`` with ``cval``.',
+    "origin": "the number of elements that the windows are shifted to the left.",
 }
 SAME = "A tensor of ``input``'s shape and dtype."
-ERRORS = "ArgumentError: a setting out of its range or for another number of axes.\nAxisError: there is no such axis."
+ERRORS = "ArgumentError: a setting out of range or for the wrong number of axes.\nAxisError: there is no such axis."
 bilinear_filter = family(
-    ARGUMENTS, returns=SAME, raises=ERRORS, gradient="By ``input`` and by ``weights``, of which it is bilinear."
+    ARGUMENTS, returns=SAME, raises=ERRORS, gradient="By ``input`` and ``weights``; the result is bilinear in them."
 )
 linear_filter = family(
     ARGUMENTS, returns=SAME, raises=ERRORS, gradient="The transposed filter of the upstream gradient."
@@ -53,20 +56,20 @@ gaussian = family(
     ARGUMENTS
     | {
         "sigma": "the standard deviation.",
-        "truncate": "the weights end at so many standard deviations, or at ``radius`` elements.",
-        "kwargs": "``truncate`` or ``radius``, as of :func:`gaussian_filter`.",
+        "truncate": "the number of standard deviations at which weights are cut off; or ``radius`` in elements.",
+        "kwargs": "``truncate`` or ``radius``, see :func:`gaussian_filter`.",
     },
     returns=SAME,
     raises=ERRORS,
-    gradient="By ``input`` and by ``sigma``, the windows' sizes as they are; 0 where a length is 0.",
+    gradient="By ``input`` and ``sigma``, with the windows' sizes held constant; 0 where a magnitude is 0.",
 )
-generic = family(ARGUMENTS, returns=SAME, raises=ERRORS, gradient="Through the function; 0 where a length is 0.")
+generic = family(ARGUMENTS, returns=SAME, raises=ERRORS, gradient="Through the function; 0 where a magnitude is 0.")
 
 # Arguments -----------------------------------------------------------------------------------------------------------
 
 
 def opened(input, output) -> tuple:
-    """The tensor in a floating dtype, and the dtype of the result: whole numbers stay whole, as SciPy's."""
+    """Return the tensor in a floating dtype and the dtype of the result; as in SciPy, integers give integers."""
     x = input if ops.is_tensor(input) else ops.convert_to_tensor(input)
     if not is_numeric(x):
         raise not_a_tensor("ndimage", "input", x)
@@ -79,17 +82,17 @@ def opened(input, output) -> tuple:
 
 
 def closed(y, dtype: str):
-    """A result in its dtype."""
+    """Cast a result to its dtype."""
     return y if ops.dtype(y) == dtype or (is_complex(y) and "complex" not in dtype) else ops.cast(y, dtype)
 
 
 def _between(x, dtype: str):
-    """The input of the next axis: SciPy's is in the dtype of the result, whole numbers cut off."""
+    """Return the input for the next axis: SciPy truncates to integers after each axis if the result has integers."""
     return inexact(closed(x, dtype)) if dtype in dtypes.INTEGERS else x
 
 
 def each(value, count: int, name: str) -> list:
-    """One setting for each of several axes."""
+    """Return a list with a setting for each axis."""
     if isinstance(value, np.ndarray) and not value.shape:
         value = value.item()
     if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, np.ndarray)):
@@ -100,17 +103,17 @@ def each(value, count: int, name: str) -> list:
 
 
 def beyond(mode, count: int = 1) -> list[str]:
-    """The rule for values beyond the edges, for each of several axes."""
+    """Return the padding rule for each axis."""
     return [MODES[choice("ndimage", one, tuple(MODES), "mode")] for one in each(mode, count, "mode")]
 
 
 def in_order(axes, settings) -> list:
-    """One setting for each of several axes, in the order of the dimensions."""
+    """Return the settings sorted by axis."""
     return [one for _, one in sorted(zip(axes, settings), key=lambda pair: pair[0])]
 
 
 def before(size: int, origin, convolving: bool = False) -> int:
-    """The number of elements by which a window of ``size`` begins before its element."""
+    """Return the number of elements that a window of ``size`` begins before its element."""
     shift = number("ndimage", "origin", origin)
     if shift != int(shift.real):
         raise wrong("origin", "be a whole number", repr(origin))
@@ -122,7 +125,7 @@ def before(size: int, origin, convolving: bool = False) -> int:
 
 
 def whole(value, name: str) -> int:
-    """A positive whole number."""
+    """Return a setting that must be a positive integer."""
     found = number("ndimage", name, value)
     if isinstance(found, complex) or found != int(found) or found < 1:
         raise wrong(name, "be a positive whole number", repr(value))
@@ -150,7 +153,7 @@ def _weighted(x, weights, axis, mode, cval, origin=0, convolving: bool = False):
 
 
 def fixed(x, values) -> Any:
-    """Constants beside a tensor, in its precision."""
+    """Return constants as a tensor of ``x``'s library and precision."""
     return beside(np.asarray(values, float), real_like(x))
 
 
@@ -158,7 +161,7 @@ def fixed(x, values) -> Any:
 def correlate1d(
     input: Tensor, weights: Tensor, axis: Axis = -1, output=None, mode="reflect", cval=0.0, origin: Integer = 0
 ) -> Tensor:
-    """Weighted sums of windows along an axis."""
+    """Correlation along an axis: weighted sums of windows."""
     return _along(input, weights, axis, output, mode, cval, origin, False)
 
 
@@ -166,7 +169,7 @@ def correlate1d(
 def convolve1d(
     input: Tensor, weights: Tensor, axis: Axis = -1, output=None, mode="reflect", cval=0.0, origin: Integer = 0
 ) -> Tensor:
-    """:func:`correlate1d` with the weights reversed."""
+    """Convolution along an axis: :func:`correlate1d` with reversed weights."""
     return _along(input, weights, axis, output, mode, cval, origin, True)
 
 
@@ -181,7 +184,7 @@ def _of_windows(input, weights, output, mode, cval, origin, axes, convolving: bo
         )
     how = in_order(along, beyond(mode, len(along)))
     shifts = in_order(along, each(origin, len(along), "origin"))
-    along = tuple(sorted(along))  # as of the window, whose dimensions SciPy has in this order
+    along = tuple(sorted(along))  # SciPy orders the window's dimensions like this
     fill = number("ndimage", "cval", cval)
     for axis, size, one, shift in zip(along, map(int, weights.shape), how, shifts):
         start = before(size, shift, convolving)
@@ -194,11 +197,11 @@ def _of_windows(input, weights, output, mode, cval, origin, axes, convolving: bo
 
 
 def _correlated(x, weights, count: int):
-    """Along the last ``count`` dimensions."""
+    """Return the correlation along the last ``count`` dimensions."""
     axis = len(x.shape) - count
     batch, sizes = tuple(x.shape[:axis]), tuple(map(int, x.shape[axis:]))
     window = tuple(map(int, weights.shape))
-    if count > 3:  # the outermost one by a sum
+    if count > 3:  # convolution ops have at most 3 dimensions: sum over the outermost one
         left = sizes[0] - window[0] + 1
         parts = [ops.take(x, np.arange(i, i + left), axis) for i in range(window[0])]
         return total([_correlated(part, weights[i], count - 1) for i, part in enumerate(parts)])
@@ -212,10 +215,10 @@ def _correlated(x, weights, count: int):
 def correlate(
     input: Tensor, weights: Tensor, output=None, mode="reflect", cval=0.0, origin: Integers = 0, *, axes: Axes = None,
 ) -> Tensor:  # fmt: skip
-    """Weighted sums of windows.
+    """Correlation: weighted sums of windows.
 
     Raises:
-        ShapeError: ``weights`` with other than a dimension for each axis.
+        ShapeError: ``weights`` without exactly one dimension for each axis.
     """
     return _of_windows(input, weights, output, mode, cval, origin, axes, False)
 
@@ -224,10 +227,10 @@ def correlate(
 def convolve(
     input: Tensor, weights: Tensor, output=None, mode="reflect", cval=0.0, origin: Integers = 0, *, axes: Axes = None,
 ) -> Tensor:  # fmt: skip
-    """:func:`correlate` with the weights reversed.
+    """Convolution: :func:`correlate` with reversed weights.
 
     Raises:
-        ShapeError: ``weights`` with other than a dimension for each axis.
+        ShapeError: ``weights`` without exactly one dimension for each axis.
     """
     return _of_windows(input, weights, output, mode, cval, origin, axes, True)
 
@@ -236,7 +239,7 @@ def convolve(
 
 
 def _difference(input, axis, output, mode, cval, across):
-    """A difference along an axis, smoothed along the others."""
+    """Return the difference along an axis, smoothed along the others."""
     x, dtype = opened(input, output)
     along = last("ndimage", x, axis)[1]
     how = each(mode, len(x.shape), "mode")
@@ -247,28 +250,28 @@ def _difference(input, axis, output, mode, cval, across):
 
 @linear_filter
 def prewitt(input: Tensor, axis: Axis = -1, output=None, mode="reflect", cval=0.0) -> Tensor:
-    """Differences along an axis, sums of three along the others."""
+    """Prewitt filter: differences along an axis, sums of three along the others."""
     return _difference(input, axis, output, mode, cval, [1, 1, 1])
 
 
 @linear_filter
 def sobel(input: Tensor, axis: Axis = -1, output=None, mode="reflect", cval=0.0) -> Tensor:
-    """Differences along an axis, weighted sums of three along the others."""
+    """Sobel filter: differences along an axis, weighted sums of three along the others."""
     return _difference(input, axis, output, mode, cval, [1, 2, 1])
 
 
 def total(parts: list):
-    """The sum of tensors."""
+    """Return the sum of tensors."""
     return sum(parts[1:], parts[0])
 
 
 def length(parts: list):
-    """The square root of a sum of squares, whose gradient is 0 at 0."""
+    """Return the square root of a sum of squares, with gradient 0 at 0."""
     return root(total([part * part for part in parts]), combined(*parts))
 
 
 def _joined(join: Callable, derivative: Callable, input, output, mode, axes):
-    """The sum or the length of ``derivative(x, axis, mode, axes)`` of all axes."""
+    """Return the sum or the norm of ``derivative(x, axis, mode, axes)`` over all axes."""
     x, dtype = opened(input, output)
     along = check_axes("ndimage", axes, len(x.shape), "axes")
     parts = [derivative(x, axis, how, along) for axis, how in zip(along, each(mode, len(along), "mode"))]
@@ -284,7 +287,7 @@ def _of_function(join: Callable, function: Callable, input, output, mode, cval, 
 
 @linear_filter
 def laplace(input: Tensor, output=None, mode="reflect", cval=0.0, *, axes: Axes = None) -> Tensor:
-    """The sum of second differences."""
+    """Laplace filter: the sum of second differences along all axes."""
     return _joined(total, lambda x, axis, how, _: _weighted(x, [1, -2, 1], axis, how, cval), input, output, mode, axes)
 
 
@@ -293,7 +296,7 @@ def generic_laplace(
     input: Tensor, derivative2: Function, output=None, mode="reflect", cval=0.0, extra_arguments=(),
     extra_keywords=None, *, axes: Axes = None,
 ) -> Tensor:  # fmt: skip
-    """The sum of second derivatives, ``derivative2(input, axis, output, mode, cval, ...)``."""
+    """Laplace filter with second derivatives ``derivative2(input, axis, output, mode, cval, ...)``."""
     return _of_function(total, derivative2, input, output, mode, cval, extra_arguments, extra_keywords, axes)
 
 
@@ -302,7 +305,7 @@ def generic_gradient_magnitude(
     input: Tensor, derivative: Function, output=None, mode="reflect", cval=0.0, extra_arguments=(),
     extra_keywords=None, *, axes: Axes = None,
 ) -> Tensor:  # fmt: skip
-    """The length of the gradient, of ``derivative(input, axis, output, mode, cval, ...)``."""
+    """Magnitude of the gradient, with derivatives ``derivative(input, axis, output, mode, cval, ...)``."""
     return _of_function(length, derivative, input, output, mode, cval, extra_arguments, extra_keywords, axes)
 
 
@@ -324,7 +327,7 @@ def _radius(sigma, truncate, radius) -> int:
 
 
 def _gaussian(x, sigma, order, truncate, radius, axis, mode, cval):
-    """Weighted sums along an axis, by a Gaussian or its derivative; a ``sigma`` that is a tensor has a gradient."""
+    """Filter along an axis by a Gaussian or its derivative; a ``sigma`` that is a tensor has a gradient."""
     order, radius = int(number("ndimage", "order", order)), _radius(sigma, truncate, radius)
     if order < 0:
         raise wrong("order", "not be negative", order)
@@ -334,7 +337,7 @@ def _gaussian(x, sigma, order, truncate, radius, axis, mode, cval):
     places = fixed(x, np.arange(-radius, radius + 1))
     density = ops.exp(-0.5 / square * places * places)
     density = density / ops.sum(density)
-    factors = [1.0] + [0.0] * order  # of the polynomial before the density
+    factors = [1.0] + [0.0] * order  # coefficients of the polynomial that multiplies the density
     for _ in range(order):
         factors = [
             (factors[i + 1] * (i + 1) if i < order else 0.0) + (factors[i - 1] / -square if i else 0.0)
@@ -350,7 +353,7 @@ def gaussian_filter1d(
     input: Tensor, sigma: Tensor, axis: Axis = -1, order: Integer = 0, output=None, mode="reflect", cval=0.0,
     truncate=4.0, *, radius: Integer | None = None,
 ) -> Tensor:  # fmt: skip
-    """Weighted sums along an axis, by a normal density or its derivative of an ``order``."""
+    """Gaussian filter along an axis, or with ``order`` a derivative of the Gaussian."""
     x, dtype = opened(input, output)
     return closed(_gaussian(x, sigma, order, truncate, radius, axis, mode, cval), dtype)
 
@@ -360,7 +363,7 @@ def gaussian_filter(
     input: Tensor, sigma: Tensor, order: Integers = 0, output=None, mode="reflect", cval=0.0, truncate=4.0, *,
     radius: Integers | None = None, axes: Axes = None,
 ) -> Tensor:  # fmt: skip
-    """:func:`gaussian_filter1d` along several axes."""
+    """Gaussian filter along several axes, see :func:`gaussian_filter1d`."""
     return _smoothed(input, sigma, order, output, mode, cval, axes, truncate, radius)
 
 
@@ -391,7 +394,7 @@ def _of_gaussians(join: Callable, order: int, input, sigma, output, mode, cval, 
 def gaussian_laplace(
     input: Tensor, sigma: Tensor, output=None, mode="reflect", cval=0.0, *, axes: Axes = None, **kwargs
 ) -> Tensor:
-    """The sum of second derivatives by Gaussians."""
+    """Laplace filter with second derivatives of Gaussians."""
     return _of_gaussians(total, 2, input, sigma, output, mode, cval, axes, kwargs)
 
 
@@ -399,7 +402,7 @@ def gaussian_laplace(
 def gaussian_gradient_magnitude(
     input: Tensor, sigma: Tensor, output=None, mode="reflect", cval=0.0, *, axes: Axes = None, **kwargs
 ) -> Tensor:
-    """The length of the gradient by Gaussians."""
+    """Magnitude of the gradient, with derivatives of Gaussians."""
     return _of_gaussians(length, 1, input, sigma, output, mode, cval, axes, kwargs)
 
 

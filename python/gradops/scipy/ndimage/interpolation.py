@@ -1,4 +1,7 @@
-"""Splines through the elements of a tensor, and its values at other places."""
+"""Spline interpolation between the elements of a tensor: sampling, affine transforms, shifts, zoom and rotation.
+
+All transforms compute coordinates and sample there.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,12 @@ __all__ = ["affine_transform", "map_coordinates", "rotate", "shift", "spline_fil
 
 ModeName = Literal["reflect", "grid-mirror", "constant", "grid-constant", "nearest", "mirror", "wrap", "grid-wrap"]
 ARGUMENTS = {
-    "order": "of the splines, from 0 to 5; 0 takes the nearest element, 1 is linear.",
+    "order": "the order of the splines, from 0 to 5; 0 takes the nearest element, 1 is linear.",
     "output": "the dtype of the result.",
-    "mode": "beyond the edges: ``cval``, the nearest element, reflections or repetitions.",
-    "prefilter": "the splines go through the elements; else these are their coefficients.",
+    "mode": "the rule beyond the edges: ``cval``, the nearest element, reflections or repetitions.",
+    "prefilter": "True if the splines interpolate the elements; False if the elements are the splines' coefficients.",
 }
-ERRORS = "ArgumentError: another order, an unknown mode."
+ERRORS = "ArgumentError: an unsupported order, an unknown mode."
 spline = family(
     ARGUMENTS,
     returns="A tensor of ``input``'s shape, of a floating dtype.",
@@ -37,7 +40,7 @@ sampled = family(ARGUMENTS, returns="A tensor of ``input``'s shape.", raises=ERR
 
 
 def _prepared(input, order, output, mode, least: int = 0) -> tuple:
-    """The tensor, the degree of its splines, and the dtype of the result."""
+    """Return the tensor, the degree of its splines, and the dtype of the result."""
     choice("ndimage", mode, tuple(MODES), "mode")
     degree = number("ndimage", "order", order)
     if isinstance(degree, complex) or degree not in range(least, 6):
@@ -50,7 +53,7 @@ def _prepared(input, order, output, mode, least: int = 0) -> tuple:
 
 @tracing.constant
 def _prefilter(n: int, order: int, mode: str) -> np.ndarray:
-    """The transposed matrix that gives a spline's coefficients."""
+    """Return the transposed matrix from values to a spline's coefficients."""
     return _scipy.ndimage.spline_filter1d(np.eye(n), order, axis=0, mode=mode).T
 
 
@@ -67,7 +70,7 @@ def _coefficients(x, order: int, mode: str, axes):
 def spline_filter1d(
     input: Tensor, order: Integer = 3, axis: Axis = -1, output=None, mode: ModeName = "mirror"
 ) -> Tensor:
-    """The coefficients of the spline through a tensor's elements along an axis."""
+    """Coefficients of the spline that interpolates a tensor's elements along an axis."""
     x, order, dtype = _prepared(input, order, output, mode)
     y = _coefficients(x, order, mode, [last("ndimage", x, axis)[1]])
     return y if output is None else closed(y, dtype)
@@ -75,10 +78,10 @@ def spline_filter1d(
 
 @spline
 def spline_filter(input: Tensor, order: Integer = 3, output=None, mode: ModeName = "mirror") -> Tensor:
-    """The coefficients of the spline through a tensor's elements, along all axes.
+    """Coefficients of the spline that interpolates a tensor's elements along all axes.
 
     Args:
-        order: of the splines, from 2 to 5.
+        order: the order of the splines, from 2 to 5.
     """
     x, order, dtype = _prepared(input, order, output, mode, 2)
     y = _coefficients(x, order, mode, range(len(x.shape)))
@@ -86,7 +89,7 @@ def spline_filter(input: Tensor, order: Integer = 3, output=None, mode: ModeName
 
 
 def _weights(t, order: int) -> list:
-    """B-splines at places from 0 to 1, by de Boor's recursion."""
+    """Return the B-splines at points from 0 to 1, by de Boor's recursion."""
     found = [ops.ones_like(t)]
     for p in range(1, order + 1):
         found = [
@@ -97,7 +100,10 @@ def _weights(t, order: int) -> list:
 
 
 def _taps(c, n: int, order: int, mode: str) -> tuple:
-    """Along one dimension: the places of the coefficients, their weights, and what counts at all (or None)."""
+    """Return, along one dimension, the coefficients' positions and weights, and masks of valid points and coefficients.
+
+    A mask is None if all are valid.
+    """
     inside = None
     if mode in ("constant", "wrap"):
         within = ops.logical_and(c >= 0, c <= n - 1)
@@ -115,7 +121,7 @@ def _taps(c, n: int, order: int, mode: str) -> tuple:
 
 
 def _folded(at, n: int, mode: str):
-    """Places beyond the edges, where they are found."""
+    """Map positions beyond the edges to those inside that ``mode`` assigns."""
     if mode == "nearest" or n == 1:
         return ops.clip(at, 0, n - 1)
     if mode == "grid-wrap":
@@ -128,7 +134,7 @@ def _folded(at, n: int, mode: str):
 
 
 def _values(x, places: list, order: int, mode: str, cval, prefilter: bool):
-    """A tensor's values along its last dimensions, at ``places``: one tensor for each, which broadcast."""
+    """Return a tensor's values at points: ``places`` has a tensor for each of the last dimensions; they broadcast."""
     count, rank = len(places), len(x.shape)
     wide = np.broadcast_shapes(*[tuple(c.shape) for c in places])
     places = [c if tuple(c.shape) == wide else ops.broadcast_to(c, wide) for c in places]
@@ -163,7 +169,7 @@ def _values(x, places: list, order: int, mode: str, cval, prefilter: bool):
 
 
 def _grid(sizes, like) -> list:
-    """The places of the elements of a tensor, one tensor for each dimension."""
+    """Return the coordinates of a tensor's elements, one tensor for each dimension."""
     return [
         ops.reshape(beside(np.arange(n), real_like(like)), [-1 if j == i else 1 for j in range(len(sizes))])
         for i, n in enumerate(sizes)
@@ -171,7 +177,7 @@ def _grid(sizes, like) -> list:
 
 
 def of_axes(x, value, name: str) -> list:
-    """A number, or one for each dimension of ``x``, as a list of tensors."""
+    """Return a number, or one for each dimension of ``x``, as a list of tensors."""
     value, rank = alike(real_like(x), value)[1], len(x.shape)
     if tuple(value.shape) not in ((), (rank,)) or not rank:
         raise wrong(name, f"have {rank} elements", tuple(value.shape), ShapeError)
@@ -183,19 +189,19 @@ def map_coordinates(
     input: Tensor, coordinates: Tensor, output=None, order: Integer = 3, mode: ModeName = "constant", cval=0.0,
     prefilter: bool = True,
 ) -> Tensor:  # fmt: skip
-    """A tensor's values between its elements, by splines.
+    """Values of a tensor at arbitrary coordinates, by spline interpolation.
 
     Args:
-        coordinates: places, along the first dimension one coordinate for each dimension of ``input``.
+        coordinates: the points; the first dimension holds a coordinate for each dimension of ``input``.
 
     Returns:
         A tensor of the shape of one coordinate.
 
     Raises:
-        ShapeError: ``coordinates`` for another number of dimensions.
+        ShapeError: ``coordinates`` for the wrong number of dimensions.
 
     Gradient:
-        By ``input``, in which it is linear, and by ``coordinates``, of splines of an order above 0.
+        By ``input``, in which the result is linear, and for orders above 0 by ``coordinates``.
     """
     x, order, dtype = _prepared(input, order, output, mode)
     at, rank = real_like(alike(real_like(x), coordinates)[1]), len(x.shape)
@@ -209,16 +215,17 @@ def affine_transform(
     input: Tensor, matrix: Tensor, offset: Tensor = 0.0, output_shape: Shape | None = None, output=None,
     order: Integer = 3, mode: ModeName = "constant", cval=0.0, prefilter: bool = True,
 ) -> Tensor:  # fmt: skip
-    """A tensor's values at the places ``matrix @ o + offset``, for each place ``o`` of the result.
+    """Affine transform: the value at position ``o`` of the result is that of ``input`` at ``matrix @ o + offset``.
 
     Args:
-        matrix: of a row for each dimension; also its diagonal, or with the offset as its last column (and a last row).
+        matrix: a square matrix with a row for each dimension, or its diagonal, or a matrix with the offset as its last
+            column (and optionally a last row).
 
     Returns:
         A tensor of ``output_shape``, by default ``input``'s.
 
     Raises:
-        ShapeError: a ``matrix`` or ``offset`` that does not fit.
+        ShapeError: a ``matrix`` or ``offset`` of the wrong shape.
 
     Gradient:
         By ``input``, ``matrix`` and ``offset``.
@@ -248,10 +255,10 @@ def shift(
     input: Tensor, shift: Tensor, output=None, order: Integer = 3, mode: ModeName = "constant", cval=0.0,
     prefilter: bool = True,
 ) -> Tensor:  # fmt: skip
-    """A tensor moved by a number of places, or by one number for each axis.
+    """Shift a tensor by a number of elements, or by one number for each axis.
 
     Raises:
-        ShapeError: a ``shift`` for another number of axes.
+        ShapeError: a ``shift`` for the wrong number of axes.
 
     Gradient:
         By ``input`` and ``shift``.
@@ -266,20 +273,20 @@ def zoom(
     input: Tensor, zoom, output=None, order: Integer = 3, mode: ModeName = "constant", cval=0.0,
     prefilter: bool = True, *, grid_mode: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A tensor with more or fewer elements.
+    """Resize a tensor by interpolation.
 
     Args:
-        zoom: the factor of the sizes, or one for each axis: known numbers.
-        grid_mode: the elements are cells, whose edges stay, and not places.
+        zoom: the factor of the sizes, or one for each axis; known numbers.
+        grid_mode: True if elements are cells, whose outer edges stay fixed; False if they are points.
 
     Returns:
-        A tensor with sizes rounded to whole numbers.
+        A tensor with sizes rounded to integers.
 
     Raises:
-        ArgumentError: factors that give no elements.
+        ArgumentError: factors that leave no elements.
 
     Gradient:
-        The transposed interpolation of the upstream gradient: linear in ``input``.
+        The transposed interpolation of the upstream gradient; the result is linear in ``input``.
     """
     x, order, dtype = _prepared(input, order, output, mode)
     if ops.is_tensor(zoom):
@@ -302,17 +309,17 @@ def rotate(
     input: Tensor, angle: Tensor, axes: Axes = (1, 0), reshape: bool = True, output=None, order: Integer = 3,
     mode: ModeName = "constant", cval=0.0, prefilter: bool = True,
 ) -> Tensor:  # fmt: skip
-    """A tensor turned in the plane of two axes.
+    """Rotate a tensor in the plane of two axes.
 
     Args:
-        angle: in degrees; known where ``reshape`` is True.
-        reshape: the result holds all of ``input``.
+        angle: the angle in degrees; must be known if ``reshape`` is True.
+        reshape: True to enlarge the result so that it contains all of ``input``.
 
     Returns:
         A tensor of ``input``'s shape, or with larger sizes along the axes.
 
     Raises:
-        ArgumentError: other than two axes.
+        ArgumentError: a number of axes other than two.
 
     Gradient:
         By ``input`` and ``angle``.
@@ -327,7 +334,7 @@ def rotate(
         raise wrong("angle", "be a number", tuple(angle.shape), ShapeError)
     turn = angle * (math.pi / 180)
     c, s = ops.cos(turn), ops.sin(turn)
-    if value is not None:  # whole quarters without rounding
+    if value is not None:  # exact for multiples of 90 degrees
         exact = _turn(float(value))
         c, s = c + exact[0] - ops.stop_gradient(c), s + exact[1] - ops.stop_gradient(s)
     x = ops.moveaxis(x, plane, [-2, -1])

@@ -1,4 +1,7 @@
-"""Sums, means and extremes of labelled elements; filters of spectra; and SciPy's searches, of known numbers."""
+"""Statistics of labelled elements, Fourier-domain filters, and SciPy's searches and binary morphology.
+
+The last two take known numbers and have no derivatives.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +31,13 @@ __all__ = [
     *"standard_deviation sum sum_labels variance".split(),
 ]
 LABELS = {
-    "labels": "known numbers, of ``input``'s shape; None: all elements are of one.",
-    "index": "the labels to find, one or several; None: all that are above 0, together.",
+    "labels": "known numbers of ``input``'s shape; None for a single label.",
+    "index": "one or several labels; None for all labels above 0 together.",
 }
 
 
 class _Groups:
-    """The elements of each label, flat, and how results are shaped."""
+    """The elements of each label as flat positions, and the shape of the results."""
 
     def __init__(self, input, labels, index):
         x = inexact(input if ops.is_tensor(input) else ops.convert_to_tensor(input))
@@ -59,7 +62,7 @@ class _Groups:
         self.places = [np.flatnonzero(flat == one) for one in wanted.ravel()]
 
     def of(self, formula, empty=math.nan):
-        """A number of each label's elements, ``formula(x, places)``."""
+        """Return ``formula(x, places)`` for each label, a number of its elements and their flat positions."""
         found = [
             formula(ops.take(self.x, places, 0), places) if len(places) else ops.full_like(ops.sum(self.x), empty)
             for places in self.places
@@ -85,7 +88,7 @@ def _numbers(name: str, value) -> np.ndarray:
 
 
 def _of_labels(name: str, title: str, formula, gradient: str, empty: float = math.nan):
-    """A function of :mod:`scipy.ndimage` by a formula of the elements of one label and their places."""
+    """Return a function of :mod:`scipy.ndimage` from a formula of one label's elements and their positions."""
 
     def measured(input: Tensor, labels=None, index=None) -> Tensor:
         return _Groups(input, labels, index).of(formula, empty)
@@ -94,11 +97,11 @@ def _of_labels(name: str, title: str, formula, gradient: str, empty: float = mat
     measured.__doc__ = f"{title} of the elements of each label."
     without = "0" if empty == 0 else "NaN"
     returns = f"A number, or a tensor of the shape of ``index``; {without} for a label that does not occur."
-    return family(LABELS, returns=returns, raises="ShapeError: labels of another shape.", gradient=gradient)(measured)
+    return family(LABELS, returns=returns, raises="ShapeError: labels of the wrong shape.", gradient=gradient)(measured)
 
 
-_SHARED = "The upstream gradient, to each of the elements."
-_CHOSEN = "The upstream gradient, to the element that is chosen; of equal ones in equal parts."
+_SHARED = "The upstream gradient, passed to each of the elements."
+_CHOSEN = "The upstream gradient, passed to the chosen element; equal elements share it."
 sum = _of_labels("sum", "The sum", lambda x, _: ops.sum(x), _SHARED, 0.0)
 sum_labels = _of_labels("sum_labels", "The sum", lambda x, _: ops.sum(x), _SHARED, 0.0)
 mean = _of_labels("mean", "The mean", lambda x, _: ops.mean(x), "The upstream gradient divided by their number.")
@@ -106,20 +109,20 @@ variance = _of_labels("variance", "The variance", _variance, "``2 (x - mean) / n
 standard_deviation = _of_labels(
     "standard_deviation", "The standard deviation", _deviation, "``(x - mean) / (n y)``; 0 where all are equal."
 )
-minimum = _of_labels("minimum", "The least", lambda x, _: ops.min(x), _CHOSEN, 0.0)
-maximum = _of_labels("maximum", "The greatest", lambda x, _: ops.max(x), _CHOSEN, 0.0)
-median = _of_labels("median", "The median", lambda x, _: ops.median(x), "To the middle elements.")
+minimum = _of_labels("minimum", "The minimum", lambda x, _: ops.min(x), _CHOSEN, 0.0)
+maximum = _of_labels("maximum", "The maximum", lambda x, _: ops.max(x), _CHOSEN, 0.0)
+median = _of_labels("median", "The median", lambda x, _: ops.median(x), "Passed to the middle elements.")
 
 
-@family(LABELS, raises="ShapeError: labels of another shape.")
+@family(LABELS, raises="ShapeError: labels of the wrong shape.")
 def center_of_mass(input: Tensor, labels=None, index=None):
-    """The mean of the places of the elements of each label, weighted by their values.
+    """Center of mass of each label: the mean position of its elements, weighted by their values.
 
     Returns:
         A tuple with one number for each dimension, or a list of such tuples.
 
     Gradient:
-        ``(place - y) / sum`` times the upstream gradient.
+        ``(position - y) / sum`` times the upstream gradient.
     """
     groups = _Groups(input, labels, index)
 
@@ -141,7 +144,7 @@ def center_of_mass(input: Tensor, labels=None, index=None):
 
 spectral = family(
     {
-        "n": "if not negative, ``input`` is half a spectrum along ``axis``, of a signal of ``n`` elements.",
+        "n": "if not negative, ``input`` is a half spectrum along ``axis``, of a signal with ``n`` elements.",
         "output": "the dtype of the result.",
     },
     returns="A tensor of ``input``'s shape and dtype.",
@@ -149,7 +152,7 @@ spectral = family(
 
 
 def _frequencies(x, n, axis) -> list:
-    """For each dimension, its whole frequencies over its length."""
+    """Return for each dimension the integer frequencies divided by its length."""
     n = int(number("ndimage", "n", n))
     axis = last("ndimage", x, axis)[1]
     found = []
@@ -162,7 +165,7 @@ def _frequencies(x, n, axis) -> list:
 
 
 def _filtered(x, value, name: str, n, axis, factor):
-    """A spectrum times ``factor(value, frequencies)`` of each dimension."""
+    """Multiply a spectrum by ``factor(value, frequencies)`` for each dimension."""
     for one, at in zip(of_axes(x, value, name), _frequencies(x, n, axis)):
         x = ops.multiply(x, factor(one, at))
     return x
@@ -170,7 +173,7 @@ def _filtered(x, value, name: str, n, axis, factor):
 
 @spectral
 def fourier_gaussian(input: Tensor, sigma: Tensor, n: Integer = -1, axis: Axis = -1, output=None) -> Tensor:
-    """A Fourier transform, times that of a normal density.
+    """Multiply a Fourier transform by that of a Gaussian.
 
     Args:
         sigma: the standard deviation, or one for each axis.
@@ -185,7 +188,7 @@ def fourier_gaussian(input: Tensor, sigma: Tensor, n: Integer = -1, axis: Axis =
 
 @spectral
 def fourier_uniform(input: Tensor, size: Tensor, n: Integer = -1, axis: Axis = -1, output=None) -> Tensor:
-    """A Fourier transform, times that of a box.
+    """Multiply a Fourier transform by that of a box.
 
     Args:
         size: the box's size, or one for each axis.
@@ -200,11 +203,11 @@ def fourier_uniform(input: Tensor, size: Tensor, n: Integer = -1, axis: Axis = -
 
 @spectral
 def fourier_shift(input: Tensor, shift: Tensor, n: Integer = -1, axis: Axis = -1, output=None) -> Tensor:
-    """A Fourier transform of a tensor that is moved.
+    """Multiply a Fourier transform by phases that shift the tensor.
 
     Args:
-        shift: by how many places, or one number for each axis.
-        output: changes nothing.
+        shift: the number of elements to shift by, or one number for each axis.
+        output: ignored.
 
     Returns:
         A complex tensor of ``input``'s shape.

@@ -1,4 +1,7 @@
-"""Filters of windows by ranks, and grey morphology."""
+"""Rank filters (minimum, maximum, median, percentile) and grey morphology.
+
+Both gather the neighbours of each element along a new dimension.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +26,15 @@ minimum_filter minimum_filter1d morphological_gradient morphological_laplace per
 
 WINDOW = ARGUMENTS | {
     "size": "the size of the windows.",
-    "footprint": "in place of ``size`` an array whose elements other than 0 are the neighbours.",
-    "structure": "a tensor of heights that are taken off or added, by which there is a gradient, too.",
+    "footprint": "in place of ``size`` an array whose nonzero elements mark the neighbours.",
+    "structure": "a tensor of heights that are subtracted or added; it has a gradient.",
 }
-CHOSEN = "The upstream gradient, to the element that is chosen; of equal least or greatest ones in equal parts."
+CHOSEN = "The upstream gradient, passed to the chosen element; equal minima or maxima share it."
 ranked = family(WINDOW, returns=SAME, raises=ERRORS, gradient=CHOSEN)
 
 
 class _Windows:
-    """The neighbours of each element, along a new last dimension, how many they are, and which of the window's."""
+    """The neighbours of each element along a new last dimension, their number, and their marks in the window."""
 
     def __init__(self, input, size, footprint, mode, cval, origin, axes, structure=None, turned=False):
         x = input if ops.is_tensor(input) else ops.convert_to_tensor(input)
@@ -63,7 +66,7 @@ class _Windows:
 
 
 def _ranked(input, rank: Callable[[int], int] | int, size, footprint, output, mode, cval, origin, axes):
-    """The elements of a rank, or of that which a function gives of the number of neighbours."""
+    """Return the elements of a rank, which may be a function of the number of neighbours."""
     windows = _Windows(input, size, footprint, mode, cval, origin, axes)
     count = windows.count
     given = rank(count) if callable(rank) else rank
@@ -84,7 +87,7 @@ def minimum_filter(
     input: Tensor, size: Integers | None = None, footprint=None, output=None, mode="reflect", cval=0.0,
     origin: Integers = 0, *, axes: Axes = None,
 ) -> Tensor:  # fmt: skip
-    """The minima of windows."""
+    """Minima of windows."""
     return _ranked(input, 0, size, footprint, output, mode, cval, origin, axes)
 
 
@@ -93,7 +96,7 @@ def maximum_filter(
     input: Tensor, size: Integers | None = None, footprint=None, output=None, mode="reflect", cval=0.0,
     origin: Integers = 0, *, axes: Axes = None,
 ) -> Tensor:  # fmt: skip
-    """The maxima of windows."""
+    """Maxima of windows."""
     return _ranked(input, -1, size, footprint, output, mode, cval, origin, axes)
 
 
@@ -101,7 +104,7 @@ def maximum_filter(
 def minimum_filter1d(
     input: Tensor, size: Integer, axis: Axis = -1, output=None, mode="reflect", cval=0.0, origin: Integer = 0
 ) -> Tensor:
-    """The minima of windows along an axis."""
+    """Minima of windows along an axis."""
     return _ranked(input, 0, size, None, output, mode, cval, origin, axis)
 
 
@@ -109,7 +112,7 @@ def minimum_filter1d(
 def maximum_filter1d(
     input: Tensor, size: Integer, axis: Axis = -1, output=None, mode="reflect", cval=0.0, origin: Integer = 0
 ) -> Tensor:
-    """The maxima of windows along an axis."""
+    """Maxima of windows along an axis."""
     return _ranked(input, -1, size, None, output, mode, cval, origin, axis)
 
 
@@ -118,7 +121,7 @@ def rank_filter(
     input: Tensor, rank: Integer, size: Integers | None = None, footprint=None, output=None, mode="reflect", cval=0.0,
     origin: Integers = 0, *, axes: Axes = None,
 ) -> Tensor:  # fmt: skip
-    """The elements of a rank in windows, 0 for the least and -1 for the greatest."""
+    """Order statistics of windows; rank 0 is the minimum and -1 the maximum."""
     return _ranked(input, int(rank), size, footprint, output, mode, cval, origin, axes)
 
 
@@ -127,7 +130,7 @@ def median_filter(
     input: Tensor, size: Integers | None = None, footprint=None, output=None, mode="reflect", cval=0.0,
     origin: Integers = 0, *, axes: Axes = None,
 ) -> Tensor:  # fmt: skip
-    """The medians of windows, of an even number of elements the upper one."""
+    """Medians of windows; for an even number of elements the upper one."""
     return _ranked(input, lambda count: count // 2, size, footprint, output, mode, cval, origin, axes)
 
 
@@ -136,7 +139,7 @@ def percentile_filter(
     input: Tensor, percentile, size: Integers | None = None, footprint=None, output=None, mode="reflect", cval=0.0,
     origin: Integers = 0, *, axes: Axes = None,
 ) -> Tensor:  # fmt: skip
-    """The elements of windows at a percentage of the ranks, from 0 for the least to 100; -10 is 90."""
+    """Percentiles of windows, from 0 for the minimum to 100 for the maximum; negative ones count from 100."""
     share = number("ndimage", "percentile", percentile)
     if isinstance(share, complex) or not -100 <= share <= 100:
         raise wrong("percentile", "be from -100 to 100", repr(percentile))
@@ -152,7 +155,7 @@ def percentile_filter(
 
 
 def _morphed(x, size, footprint, structure, mode, cval, origin, axes, dilating: bool):
-    """The least of the neighbours less the structure, or the greatest of them with it, turned round."""
+    """Return the erosion (minimum of neighbours minus structure) or the dilation (maximum of neighbours plus it)."""
     given = x
     if structure is not None:
         x, structure = alike(x, structure)
@@ -168,7 +171,7 @@ def _morphed(x, size, footprint, structure, mode, cval, origin, axes, dilating: 
 
 
 def _morphology(name: str, title: str, formula: Callable):
-    """A function of :mod:`scipy.ndimage` by a formula of the tensor, the erosion and the dilation."""
+    """Return a function of :mod:`scipy.ndimage` from a formula of the tensor, the erosion and the dilation."""
 
     def morphed(
         input: Tensor, size: Integers | None = None, footprint=None, structure: Tensor | None = None, output=None,
@@ -184,15 +187,15 @@ def _morphology(name: str, title: str, formula: Callable):
     return ranked(morphed)
 
 
-grey_erosion = _morphology("grey_erosion", "The least of the neighbours of each element.", lambda x, e, d: e(x))
-grey_dilation = _morphology("grey_dilation", "The greatest of the neighbours of each element.", lambda x, e, d: d(x))
-grey_opening = _morphology("grey_opening", "An erosion and then a dilation.", lambda x, e, d: d(e(x)))
-grey_closing = _morphology("grey_closing", "A dilation and then an erosion.", lambda x, e, d: e(d(x)))
+grey_erosion = _morphology("grey_erosion", "Erosion: minimum of each element's neighbours.", lambda x, e, d: e(x))
+grey_dilation = _morphology("grey_dilation", "Dilation: maximum of each element's neighbours.", lambda x, e, d: d(x))
+grey_opening = _morphology("grey_opening", "Opening: an erosion followed by a dilation.", lambda x, e, d: d(e(x)))
+grey_closing = _morphology("grey_closing", "Closing: a dilation followed by an erosion.", lambda x, e, d: e(d(x)))
 morphological_gradient = _morphology(
-    "morphological_gradient", "The dilation less the erosion.", lambda x, e, d: d(x) - e(x)
+    "morphological_gradient", "The dilation minus the erosion.", lambda x, e, d: d(x) - e(x)
 )
 morphological_laplace = _morphology(
-    "morphological_laplace", "The dilation and the erosion less twice the tensor.", lambda x, e, d: d(x) + e(x) - 2 * x
+    "morphological_laplace", "Dilation plus erosion minus twice the tensor.", lambda x, e, d: d(x) + e(x) - 2 * x
 )
-white_tophat = _morphology("white_tophat", "A tensor less its opening.", lambda x, e, d: x - d(e(x)))
-black_tophat = _morphology("black_tophat", "The closing of a tensor less the tensor.", lambda x, e, d: e(d(x)) - x)
+white_tophat = _morphology("white_tophat", "The tensor minus its opening.", lambda x, e, d: x - d(e(x)))
+black_tophat = _morphology("black_tophat", "The closing of the tensor minus the tensor.", lambda x, e, d: e(d(x)) - x)

@@ -1,12 +1,13 @@
 """``scipy.optimize``: roots, minima and least squares, found by SciPy and differentiated implicitly.
 
-SciPy finds the solution on numbers, with exact derivatives that need not be asked for. It then moves with all that the
-function depends on, whether that came in ``args`` or is closed over: by the implicit function theorem, right to the
-third derivative. Where there is something to move with, the solution is more exact than the tolerance asks. A function
-may be one of ops, of NumPy or of the library of its tensors. An error of it stays as it is.
+SciPy finds the solution on numbers, with exact derivatives of the function by default. The solution has derivatives by
+everything the function depends on, in ``args`` or in its closure, by the implicit function theorem, correct up to the
+third order. A solution with derivatives is refined beyond the tolerance. The function may use ops, NumPy, or the
+library of its tensors. Errors raised by it are passed on unchanged.
 
-In compiled functions (``jit``, ``torch.compile``, ``tf.function``, ``jax.jit``) and under ``vmap``, where values are
-not known, there is an error; ``gradops.functional.root`` runs there.
+In compiled functions (``jit``, ``torch.compile``, ``tf.function``, ``jax.jit``) and under ``vmap``, values are not
+known. There bracketing root finders, ``root``, and ``minimize`` without bounds and constraints take a fixed number of
+steps of their own; other solvers raise an error. ``gradops.functional.root`` runs there as well.
 
 Examples:
     >>> import numpy as np
@@ -22,7 +23,7 @@ Examples:
     [0.323954 1.      ]
 
 See Also:
-    :func:`gradops.functional.root`, whose iterations are ours.
+    :func:`gradops.functional.root`, which iterates itself, without SciPy.
 """
 
 from .._names import gathered, namespace
@@ -33,12 +34,12 @@ from .slopes import *  # noqa: F403
 
 __all__ = gathered(globals())
 
-_GLOBAL = "a search among many minima; `minimize` from what SciPy's finds has the derivative"
-_JUMPS = "its solution jumps from corner to corner and has no derivative there; SciPy's gives the values"
-_SETTING = "a setting, result or warning of SciPy's, which is taken and given as it is"
-_METHOD = "a method without a Jacobian; `root` with the name as `method`"
-_CONSTRAINED = "`minimize` with this method and `constraints`"
-_PART = "a part of a solver, whose result has no derivative"
+_GLOBAL = "it searches among many minima; use `minimize` from SciPy's result, which has derivatives"
+_JUMPS = "its solution jumps from corner to corner and has no derivative there; use SciPy's function for values"
+_SETTING = "it is a setting, result or warning of SciPy's; use SciPy's own, which gradops accepts and returns"
+_METHOD = "it is a method without a Jacobian; use `root` with the name as `method`"
+_CONSTRAINED = "use `minimize` with this method and `constraints`"
+_PART = "it is a part of a solver, whose result has no derivative"
 
 REFUSED = {
     **dict.fromkeys("basinhopping brute differential_evolution direct dual_annealing shgo".split(), _GLOBAL),

@@ -1,4 +1,7 @@
-"""Least squares: of functions, curves and matrices."""
+"""Least squares: nonlinear, curve fitting, linear with bounds, nonnegative and isotonic.
+
+SciPy finds the solutions; nonlinear ones are then differentiated as minima (:mod:`.minima`).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ LOSSES = {
 
 
 def _cost(problem: Problem, loss: str = "linear", scale: float = 1.0) -> Problem:
-    """Half the sum of the losses of the squares."""
+    """Return the problem of half the sum of the losses of squared residuals."""
 
     def cost(x, *args):
         residuals = problem._called(x, args)
@@ -46,7 +49,7 @@ def _jacobian(problem: Problem, jac, which: str, size: int):
 
 
 def _pairs(name: str, bounds, size: int) -> Bounds | None:
-    """SciPy's pair of all lower and all upper bounds."""
+    """Return bounds given as SciPy's pair of lower and upper bounds; None if all are infinite."""
     if hasattr(bounds, "lb"):
         return Bounds(name, bounds, size)
     if len(bounds) != 2:
@@ -67,23 +70,23 @@ def least_squares(
     x_scale=None, loss="linear", f_scale=1.0, diff_step=None, tr_solver=None, tr_options=None, jac_sparsity=None,
     max_nfev=None, verbose=0, args=(), kwargs=None,
 ) -> Any:  # fmt: skip
-    """The least squares of residuals that are functions of several numbers, within bounds.
+    """Nonlinear least squares within bounds.
 
     Args:
-        fun: of a vector, ``args`` and ``kwargs``, to a vector.
-        jac: without, it is exact; ``"2-point"`` has SciPy take differences.
-        loss: one of SciPy's by name.
+        fun: takes a vector, ``args`` and ``kwargs`` and returns the vector of residuals.
+        jac: the Jacobian, by default exact; ``"2-point"`` makes SciPy use finite differences.
+        loss: the name of one of SciPy's loss functions.
 
     Returns:
         SciPy's ``OptimizeResult``, whose ``x``, ``fun`` and ``cost`` are tensors.
 
     Raises:
-        GradientError: a minimum whose derivative is asked for and which has none.
+        GradientError: a derivative is needed and the minimum has none.
         ArgumentError: an unknown ``loss``.
 
     Gradient:
-        Of ``x`` by what ``fun`` depends on, by the implicit function theorem, with the residuals' second derivatives.
-        An unknown on a bound moves with that alone. None by ``x0``.
+        Of ``x`` by the tensors that ``fun`` depends on, by the implicit function theorem, including the residuals'
+        second derivatives. An unknown on a bound depends on that bound only. None by ``x0``.
     """
     name = "scipy.optimize.least_squares"
     if loss not in LOSSES:
@@ -112,16 +115,16 @@ def leastsq(
     func: Function, x0: Tensor, args=(), Dfun=None, full_output=False, col_deriv=False, ftol=1.49012e-08,
     xtol=1.49012e-08, gtol=0.0, maxfev=0, epsfcn=None, factor=100, diag=None,
 ) -> Any:  # fmt: skip
-    """The least squares of residuals that are functions of several numbers, by Levenberg and Marquardt's method.
+    """Nonlinear least squares by the Levenberg-Marquardt method.
 
     Args:
-        Dfun: without, the Jacobian is exact.
+        Dfun: the Jacobian, by default exact.
 
     Returns:
-        The unknowns and SciPy's flag; with ``full_output`` as of SciPy, where the covariance has no derivative.
+        The unknowns and SciPy's flag; with ``full_output`` SciPy's results, whose covariance has no derivative.
 
     Gradient:
-        As of :func:`least_squares`.
+        As for :func:`least_squares`.
     """
     problem = Problem("scipy.optimize.leastsq", "func", func, x0, args)
     start = np.atleast_1d(problem.start(x0)).ravel()
@@ -141,22 +144,23 @@ def curve_fit(
     f: Function, xdata, ydata: Tensor, p0=None, sigma=None, absolute_sigma=False, check_finite=None,
     bounds=(-np.inf, np.inf), method=None, jac=None, *, full_output=False, nan_policy=None, **kwargs,
 ) -> Any:  # fmt: skip
-    """The parameters of a curve that fits data best, by least squares, and their covariance.
+    """Fit a curve to data by least squares; return the parameters and their covariance.
 
     Args:
-        f: of ``xdata`` and the parameters, to a tensor of ``ydata``'s shape.
+        f: takes ``xdata`` and the parameters and returns a tensor of ``ydata``'s shape.
         sigma: the standard deviations of ``ydata``, or their covariance matrix.
-        jac: without, it is exact.
+        jac: the Jacobian, by default exact.
 
     Returns:
         A pair: the parameters (k,) and their covariance (k, k); with ``full_output`` also SciPy's dict and messages.
 
     Raises:
-        GradientError: no fit is found, or one whose derivative is asked for and which has none.
-        ArgumentError: a ``nan_policy`` that leaves data out.
+        GradientError: no fit is found, or a derivative is needed and the fit has none.
+        ArgumentError: a ``nan_policy`` that omits data.
 
     Gradient:
-        Of both by ``xdata``, ``ydata``, ``sigma`` and what ``f`` closes over, by the implicit function theorem.
+        Of both by ``xdata``, ``ydata``, ``sigma`` and the tensors that ``f`` closes over, by the implicit function
+        theorem.
     """
     name = "scipy.optimize.curve_fit"
     if not callable(f):
@@ -165,7 +169,7 @@ def curve_fit(
     count = len(inspect.signature(f).parameters) - 1 if p0 is None else np.size(numbers(name, p0, "p0"))
     if nan_policy not in (None, "raise") or check_finite is False:
         raise ArgumentError(
-            f"`{name}`: `nan_policy` must be None or 'raise': leave out what is NaN.",
+            f"`{name}`: `nan_policy` must be None or 'raise': remove NaNs from the data.",
             argument="nan_policy" if nan_policy not in (None, "raise") else "check_finite",
         )
     data = (ops.reshape(inexact(ydata), (-1,)), xdata if not isinstance(xdata, list) else np.asarray(xdata), sigma)
@@ -221,13 +225,13 @@ def _covariance(problem: Problem, p, found, absolute: bool):
 
 @solver
 def nnls(A: Tensor, b: Tensor, *, maxiter=None) -> Any:
-    """The least squares ``x >= 0`` of ``A x = b``.
+    """Nonnegative least squares: the ``x >= 0`` that minimizes the norm of ``A x - b``.
 
     Returns:
         A pair: the solution (n,) and the norm of the residuals.
 
     Gradient:
-        By ``A`` and ``b``: that of the least squares of the unknowns that are not 0; the others do not move.
+        By ``A`` and ``b``: that of the least squares of the unknowns that are not 0; for the others it is 0.
     """
     name = "scipy.optimize.nnls"
     A, b = _together(A, b)
@@ -252,7 +256,7 @@ def _fitted(A, b, free):
 
 
 def _scattered(x, free, rest):
-    """``x`` at the free places, ``rest`` at the others."""
+    """Return a vector with ``x`` at the free positions and ``rest`` at the others."""
     if not len(free):
         return rest
     others = np.setdiff1d(np.arange(rest.shape[0]), free)
@@ -267,19 +271,19 @@ def lsq_linear(
     A: Tensor, b: Tensor, bounds=(-np.inf, np.inf), method="trf", tol=1e-10, lsq_solver=None, lsmr_tol=None,
     max_iter=None, verbose=0,
 ) -> Any:  # fmt: skip
-    """The least squares of ``A x = b`` within bounds.
+    """Linear least squares within bounds: the ``x`` that minimizes the norm of ``A x - b``.
 
     Args:
-        bounds: two, the lower and the upper ones, numbers or tensors.
+        bounds: a pair of lower and upper bounds, numbers or tensors.
 
     Returns:
         SciPy's ``OptimizeResult``, whose ``x``, ``fun`` and ``cost`` are tensors.
 
     Raises:
-        ArgumentError: an ``A`` that is no matrix.
+        ArgumentError: ``A`` is not a matrix.
 
     Gradient:
-        By ``A``, ``b`` and the bounds: an unknown on a bound moves with that, the others are their least squares.
+        By ``A``, ``b`` and the bounds: an unknown on a bound follows that bound, the others are least squares.
     """
     name = "scipy.optimize.lsq_linear"
     A, b = _together(A, b)
@@ -314,7 +318,7 @@ def lsq_linear(
 
 @solver
 def isotonic_regression(y: Tensor, *, weights=None, increasing: bool = True) -> Any:
-    """The least squares of ``y`` among vectors that nowhere decrease, or increase.
+    """Isotonic regression: the nondecreasing (or nonincreasing) vector nearest to ``y`` in least squares.
 
     Returns:
         SciPy's ``OptimizeResult``, whose ``x`` is a tensor of ``y``'s shape.

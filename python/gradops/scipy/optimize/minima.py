@@ -1,4 +1,7 @@
-"""Minima of functions."""
+"""Minima of functions of one or several numbers, with bounds and constraints.
+
+SciPy finds a minimum on numbers; it is then differentiated as a root of its optimality conditions.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +31,11 @@ BY_SLOPE = (
 )  # fmt: skip
 BY_CURVATURE = "newton-cg dogleg trust-ncg trust-krylov trust-exact trust-constr".split()
 NEAR = 1e-6
-"""How near to a bound, relative to 1 and its size, a minimum is on it, if the function still falls towards it."""
+"""Relative tolerance within which a minimum counts as on a bound, if the function still falls towards the bound."""
 
 
 class Bounds:
-    """The bounds of unknowns: their numbers, and the tensors that they came from."""
+    """The bounds of unknowns, as numbers and as the tensors they were given as."""
 
     def __init__(self, name: str, bounds, size: int):
         self.given, self.pairs = bounds, None
@@ -52,7 +55,7 @@ class Bounds:
             self.given = [tuple(None if np.isinf(b) else b for b in pair) for pair in ends]
 
     def active(self, x: np.ndarray, slope: Callable) -> np.ndarray:
-        """-1 and 1 where an unknown is on its lower or upper bound, and the function falls towards it."""
+        """Return -1 or 1 where an unknown is on its lower or upper bound and the function falls towards it, else 0."""
         scale = NEAR * (1 + np.abs(x))
         low, high = x - self.low <= scale, self.high - x <= scale
         if not (low.any() or high.any()):
@@ -61,7 +64,7 @@ class Bounds:
         return np.where(low & ((g > 0) | (self.low == self.high)), -1, np.where(high & (g < 0), 1, 0))
 
     def end(self, i, side, like):
-        """A bound as a tensor, which moves with the one that it came from."""
+        """Return a bound as a tensor, with derivatives by the bound that was given."""
         if self.pairs is not None:
             return ops.reshape(as_beside(self.pairs[i][0 if side < 0 else 1], like), (1,))
         return beside([(self.low if side < 0 else self.high)[i]], like)
@@ -74,7 +77,7 @@ def as_beside(value, like):
 
 
 def minimum(problem: Problem, x: np.ndarray, bounds: Bounds | None = None, sign: float = 1.0):
-    """The minimum near SciPy's ``x``, with derivatives by what the function and the bounds depend on."""
+    """Return the minimum near SciPy's ``x``, with derivatives by what the function and the bounds depend on."""
     at = problem.tensor(np.asarray(x, float))
     moving = bounds is not None and bounds.pairs is not None and any(connected(b) for p in bounds.pairs for b in p)
     if not (moving or connected(problem(at))):
@@ -103,7 +106,7 @@ def minimum(problem: Problem, x: np.ndarray, bounds: Bounds | None = None, sign:
 
 
 def _given(problem: Problem, which: str, function) -> Callable | None:
-    """A derivative that the user wrote, on numbers."""
+    """Return a derivative written by the user as a function of numbers."""
     if not callable(function):
         return None
     given = Problem(problem.name, which, function, np.zeros(1), problem.args, beside=(problem.like,))
@@ -115,24 +118,24 @@ def minimize(
     fun: Function, x0: Tensor, args=(), method=None, jac=None, hess=None, hessp=None, bounds=None, constraints=(),
     tol=None, callback=None, options=None,
 ) -> Any:  # fmt: skip
-    """A minimum of a function of several numbers, by any of SciPy's methods.
+    """Minimum of a function of several numbers, by any of SciPy's methods.
 
     Args:
-        fun: of a vector and ``args``, to one number.
-        jac, hess: without, they are exact where the method takes them; ``"2-point"`` has SciPy take differences.
+        fun: takes a vector and ``args`` and returns one number.
+        jac, hess: the derivatives, by default exact if the method uses them; ``"2-point"`` makes SciPy use finite
+            differences.
         bounds: pairs of numbers or tensors, or SciPy's ``Bounds``.
-        constraints: as of SciPy; the functions take ``x`` and their own ``args``.
+        constraints: SciPy's constraints; their functions take ``x`` and their own ``args``.
 
     Returns:
         SciPy's ``OptimizeResult``, whose ``x`` and ``fun`` are tensors.
 
     Raises:
-        GradientError: a minimum whose derivative is asked for and which has none: its matrix of second derivatives is
-            singular.
+        GradientError: a derivative is needed and the minimum has none, since its Hessian is singular.
 
     Gradient:
-        Of ``x`` by what ``fun`` and ``constraints`` depend on, by the implicit function theorem, with the multipliers
-        of constraints that hold with equality (Fiacco 1976). An unknown on a bound moves with that alone. None by
+        Of ``x`` by the tensors that ``fun`` and ``constraints`` depend on, by the implicit function theorem, with the
+        multipliers of active constraints (Fiacco 1976). An unknown on a bound depends on that bound only. None by
         ``x0``.
     """
     name = "scipy.optimize.minimize"
@@ -216,14 +219,14 @@ class Condition:
         return self.problem.jacobian(x).reshape(-1, np.size(x))
 
     def scipys(self):
-        """The same for SciPy."""
+        """Return the constraint in SciPy's form."""
         if np.ndim(self.low) == 0 and self.low == 0 and np.ndim(self.high) == 0 and self.high in (0, np.inf):
             kind = "eq" if self.high == 0 else "ineq"
             return {"type": kind, "fun": self.value, "jac": self.jacobian}
         return _scipy.optimize.NonlinearConstraint(self.value, self.low, self.high, self.jacobian)
 
     def active(self, x):
-        """The places of the values that are at an end, and which."""
+        """Return the positions of active values, their bounds, and the sign of each (0 for equalities)."""
         value = self.value(x)
         low, high = (np.broadcast_to(np.asarray(b, float), value.shape) for b in (self.low, self.high))
         scale = NEAR * (1 + np.abs(value))
@@ -238,7 +241,7 @@ def _conditions(problem: Problem, constraints) -> list[Condition]:
 
 
 def _constrained(problem: Problem, x: np.ndarray, limits: Bounds, conditions: Sequence[Condition]):
-    """The minimum near SciPy's ``x``: a root of the conditions of Karush, Kuhn and Tucker that hold with equality."""
+    """Return the constrained minimum near SciPy's ``x``, a root of the KKT conditions with active constraints."""
     at = problem.tensor(x)
     if not (connected(problem(at)) or any(connected(c.problem(at)) for c in conditions)):
         return at
@@ -293,18 +296,18 @@ def _constrained(problem: Problem, x: np.ndarray, limits: Bounds, conditions: Se
 
 @solver
 def minimize_scalar(fun: Function, bracket=None, bounds=None, args=(), method=None, tol=None, options=None) -> Any:
-    """A minimum of a function of one number, by Brent's method, the golden section, or within bounds.
+    """Minimum of a function of one number, by Brent's method, the golden section, or within bounds.
 
     Args:
-        fun: of a number and ``args``.
-        bracket, bounds, method, tol, options: as of SciPy.
+        fun: takes a number and ``args``.
+        bracket, bounds, method, tol, options: as in SciPy.
 
     Returns:
         SciPy's ``OptimizeResult``, whose ``x`` and ``fun`` are tensors of shape ().
 
     Gradient:
-        Of ``x`` by what ``fun`` depends on, by the implicit function theorem; on a bound by that alone; none by the
-        bracket.
+        Of ``x`` by the tensors that ``fun`` depends on, by the implicit function theorem; on a bound by that bound
+        only; none by the bracket.
     """
     name = "scipy.optimize.minimize_scalar"
     problem = Problem(name, "fun", fun, 1.0, args, scalar=True, beside=(bracket, bounds))
@@ -330,28 +333,28 @@ def of_one_number(problem: Problem, x, limits: Bounds | None = None, tol: float 
 
 
 of_one = family(
-    {"func": "of a number and ``args``."},
+    {"func": "a function of a number and ``args``."},
     returns="The minimum, a tensor of shape (); with ``full_output`` also the value and SciPy's counts.",
-    gradient="As of :func:`minimize_scalar`; on a bound by that alone.",
+    gradient="As for :func:`minimize_scalar`.",
     within=solver,
 )
 
 
 @of_one
 def brent(func: Function, args=(), brack=None, tol=1.48e-08, full_output=0, maxiter=500) -> Any:
-    """A minimum of a function of one number, by Brent's method."""
+    """Minimum of a function of one number, by Brent's method."""
     return _scalar("brent", func, args, full_output, brack=brack, tol=tol, maxiter=maxiter)
 
 
 @of_one
 def golden(func: Function, args=(), brack=None, tol=1.4901161193847656e-08, full_output=0, maxiter=5000) -> Any:
-    """A minimum of a function of one number, by the golden section."""
+    """Minimum of a function of one number, by the golden section."""
     return _scalar("golden", func, args, full_output, brack=brack, tol=tol, maxiter=maxiter)
 
 
 @of_one
 def fminbound(func: Function, x1: Tensor, x2: Tensor, args=(), xtol=1e-05, maxfun=500, full_output=0, disp=1) -> Any:
-    """A minimum of a function of one number between ``x1`` and ``x2``."""
+    """Minimum of a function of one number between ``x1`` and ``x2``."""
     return _scalar("fminbound", func, args, full_output, bounds=(x1, x2), xtol=xtol, maxfun=maxfun, disp=disp)
 
 
@@ -367,7 +370,7 @@ def _scalar(name: str, func, args, full_output, bounds=None, brack=None, **optio
 
 
 def _several(name: str, func, x0, args, full_output, *, slope=None, curvature=None, bounds=None, **options):
-    """One of SciPy's older functions: its first result is ``x``, its second the value."""
+    """Call one of SciPy's older functions, whose first result is ``x`` and whose second is the value."""
     argument = "f" if name in ("fmin_bfgs", "fmin_cg", "fmin_ncg") else "func"
     problem = Problem(f"scipy.optimize.{name}", argument, func, x0, args, scalar=True)
     start = np.atleast_1d(problem.start(x0)).ravel()
@@ -393,14 +396,15 @@ def _several(name: str, func, x0, args, full_output, *, slope=None, curvature=No
 
 older = family(
     dict.fromkeys(
-        ("f", "func"), "of a vector and ``args``, to one number. Other arguments as of SciPy, less ``retall``."
+        ("f", "func"),
+        "a function of a vector and ``args`` that returns one number. Other arguments are SciPy's, except ``retall``.",
     ),
     returns="The minimum, a vector; with ``full_output`` also the value and SciPy's counts.",
-    gradient="As of :func:`minimize`.",
+    gradient="As for :func:`minimize`.",
     within=solver,
 )
 bounded = family(
-    returns="The minimum, the value there, and SciPy's dict.", gradient="As of :func:`minimize`.", within=solver
+    returns="The minimum, the value there, and SciPy's dict.", gradient="As for :func:`minimize`.", within=solver
 )
 
 
@@ -409,7 +413,7 @@ def fmin(
     func: Function, x0: Tensor, args=(), xtol=0.0001, ftol=0.0001, maxiter=None, maxfun=None, full_output=0, disp=1,
     callback=None, initial_simplex=None,
 ) -> Any:  # fmt: skip
-    """A minimum by Nelder and Mead's simplices, without derivatives."""
+    """Minimum by the Nelder-Mead simplex method, without derivatives."""
     return _several(
         "fmin", func, x0, args, full_output, xtol=xtol, ftol=ftol, maxiter=maxiter, maxfun=maxfun, disp=disp,
         callback=callback, initial_simplex=initial_simplex,
@@ -421,7 +425,7 @@ def fmin_powell(
     func: Function, x0: Tensor, args=(), xtol=0.0001, ftol=0.0001, maxiter=None, maxfun=None, full_output=0, disp=1,
     callback=None, direc=None,
 ) -> Any:  # fmt: skip
-    """A minimum by Powell's method, without derivatives."""
+    """Minimum by Powell's method, without derivatives."""
     return _several(
         "fmin_powell", func, x0, args, full_output, xtol=xtol, ftol=ftol, maxiter=maxiter, maxfun=maxfun, disp=disp,
         callback=callback, direc=direc,
@@ -433,7 +437,7 @@ def fmin_bfgs(
     f: Function, x0: Tensor, fprime=None, args=(), gtol=1e-05, norm=np.inf, maxiter=None, full_output=0, disp=1,
     callback=None, xrtol=0, c1=0.0001, c2=0.9, hess_inv0=None,
 ) -> Any:  # fmt: skip
-    """A minimum by Broyden, Fletcher, Goldfarb and Shanno's method, with exact slopes."""
+    """Minimum by the BFGS method (Broyden, Fletcher, Goldfarb and Shanno), with exact gradients."""
     return _several(
         "fmin_bfgs", f, x0, args, full_output, slope=fprime or True, gtol=gtol, norm=norm, maxiter=maxiter, disp=disp,
         callback=callback, xrtol=xrtol, c1=c1, c2=c2, hess_inv0=hess_inv0,
@@ -445,7 +449,7 @@ def fmin_cg(
     f: Function, x0: Tensor, fprime=None, args=(), gtol=1e-05, norm=np.inf, maxiter=None, full_output=0, disp=1,
     callback=None, c1=0.0001, c2=0.4,
 ) -> Any:  # fmt: skip
-    """A minimum by conjugate gradients, with exact slopes."""
+    """Minimum by conjugate gradients, with exact gradients."""
     return _several(
         "fmin_cg", f, x0, args, full_output, slope=fprime or True, gtol=gtol, norm=norm, maxiter=maxiter, disp=disp,
         callback=callback, c1=c1, c2=c2,
@@ -457,7 +461,7 @@ def fmin_ncg(
     f: Function, x0: Tensor, fprime=None, fhess_p=None, fhess=None, args=(), avextol=1e-05, maxiter=None, full_output=0,
     disp=1, callback=None, c1=0.0001, c2=0.9,
 ) -> Any:  # fmt: skip
-    """A minimum by Newton's method with conjugate gradients, with exact slopes and curvature."""
+    """Minimum by Newton's method with conjugate gradients, with exact gradients and Hessians."""
     return _several(
         "fmin_ncg", f, x0, args, full_output, slope=fprime or True, curvature=fhess or True, avextol=avextol,
         maxiter=maxiter, disp=disp, callback=callback, c1=c1, c2=c2,
@@ -469,7 +473,7 @@ def fmin_l_bfgs_b(
     func: Function, x0: Tensor, fprime=None, args=(), bounds=None, m=10, factr=1e7, pgtol=1e-05, maxfun=15000,
     maxiter=15000, callback=None, maxls=20,
 ) -> Any:  # fmt: skip
-    """A minimum within bounds, by a BFGS method of little memory, with exact slopes."""
+    """Minimum within bounds by the limited-memory BFGS method, with exact gradients."""
     return _several(
         "fmin_l_bfgs_b", func, x0, args, 1, slope=fprime or True, bounds=bounds, m=m, factr=factr, pgtol=pgtol,
         maxfun=maxfun, maxiter=maxiter, callback=callback, maxls=maxls,
@@ -481,7 +485,7 @@ def fmin_tnc(
     func: Function, x0: Tensor, fprime=None, args=(), bounds=None, scale=None, offset=None, messages=0, maxCGit=-1,
     maxfun=None, eta=-1, stepmx=0, accuracy=0, fmin=0, ftol=-1, xtol=-1, pgtol=-1, rescale=-1, callback=None,
 ) -> Any:  # fmt: skip
-    """A minimum within bounds, by a truncated Newton method, with exact slopes.
+    """Minimum within bounds by a truncated Newton method, with exact gradients.
 
     Returns:
         The minimum, and SciPy's count and code.

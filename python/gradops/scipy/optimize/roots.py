@@ -1,4 +1,7 @@
-"""Roots and fixed points."""
+"""Roots and fixed points of functions of one or several numbers.
+
+SciPy finds them on numbers; they are differentiated by the implicit function theorem.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ NO_SLOPE = "the Jacobian is singular there"
 
 
 def moving(problem: Problem, x, minus: bool = False, lacking: str = NO_SLOPE):
-    """The root near SciPy's ``x``; of ``minus`` the fixed point."""
+    """Return the root near SciPy's ``x`` with derivatives, or with ``minus`` the fixed point."""
     at = problem.tensor(np.asarray(x, float) if np.ndim(x) or problem.like is not None else x)
 
     def one(function):
@@ -36,18 +39,18 @@ IN_PROGRAM = "Found in a compiled program, without SciPy."
 
 
 def in_program(problem: Problem, x) -> Any:
-    """SciPy's result for what a program finds."""
+    """Return SciPy's result object for a solution found inside a traced program."""
     return _scipy.optimize.OptimizeResult(x=x, fun=problem(x), message=IN_PROGRAM)
 
 
 bracketed = family(
     {
-        "f": "of a number and ``args``, of opposite signs at ``a`` and ``b``.",
-        "full_output": "also SciPy's ``RootResults``.",
+        "f": "a function of a number and ``args``, with opposite signs at ``a`` and ``b``.",
+        "full_output": "True to also return SciPy's ``RootResults``.",
     },
     returns="A number or tensor of shape (); with ``full_output`` a pair.",
-    raises="ArgumentError: ends of one sign.\nGradientError: no convergence.",
-    gradient="By what ``f`` depends on, by the implicit function theorem; none by the ends.",
+    raises="ArgumentError: equal signs at both ends.\nGradientError: no convergence.",
+    gradient="By the tensors that ``f`` depends on, by the implicit function theorem; none by the ends.",
     within=solver,
 )
 
@@ -77,7 +80,7 @@ def _bracketed(name: str, f, a, b, args, xtol, rtol, maxiter, full_output, disp,
 def brentq(
     f: Function, a: Tensor, b: Tensor, args=(), xtol=2e-12, rtol=EPS, maxiter=100, full_output=False, disp=True
 ) -> Any:
-    """A root of ``f`` between ``a`` and ``b``, by Brent's method."""
+    """Root of ``f`` between ``a`` and ``b``, by Brent's method."""
     return _bracketed("brentq", f, a, b, args, xtol, rtol, maxiter, full_output, disp)
 
 
@@ -85,7 +88,7 @@ def brentq(
 def brenth(
     f: Function, a: Tensor, b: Tensor, args=(), xtol=2e-12, rtol=EPS, maxiter=100, full_output=False, disp=True
 ) -> Any:
-    """A root of ``f`` between ``a`` and ``b``, by Brent's method with hyperbolic extrapolation."""
+    """Root of ``f`` between ``a`` and ``b``, by Brent's method with hyperbolic extrapolation."""
     return _bracketed("brenth", f, a, b, args, xtol, rtol, maxiter, full_output, disp)
 
 
@@ -93,7 +96,7 @@ def brenth(
 def bisect(
     f: Function, a: Tensor, b: Tensor, args=(), xtol=2e-12, rtol=EPS, maxiter=100, full_output=False, disp=True
 ) -> Any:
-    """A root of ``f`` between ``a`` and ``b``, by bisection."""
+    """Root of ``f`` between ``a`` and ``b``, by bisection."""
     return _bracketed("bisect", f, a, b, args, xtol, rtol, maxiter, full_output, disp)
 
 
@@ -101,7 +104,7 @@ def bisect(
 def ridder(
     f: Function, a: Tensor, b: Tensor, args=(), xtol=2e-12, rtol=EPS, maxiter=100, full_output=False, disp=True
 ) -> Any:
-    """A root of ``f`` between ``a`` and ``b``, by Ridder's method."""
+    """Root of ``f`` between ``a`` and ``b``, by Ridder's method."""
     return _bracketed("ridder", f, a, b, args, xtol, rtol, maxiter, full_output, disp)
 
 
@@ -109,7 +112,7 @@ def ridder(
 def toms748(
     f: Function, a: Tensor, b: Tensor, args=(), k=1, xtol=2e-12, rtol=EPS, maxiter=100, full_output=False, disp=True
 ) -> Any:
-    """A root of ``f`` between ``a`` and ``b``, by Alefeld, Potra and Shi's method (algorithm 748)."""
+    """Root of ``f`` between ``a`` and ``b``, by the method of Alefeld, Potra and Shi (algorithm 748)."""
     return _bracketed("toms748", f, a, b, args, xtol, rtol, maxiter, full_output, disp, k=k)
 
 
@@ -118,20 +121,20 @@ def newton(
     func: Function, x0: Tensor, fprime=None, args=(), tol=1.48e-08, maxiter=50, fprime2=None, x1=None, rtol=0.0,
     full_output=False, disp=True,
 ) -> Any:  # fmt: skip
-    """A root of ``func`` near ``x0``, by Newton's method; of each element where ``x0`` is an array.
+    """Root of ``func`` near ``x0``, by Newton's method; elementwise if ``x0`` is an array.
 
     Args:
-        fprime, fprime2: the derivatives are exact, and those that are given are not called.
-        x1: not looked at: the secant method is for functions without a derivative.
+        fprime, fprime2: accepted and ignored, since derivatives are exact.
+        x1: ignored; the secant method is for functions without a derivative.
 
     Returns:
-        A tensor of ``x0``'s shape; with ``full_output`` SciPy's results beside.
+        A tensor of ``x0``'s shape; with ``full_output`` also SciPy's results.
 
     Raises:
         GradientError: no convergence.
 
     Gradient:
-        By what ``func`` depends on, by the implicit function theorem; none by ``x0``.
+        By the tensors that ``func`` depends on, by the implicit function theorem; none by ``x0``.
     """
     problem = Problem("scipy.optimize.newton", "func", func, x0, args)
     start = problem.start(x0)
@@ -161,16 +164,18 @@ def root_scalar(
     f: Function, args=(), method=None, bracket=None, fprime=None, fprime2=None, x0=None, x1=None, xtol=None, rtol=None,
     maxiter=None, options=None,
 ) -> Any:  # fmt: skip
-    """A root of a function of one number, by any of SciPy's methods.
+    """Root of a function of one number, by any of SciPy's methods.
 
     Args:
-        method: as of SciPy; ``"newton"`` from ``x0`` alone. Derivatives are exact and not asked for.
+        method: a method of SciPy's; by default ``"newton"`` if only ``x0`` is given.
+        fprime, fprime2: accepted and ignored, since derivatives are exact.
 
     Returns:
         SciPy's ``RootResults``, whose ``root`` is a tensor of shape ().
 
     Gradient:
-        Of ``root`` by what ``f`` depends on, by the implicit function theorem; none by the bracket or ``x0``.
+        Of ``root`` by the tensors that ``f`` depends on, by the implicit function theorem; none by the bracket or
+        ``x0``.
     """
     problem = Problem("scipy.optimize.root_scalar", "f", f, 1.0, args, scalar=True, beside=(bracket, x0, x1))
     ends = [numbers(problem.name, end, "bracket").astype(float) for end in bracket] if bracket is not None else None
@@ -199,21 +204,21 @@ WITH_JACOBIAN = ("hybr", "lm")
 
 @solver
 def root(fun: Function, x0: Tensor, args=(), method="hybr", jac=None, tol=None, callback=None, options=None) -> Any:
-    """A root of a function of several numbers, by any of SciPy's methods.
+    """Root of a function of several numbers, by any of SciPy's methods.
 
     Args:
-        fun: of a tensor and ``args``, to a tensor or list of as many numbers.
-        jac: without, it is exact; ``False`` has SciPy take differences.
+        fun: takes a tensor and ``args`` and returns a tensor or list of as many numbers.
+        jac: the Jacobian, by default exact; ``False`` makes SciPy use finite differences.
 
     Returns:
         SciPy's ``OptimizeResult``, whose ``x`` and ``fun`` are tensors.
 
     Raises:
-        GradientError: a root whose derivative is asked for and which has none.
-        ArgumentError: with ``"lm"``, not as many equations as unknowns.
+        GradientError: a derivative is needed and the root has none.
+        ArgumentError: with ``"lm"``, different numbers of equations and unknowns.
 
     Gradient:
-        Of ``x`` by what ``fun`` depends on, by the implicit function theorem; none by ``x0``.
+        Of ``x`` by the tensors that ``fun`` depends on, by the implicit function theorem; none by ``x0``.
     """
     problem = Problem("scipy.optimize.root", "fun", fun, x0, args)
     start = problem.start(x0)
@@ -246,7 +251,7 @@ def _flat(problem: Problem, first: bool):
 
 
 def _jacobian(problem: Problem, jac):
-    """The exact Jacobian on numbers, or the user's."""
+    """Return the exact Jacobian, or the user's, as a function of numbers."""
     if jac is False:
         return None
     if callable(jac):
@@ -264,17 +269,17 @@ def fsolve(
     func: Function, x0: Tensor, args=(), fprime=None, full_output=0, col_deriv=0, xtol=1.49012e-08, maxfev=0, band=None,
     epsfcn=None, factor=100, diag=None,
 ) -> Any:  # fmt: skip
-    """A root of a function of several numbers, by MINPACK's hybrid method.
+    """Root of a function of several numbers, by MINPACK's hybrid method.
 
     Args:
-        func: of a tensor and ``args``, to a tensor or list of as many numbers.
-        fprime: without, the Jacobian is exact.
+        func: takes a tensor and ``args`` and returns a tensor or list of as many numbers.
+        fprime: the Jacobian, by default exact.
 
     Returns:
         A vector; with ``full_output`` also SciPy's dict, flag and message.
 
     Gradient:
-        By what ``func`` depends on, by the implicit function theorem; none by ``x0``.
+        By the tensors that ``func`` depends on, by the implicit function theorem; none by ``x0``.
     """
     problem = Problem("scipy.optimize.fsolve", "func", func, x0, args)
     start = np.atleast_1d(problem.start(x0)).ravel()
@@ -290,10 +295,10 @@ def fsolve(
 
 @solver
 def fixed_point(func: Function, x0: Tensor, args=(), xtol=1e-08, maxiter=500, method="del2") -> Any:
-    """A fixed point of a function, ``func(x) = x``, by iteration from ``x0``.
+    """Fixed point of a function, ``func(x) = x``, by iteration from ``x0``.
 
     Args:
-        func: of a tensor and ``args``, to one of its shape.
+        func: takes a tensor and ``args`` and returns a tensor of the same shape.
         method: ``"del2"``, with Steffensen's acceleration, or ``"iteration"``.
 
     Returns:
@@ -303,7 +308,7 @@ def fixed_point(func: Function, x0: Tensor, args=(), xtol=1e-08, maxiter=500, me
         GradientError: no convergence.
 
     Gradient:
-        By what ``func`` depends on, by the implicit function theorem; none by ``x0``.
+        By the tensors that ``func`` depends on, by the implicit function theorem; none by ``x0``.
     """
     problem = Problem("scipy.optimize.fixed_point", "func", func, x0, args)
     found = _scipy.optimize.fixed_point(problem.value, problem.start(x0), (), xtol, maxiter, method)

@@ -1,4 +1,7 @@
-"""Exact derivatives by the names of SciPy's differences, Rosenbrock's function, assignments."""
+"""Exact derivatives under the names of SciPy's finite differences, Rosenbrock's function, and linear assignment.
+
+These functions do not search for a solution, except the assignment.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,13 @@ __all__ = "approx_fprime check_grad linear_sum_assignment rosen rosen_der rosen_
 
 @solver
 def approx_fprime(xk: Tensor, f: Function, epsilon=None, *args) -> Any:
-    """The derivative of a function of a vector: exact, by the name of SciPy's differences.
+    """Exact derivative of a function of a vector; SciPy's function uses finite differences.
 
     Args:
-        epsilon: not looked at.
+        epsilon: ignored.
 
     Returns:
-        A tensor of ``xk``'s shape, or (m, n) of a function that gives m numbers.
+        A tensor of ``xk``'s shape, or (m, n) for a function that returns m numbers.
 
     Gradient:
         By ``xk`` and ``args``.
@@ -34,10 +37,10 @@ def approx_fprime(xk: Tensor, f: Function, epsilon=None, *args) -> Any:
 
 @solver
 def check_grad(func: Function, grad: Function, x0: Tensor, *args, epsilon=None, direction="all", rng=None) -> Any:
-    """The norm of the difference between a gradient that was written by hand and the exact one.
+    """Norm of the difference between a gradient written by hand and the exact one.
 
     Args:
-        epsilon, direction, rng: not looked at.
+        epsilon, direction, rng: ignored.
 
     Returns:
         A tensor of shape ().
@@ -52,13 +55,13 @@ def check_grad(func: Function, grad: Function, x0: Tensor, *args, epsilon=None, 
 
 @solver
 def linear_sum_assignment(cost_matrix: Tensor, maximize=False) -> tuple[np.ndarray, np.ndarray]:
-    """The assignment of rows to columns of the least sum.
+    """Assignment of rows to columns with the least total cost.
 
     Returns:
-        Two of NumPy's arrays of positions, the rows and their columns.
+        Two NumPy arrays of positions: the rows and their columns.
 
     Gradient:
-        None: positions. That of the least cost is one of ``cost_matrix[rows, columns]``.
+        None, since positions are integers. For the gradient of the cost, sum ``cost_matrix[rows, columns]``.
     """
     cost = numbers("scipy.optimize.linear_sum_assignment", cost_matrix, "cost_matrix")
     return _scipy.optimize.linear_sum_assignment(cost, maximize)
@@ -80,7 +83,7 @@ def rosen(x: Tensor) -> Tensor:
 
 @composed
 def rosen_der(x: Tensor) -> Tensor:
-    """The gradient of :func:`rosen`, of ``x``'s shape.
+    """Gradient of :func:`rosen`.
 
     Returns:
         A tensor of ``x``'s shape.
@@ -96,13 +99,13 @@ def rosen_der(x: Tensor) -> Tensor:
 
 @composed
 def rosen_hess(x: Tensor) -> Tensor:
-    """The matrix of second derivatives of :func:`rosen` at a vector (n,), (n, n).
+    """Hessian of :func:`rosen` at a vector (n,).
 
     Returns:
         A matrix (n, n).
 
     Gradient:
-        Its formula's.
+        That of the formula.
     """
     x = inexact(x)
     none = ops.zeros_like(x[:1])
@@ -113,13 +116,13 @@ def rosen_hess(x: Tensor) -> Tensor:
 
 @composed
 def rosen_hess_prod(x: Tensor, p: Tensor) -> Tensor:
-    """The product of :func:`rosen_hess` with a vector.
+    """Product of :func:`rosen_hess` with a vector.
 
     Returns:
         A vector (n,).
 
     Gradient:
-        Its formula's.
+        That of the formula.
     """
     x, p = floating(x, p)
     return ops.matmul(rosen_hess(x), p)

@@ -1,4 +1,6 @@
-"""``scipy.spatial``: distances of points, by SciPy's names; ``spatial.distance`` has the metrics.
+"""``scipy.spatial``: distances between points, with SciPy's names.
+
+The metrics are in ``spatial.distance``.
 
 Examples:
     >>> import numpy as np
@@ -31,7 +33,7 @@ _SHAPE = "it finds which points are its corners; use their positions with `grado
 REFUSED = {
     **dict.fromkeys("KDTree cKDTree Rectangle tsearch".split(), _SEARCH),
     **dict.fromkeys("ConvexHull Delaunay HalfspaceIntersection SphericalVoronoi Voronoi".split(), _SHAPE),
-    **dict.fromkeys("convex_hull_plot_2d delaunay_plot_2d voronoi_plot_2d".split(), "it draws"),
-    "QhullError": "an error of SciPy's",
+    **dict.fromkeys("convex_hull_plot_2d delaunay_plot_2d voronoi_plot_2d".split(), "it draws a plot"),
+    "QhullError": "it is an error of SciPy's",
 }
 __dir__, __getattr__ = namespace(__name__, __all__, REFUSED)

@@ -1,8 +1,7 @@
-"""``scipy.spatial.distance``: distances of vectors, of all pairs of rows, and matrices of distances.
+"""``scipy.spatial.distance``: distances between vectors, between all pairs of rows, and distance matrices.
 
-Each is differentiable by the vectors, by weights and by its parameters; where a distance is 0 and a corner, its
-gradient is 0. Of numbers that count as true or false, distances are piecewise constant or polynomials, as SciPy has
-them.
+Each is differentiable by the vectors, weights and parameters; at a kink, where a distance is 0, the gradient is 0.
+Metrics of boolean vectors are piecewise constant, or polynomials as in SciPy.
 
 Examples:
     >>> import numpy as np
@@ -49,9 +48,9 @@ russellrao seuclidean sokalsneath sqeuclidean squareform yule
 F = TypeVar("F", bound=Callable)
 
 METRICS: dict[str, Callable] = {}
-"""By name formulas of two tensors along their last dimension, ``metric(u, v, w, **settings)``."""
+"""Formulas of two tensors along their last dimension by name, ``metric(u, v, w, **settings)``."""
 TRUTHS = {"rogerstanimoto", "russellrao", "sokalsneath", "yule"}
-"""Of rows these take what is not 0 for true."""
+"""Metrics that take nonzero elements of rows as true."""
 ALIASES = {
     **dict.fromkeys("chebychev cheby cheb ch".split(), "chebyshev"),
     **dict.fromkeys("cblock cb c".split(), "cityblock"),
@@ -71,15 +70,15 @@ of_two = functools.partial(
     family,
     {"w": "weights of the elements."},
     returns="A tensor without dimensions.",
-    raises="ShapeError: tensors other than vectors of one length.\nArgumentError: negative weights.",
+    raises="ShapeError: tensors that are not vectors of one length.\nArgumentError: negative weights.",
 )
-SIGNS = "Of absolute values: their signs, 0 where they are 0."
+SIGNS = "That of absolute values: their signs, 0 where they are 0."
 COUNTS = "That of a ratio of sums of products of the elements, which count as 0 and 1."
-PARALLEL = "By vectors and weights; 0 where they are parallel."
+PARALLEL = "By vectors and weights; 0 where the vectors are parallel."
 
 
 def vector_metric(gradient: str) -> Callable[[F], F]:
-    """A decorator of formulas along the last dimension: each is a metric of rows, and a function of two vectors."""
+    """Return a decorator that registers a formula along the last dimension as a metric and as a function of vectors."""
 
     def decorate(formula: F) -> F:
         METRICS[formula.__name__] = formula
@@ -116,7 +115,7 @@ def _not_negative(w) -> None:
 
 
 def exponent(p):
-    """Minkowski's exponent: a number, or a tensor by which there is a gradient."""
+    """Return Minkowski's exponent checked: a number, or a tensor with a gradient."""
     values = known(p)
     if values is not None:
         if values.dtype.kind not in "fiu" or values.size != 1 or not values > 0:
@@ -144,10 +143,10 @@ def _matrix(name: str, x):
 
 
 def root(total, d, p: Any = 2):
-    """A root whose gradient is 0 at 0, where it has no second derivative.
+    """Return the ``p``-th root, with gradient 0 at 0, where it has no second derivative.
 
     Args:
-        total: a sum along the last dimension of ``d``, of powers that are 0 where ``d`` is.
+        total: a sum along the last dimension of ``d`` of powers that are 0 where ``d`` is 0.
     """
     if isinstance(p, (int, float)) and p == 2:
         return reductions.root(ops.expand_dims(total, -1), d)[..., 0]
@@ -157,7 +156,7 @@ def root(total, d, p: Any = 2):
 
 
 def _ratio(above, below):
-    """A quotient that is 0 where the denominator is 0."""
+    """Return a quotient that is 0 where the denominator is 0."""
     zero = below == 0
     return ops.where(zero, ops.zeros_like(below), above / ops.where(zero, ops.ones_like(below), below))
 
@@ -167,7 +166,7 @@ def _sum(x, w):
 
 
 def powers(d, p, w=None):
-    """The sum of powers of absolute values, whose gradient is 0 at 0, and the second one NaN there if ``p < 2``."""
+    """Return the sum of powers of absolute values; at 0 the gradient is 0, and for ``p < 2`` the second one NaN."""
     if isinstance(p, (int, float)) and p == 2:
         return _sum(reductions.squared(d), w)
     a = ops.abs(d)
@@ -181,51 +180,51 @@ def _truth(x):
 
 
 def _counts(u, v, w) -> tuple:
-    """The numbers of those true in both, in the first alone, in the second alone, and in none."""
+    """Return the numbers of elements true in both vectors, in the first only, in the second only, and in neither."""
     return _sum(u * v, w), _sum(u * (1 - v), w), _sum((1 - u) * v, w), _sum((1 - u) * (1 - v), w)
 
 
 @vector_metric("``2 (u - v)``.")
 def sqeuclidean(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
-    """The square of the Euclidean distance of two vectors."""
+    """Squared Euclidean distance of two vectors."""
     return _sum((u - v) * (u - v), w)
 
 
 @vector_metric("``(u - v) / y``; 0 where the vectors are equal.")
 def euclidean(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
-    """The Euclidean distance of two vectors."""
+    """Euclidean distance of two vectors."""
     d = u - v
     return root(METRICS["sqeuclidean"](u, v, w), d if w is None else d * w)
 
 
 @vector_metric(SIGNS)
 def cityblock(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
-    """The sum of the differences of two vectors."""
+    """City block distance of two vectors: the sum of absolute differences."""
     return _sum(ops.abs(u - v), w)
 
 
 @vector_metric("1 or -1 at the largest difference; equal ones share it.")
 def chebyshev(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
-    """The largest difference of two vectors."""
+    """Chebyshev distance of two vectors: the largest absolute difference."""
     d = ops.abs(u - v)
     return ops.max(d if w is None else ops.where(w > 0, d, ops.zeros_like(d)), -1)
 
 
-@vector_metric(SIGNS + " Two zeros count nothing.")
+@vector_metric(SIGNS + " Pairs of zeros do not contribute.")
 def canberra(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
-    """The Canberra distance of two vectors."""
+    """Canberra distance of two vectors."""
     return _sum(_ratio(ops.abs(u - v), ops.abs(u) + ops.abs(v)), w)
 
 
 @vector_metric(SIGNS)
 def braycurtis(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
-    """The distance of Bray and Curtis of two vectors."""
+    """Bray-Curtis distance of two vectors."""
     return _sum(ops.abs(u - v), w) / _sum(ops.abs(u + v), w)
 
 
 @vector_metric(PARALLEL)
 def cosine(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
-    """1 less the cosine of the angle of two vectors."""
+    """Cosine distance of two vectors: 1 minus the cosine of their angle."""
     return _correlation(u, v, w, False)
 
 
@@ -241,10 +240,10 @@ def _correlation(u, v, w, centered=True):
 
 @of_two(gradient=PARALLEL)
 def correlation(u: Tensor, v: Tensor, w: Tensor | None = None, centered: bool = True) -> Tensor:
-    """1 less the correlation of two vectors.
+    """Correlation distance of two vectors: 1 minus their correlation.
 
     Args:
-        centered: the means are taken off.
+        centered: True to subtract the means.
     """
     u, v, w = _vectors(u, v, w)
     return _correlation(u, v, w, bool(centered))
@@ -259,12 +258,12 @@ def _minkowski(u, v, w, p=2):
     return root(powers(d, p, w), d if w is None else d * w, p)
 
 
-@of_two(raises="ShapeError: tensors other than vectors of one length.\nArgumentError: a ``p`` that is not positive.")
+@of_two(raises="ShapeError: tensors that are not vectors of one length.\nArgumentError: a ``p`` that is not positive.")
 def minkowski(u: Tensor, v: Tensor, p=2, w: Tensor | None = None) -> Tensor:
-    """The distance of Minkowski of two vectors, ``sum(w * abs(u - v) ** p) ** (1 / p)``.
+    """Minkowski distance of two vectors, ``sum(w * abs(u - v) ** p) ** (1 / p)``.
 
     Args:
-        p: a positive number, infinity included; a tensor has a gradient.
+        p: a positive number, which may be infinite; a tensor has a gradient.
 
     Gradient:
         By vectors, weights and ``p``; 0 where the vectors are equal.
@@ -280,7 +279,7 @@ def _seuclidean(u, v, w, V):
 
 @of_two(gradient="By vectors and variances; 0 where the vectors are equal.")
 def seuclidean(u: Tensor, v: Tensor, V: Tensor) -> Tensor:
-    """The Euclidean distance of two vectors whose elements have variances.
+    """Standardized Euclidean distance of two vectors, with a variance for each element.
 
     Args:
         V: the variances.
@@ -297,10 +296,10 @@ def _mahalanobis(u, v, w, VI):
 
 @of_two(gradient="By vectors and ``VI``; 0 where the vectors are equal.")
 def mahalanobis(u: Tensor, v: Tensor, VI: Tensor) -> Tensor:
-    """The distance of Mahalanobis of two vectors, ``sqrt((u - v) @ VI @ (u - v))``.
+    """Mahalanobis distance of two vectors, ``sqrt((u - v) @ VI @ (u - v))``.
 
     Args:
-        VI: the inverse of a covariance.
+        VI: the inverse of a covariance matrix.
     """
     u, v, VI = alike(u, v, VI)
     u, v, _ = _vectors(u, v)
@@ -313,11 +312,11 @@ def _square(VI, n: int):
 
 @family(returns="A tensor without ``axis``.", raises="AxisError: there is no such axis.")
 def jensenshannon(p: Tensor, q: Tensor, base=None, *, axis: Axis = 0, keepdims: bool = False) -> Tensor:
-    """The distance of Jensen and Shannon of two distributions, made to sum to 1.
+    """Jensen-Shannon distance of two distributions, which are normalised to sum to 1.
 
     Args:
-        base: of the logarithm, by default e.
-        axis: along which the probabilities are.
+        base: the base of the logarithm, by default e.
+        axis: the axis of the probabilities.
 
     Gradient:
         By both; 0 where they are equal, and by probabilities that are 0.
@@ -351,16 +350,16 @@ METRICS |= {
 }
 
 
-@vector_metric("By the weights alone: it is piecewise constant.")
+@vector_metric("By the weights only: the metric is piecewise constant.")
 def hamming(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
-    """The share of the elements of two vectors that differ."""
+    """Hamming distance of two vectors: the share of elements that differ."""
     differs = ops.cast(u != v, ops.dtype(u))
     return ops.mean(differs, -1) if w is None else _sum(differs, w) / ops.sum(w, -1)
 
 
-@vector_metric("By the weights alone: it is piecewise constant.")
+@vector_metric("By the weights only: the metric is piecewise constant.")
 def jaccard(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
-    """The dissimilarity of Jaccard of two vectors."""
+    """Jaccard dissimilarity of two boolean vectors."""
     first, second = _truth(u), _truth(v)
     either = ops.maximum(first, second)
     return _ratio(_sum(either - first * second, w), _sum(either, w))
@@ -368,42 +367,42 @@ def jaccard(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
 
 @vector_metric(COUNTS + " 0 where they agree.")
 def yule(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
-    """The dissimilarity of Yule of two vectors."""
+    """Yule dissimilarity of two boolean vectors."""
     both, first, second, none = _counts(u, v, w)
     return _ratio(2 * first * second, both * none + first * second)
 
 
 @vector_metric(COUNTS)
 def dice(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
-    """The dissimilarity of Dice of two vectors."""
+    """Dice dissimilarity of two boolean vectors."""
     both, first, second, _ = _counts(u, v, w)
     return (first + second) / (2 * both + first + second)
 
 
 @vector_metric(COUNTS)
 def rogerstanimoto(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
-    """The dissimilarity of Rogers and Tanimoto of two vectors."""
+    """Rogers-Tanimoto dissimilarity of two boolean vectors."""
     both, first, second, none = _counts(u, v, w)
     return 2 * (first + second) / (both + none + 2 * (first + second))
 
 
 @vector_metric(COUNTS)
 def russellrao(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
-    """The dissimilarity of Russell and Rao of two vectors."""
+    """Russell-Rao dissimilarity of two boolean vectors."""
     count = ops.sum(ops.ones_like(u * v), -1) if w is None else ops.sum(w, -1)
     return (count - _sum(u * v, w)) / count
 
 
 @vector_metric(COUNTS)
 def sokalsneath(u: Tensor, v: Tensor, w: Tensor | None = None) -> Tensor:
-    """The dissimilarity of Sokal and Sneath of two vectors."""
+    """Sokal-Sneath dissimilarity of two boolean vectors."""
     both, first, second, _ = _counts(u, v, w)
     return 2 * (first + second) / (both + 2 * (first + second))
 
 
 ALIASES |= {name: name for name in METRICS}
 
-# Of rows -------------------------------------------------------------------------------------------------------------
+# Between rows --------------------------------------------------------------------------------------------------------
 
 SETTINGS = {
     "correlation": ("w", "centered"),
@@ -415,18 +414,18 @@ SETTINGS = {
 of_rows = family(
     {
         "metric": "a metric's name, or a function of two vectors.",
-        "out": "None: results are new tensors.",
+        "out": "must be None, since results are new tensors.",
         "kwargs": "the metric's settings: ``w``, ``p``, ``V``, ``VI``. By default ``V`` and ``VI`` are the variances "
-        "and the inverse of the covariance of all rows.",
-        "rng": "ignored: all pairs are looked at.",
+        "and the inverse of the covariance matrix of all rows.",
+        "rng": "ignored; all pairs are compared.",
     },
-    raises="ShapeError: tensors other than matrices of as many columns.\nArgumentError: an unknown metric.",
+    raises="ShapeError: tensors that are not matrices with equally many columns.\nArgumentError: an unknown metric.",
     gradient="That of the metric, by rows and settings; 0 where two rows are equal.",
 )
 
 
 def _metric(metric, given: dict, rows: list) -> Callable:
-    """The metric of rows, with what its settings are by default."""
+    """Return the metric of rows with its settings, including their defaults."""
     name = ALIASES.get(metric.lower()) if isinstance(metric, str) else None
     if name is None:
         choice("distance", metric, tuple(METRICS), "metric")
@@ -473,10 +472,10 @@ def _no_out(out) -> None:
 
 @of_rows
 def cdist(XA: Tensor, XB: Tensor, metric="euclidean", *, out=None, **kwargs) -> Tensor:
-    """The distances of all rows of one matrix from all of another.
+    """Distances between all rows of one matrix and all rows of another.
 
     Returns:
-        A matrix, of a row for each row of ``XA`` and a column for each of ``XB``.
+        A matrix with a row for each row of ``XA`` and a column for each row of ``XB``.
     """
     _no_out(out)
     a, b = alike(XA, XB)
@@ -497,10 +496,10 @@ def _pairs(n: int) -> tuple:
 
 @of_rows
 def pdist(X: Tensor, metric="euclidean", *, out=None, **kwargs) -> Tensor:
-    """The distances of all pairs of rows, each pair once.
+    """Distances between all pairs of rows, each pair once.
 
     Returns:
-        A vector: of the first row from all later ones, of the second, and so on.
+        A vector: the distances from the first row to all later ones, then from the second, and so on.
     """
     _no_out(out)
     x = _matrix("X", inexact(X if ops.is_tensor(X) else ops.convert_to_tensor(X)))
@@ -514,7 +513,7 @@ def pdist(X: Tensor, metric="euclidean", *, out=None, **kwargs) -> Tensor:
 
 @of_rows
 def directed_hausdorff(u: Tensor, v: Tensor, rng=0) -> tuple:
-    """The largest distance of a row of ``u`` from the nearest row of ``v``.
+    """Directed Hausdorff distance: the largest distance from a row of ``u`` to its nearest row of ``v``.
 
     Returns:
         The distance, and the positions of the two rows.
@@ -526,7 +525,7 @@ def directed_hausdorff(u: Tensor, v: Tensor, rng=0) -> tuple:
     u, v = _matrix("u", u), _matrix("v", v)
     if int(u.shape[1]) != int(v.shape[1]) or 0 in (int(u.shape[0]), int(v.shape[0])):
         got = f"{tuple(u.shape)} and {tuple(v.shape)}"
-        raise wrong("v", "have rows of as many elements as those of `u`", got, ShapeError)
+        raise wrong("v", "have as many columns as `u`, and both must have rows", got, ShapeError)
     squares = METRICS["sqeuclidean"](ops.expand_dims(u, 1), ops.expand_dims(v, 0), None)
     nearest = ops.argmin(squares, 1)
     i = ops.argmax(ops.min(squares, 1), 0)
@@ -537,7 +536,7 @@ def directed_hausdorff(u: Tensor, v: Tensor, rng=0) -> tuple:
 
 @tracing.constant
 def _into_square(n: int) -> np.ndarray:
-    """For each place of a matrix of distances the place in the vector; on the diagonal the one after its end."""
+    """Return the index into the vector for each entry of the distance matrix; on the diagonal one past the end."""
     places = np.full((n, n), n * (n - 1) // 2)
     first, second = np.triu_indices(n, 1)
     places[first, second] = places[second, first] = np.arange(len(first))
@@ -545,19 +544,19 @@ def _into_square(n: int) -> np.ndarray:
 
 
 @family(
-    returns="A matrix of a vector, a vector of a matrix: its upper triangle.",
-    gradient="The upstream gradient: of a matrix both its elements for a pair, of a vector to the upper triangle.",
+    returns="A matrix for a vector, or for a matrix the vector of its upper triangle.",
+    gradient="The upstream gradient: for a vector the sum of a pair's two entries, for a matrix its upper triangle.",
 )
 def squareform(X: Tensor, force="no", checks: bool = True) -> Tensor:
-    """The distances of all pairs as a matrix, or a matrix of distances as a vector.
+    """Convert a vector of pairwise distances to a matrix, or a distance matrix to a vector.
 
     Args:
-        force: ``"tomatrix"`` or ``"tovector"``: the form that the result must have.
-        checks: a matrix must be symmetric, with zeros on its diagonal, as far as its values are known.
+        force: ``"tomatrix"`` or ``"tovector"`` to require that form of the result.
+        checks: True to check that a matrix is symmetric with zeros on its diagonal, if its values are known.
 
     Raises:
-        ShapeError: neither a square matrix nor as many distances as there are pairs.
-        ArgumentError: a matrix that is not one of distances.
+        ShapeError: neither a square matrix nor a vector with as many distances as there are pairs.
+        ArgumentError: a matrix that is not a distance matrix.
     """
     force = force.lower() if isinstance(force, str) else force
     choice("distance", force, ("no", "tomatrix", "tovector"), "force")

@@ -1,4 +1,7 @@
-"""Distances of points, paths on spheres, and shapes laid upon each other."""
+"""Minkowski distances between points, spherical interpolation, and Procrustes analysis.
+
+Metrics by name are in ``distance.py``.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +19,15 @@ from .distance import exponent, powers, root
 __all__ = ["distance_matrix", "geometric_slerp", "minkowski_distance", "minkowski_distance_p", "procrustes"]
 
 of_points = family(
-    {"p": "a positive number, infinity included, or a tensor."},
-    returns="A tensor of the shape that both broadcast to, without the last dimension.",
+    {"p": "a positive number, which may be infinite, or a tensor."},
+    returns="A tensor of the broadcast shape without the last dimension.",
     raises="ShapeError: shapes that do not broadcast.\nArgumentError: a ``p`` that is not positive.",
-    gradient="By both, and by a ``p`` that is a tensor; 0 where points are equal.",
+    gradient="By both points, and by ``p`` if it is a tensor; 0 where points are equal.",
 )
 
 
 def _powers(d, p):
-    """The sum of powers of absolute values; for an infinite power the largest of them."""
+    """Return the sum of powers of absolute values; for an infinite power the largest absolute value."""
     if isinstance(p, (int, float)):
         if p == np.inf:
             return ops.max(ops.abs(d), -1)
@@ -41,27 +44,27 @@ def _lengths(d, p):
 
 @of_points
 def minkowski_distance_p(x: Tensor, y: Tensor, p=2.0) -> Tensor:
-    """The ``p``-th power of Minkowski's distance along the last dimension; of an infinite ``p`` the distance."""
+    """``p``-th power of the Minkowski distance along the last dimension; for an infinite ``p`` the distance."""
     x, y = alike(x, y)
     return _powers(y - x, exponent(p))
 
 
 @of_points
 def minkowski_distance(x: Tensor, y: Tensor, p=2.0) -> Tensor:
-    """Minkowski's distance along the last dimension."""
+    """Minkowski distance along the last dimension."""
     x, y = alike(x, y)
     return _lengths(y - x, p)
 
 
 @of_points
 def distance_matrix(x: Tensor, y: Tensor, p=2.0, threshold=1000000) -> Tensor:
-    """Minkowski's distances of all rows of one matrix from all of another.
+    """Minkowski distances between all rows of one matrix and all rows of another.
 
     Args:
         threshold: ignored.
 
     Returns:
-        A matrix, of a row for each row of ``x`` and a column for each of ``y``.
+        A matrix with a row for each row of ``x`` and a column for each row of ``y``.
     """
     x, y = alike(x, y)
     for name, z in (("x", x), ("y", y)):
@@ -72,21 +75,21 @@ def distance_matrix(x: Tensor, y: Tensor, p=2.0, threshold=1000000) -> Tensor:
 
 @composed
 def geometric_slerp(start: Tensor, end: Tensor, t: Tensor, tol=1e-7) -> Tensor:
-    """Points of the great circle from one point of the unit sphere to another.
+    """Spherical interpolation: points on the great circle between two points of the unit sphere.
 
     Args:
-        t: shares of the way, a vector or a number.
-        tol: ignored: SciPy warns within it of antipodes.
+        t: fractions of the way, a vector or a number.
+        tol: ignored; SciPy uses it for a warning about antipodes.
 
     Returns:
         A row for each element of ``t``.
 
     Raises:
-        ShapeError: points other than vectors of one length, of at least 2.
+        ShapeError: points that are not vectors of one length, of at least 2 elements.
         ArgumentError: points that are not on the unit sphere.
 
     Gradient:
-        By both points and ``t``; not by the direction where the points are equal.
+        By both points and ``t``; undefined by the direction if the points are equal.
     """
     start, end, t = alike(start, end, t)
     number("geometric_slerp", "tol", tol)
@@ -109,17 +112,17 @@ def geometric_slerp(start: Tensor, end: Tensor, t: Tensor, tol=1e-7) -> Tensor:
 
 @composed
 def procrustes(data1: Tensor, data2: Tensor) -> tuple:
-    """Two sets of points laid upon each other by moving, scaling and turning them.
+    """Procrustes analysis: superimpose two sets of points by translation, scaling and rotation.
 
     Returns:
-        The first one centred and scaled, the second one laid upon it, and the sum of their squared distances.
+        The first set centred and scaled, the second set fitted to it, and the sum of squared distances.
 
     Raises:
-        ShapeError: tensors other than matrices of one shape.
+        ShapeError: tensors that are not matrices of one shape.
         ArgumentError: points that are all equal.
 
     Gradient:
-        By both, through a singular value decomposition: singular values must differ.
+        By both sets, through a singular value decomposition, whose singular values must differ.
     """
     x, y = alike(data1, data2)
     if len(x.shape) != 2 or tuple(x.shape) != tuple(y.shape) or 0 in tuple(x.shape):
