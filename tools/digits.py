@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes docs/digits.md's tables: the worst relative error of each function of `gradops.scipy` that mpmath has too.
+"""Writes the tables of docs/digits.md: the worst relative error of each `gradops.scipy` function that mpmath also has.
 
-tools/digits.py [NAME ...]    write them (a quarter of an hour); of names only print their rows
+tools/digits.py             write the tables (takes a quarter of an hour)
+tools/digits.py NAME ...    print the rows of these functions
 
-References are in tests/python/exact.py; those that were computed are kept in .build/digits.
+The reference formulas are in tests/python/exact.py; computed references are cached in .build/digits.
 """
 
 from __future__ import annotations
@@ -37,19 +38,19 @@ PAGE = ROOT / "docs" / "digits.md"
 KEPT = ROOT / ".build" / "digits"
 SOURCE = (ROOT / "tests" / "python" / "exact.py").read_bytes()
 AIMS = (1e-13, 1e-9)
-"""Of values and of slopes."""
+"""Error aims for values and for derivatives."""
 SECONDS = 4.0
-"""That a reference may take."""
+"""The time limit for a reference value."""
 
 
 class Row:
     """The worst errors of a function.
 
     Attributes:
-        values: by backend.
-        slopes: by name of an argument, by backend.
-        at: of the worst value and slope, in units of the aims: the error, and where.
-        lacking, count: points without a reference, and with one.
+        values: the worst error of the value on each backend.
+        slopes: for each argument the worst error of the derivative on each backend.
+        at: the worst error of all, in units of its aim, and the point where it occurred.
+        lacking, count: the numbers of points without and with a reference.
     """
 
     def __init__(self, name: str):
@@ -57,9 +58,9 @@ class Row:
         self.at, self.lacking, self.count = (0.0, ""), 0, 0
 
     def note(self, backend: str, by: str, found: float, want: float, scale: float, where: str) -> None:
-        """An error, of the slope ``by`` an argument if there is one.
+        """Record an error of the value, or of the derivative ``by`` an argument.
 
-        Relative to a thousandth of ``scale`` where the exact number is smaller than that.
+        It is relative to the exact number, or to ``scale / 1000`` if that is larger.
         """
         if not 1e-290 < abs(want) < 1e290:
             return
@@ -83,7 +84,7 @@ def references(
     inverse: int | None,
     starts: Sequence[float],
 ) -> list:
-    """For each point the results of many digits, or None."""
+    """Return for each point the results in high precision, or None if they took too long or failed."""
     key = hashlib.sha256(repr((name, points, by, inverse)).encode() + SOURCE).hexdigest()[:20]
     kept = KEPT / f"{name}-{key}"
     if kept.exists():
@@ -104,9 +105,10 @@ def references(
 
 
 def called(function: Callable, points: Sequence[tuple], by: Sequence[int], backend: str, apart: bool = True) -> list:
-    """For each point the results, and their slopes by the arguments ``by``, of a function of gradops.
+    """Return for each point the results of a gradops function and their derivatives by the arguments ``by``.
 
-    Numbers go as arrays of :data:`exact.COUNT`, so that a library compiles once; if ``apart`` whole ones as they are.
+    Numbers are passed in arrays of :data:`exact.COUNT`, so that a library compiles once. If ``apart``, integers are
+    passed as numbers.
     """
     if not apart:
         points = [tuple(map(float, point)) for point in points]
@@ -143,7 +145,7 @@ def called(function: Callable, points: Sequence[tuple], by: Sequence[int], backe
 def compared(
     row: Row, own: Callable, points: Sequence[tuple], names: Sequence[str], by: Sequence[int], wanted, **how
 ) -> None:
-    """Put the errors of a function at points into a row."""
+    """Record the errors of a function at points in a row."""
     row.lacking += sum(want is None for want in wanted)
     row.count += sum(want is not None for want in wanted)
     for backend in BACKENDS:
@@ -174,7 +176,7 @@ def special_row(name: str, count: int = exact.COUNT) -> Row:
 
 
 def places(own, shapes: tuple, discrete: bool) -> list[float]:
-    """Where a family is looked at: at its quantiles."""
+    """Return the points at which a family is tested: its quantiles."""
     with np.errstate(all="ignore"):
         lower = np.asarray(own.ppf(np.array([1e-300, 1e-20, 1e-3, 0.3, 0.7]), *shapes))
         upper = np.asarray(own.isf(np.array([1e-300, 1e-20, 1e-3]), *shapes))
@@ -187,7 +189,7 @@ def places(own, shapes: tuple, discrete: bool) -> list[float]:
 
 
 def family_rows(name: str) -> dict[str, Row]:
-    """By method."""
+    """Return a row for each method of a family."""
     own = getattr(stats, name)
     discrete = name in exact.COUNTS
     family = exact.COUNTS[name] if discrete else exact.CONTINUOUS[name]
@@ -218,7 +220,7 @@ def digits(error: float) -> str:
 
 
 def of_backends(values: dict[str, float]) -> str:
-    """The worst on NumPy, and on the libraries where it is another."""
+    """Return the worst error on NumPy, and on libraries where it differs by more than a factor of 2."""
     first = values.get("numpy", 0.0)
     others = [
         f"{name} {digits(x)}" for name, x in values.items() if not first / 2 <= max(x, 1e-16) <= max(2 * first, 4e-16)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes docs/engines.md's table of what works in which engine, from tools/engines.csv, which the tests write.
+"""Writes the table in docs/engines.md that shows what works in each engine. The tests record that in tools/engines.csv.
 
-tools/engines_table.py            write it
+tools/engines_table.py            write the table
 tools/engines_table.py --check    fail if it is stale
 """
 

@@ -1,4 +1,7 @@
-"""The families of ops, as python/gradops/ops/__init__.py describes them, read from the source of the ops' modules."""
+"""The families of ops, read from the source of the ops' modules.
+
+A string statement in a module is the head of a family; python/gradops/ops/__init__.py describes the convention.
+"""
 
 from __future__ import annotations
 
@@ -16,29 +19,29 @@ sys.path.insert(0, str(ROOT / "python"))
 
 @functools.cache
 def heads(module: str) -> dict[str, str]:
-    """The head of the family of each function that a module defines."""
+    """Return the head of the family of each function that a module defines."""
     body = ast.parse(inspect.getsource(sys.modules[module])).body
     found, head, above = {}, "", -1
     for node in body:
         if isinstance(node, ast.FunctionDef):
             found[node.name] = head
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            if node.lineno != above + 1:  # right below an assignment it describes what is assigned
+            if node.lineno != above + 1:  # a string right below an assignment documents the assigned name
                 head = inspect.cleandoc(node.value.value)
         above = node.end_lineno or 0
     return found
 
 
 def title(function: Callable) -> str:
-    """The title of an op's family."""
+    """Return the title of an op's family."""
     return heads(function.__module__)[function.__name__].partition("\n")[0].rstrip(".")
 
 
 def gathered(functions: list[Callable]) -> dict[str, tuple[str, list[Callable]]]:
-    """The families of functions: of each title the description, in the module that has it, and its functions in order.
+    """Return for each title of a family its description and its functions, those of the describing module first.
 
     Raises:
-        ValueError: a family that is described nowhere, or twice.
+        ValueError: a family without a description, or with two.
     """
 
     def place(function: Callable) -> tuple:
@@ -58,5 +61,5 @@ def gathered(functions: list[Callable]) -> dict[str, tuple[str, list[Callable]]]
 
 
 def slug(name: str) -> str:
-    """The name of a family's page: ``ops_powers_and_roots``."""
+    """Return the name of a family's page, such as ``ops_powers_and_roots``."""
     return "ops_" + re.sub(r"\W+", "_", name.lower()).strip("_")

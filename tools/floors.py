@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The floors of the core and what imports what, read from the sources; writes the picture in docs/architecture.md.
+"""The floors of the core and the imports between them, read from the sources.
 
-An import counts wherever it stands, in a function or under ``TYPE_CHECKING``, and where a string names the module: as
-``import_module(".x", __package__)``, ``pkgutil.resolve_name("gradops.x")``, ``sys.modules["gradops.x"]``, or
-``namespace(__name__, later=("x",))``. A name of ``gradops/__init__.py`` is an import of that file, the floor below R.
+Run as a script it writes the picture in docs/architecture.md. Every import counts: in a function, under
+``TYPE_CHECKING``, and where a string names the module, as in ``import_module(".x", __package__)``,
+``pkgutil.resolve_name("gradops.x")``, ``sys.modules["gradops.x"]`` and ``namespace(__name__, later=("x",))``. A name of
+``gradops/__init__.py`` is an import of that file, the floor below R.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "python" / "gradops"
 PAGE = ROOT / "docs" / "architecture.md"
 
-FLOORS = [  # from the ground up; a module imports from lower floors, and from its own only inside one package
+FLOORS = [  # lowest first; a module imports from lower floors, and from its own floor only within one package
     ("_names",),
     ("errors", "annotations", "_call_sites", "_display", "_scipy", "_scopes"),
     ("dtypes", "_tree", "_functions"),
@@ -70,7 +71,7 @@ MEANING = {
 
 
 def modules() -> dict[str, pathlib.Path]:
-    """The core's modules by dotted name, ``gradops`` itself as the empty name."""
+    """Return the core's modules by dotted name; ``gradops`` itself has the empty name."""
     found = {}
     for path in sorted(SOURCE.rglob("*.py")):
         parts = path.relative_to(SOURCE).with_suffix("").parts
@@ -79,10 +80,7 @@ def modules() -> dict[str, pathlib.Path]:
 
 
 def imports(name: str, path: pathlib.Path, known: dict) -> list[tuple[str, int, bool]]:
-    """Each import of a module of the core's: its name, the line, and whether it stands in a function.
-
-    The name is empty for ``gradops`` itself.
-    """
+    """Return a module's imports from the core: the name, "" for ``gradops`` itself, the line, and True in a function."""
     base = name if path.name == "__init__.py" else name.rpartition(".")[0]
     found: list[tuple[str, int, bool]] = []
 
@@ -157,9 +155,9 @@ def graph() -> dict[str, set[str]]:
 
 
 def circles(edges: dict[str, set[str]]) -> list[list[str]]:
-    """Groups of modules that import each other in a circle (Tarjan 1972).
+    """Return groups of modules that import each other in a cycle (Tarjan 1972).
 
-    A package's ``__init__`` gathers what is below it; that a module of it names the package is a circle too.
+    A package's ``__init__`` imports its modules, so a module that imports its package makes a cycle.
     """
     index: dict[str, int] = {}
     low: dict[str, int] = {}
@@ -192,7 +190,7 @@ def circles(edges: dict[str, set[str]]) -> list[list[str]]:
 
 
 def drawing() -> str:
-    """The floors as text, the top first, each with what it imports from directly."""
+    """Return the floors as text, top first, each with the floors it imports from directly."""
     edges = graph()
     lines = []
     for floor in reversed(FLOORS):

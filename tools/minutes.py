@@ -1,8 +1,8 @@
-"""Minutes of tests by file, the slowest tests and the failures, from JUnit's XML in a folder, as tables in Markdown.
+"""Prints Markdown tables of the tests' minutes by file, the slowest tests and the failures, from JUnit XML in a folder.
 
     python tools/minutes.py .build/long [--record]
 
---record: also writes tests/python/durations.json, the seconds by which tools/test --long splits its tests into parts.
+--record also updates tests/python/durations.json, which tools/test --long uses to split its tests into parts.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from xml.etree import ElementTree
 
 SLOWEST = 20
 QUICK = 0.05
-"""Minutes below which a file has no row of its own."""
+"""Minutes below which a file gets no row of its own."""
 SLOW = 5.0
-"""Cases that take longer than this many seconds are recorded one by one; for others the function's mean is."""
+"""Seconds above which a test case is recorded individually; otherwise the mean of its function is recorded."""
 DURATIONS = Path(__file__).resolve().parents[1] / "tests" / "python" / "durations.json"
 
 files: dict = defaultdict(lambda: [0, 0, 0.0])

@@ -1,4 +1,4 @@
-# The R tests on a backend with keras3 (so tensorflow) on the same backend loaded before gradops or after it.
+# Runs the R tests on a backend with keras3 (and so tensorflow) loaded on the same backend before or after gradops.
 #
 #     GRADOPS_NEIGHBOURS=LIBRARY Rscript tools/neighbours.R BACKEND before|after [FILTER]
 
@@ -11,7 +11,7 @@ Sys.setenv(GRADOPS_BACKEND = backend, KERAS_BACKEND = if (backend == "numpy") "t
 load_keras <- function() {
   loadNamespace("keras3")
   stopifnot(nzchar(reticulate::py_to_r(reticulate::import("keras")$config$backend())))
-  reticulate::import("tensorflow") # whose tensors R's tensorflow takes for its own, on every backend
+  reticulate::import("tensorflow") # R's tensorflow defines methods for its tensors, on every backend
 }
 
 if (order == "before") load_keras()

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes docs/ops.md: each row of tools/ops.csv, how each backend has it and how it is differentiated.
+"""Writes docs/ops.md: for each row of tools/ops.csv how each backend implements the op and how it is differentiated.
 
-    tools/ops_table.py            write it, and the column python_args of tools/ops.csv
+    tools/ops_table.py            write the page, and the column python_args of tools/ops.csv
     tools/ops_table.py --check    fail if either is stale
-    tools/ops_table.py --missing  list the rows without an op, or whose gradient, or a parity case of it, is missing
+    tools/ops_table.py --missing  list the rows without an op, a gradient, or a parity case of the gradient
 
-Nothing in the table is written by hand: the kernels are those of the backends' modules, the rules those
-of gradops.autodiff, and what is tested is what tests/python/cases has. It needs every backend installed.
+The table is derived from the code: kernels from the backends' modules, rules from gradops.autodiff, tests from
+tests/python/cases. It needs every backend installed.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ COMPILERS = ("`torch.compile`", "`tf.function`", "with XLA", "`jax.jit`")
 HEAD = """\
 # The ops
 
-Each op of gradops, by backend: `native`, a kernel of its own there, or `composed`, made of other ops. Its
-gradient: a `rule` for the tape, or `composed` of the gradients of what it is made of; `-` where there is none
-to have (comparisons, positions, rounding). Second gradient: `tested` where the parity test compares it with a
-framework's own or with finite differences, as it does the first; `no case` where that test does not have the op
-(those that take functions are tested each by itself). On PyTorch, TensorFlow and JAX an op is also differentiated
-by the framework itself.
+The columns of the backends say whether an op has a `native` kernel there or is `composed` of other ops. The gradient
+is a `rule` for the tape, `composed` of the gradients of other ops, or `-` if there is none (comparisons, positions,
+rounding). The second gradient is `tested` if the parity test compares it, like the first, with a framework's own or
+with finite differences; it is `no case` if that test does not have the op (ops that take functions have tests of their
+own). On PyTorch, TensorFlow and JAX the framework itself can differentiate an op as well.
 
-Compiled: what the libraries' own compilers do with values and gradients of an op whose tensors are all arguments of
-what is compiled: `torch.compile(fullgraph=True)`, `tf.function`, that with `jit_compile=True` (XLA), and `jax.jit`.
-`yes`; `values`, where the gradient is not compiled; `no`, which is an error. The reasons stand below the table. It is
-what `tests/python/test_engines_compiled.py` finds, in float64 on the CPU; `gradops.jit` takes all ops but those of
-which values decide the shape (`test_parity_jit.py`), and on NumPy `nonzero`, `where` and masks of these too.
+The last columns show whether the libraries' own compilers take values and gradients of an op whose tensors are all
+arguments of the compiled function: `torch.compile(fullgraph=True)`, `tf.function`, `tf.function` with
+`jit_compile=True` (XLA), and `jax.jit`. `yes` means both, `values` that the gradient is not compiled, `no` an error;
+the reasons are below the table. The entries come from `tests/python/test_engines_compiled.py`, in float64 on the CPU.
+`gradops.jit` takes all ops except those whose values decide the shape (`test_parity_jit.py`), and on NumPy it takes
+`nonzero`, `where` and masks as well.
 
 Written by `tools/ops_table.py` from the code; do not edit.
 """
@@ -52,15 +52,15 @@ Written by `tools/ops_table.py` from the code; do not edit.
 
 LOOPS = """\
 `gradops.jit` on NumPy runs loops (`scan`, `fori_loop`, `while_loop`, `cond`) and their derivatives as native code,
-whatever ops are in them, of float64, float32, int64, int32 and truth values; complex numbers, other dtypes and
-arrays of more than 4,096 numbers leave it. Most ops are native there themselves. These are NumPy's own, called from
-within the loop (`f.explain()` names them), which costs some microseconds each, as are the functions of
-`gradops.scipy.special` that are no single function of SciPy's:
+whatever ops they contain, in float64, float32, int64, int32 and bool. Complex numbers, other dtypes and arrays of more
+than 4,096 numbers fall back to NumPy. Most ops have native code themselves. The following ops, and the functions of
+`gradops.scipy.special` that are not a single function in SciPy, call NumPy from within the loop, which costs some
+microseconds each (`f.explain()` names them):
 """
 
 
 def loops() -> list[str]:
-    """The ops that are NumPy's own in native loops, and why."""
+    """Return the ops that call NumPy in native loops, and why."""
     import native_loops
 
     return [f"- `{op}`: {why}." for op, why in native_loops.CALLED.items()]
@@ -72,7 +72,7 @@ def rows() -> list[dict[str, str]]:
 
 
 def with_arguments() -> str:
-    """tools/ops.csv, its column of Python's arguments as the functions' signatures have them."""
+    """Return tools/ops.csv with the column of Python's arguments taken from the functions' signatures."""
     text = io.StringIO()
     found = rows()
     writer = csv.DictWriter(text, found[0], lineterminator="\r\n")
@@ -84,14 +84,14 @@ def with_arguments() -> str:
 
 
 def arguments(function: Any) -> str:
-    """The formals of a function, without annotations: ``x, axis=None``."""
+    """Return the formals of a function without annotations, such as ``x, axis=None``."""
     signature = inspect.signature(function)
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     return str(signature.replace(parameters=bare, return_annotation=signature.empty))[1:-1]
 
 
 def tested() -> set[str]:
-    """The ops whose gradients the parity test compares."""
+    """Return the ops whose gradients the parity test compares."""
     import cases
 
     from gradops.ops import _dispatch
@@ -105,7 +105,7 @@ def tested() -> set[str]:
 
 
 def compiled() -> tuple[dict[str, list[str]], list[str]]:
-    """The ops under the libraries' compilers, as recorded, and the lines that say why not all are."""
+    """Return the recorded results of the ops under the libraries' compilers, and the lines that explain failures."""
     import compilers
 
     found = {op: list(row.values()) for op, row in compilers.recorded().items()}
@@ -115,14 +115,14 @@ def compiled() -> tuple[dict[str, list[str]], list[str]]:
 
 
 def canonical(name: str) -> str:
-    """The name under which an op has its cases: its own, not an alias."""
+    """Return an op's own name, under which it has its cases, also for an alias."""
     from gradops.ops import _dispatch
 
     return _dispatch.registry[name].name if name in _dispatch.registry else name
 
 
 def lookup(name: str) -> Any:
-    """The public function called ``name`` in gradops.ops, or None."""
+    """Return the public function ``name`` of gradops.ops, or None."""
     from gradops import ops
 
     target: Any = ops
@@ -132,7 +132,7 @@ def lookup(name: str) -> Any:
 
 
 def describe(name: str, second: set[str]) -> tuple[list[str], str, str]:
-    """Of an op: the cell of each backend, of its gradient and of its second gradient."""
+    """Return an op's cells: one for each backend, the gradient and the second gradient."""
     from gradops import backends
     from gradops.autodiff import record
     from gradops.ops import _dispatch
@@ -159,7 +159,7 @@ def describe(name: str, second: set[str]) -> tuple[list[str], str, str]:
 
 
 def table() -> tuple[str, list[str]]:
-    """The page, and what is missing in it."""
+    """Return the page, and a list of what is missing in it."""
     from gradops import backends
 
     second, (programs, reasons), lines, lacking = tested(), compiled(), [], []

@@ -1,11 +1,11 @@
 # Prints the R packages that DESCRIPTION and the tools need and this R lacks.
-# With --install LIBRARY, installs those into LIBRARY instead, where a CRAN mirror answers. With --as-cran, prints that
-# where one answers, as R CMD check can do so only then.
+# With --install LIBRARY it installs them into LIBRARY instead, if a CRAN mirror answers. With --as-cran it prints
+# "--as-cran" if a mirror answers, since R CMD check needs one for that option.
 
 fields <- read.dcf("DESCRIPTION", c("Imports", "Suggests"))
 needed <- trimws(c(strsplit(fields, ",")[[1]], strsplit(fields, ",")[[2]], "lintr", "roxygen2"))
 names(needed) <- sub("[ (].*", "", needed)
-needed <- needed[names(needed) != "keras3"] # `.ci/run` builds it in a library of its own
+needed <- needed[names(needed) != "keras3"] # `.ci/run` installs it in a separate library
 minimum <- ifelse(grepl(">=", needed), gsub(".*>= *|\\).*", "", needed), "0")
 
 missing_packages <- function() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes docs/scipy-names.md: each public name of SciPy's modules, here and in other libraries.
+"""Writes docs/scipy-names.md: which public names of SciPy's modules gradops and other libraries have.
 
-tools/scipy_table.py            write it
+tools/scipy_table.py            write the page
 tools/scipy_table.py --check    fail if it is stale
 """
 
@@ -24,9 +24,10 @@ VERSIONS = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("
 HEAD = f"""\
 # Names of SciPy
 
-`tools/scipy_table.py` writes this page, of {VERSIONS}, and a test fails where it is stale: each public
-function and class of SciPy's modules is covered, with derivatives where it has some, or it is an `AttributeError` that
-gives the reason below. Beside that the names of `jax.scipy`, and those that HIPS autograd has a derivative for.
+Each public function and class of SciPy's modules is either covered, with derivatives where they exist, or raises an
+`AttributeError` with the reason below. The table also counts the names that `jax.scipy` has, and those that HIPS
+autograd has a derivative for. `tools/scipy_table.py` writes this page for {VERSIONS}; a test
+fails if it is stale.
 
 | module | SciPy | covered | refused | `jax.scipy` | autograd |
 |---|---|---|---|---|---|
@@ -34,7 +35,7 @@ gives the reason below. Beside that the names of `jax.scipy`, and those that HIP
 
 
 def others(package: str, module: str) -> set[str]:
-    """The names that another library has, functions with a derivative or families."""
+    """Return the names of SciPy's that another library has; for autograd functions with a derivative, and families."""
     try:
         found = importlib.import_module(f"{package}.{module}")
     except ImportError:
@@ -47,7 +48,7 @@ def others(package: str, module: str) -> set[str]:
 
 
 def counts(module: str) -> tuple[int, int, int, int, int]:
-    """Of SciPy's names: all, covered, refused, JAX's, autograd's."""
+    """Return the numbers of SciPy's names: all, covered, refused, in JAX, in autograd."""
     ours, names = importlib.import_module(f"gradops.scipy.{module}"), scipys(module)
     covered, refused = names & set(ours.__all__), names & set(_names.REFUSED[ours.__name__])
     return (

@@ -1,7 +1,7 @@
-# R's part of the web site, for tools/site_pages.py: Rscript tools/site.R FOLDER. Writes in FOLDER
-#   r/TOPIC.html         what a page of man/ says, up to its examples
-#   r/TOPIC.examples.md  its examples with what they print
-#   vignettes/NAME.md    each vignette with what it prints
+# Makes R's part of the web site for tools/site_pages.py: Rscript tools/site.R FOLDER. It writes to FOLDER
+#   r/TOPIC.html         a page of man/ without its examples
+#   r/TOPIC.examples.md  the examples with their output
+#   vignettes/NAME.md    each vignette with its output
 # and the figures of both.
 
 folder <- normalizePath(commandArgs(TRUE)[1])
@@ -14,7 +14,7 @@ shown <- function(code, figures) {
   knitr::knit(text = c("```{r, message = FALSE}", code, "```"), quiet = TRUE, envir = new.env(parent = globalenv()))
 }
 
-# The examples of a page as a reader types them: without what only tests and checks see.
+# The examples of a page as a reader would type them, without the lines that only checks run.
 examples <- function(page) {
   file <- tempfile()
   on.exit(unlink(file))
@@ -40,14 +40,14 @@ links[] <- paste0("../../gradops/html/", links, ".html")
 dir.create(file.path(folder, "r"), showWarnings = FALSE)
 for (i in seq_along(pages)) {
   into <- file.path(folder, "r", topics[i])
-  suppressWarnings( # that pages of other packages are not here
+  suppressWarnings( # links to pages of other packages cannot be resolved
     tools::Rd2HTML(pages[[i]], paste0(into, ".html"), package = "gradops", Links = links, Links2 = character())
   )
   code <- examples(pages[[i]])
   if (length(code)) writeLines(shown(code, sprintf("r/figures/%s-", topics[i])), paste0(into, ".examples.md"))
 }
 
-# Each vignette in an R process of its own, as its reader runs it.
+# Each vignette runs in a separate R process, as for a reader.
 dir.create(file.path(folder, "vignettes"), showWarnings = FALSE)
 for (file in list.files("vignettes", "[.]Rmd$", full.names = TRUE)) {
   name <- tools::file_path_sans_ext(basename(file))

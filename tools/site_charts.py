@@ -1,4 +1,7 @@
-"""Charts of the tables of benchmarks/README.md, as SVG in the site's page of it: bars of gradops and its peers."""
+"""Bar charts of gradops and other libraries for the site, from the tables of benchmarks/README.md.
+
+The SVG charts are inserted into the site's page above their tables.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,14 @@ from typing import NamedTuple
 
 
 class Chart(NamedTuple):
-    """The first table below ``heading`` that has these columns; a bar for each of ``series`` in each row.
+    """A chart of the first table below ``heading`` with the columns ``series``; each row has a bar for each column.
 
     Attributes:
-        heading: of the page, or several in which a table stands.
-        series: columns with the bars' lengths, gradops' first; of a cell the first number.
+        heading: the heading on the page.
+        series: columns with the bars' lengths, gradops first; the first number of a cell counts.
         says: the caption, with the unit.
-        rows: an expression that the rows' names match.
-        labels: how many columns name a row.
+        rows: a regular expression that the rows' names match.
+        labels: the number of columns that name a row.
     """
 
     heading: str
@@ -89,7 +92,7 @@ def columns(table: str) -> list[str]:
 
 
 def table_of(chart: Chart, page: str) -> re.Match | None:
-    """The table that a chart is of."""
+    """Return the table that a chart shows."""
     heading = re.search(rf"^## {re.escape(chart.heading)}$", page, flags=re.M)
     if heading is None:
         return None
@@ -99,7 +102,7 @@ def table_of(chart: Chart, page: str) -> re.Match | None:
 
 
 def bars(chart: Chart, table: str) -> list[tuple[str, list[float | None]]]:
-    """Each row's name and numbers."""
+    """Return each row's name and numbers."""
     places = [columns(table).index(name) for name in chart.series]
     rows = [cells(line) for line in table.strip().split("\n")[2:]]
     named = [(", ".join(re.sub("`", "", cell) for cell in row[: chart.labels] if cell), row) for row in rows]
@@ -108,7 +111,7 @@ def bars(chart: Chart, table: str) -> list[tuple[str, list[float | None]]]:
 
 
 def svg(chart: Chart, rows: list[tuple[str, list[float | None]]]) -> str:
-    """Bars in parts of the page's width, with words of one size, so that they can be read on any screen."""
+    """Return the SVG; bars scale with the page's width and text does not, so it is readable on any screen."""
     values = [value for _, several in rows for value in several if value is not None]
     least, most = min(values), max(values)
     by_powers = most > 60 * least
@@ -138,7 +141,7 @@ def svg(chart: Chart, rows: list[tuple[str, list[float | None]]]) -> str:
 
 
 def with_charts(page: str) -> str:
-    """The page with a chart above each table that has one."""
+    """Return the page with the charts inserted above their tables."""
     places = {}
     for chart in CHARTS:
         table = table_of(chart, page)

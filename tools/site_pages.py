@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""The web site of both languages: what is on it, its pages as Sphinx's sources, and the build.
+"""Builds the web site of both languages with Sphinx: its contents, the pages' sources, and the build.
 
-tools/site_pages.py MADE SOURCE SITE    writes Sphinx's sources to SOURCE, with what tools/site.R made, and builds SITE
+tools/site_pages.py MADE SOURCE SITE    write Sphinx's sources to SOURCE, using the output of tools/site.R in MADE, and
+                                        build SITE
 
-README.md is the first page. All of docs/, vignettes/, examples/ and the folder's other Markdown are pages, and so are
-R's topics, in groups of the R files that they are written in, and the public names of Python's modules. What is new
-finds its place by itself: another page of docs/ among the guides, another R file's topics under "More".
+README.md is the first page. The pages are docs/, vignettes/, examples/, other Markdown in the root folder, R's topics
+grouped by the R file they are written in, and the public names of Python's modules. New files need no entry here: a new
+page of docs/ appears among the guides, topics of a new R file under "More".
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
 import families  # noqa: E402
 import site_charts  # noqa: E402
 
-# What is on it -------------------------------------------------------------------------------------------------------
+# Contents ------------------------------------------------------------------------------------------------------------
 
 
-# R's topics, by the file that roxygen2 found each in: its name, or how it begins.
+# R's topics grouped by the R file that roxygen2 found each in, given by name or pattern.
 R_GROUPS = {
     "Derivatives of functions": ["functional-*", "objective", "jit", "gradcheck"],
     "Likelihoods": ["likelihood*", "rtmb*"],
@@ -60,7 +61,7 @@ R_GROUPS = {
     }.items()
 }
 
-# The index that stands beside each page; what is named by no other line finds its place by the patterns.
+# The navigation shown next to each page. A page that is not named goes to the first pattern that matches.
 INDEX = {
     "Start": ["docs/get-started", "docs/recipes", "docs/cheat*", "gallery", "examples/index"],
     "Coming from": ["docs/coming-from", "docs/coming-from-*", "docs/scipy", "docs/text"],
@@ -75,12 +76,12 @@ INDEX = {
     "Project": ["benchmarks/README", "docs/architecture", "docs/reviewers", "NEWS", "CONTRIBUTING", "*"],
 }
 
-# Modules that are public and not in gradops.__all__, with their public names.
+# Public modules that are not in gradops.__all__, with their public names.
 MORE_MODULES = {"gradops.interop.r": ["r_function", "call_in_thread"]}
 
 
 def pages() -> dict[str, Path]:
-    """The pages that are files of the repository: the file of each page's name."""
+    """Return the pages that are files of the repository, by name of the page."""
     found = {"index": ROOT / "README.md"}
     for folder in ("", "docs", "benchmarks"):
         for path in sorted((ROOT / folder).glob("*.md")):
@@ -112,7 +113,7 @@ def topics() -> dict[str, Topic]:
 
 
 def r_groups() -> dict[str, list[Topic]]:
-    """R's topics by the headings of their index; those that are internal have pages, but no place there."""
+    """Return R's topics by group; internal topics have pages but are not listed."""
     patterns = [(pattern, group) for group, several in R_GROUPS.items() for pattern in several]
     found: dict[str, list[Topic]] = {group: [] for group in (*R_GROUPS, "More")}
     for topic in topics().values():
@@ -126,7 +127,7 @@ def public(module: types.ModuleType) -> list[str]:
     if module.__name__ in MORE_MODULES:
         return MORE_MODULES[module.__name__]
     if module.__name__ in ("gradops.numpy", "gradops.array_api"):
-        return []  # the names are NumPy's and the standard's, which have pages of them
+        return []  # NumPy and the standard document these names
     if hasattr(module, "__all__"):
         return sorted(module.__all__, key=str.lower)
     home = module.__name__
@@ -139,14 +140,14 @@ class PythonPage:
 
     def __init__(self, name: str, title: str, module: types.ModuleType | None):
         self.name, self.title, self.module = name, title, module
-        self.text = ""  # of a family
+        self.text = ""  # the description of a family
         self.members: list[str] = []  # full names
-        self.elsewhere: list[tuple[str, str]] = []  # full names here and where they are described
+        self.elsewhere: list[tuple[str, str]] = []  # full names here, and the names under which they are described
         self.children: list[PythonPage] = []
 
 
 def python_pages() -> list[PythonPage]:
-    """Python's modules, in the order of the index. Each object is described once, where it comes first."""
+    """Return Python's modules in the order of the index. Each object is described once, where it first occurs."""
     import importlib
 
     import gradops
@@ -189,7 +190,7 @@ def slug(title: str) -> str:
 
 
 def navigation() -> dict[str, list[str]]:
-    """The pages of each heading of the index."""
+    """Return the pages under each heading of the navigation."""
     places = [(heading, pattern) for heading, patterns in INDEX.items() for pattern in patterns]
     names = [name for name in pages() if name != "index" and not name.startswith("examples/")]
     found: dict[tuple[str, str], list[str]] = {place: [] for place in places}
@@ -206,7 +207,7 @@ LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 
 
 def links(text: str) -> Iterator[re.Match]:
-    """The links of Markdown, which code has none of."""
+    """Yield the links in Markdown outside code."""
     yield from LINK.finditer(FENCED.sub(lambda code: "x" * len(code[0]), text))
 
 
@@ -219,14 +220,14 @@ def with_links(text: str, target) -> str:
 
 
 def linked_file(path: Path, link: str) -> Path | None:
-    """The file of the repository that a link in the file ``path`` is to; None for other sites and the same page."""
+    """Return the repository file that a link in ``path`` points to; None for other sites and for the same page."""
     if re.match(r"[a-z]+:|#", link):
         return None
     return Path(os.path.normpath(path.parent / link.partition("#")[0]))
 
 
 def other_files() -> dict[str, Path]:
-    """Pages for what other pages link to and what is no page itself: a folder or a file of code."""
+    """Return pages for linked folders and code files that are not pages themselves."""
     known = {path: name for name, path in pages().items()}
     found = {}
     for page in pages().values():
@@ -296,7 +297,7 @@ class Sources:
         self.write(name, text)
 
     def sheets(self, name: str) -> str:
-        """Links to what tools/cheatsheet made: a PDF of each language, HTML where there was no browser."""
+        """Return links to the cheat sheets: a PDF for each language, or HTML if there was no browser to make it."""
         made = [
             min(self.made.glob(f"cheatsheet-{language}.*"), key=lambda path: path.suffix != ".pdf")
             for language in ("python", "r")
@@ -322,19 +323,19 @@ class Sources:
         return with_links(text, target)
 
     def vignette(self, name: str, path: Path) -> None:
-        """knitr's page, with R's functions linked."""
+        """Write knitr's page with links to R's functions."""
         text = (self.made / f"{name}.md").read_text()
         title = re.search(r'^title: "?(.*?)"?$', text, flags=re.M)[1]
         text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.S)
         text = FENCED.split(self.linked(name, path, text))
         text[::2] = [
             re.sub(r"^# ", "## ", words, flags=re.M) for words in text[::2]
-        ]  # the title is the one of rank one
+        ]  # only the title may be a heading of level 1
         text = with_figures("".join(text), "vignettes")
         self.write(name, f"# {title}\n\n" + self.with_functions(name, text))
 
     def with_functions(self, name: str, text: str) -> str:
-        """Markdown in which R's functions and vignettes, `f()`, are links."""
+        """Return Markdown with links for R functions, `f()`, and vignettes."""
 
         def link(code: re.Match) -> str:
             vignette = re.fullmatch(r'`vignette\("([\w-]+)".*\)`', code[0])
@@ -378,7 +379,7 @@ class Sources:
         self.write("examples/index", "\n".join(lines) + "\n\n" + toctree(names))
 
     def gallery(self) -> None:
-        """Pictures that the functions of examples/gallery.py and gallery.R drew, each with its function."""
+        """Write the pictures drawn by examples/gallery.py and gallery.R, each with the code of its function."""
         parts = ["# Gallery", "Drawn when this site was built, by the code that each picture folds out."]
         for file, language, drawn in (("gallery.py", "python", python_pictures), ("gallery.R", "r", r_pictures)):
             program = f"[{file}]({self.relative('gallery', 'examples/' + file)}.md)"
@@ -434,7 +435,7 @@ class Sources:
         self.write("r/" + topic.name, "---\norphan: true\n---\n\n" + "\n\n".join(parts) + "\n")
 
     def r_link(self, link: re.Match) -> str:
-        """Links to other pages of gradops' manual and to other sites; R's own manual is not here."""
+        """Return a link to another page of gradops' manual or another site; links to R's own manual become text."""
         if re.match(r"https?://", link[2]):
             return link[0]
         topic = re.fullmatch(r"(?:\.\./\.\./gradops/\w+/)?([\w.-]+)\.html", link[2])
@@ -482,7 +483,7 @@ class Sources:
 
 
 def python_pictures(text: str) -> Iterator[tuple[str, str, str, str]]:
-    """Of each function of a gallery its name, title, description and code without these."""
+    """Yield for each function of a Python gallery its name, title, description and code without the docstring."""
     tree = ast.parse(text)
     (names,) = (node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "PICTURES")
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
@@ -495,7 +496,7 @@ def python_pictures(text: str) -> Iterator[tuple[str, str, str, str]]:
 
 
 def r_pictures(text: str) -> Iterator[tuple[str, str, str, str]]:
-    """The same of a gallery in R, whose functions have a title and a description as comments above them."""
+    """Yield the same items from an R gallery. The comments above each function hold its title and description."""
     for function in re.finditer(
         r"^# (.*)\n#\n((?:# .*\n)+)((\w+) <- function\(\) \{\n(?:.*\n)*?\}$)", text, flags=re.M
     ):
@@ -503,13 +504,13 @@ def r_pictures(text: str) -> Iterator[tuple[str, str, str, str]]:
 
 
 def with_figures(text: str, folder: str) -> str:
-    """knitr's page, with its figures in ``folder`` as seen from there."""
+    """Return knitr's page with links to its figures relative to ``folder``."""
     text = re.sub(rf'<img src="{folder}/(figures/.*?)" alt="(.*?)"[^>]*>', r"![\2](\1)", text)
     return text.replace(f"]({folder}/figures/", "](figures/")
 
 
 def raw(text: str) -> str:
-    """HTML in Markdown."""
+    """Return HTML embedded in Markdown."""
     return f"````{{raw}} html\n<div class='rd'>\n{text.strip()}\n</div>\n````"
 
 
@@ -527,7 +528,7 @@ def cell(text: str) -> str:
 
 
 def first_words(path: Path) -> str:
-    """The description of a script: its docstring's or first comment's first sentence."""
+    """Return the description of a script: the first sentence of its docstring or first comment."""
     text = re.sub(r"\A(#!.*\n)+", "", path.read_text())
     match = re.match(r'"""(.*?)(?:\n\n|""")', text, flags=re.S) or re.match(r"((?:#.*\n)+)", text)
     words = " ".join(re.sub(r"^#'? ?", "", match[1] if match else "", flags=re.M).split())
@@ -560,7 +561,7 @@ def build(source: Path, site: Path) -> int:
         "autodoc_typehints": "none",
         "python_use_unqualified_type_names": True,
         "add_module_names": False,
-        "napoleon_custom_sections": ["Gradient", "Returns"],  # Returns: what is before a colon is no type
+        "napoleon_custom_sections": ["Gradient", "Returns"],  # in `Returns` the text before a colon is not a type
         "napoleon_use_rtype": False,
         "napoleon_use_ivar": True,
         "myst_heading_anchors": 4,
@@ -576,7 +577,7 @@ def build(source: Path, site: Path) -> int:
 
 
 def r_functions(env) -> None:
-    """Have the search know R's functions by their names, as it knows Python's."""
+    """Register R's functions with Sphinx's search, which already knows Python's."""
     from sphinx.domains import ObjType
 
     domain = env.get_domain("std")

@@ -1,16 +1,16 @@
-# Runs the R tests against the installed package on the backends named, two R processes at a time. NumPy runs every
-# test, in several parts; another backend the files that have tests for it, with GRADOPS_LONG all files. Tests of
-# documents run where --only names them. A failure is printed when it comes. A part that has 50 failures ends.
+# Runs the R tests against the installed package on the named backends, two R processes at a time. NumPy runs every
+# test, in several parts; another backend runs the files that have tests for it, or all files with GRADOPS_LONG. Tests
+# of documents run only if --only names them. Failures are printed immediately. A part stops after 50 failures.
 #
 #     Rscript tools/test.R [--only=NAME,NAME] [--junit=FOLDER] BACKEND...
 #
-# --only: test-NAME.R alone. --junit: each test's time as JUnit's XML.
+# --only runs test-NAME.R only. --junit writes each test's time as JUnit XML.
 
 numpy_parts <- 8
 documents <- c("documents", "readme")
 most_failures <- 50
 
-# Failures as they come, and their number.
+# A reporter that prints failures immediately and counts them.
 immediate_reporter <- function(backend) {
   R6::R6Class(
     "ImmediateReporter",
@@ -39,7 +39,7 @@ immediate_reporter <- function(backend) {
   )$new()
 }
 
-# Runs the files of one part in this process; `to` gets the counts.
+# Runs the files of one part in this process and saves the counts to `to`.
 run_part <- function(backend, files, junit, to) {
   suppressPackageStartupMessages(library(gradops))
   reporter <- immediate_reporter(backend)
@@ -52,7 +52,7 @@ run_part <- function(backend, files, junit, to) {
   )
 }
 
-# Runs a part in a process of its own and returns its counts.
+# Runs a part in a separate process and returns its counts.
 start_part <- function(part, junit) {
   to <- tempfile()
   if (nzchar(junit)) junit <- file.path(normalizePath(junit), sprintf("r-%s.%d.xml", part$backend, part$number))
@@ -68,7 +68,7 @@ start_part <- function(part, junit) {
   counts
 }
 
-# The files that have tests for a backend, by name.
+# The names of the files that have tests for a backend.
 files_of <- function(backend, only) {
   paths <- list.files("tests/testthat", "^test-.*[.]R$", full.names = TRUE)
   names <- sub("^test-(.*)[.]R$", "\\1", basename(paths))

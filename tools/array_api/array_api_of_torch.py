@@ -1,4 +1,7 @@
-"""``gradops.array_api`` as the suite tests it: PyTorch's arrays."""
+"""The module that the array API suite tests: ``gradops.array_api`` with PyTorch as the default backend.
+
+See ``tools/array_api_suite``.
+"""
 
 from gradops import config
 from gradops.array_api import *  # noqa: F403

@@ -1,4 +1,7 @@
-"""``gradops.array_api`` as the suite tests it: variables, which the functions that make arrays give."""
+"""The module that the array API suite tests: ``gradops.array_api`` on variables.
+
+Functions that create arrays return variables here. See ``tools/array_api_suite``.
+"""
 
 import functools
 import types

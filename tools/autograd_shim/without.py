@@ -1,13 +1,16 @@
-"""autograd's tests that gradops does not pass, each with the reason; a plugin of pytest's."""
+"""A pytest plugin that marks the tests of autograd that gradops does not pass, each with the reason.
+
+The marks are strict: a test that passes after all fails the run.
+"""
 
 import pytest
 
-_NUMPY = "a scalar of Python's from `np.where(True, 1, 2)`, where NumPy gives an array; keywords where NumPy has none"
-_SIGNS = "the signs of eigenvectors of `eigh(UPLO='U')` are those of 'L'"
-_JIT = "`jit`, which is `const_graph`, refuses functions that append to lists around them"
+_NUMPY = "`np.where(True, 1, 2)` gives a Python scalar, not an array as in NumPy; keywords that NumPy does not have"
+_SIGNS = "the eigenvectors of `eigh(UPLO='U')` have the signs of those of 'L'"
+_JIT = "`const_graph` is `jit`, which rejects functions that append to lists outside them"
 
 REASONS = {
-    "test_cast_to_int": "`np.int64(x)` loses the gradient of `x`: an error in gradops, `x.astype(int)` is the way",
+    "test_cast_to_int": "`np.int64(x)` loses the gradient of `x`, which is an error in gradops: use `x.astype(int)`",
     "test_const_graph": _JIT,
     "test_const_graph_args": _JIT,
     "test_custom_where": _NUMPY,
@@ -19,9 +22,9 @@ REASONS = {
     "test_eigvalh_upper": _SIGNS,
     "test_eigvalh_upper_broadcasting": _SIGNS,
     "test_builtins.py::test_isinstance": "`grad` of an argument without numbers, `[]`, is an error",
-    "test_mvn_sing_cov": "densities of singular covariances have no derivative: an error",
-    "test_rfftn_odd_not_implemented": "gradops has what autograd has not",
-    "test_wrapped_name_and_docs": "names and docstrings of autograd's own",
+    "test_mvn_sing_cov": "densities with singular covariances have no derivative, which is an error",
+    "test_rfftn_odd_not_implemented": "gradops implements what autograd does not",
+    "test_wrapped_name_and_docs": "it tests autograd's own names and docstrings",
 }
 
 

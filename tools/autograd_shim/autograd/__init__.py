@@ -1,6 +1,6 @@
-"""The names of HIPS autograd, as functions of gradops, for autograd's own tests (``tools/autograd_suite``).
+"""A stand-in for HIPS autograd that runs autograd's own tests on gradops (``tools/autograd_suite``).
 
-Only names and conventions are translated; values and derivatives are gradops'.
+It translates names and conventions only; values and derivatives come from gradops.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import gradops.numpy as _numpy
 
 
 def _module(name: str, of=None, **names) -> ModuleType:
-    """A module with some names of its own, the others being those of another."""
+    """Make a module with the given names; all other names come from the module ``of``."""
     made = ModuleType(f"{__name__}.{name}")
     made.__dict__.update(names, __path__=[])
     if of is not None:
@@ -80,7 +80,7 @@ def grad_and_aux(f, x):
 
 @unary_to_nary
 def holomorphic_grad(f, x):
-    """The derivative; gradops' gradient of the real part is its conjugate."""
+    """Return the holomorphic derivative, the conjugate of gradops' gradient of the real part."""
     return _numpy.conj(gradops.grad(lambda z: _numpy.real(f(z)))(x))
 
 

@@ -1,6 +1,6 @@
-"""autograd's ``convolve``, over some axes, by SciPy's of gradops.
+"""autograd's ``convolve`` along some axes, by ``gradops.scipy.signal.convolve``.
 
-The dimensions of the result: those of ``A`` and of ``B`` that are neither convolved nor summed, and the convolved ones.
+The result has the dimensions of ``A`` and then of ``B`` that are neither convolved nor summed, then the convolved ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""autograd's pullbacks, primitives and vector spaces, as functions of gradops."""
+"""autograd's pullbacks, primitives and vector spaces, implemented by gradops.
+
+A primitive becomes a custom gradient whose rules come from ``defvjp``.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ TAKES_VALUES = np.ndarray | np.generic | float | int | complex | gradops.Variabl
 
 
 def floating(x):
-    """``x`` with its integers as floats: autograd differentiates for integers, gradops calls it an error."""
+    """Return ``x`` with integers as floats: autograd differentiates by integers, gradops raises an error."""
     return _tree.map_leaves(lambda leaf: leaf * 1.0 if np.result_type(leaf).kind in "iu" else leaf, x)
 
 
@@ -22,7 +25,7 @@ def has_derivative(y) -> bool:
 
 
 def make_vjp(fun, x):
-    """The pullback and the value; of a value without derivatives, as a bool, the pullback gives zeros."""
+    """Return the pullback and the value; for a value without derivatives, such as a bool, the pullback gives zeros."""
     x = floating(x)
     value = fun(x)
     if not has_derivative(value):
@@ -49,7 +52,7 @@ primitive_vjps: dict = {}
 
 
 def primitive(f):
-    """A function that derivatives go through by ``defvjp`` alone."""
+    """Return a function whose derivatives come only from ``defvjp``."""
 
     @functools.wraps(f)
     def call(*args, **kwargs):
@@ -86,7 +89,7 @@ def defvjp(fun, *rules, argnums=None):
 
 
 class VSpace:
-    """The structures of arrays that are like one."""
+    """The space of nested arrays with the structure, shapes and dtypes of a value."""
 
     def __init__(self, value):
         leaves, self.form = _tree.flatten(value)
@@ -97,7 +100,7 @@ class VSpace:
         return (self.form, self.kinds) == (other.form, other.kinds)
 
     def like(self, value):
-        """``value`` in this space's dtypes, as autograd takes any."""
+        """Return ``value`` in this space's dtypes; autograd accepts any dtype."""
         return _tree.map_leaves(lambda x, kind: x + np.zeros((), kind), value, self._of(lambda shape, dtype: dtype))
 
     def _of(self, make):

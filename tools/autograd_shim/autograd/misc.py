@@ -1,4 +1,7 @@
-"""``flatten`` and ``const_graph``, which is ``jit``."""
+"""autograd's ``flatten`` and ``const_graph``.
+
+``const_graph`` is gradops' ``jit``.
+"""
 
 from __future__ import annotations
 

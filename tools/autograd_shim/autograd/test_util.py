@@ -1,4 +1,7 @@
-"""autograd's checks of derivatives: gradops' against finite differences, and values against those of plain arrays."""
+"""autograd's checks of derivatives, by gradops.
+
+They compare derivatives with finite differences, and recorded values with plain ones.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from itertools import product
 from .core import floating, has_derivative, make_jvp, make_vjp, vspace
 from .wrap_util import unary_to_nary
 
-STEP, CLOSE = 1e-6, 1e-5  # as differences of an ODE, which is solved to 1e-8, are no closer
+STEP, CLOSE = 1e-6, 1e-5  # finite differences of an ODE solved to 1e-8 are not more accurate
 
 
 def scalar_close(a, b):
@@ -16,7 +19,7 @@ def scalar_close(a, b):
 
 def check_equivalent(x, y):
     space = vspace(x)
-    assert space == vspace(y), f"{x} and {y} are of other shapes or dtypes"
+    assert space == vspace(y), f"{x} and {y} have different shapes or dtypes"
     along = space.randn()
     assert scalar_close(space.inner_prod(x, along), space.inner_prod(y, along)), f"{x} and {y} differ"
 
@@ -28,7 +31,7 @@ def _differences(f, x, v):
 
 
 def _check(mode, f, x):
-    """One product by forward or reverse mode: for complex numbers, ``Re(conj(g) v)`` is the change along ``v``."""
+    """Check one product by forward or reverse mode; for complex numbers ``Re(conj(g) v)`` is the change along ``v``."""
     vjp, y = make_vjp(f, x)
     xs, ys = vspace(x), vspace(y)
     v, g = xs.randn(), ys.randn()

@@ -1,4 +1,7 @@
-"""Operators on functions of one argument as operators on functions of several."""
+"""autograd's ``unary_to_nary``: operators on functions of one argument extended to functions of several.
+
+Errors are translated to those that autograd's tests expect.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from gradops.errors import GradientError
 
 
 def unary_to_nary(operator):
-    """``operator(f, x, ...)`` as ``operator(f, argnum, ...)(*args)``; gradops' errors are autograd's ``TypeError``."""
+    """Turn ``operator(f, x, ...)`` into ``operator(f, argnum, ...)(*args)``; GradientError becomes ``TypeError``."""
 
     @functools.wraps(operator)
     def of_function(fun, argnum=0, *options, **named):
