@@ -1,9 +1,9 @@
-"""Value and gradient of functions of large arrays: gradops' compiled programs beside ``jax.jit``.
+"""Times value and gradient of functions of large arrays: gradops' compiled programs and ``jax.jit``.
 
-python benchmarks/arrays.py              # with all processors
-taskset -c 0 python benchmarks/arrays.py [chain softmax ...]    # with one: processor time
+python benchmarks/arrays.py              # on all processors
+taskset -c 0 python benchmarks/arrays.py [chain softmax ...]    # on one processor: processor time
 
-Beside each the time in which the memory gives the arguments and takes the gradient, by a copy of as many bytes.
+The last column is the time to copy as many bytes as the arguments have, as a measure of the memory's speed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ rng = np.random.default_rng(0)
 
 
 class Names:
-    """Functions of both libraries by the same names."""
+    """The functions of a library, under the same names for both libraries."""
 
     def __init__(self, of, softmax, logsumexp):
         self.of, self.softmax, self.logsumexp = of, softmax, logsumexp
@@ -87,7 +87,7 @@ CASES = {
 
 
 def row(name: str, function, x, *data) -> list[str]:
-    """A line of the table."""
+    """Return a row of the table."""
     compiled = jit(value_and_grad(lambda x, *data: function(Names(ops, ops.softmax, ops.logsumexp), x, *data)))
     there = [jnp.asarray(a) for a in (x, *data)]
     theirs = Names(jnp, jax.nn.softmax, jax.scipy.special.logsumexp)
@@ -104,7 +104,7 @@ def row(name: str, function, x, *data) -> list[str]:
         },
         repeats=150,
         budget=0.0005,
-        # With threads a process' time is too short: what a thread that still runs has taken is added from time to time.
+        # With threads, the process time is too short: the time of a running thread is added only now and then.
         clock=time.process_time if len(os.sched_getaffinity(0)) == 1 else time.perf_counter,
     )
     us = [f"{1e6 * best[key]:.1f}" for key in best]

@@ -1,7 +1,9 @@
-"""Value and gradient of what HIPS autograd's examples are about, beside autograd and JAX; written once for all.
+"""Times value and gradient of models like HIPS autograd's examples in gradops, autograd and JAX.
 
 OMP_NUM_THREADS=1 python benchmarks/autograd_examples.py            # all
 OMP_NUM_THREADS=1 python benchmarks/autograd_examples.py lstm gp    # some
+
+Each model is written once, for all three libraries. Its docstring labels its row in the table.
 """
 
 from __future__ import annotations
@@ -114,7 +116,7 @@ def ode(np):
 
 
 def net(np, count=256, pixels=64, hidden=(50, 30), kinds=10):
-    """A neural net, 256 x 64 to 10 classes, two thirds of which are NumPy's own time."""
+    """A neural net, 256 x 64 to 10 classes."""
     images, classes = rng.normal(size=(count, pixels)), np.eye(kinds)[rng.integers(0, kinds, size=count)]
 
     def loss(p):
@@ -163,7 +165,7 @@ def run(make) -> list[str]:
     values = [call(points[name]) for name, call in (*found.items(), *compiled.items())]
     for value in values[1:]:
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-10), values[0], value)
-    short = {"repeats": 200, "budget": 0.001}  # of short rounds the best is one that nothing interrupted
+    short = {"repeats": 200, "budget": 0.001}  # the best of many short rounds was not interrupted
     eager = compare({name: lambda name=name: found[name](points[name]) for name in ("gradops", "autograd")}, **short)
     calls = {"gradops": lambda: compiled["gradops"](points["gradops"])}
     warm = compare(calls | {"jax": lambda: jax.block_until_ready(compiled["jax"](points["jax"]))}, **short)

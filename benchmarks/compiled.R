@@ -1,13 +1,13 @@
-# Value and gradient by compiled objectives from R, beside RTMB's tapes where the library has it, and plain R's value.
+# Times value and gradient by compiled objectives in R, by RTMB's tapes (if installed), and the value in plain R.
 #
 #     OMP_NUM_THREADS=1 Rscript benchmarks/compiled.R [library of RTMB]
 #
-# `fn` and then `gr` of each contender, microseconds, in turns; the best round counts. Then milliseconds from the
-# function to the first value and gradient, where such have been computed of other functions before: the least of five
-# times in one process, and once in a process of its own, which has done the sum of squares before.
+# The table has microseconds of `fn` and then `gr`; the packages take turns, and the best round counts. It also has
+# milliseconds from the function to its first value and gradient: the least of five in this process, and the time in a
+# fresh process. Both have differentiated another function before.
 
 arguments <- commandArgs(TRUE)
-alone <- match("--first", arguments, nomatch = 0) # a model and a contender follow, as this script asks of itself
+alone <- match("--first", arguments, nomatch = 0) # followed by a model and a package: the script calls itself so
 model <- if (alone > 0) arguments[alone + 1:2]
 if (alone > 0) arguments <- arguments[seq_len(alone - 1)]
 if (length(arguments) > 0) .libPaths(c(arguments[1], .libPaths()))
@@ -26,7 +26,7 @@ cases <- list(
   `two hidden states at 50 times` = hidden_states
 )
 
-# Milliseconds to the first value and gradient, the least of some, and what gives them.
+# Returns what `make()` made, the least milliseconds to its first value and gradient, and that gradient.
 first <- function(make, x, times = 5) {
   best <- Inf
   for (i in seq_len(times)) {
@@ -53,7 +53,7 @@ if (alone > 0) {
   quit()
 }
 
-# Milliseconds to the first result in a process of its own, the median of three.
+# Returns milliseconds to the first result in a fresh process, the median of three.
 in_own_process <- function(name, contender) {
   given <- c(file.path(scripts, "compiled.R"), arguments, "--first", name, contender)
   stats::median(replicate(3, {

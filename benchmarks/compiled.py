@@ -1,4 +1,4 @@
-"""Loops over observations: value and gradient by compiled programs, HIPS autograd, JAX and by hand, in one run.
+"""Times value and gradient of loops over observations: compiled programs, HIPS autograd, JAX and code by hand.
 
 python benchmarks/compiled.py
 """
@@ -19,11 +19,11 @@ rng = np.random.default_rng(0)
 Y = np.cumsum(0.5 * rng.normal(size=200)) + rng.normal(size=200)
 R = rng.normal(size=500)
 for data in (Y, R):
-    data.flags.writeable = False  # so that no call compares it
+    data.flags.writeable = False  # so that calls need not compare it
 
 
 def kalman(p, exp=ops.exp, log=ops.log):
-    """The negative log-likelihood of a local level model."""
+    """Return the negative log-likelihood of a local level model."""
     q, r = exp(p[0]), exp(p[1])
     level, variance, total = 0.0, 10.0, 0.0
     for y in Y:
@@ -38,7 +38,7 @@ def kalman(p, exp=ops.exp, log=ops.log):
 
 
 def garch(p, exp=ops.exp, log=ops.log):
-    """The negative log-likelihood of a GARCH(1,1) model."""
+    """Return the negative log-likelihood of a GARCH(1,1) model."""
     omega, alpha, beta = exp(p[0]), exp(p[1]), 1 / (1 + exp(-p[2]))
     h, total = 1.0, 0.0
     for before, now in zip(R[:-1], R[1:]):
@@ -68,7 +68,7 @@ def kalman_by_hand(p):
 
 
 def filtered(q, r, log):
-    """A step of the filter, for a loop that is one operation."""
+    """Return a step of the Kalman filter, for a loop that is one operation."""
 
     def step(state, y):
         level, variance, total = state
@@ -82,7 +82,7 @@ def filtered(q, r, log):
 
 
 def kalman_on_jax(data=Y):
-    """The same with its loop as one operation: XLA takes minutes for one that is written out."""
+    """Return value and gradient of :func:`kalman` on JAX, by ``lax.scan``: XLA takes minutes for an unrolled loop."""
     import jax
     import jax.numpy as jnp
 
@@ -95,13 +95,13 @@ def kalman_on_jax(data=Y):
 
 
 def kalman_by_scan(p, rows):
-    """The same with its loop as one step of the program."""
+    """Return the likelihood of :func:`kalman` by ``ops.scan``: the loop is one step of the program."""
     q, r = ops.exp(p[0]), ops.exp(p[1])
     return ops.scan(filtered(q, r, ops.log), (0.0, 10.0, 0.0), rows)[0][2] / 2
 
 
 def long_loops(x, lengths=(200, 5_000, 100_000)) -> None:
-    """Loops as ``ops.scan()`` of many steps: milliseconds to the first value and gradient, and of each later one."""
+    """Print milliseconds of the first and of later values and gradients of ``ops.scan()`` with many steps."""
     rows = []
     for n in lengths:
         data = np.cumsum(0.5 * rng.normal(size=n)) + rng.normal(size=n)
@@ -122,7 +122,7 @@ def long_loops(x, lengths=(200, 5_000, 100_000)) -> None:
 
 
 def hidden(p, xp, scan, logsumexp, log_softmax):
-    """The negative log-likelihood of a Gaussian hidden Markov model of 3 states, by the forward pass."""
+    """Return the negative log-likelihood of a Gaussian hidden Markov model with 3 states, by the forward pass."""
     moves, means = log_softmax(xp.reshape(p[:9], (3, 3)), 1), p[9:]
 
     def step(state, y):
@@ -132,7 +132,7 @@ def hidden(p, xp, scan, logsumexp, log_softmax):
 
 
 def hidden_states() -> None:
-    """Value and gradient of that with ``logsumexp`` and ``log_softmax``, beside JAX's."""
+    """Print times of value and gradient of :func:`hidden` in gradops and JAX."""
     x = np.concatenate([0.3 * rng.normal(size=9), [-1.0, 0.0, 1.0]])
     own = jit(value_and_grad(lambda p: hidden(p, ops, ops.scan, ops.logsumexp, ops.log_softmax)))
     contenders = {"gradops jit": lambda: np.asarray(own(x)[1])}
@@ -149,7 +149,7 @@ def hidden_states() -> None:
 
 
 def measure(name: str, f, x, others: dict) -> None:
-    """One table: ``f``'s value and gradient compiled, eager and by HIPS autograd, beside ``others``."""
+    """Print a table with times of ``f``'s value and gradient: compiled, eager, by HIPS autograd, and ``others``."""
     start = time.perf_counter()
     compiled = jit(value_and_grad(f))
     gradient = compiled(x)[1]

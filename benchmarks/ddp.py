@@ -1,9 +1,9 @@
-"""DistributedDataParallel beside PyTorch alone: a transformer block's training step on one and on two processes.
+"""Times a transformer block's training step under DistributedDataParallel, with gradops and with PyTorch alone.
 
     python benchmarks/ddp.py
 
-The step of engines.py, each process with its own batch, on one thread; gradients are averaged by gloo. In each
-process both models take turns, so that they have the same neighbours; both must find the same parameters.
+It runs the step of engines.py on one and on two processes, each with its own batch and one thread; gloo averages the
+gradients. In each process both models take turns, so other load affects both. Both must find the same parameters.
 """
 # ruff: noqa: E402
 
@@ -52,7 +52,7 @@ def step_of(loss):
 
 
 def worker() -> None:
-    """The seconds of a step with gradops and of one without, as the first process finds them."""
+    """Return the seconds of a step with gradops and without, measured in the first process."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     steps, models = zip(step_of(engines.loss), step_of(engines.torch_loss()))
@@ -68,7 +68,7 @@ def worker() -> None:
         torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-5)
     if dist.get_rank() == 0:
         print(*(statistics.median(found) for found in seconds))
-    del steps, models, step  # they hold the group, which would go with them when Python ends
+    del steps, models, step  # they hold the process group, which must not be destroyed as Python exits
     dist.destroy_process_group()
 
 

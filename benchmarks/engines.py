@@ -1,12 +1,13 @@
-"""A transformer block's training step written with gradops, beside the same step in the library's own words.
+"""Times a transformer block's training step written with gradops, and the same step written with the library alone.
 
     python benchmarks/engines.py [torch|jax] [8x64x128]
 
-The second argument is the size: sequences, their length, and the width, of four heads.
+The second argument is the size: the number of sequences, their length, and their width (in four heads).
 
-Pre-normalised attention and a two-layer perceptron, whose activation has a custom gradient (clipped); value, gradient
-of all parameters, and a step of gradient descent. Eager and compiled, on one thread, in turns; beside it the time to
-the first compiled step of a fresh process, imports left out. Both must find the same loss.
+The block is pre-normalised attention and a two-layer perceptron, whose activation has a custom (clipped) gradient. A
+step computes the value and the gradient of all parameters and updates them by gradient descent. Steps run eagerly and
+compiled, on one thread, in turns. The table also has the time to the first compiled step of a fresh process, without
+imports. Both versions must find the same loss.
 """
 # ruff: noqa: E402
 
@@ -54,12 +55,12 @@ X, Y = array(BATCH, LENGTH, WIDTH), array(BATCH, LENGTH, WIDTH)
 
 @gradops.custom_gradient
 def bounded(x):
-    """``x``, whose gradient is bounded."""
+    """Return ``x``, with a bounded gradient."""
     return x, lambda upstream: ops.clip(upstream, -BOUND, BOUND)
 
 
 def loss(p, x, y):
-    """With gradops, on any library."""
+    """Return the loss, written with gradops, on any library."""
     h = ops.layer_normalization(x, p["gain1"], p["shift1"], epsilon=1e-3)
     q, k, v = (ops.reshape(part, (BATCH, LENGTH, HEADS, -1)) for part in ops.split(h @ p["into"], 3, axis=-1))
     x = x + ops.reshape(ops.dot_product_attention(q, k, v), (BATCH, LENGTH, WIDTH)) @ p["out"]
@@ -160,7 +161,7 @@ ENGINES = {"torch": (on_torch, torch_loss), "jax": (on_jax, jax_loss)}
 
 
 def first_step(name: str, who: str) -> float:
-    """Seconds to the first compiled step in a process of its own, which compiles for the second time on this disk."""
+    """Return the seconds to the first compiled step of a fresh process, which finds a warm compiler cache on disk."""
     command = [sys.executable, __file__, "--first", name, who, *SIZES]
     return min(float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(2))
 

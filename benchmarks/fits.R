@@ -1,12 +1,12 @@
-# Forty models as R users write them, fitted by maximum likelihood beside RTMB and the tool that statisticians use.
+# Times fits of forty models by maximum likelihood, written as R users write them, in gradops, RTMB and the usual tool.
 #
 #     OMP_NUM_THREADS=1 Rscript benchmarks/fits.R LIBRARY_OF_RTMB [only=REGEX] [cold]
 #
-# Processor time in milliseconds, the least of three: a whole warm fit with standard errors (`maximize_likelihood()`;
-# `MakeADFun()`, `nlminb()` and `sdreport()`; the tool's function), the time from the function to its first value and
-# gradient, and a later value with gradient, the mean of twenty. With `cold` each fit also runs in a process of its own,
-# without the time to load the library: its time and its peak memory in MB. Estimates and standard errors of both have to
-# agree. At the end: the median and the worst ratio.
+# Times are processor time in milliseconds, the least of three: a whole warm fit with standard errors
+# (`maximize_likelihood()`; `MakeADFun()`, `nlminb()` and `sdreport()`; the usual tool, such as `glm()`), the time
+# from the function to its first value and gradient, and a later value with gradient (the mean of twenty). With `cold`
+# each fit also runs in a fresh process, to measure its time (without loading the library) and its peak memory in MB.
+# Estimates and standard errors of gradops and RTMB must agree. The last lines have the median and the worst ratio.
 
 arguments <- commandArgs(TRUE)
 library_of_rtmb <- arguments[1L]
@@ -492,8 +492,8 @@ milliseconds <- function(code) {
   1e3 * sum((proc.time() - start)[1:2])
 }
 
-# RTMB is not attached, as gradops is not: its versions of R's functions stand before the likelihood's own variables.
-# `ADoverload()` gives R's function outside of a call of RTMB's.
+# RTMB is not attached, and neither is gradops. The likelihood finds RTMB's versions of R's functions in an environment
+# instead. `ADoverload()` returns R's function outside of RTMB's calls.
 for_rtmb <- function(nll) {
   exported <- intersect(getNamespaceExports("RTMB"), c(ls(baseenv()), getNamespaceExports("stats")))
   versions <- mget(exported, asNamespace("RTMB"))
@@ -537,7 +537,7 @@ alone <- function(who, name) {
 }
 
 if (length(only)) models <- models[grepl(only, names(models))]
-quietly(for (who in names(fits)) fits[[who]](list(start = list(a = 1), nll = function(p) sum((p$a - 2)^2)))) # starts them
+quietly(for (who in names(fits)) fits[[who]](list(start = list(a = 1), nll = function(p) sum((p$a - 2)^2)))) # a warm-up
 cold <- "cold" %in% arguments
 cat(sprintf(
   "%-28s %s\n", "", paste("fit: gradops, RTMB (ratio), tool; first value; later value", if (cold) "; cold fit, MB")

@@ -1,9 +1,9 @@
-"""The cost of gradient flow: memory and time of checkpointing, and ``custom_gradient`` beside each library's own.
+"""Measures memory and time of checkpointing, and compares custom and scaled gradients with each library's own.
 
     python benchmarks/flow.py [checkpointing|custom_gradients|flows]
 
-Each way of checkpointing runs in processes of its own, on one thread: one for the peak, which is what it held at most
-above what it held before the first layer, and three for the time, the best processor time of a step.
+Each way of checkpointing runs in separate processes, on one thread: one measures the peak memory above that before the
+first layer, and three measure the time, as the best processor time of a step.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LAYERS, SEGMENT, ROWS, WIDTH = 50, 7, 4096, 256
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 AT_ONCE = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
-"""Freed memory goes back to the system at once, or the peak would not show it; that costs time."""
+"""Makes freed memory go back to the system at once, so that the peak shows it. That costs time."""
 
 CHECKPOINTS = {
     "numpy": ["nothing", "gradient_checkpoint_scope", "checkpoint"],
@@ -103,12 +103,12 @@ def numpy_chain(contender: str):
 
 
 def measure(library: str, contender: str, what: str) -> None:
-    """In a process of its own: the peak of the first step in MiB, or the best time of ten steps in seconds."""
+    """Print the peak of the first step in MiB, or the best time of ten steps in seconds. Runs in a separate process."""
     chain = {"numpy": numpy_chain, "torch": torch_chain}[library]
     step = chain(contender)
     global ROWS
     rows, ROWS = ROWS, 8
-    chain(contender)()  # what libraries load and keep
+    chain(contender)()  # so that what libraries load and keep does not count
     ROWS = rows
     if what == "peak":
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,8 +1,8 @@
-# Value and gradient of likelihoods from R: plain R, numDeriv, gradops eager and compiled, and hand-written NumPy.
+# Times value and gradient of likelihoods in R: plain R, numDeriv, gradops eager and compiled, and hand-written NumPy.
 #
 #     OMP_NUM_THREADS=1 Rscript benchmarks/functional.R
 #
-# Contenders take turns, and the best round of each counts. `fn` is the value, `gr` the gradient, `both` the two.
+# They take turns, and the best round of each counts. `fn` is the value, `gr` the gradient, and `both` is both together.
 
 library(gradops)
 
@@ -94,7 +94,7 @@ for (name in names(cases)) {
   hand <- hand_written(case)
   count <- 0
   eager <- objective(function(x) {
-    count <<- count + 1 # so no program stands for it
+    count <<- count + 1 # a side effect, so it is not compiled
     f(x)
   })
   again <- objective(f) # compiled from the second call on

@@ -1,4 +1,4 @@
-"""Derivatives of a likelihood: compiled and eager, beside hand-written NumPy and JAX, in one run.
+"""Times derivatives of a likelihood: compiled, eager, in hand-written NumPy and in JAX.
 
 python benchmarks/functional.py
 """
@@ -57,7 +57,7 @@ def logistic_regression() -> None:
 
 
 def products() -> None:
-    """A multilayer perceptron's loss of 20,000 parameters on NumPy arrays: what products cost."""
+    """Print times of products with derivatives, for a multilayer perceptron with 20,000 parameters on NumPy."""
     w = rng.normal(size=(100, 200)) / 10
     v = rng.normal(size=w.shape)
     data = rng.normal(size=(64, 100))

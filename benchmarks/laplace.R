@@ -1,13 +1,14 @@
-# Random effects from R beside RTMB: processor time of one Laplace value with gradient, of the first, and of a fit with
-# standard errors.
+# Times models with random effects in gradops and RTMB: a Laplace value with gradient, the first one, and a whole fit.
 #
 #     OMP_NUM_THREADS=1 Rscript benchmarks/laplace.R LIBRARY_OF_RTMB
 #
-# Milliseconds: values with gradients at two points in turns, each search of the mode from the last, the mean of the best
-# of ten batches, of both in turns; from the function to the first, the least of three; and `maximize_likelihood()` beside
-# `MakeADFun()`, `nlminb()` and `sdreport()`, the least of three. A batch is of twenty, as the clock of the processor's
-# time has steps of a millisecond. Above the table stands what the very first costs, which starts Python and loads RTMB;
-# run with `alone` and one of the two names after the library it is in a process of its own.
+# The table has milliseconds of processor time. Values with gradients alternate between two points, and each search for
+# the mode starts from the last mode; the time is the mean of the best of ten batches, with both packages in turns. A
+# batch has twenty values, because the processor clock has a resolution of a millisecond. The first value is timed from
+# the function on, the least of three. The fit, with standard errors, is by `maximize_likelihood()` or by `MakeADFun()`,
+# `nlminb()` and `sdreport()`, the least of three. The line above the table is the time of the very first value, which
+# starts Python and loads RTMB. The arguments `alone` and a package's name after the library measure that in a fresh
+# process.
 
 arguments <- commandArgs(TRUE)
 .libPaths(c(arguments[1L], .libPaths()))

@@ -1,5 +1,6 @@
-# What R's own vectors cost after library(gradops): each function of base R and stats that gradops masks, on vectors of
-# 100 numbers and of 4, its time by that of R's function, medians of 5 runs in turns.
+# Times the functions of base R and stats that gradops masks, on plain R vectors, and R's own functions.
+#
+# The vectors have 100 and 4 numbers. Each ratio of times is the median of 5 runs, in turns.
 #
 #     Rscript benchmarks/masks.R [name ...]
 
@@ -7,7 +8,7 @@ suppressMessages(library(gradops))
 masked <- gradops:::masked_functions(ls("package:gradops", all.names = TRUE))
 home <- stats::setNames(rep(names(masked), lengths(masked)), unlist(masked))
 
-# Distributions: parameters by family, between which quantiles lie; what else is called is written out.
+# Distributions: the parameters of each family, and the range of its quantiles. All other calls are written out.
 families <- list(
   norm = list(0, 1), lnorm = list(0, 1), exp = list(2), gamma = list(2, 1), beta = list(2, 3), t = list(5),
   unif = list(0, 1), logis = list(0, 1), weibull = list(2, 1), cauchy = list(0, 1), chisq = list(5), f = list(4, 6),
@@ -65,7 +66,7 @@ vectors <- function(n) {
   )
 }
 
-# Microseconds of a call, by loops that R has compiled.
+# Returns a byte-compiled loop of calls.
 loop_of <- function(f, call, here) {
   here <- list2env(here, parent = globalenv())
   here$.f <- f
@@ -76,7 +77,7 @@ ratio <- function(name, n, turns = 5, least = 0.008) {
   call <- calls[[name]]
   mine <- loop_of(get(name, "package:gradops"), call, vectors(n))
   theirs <- loop_of(get(name, asNamespace(home[[name]])), call, vectors(n))
-  seconds <- function(run, times) sum(system.time(run(times), FALSE)[1:2]) # of the processor, which others use as well
+  seconds <- function(run, times) sum(system.time(run(times), FALSE)[1:2]) # processor time: the machine may be busy
   times <- 1
   for (run in c(mine, theirs, mine, theirs)) run(3)
   while (seconds(theirs, times) < least) times <- 2 * times
@@ -87,7 +88,7 @@ ratio <- function(name, n, turns = 5, least = 0.008) {
 chosen <- commandArgs(TRUE)
 if (length(chosen) == 0) chosen <- names(home)
 found <- t(vapply(chosen, function(name) {
-  message(name) # which it is, should one not end
+  message(name) # to know which one does not end
   suppressWarnings(c(ratio(name, 100), ratio(name, 4)))
 }, numeric(4)))
 colnames(found) <- c("us of 100", "ratio", "us of 4", "ratio of 4")

@@ -1,5 +1,5 @@
-# The models of compiled.R and functional.R: data, start and negative log-likelihood in plain R; and how both take
-# times.
+# The models that compiled.R and functional.R time: data, start values and negative log-likelihood in plain R. It also
+# has the functions that measure time.
 
 set.seed(1)
 
@@ -48,7 +48,7 @@ kalman <- local({
   })
 })
 
-# The same filter with its loop as one step of a program, by `op_scan()`; the plain one is R's.
+# The Kalman filter by `op_scan()`: the loop is one step of a program. `plain` is the version for R and RTMB.
 kalman_scanned <- local({
   y <- environment(kalman$f)$y
   list(start = kalman$start, plain = kalman$f, f = function(p) {
@@ -117,7 +117,7 @@ random_intercepts <- local({
   })
 })
 
-# A filter of two states, whose matrices are of two rows.
+# A Kalman filter with two states, whose matrices have two rows.
 two_states <- local({
   n <- 100
   y <- apply(matrix(rnorm(2 * n), n), 2, cumsum) + rnorm(2 * n)
@@ -145,7 +145,7 @@ two_states <- local({
   })
 })
 
-# Two hidden states at each of some times, which are parameters, and three observations of them.
+# Two hidden states at each time, which are parameters, and three observations of them.
 hidden_states <- local({
   n <- 50
   y <- cbind(plogis(cumsum(rnorm(n)) / 5), cumsum(rnorm(n)), rnorm(n))
@@ -170,7 +170,7 @@ seconds <- function(code) {
   as.numeric(Sys.time() - start, units = "secs")
 }
 
-# Microseconds a call of each, the best of rounds that take turns.
+# Returns microseconds per call of each function. They take turns, and the best round counts.
 compare <- function(contenders, rounds = 30, budget = 0.02) {
   calls <- vapply(contenders, function(f) {
     f()

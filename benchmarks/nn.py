@@ -1,8 +1,8 @@
-"""NumPy's convolution, pooling, softmax and attention beside PyTorch's, both on one thread: the ratio of times.
+"""Times convolution, pooling, softmax and attention on NumPy and on PyTorch, both on one thread.
 
     python benchmarks/nn.py [name ...]
 
-Each row is the best of several runs in turns, of the same work on the same numbers. Nothing is asserted.
+Each row is the best of several runs in turns, on the same data. Nothing is asserted.
 """
 # ruff: noqa: E402
 
@@ -29,7 +29,7 @@ def array(*shape):
 
 
 def gradient(function):
-    """The forward and backward pass of a function of one tensor, on the tape or on PyTorch's own."""
+    """Return the forward and backward pass of a function of one tensor, by gradops' tape or by PyTorch's."""
 
     def run(x, *rest):
         if isinstance(x, torch.Tensor):

@@ -1,4 +1,4 @@
-"""Programs of loops, and sparse derivatives: what making them costs, and what they cost made.
+"""Times compiled loops and sparse derivatives: the first result, which includes compilation, and later ones.
 
 OMP_NUM_THREADS=1 python benchmarks/programs.py            # both
 OMP_NUM_THREADS=1 python benchmarks/programs.py loops      # or: sparse
@@ -20,7 +20,7 @@ rng = np.random.default_rng(0)
 
 
 def kalman(n: int):
-    """The likelihood of a local level model, by the Kalman filter: a loop of single numbers."""
+    """Return the likelihood of a local level model by the Kalman filter (a loop of scalar operations), and a start."""
     observed = list(rng.normal(size=n))
 
     def loss(p):
@@ -54,7 +54,7 @@ def garch(n: int):
 
 
 def states(n: int):
-    """A chain of unknown states, read one by one."""
+    """Return a loss for a chain of unknown states, which are read one by one, and a start."""
 
     def loss(x):
         total = x[0] ** 2
@@ -66,7 +66,7 @@ def states(n: int):
 
 
 def seconds(f, *arguments, times: int = 1) -> float:
-    """Processor time, the best of several calls: other work on the machine does not count."""
+    """Return the processor time of the best of several calls. Other work on the machine does not count."""
     best = float("inf")
     for _ in range(times):
         start = time.process_time()
@@ -76,13 +76,13 @@ def seconds(f, *arguments, times: int = 1) -> float:
 
 
 def made(f, start) -> tuple:
-    """``f`` compiled, and how long the first result took."""
+    """Return ``f`` compiled, and the seconds to its first result."""
     compiled = jit(f)
     return compiled, seconds(compiled, start)
 
 
 def peak(f, start) -> int:
-    """The memory that Python and NumPy take at most until the first result."""
+    """Return the peak memory of Python and NumPy up to the first result, in bytes."""
     tracemalloc.start()
     try:
         jit(f)(start)
@@ -125,7 +125,7 @@ def banded(x):
 
 
 def random_effects(x):
-    """Two parameters, and an effect for each group."""
+    """Return a loss with two parameters and an effect for each group."""
     scale, mean, effects = ops.exp(x[0]), x[1], x[2:]
     return ops.sum(ops.exp(mean + scale * effects) - 2.0 * effects) + ops.sum(effects**2) / 2
 

@@ -1,8 +1,9 @@
-# What R adds: an op called from R against a bare reticulate call of the same Python function, and what starting costs.
+# Times an op called from R, a bare reticulate call of the same Python function, and the start of gradops.
 #
 #     Rscript benchmarks/r.R
 
-# library(gradops) and the first op, in R processes of their own; reticulate's share is shown beside it.
+# Returns seconds of code in a fresh R process, the least of several: of library(gradops) and the first op, and of
+# reticulate alone.
 starting <- function(code, times = 5) {
   script <- tempfile(fileext = ".R")
   writeLines(c(code[["before"]], sprintf("cat(system.time({%s})[['elapsed']])", code[["timed"]])), script)
@@ -24,7 +25,7 @@ print(round(seconds, 2))
 
 suppressMessages(library(gradops))
 
-# Medians by turns, so that both meet the same machine.
+# Returns medians of both, measured in turns, so that other load affects both.
 microseconds <- function(bare, ours) {
   if (requireNamespace("bench", quietly = TRUE)) {
     marks <- bench::mark(bare(), ours(), check = FALSE, min_iterations = 5000, filter_gc = FALSE)

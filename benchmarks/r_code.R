@@ -1,11 +1,11 @@
-# What R code as it stands costs: outside of differentiation, while it is differentiated, and as a gradient.
+# Times plain R code with gradops attached: outside of derivatives, while it is differentiated, and as a gradient.
 #
 #     Rscript benchmarks/r_code.R
 
 fill <- "fill <- function(n) { h <- numeric(n); for (i in 2:n) h[i] <- h[i - 1] * 0.5 + i; sum(h) }"
 timed <- "best <- function(run, n = 7) min(replicate(n, system.time(run())[['elapsed']]))"
 
-# R's own loop, in processes without and with gradops, before and after a derivative was taken.
+# A plain R loop, in processes without and with gradops, before and after a first derivative.
 outside <- function(before) {
   script <- tempfile(fileext = ".R")
   writeLines(c(fill, timed, before, "cat(best(function() fill(1e6)) * 1e3)"), script)
@@ -30,8 +30,8 @@ invisible(gradient(function(p) {
 cat("\none assignment of R's own numbers, microseconds: outside ", round(best(function() fill(1e6)), 3),
     ", while a function is differentiated ", round(seconds * 10, 2), "\n", sep = "")
 
-# Eager gradients of loops of scalar operations: a vector, a matrix by rows and one by elements that are filled, a
-# vector that grows, and a scalar alone.
+# Eager gradients of loops of scalar operations, which fill a vector, a matrix by rows or a matrix by elements, extend a
+# vector, or update a scalar.
 loops <- list(
   "a vector filled" = function(p) {
     h <- numeric(n)
@@ -81,8 +81,8 @@ for (backend in Filter(gradops_available, c("numpy", "torch"))) {
   }))))
 }
 
-# Derivatives that are asked for again, of a logistic regression of 200 rows, beside the compiled call: more arguments,
-# parameters in a list, matrices; and the first call of a recursion of 500 steps, on the tape and recorded.
+# Repeated derivatives of a logistic regression with 200 rows, compared with the compiled call: with further arguments,
+# with parameters in a list, and matrices. Then the first gradient of a recursion of 500 steps, taped and recorded.
 config_set_backend("numpy")
 set.seed(1)
 X <- cbind(1, rnorm(200))
@@ -118,5 +118,5 @@ with_line <- function(line) {
 }
 first <- function(line) min(replicate(3, system.time(gradient(with_line(line(runif(1))), p))[[3]])) * 1e3
 recorded <- first(function(k) bquote(.(k)))
-on_tape <- first(function(k) bquote(invisible(Sys.time() + .(k)))) # which is asked at each call
+on_tape <- first(function(k) bquote(invisible(Sys.time() + .(k)))) # the time is read in each call
 cat(sprintf("\nfirst gradient of a recursion of 500 steps, ms: recorded %.0f, on the tape %.0f\n", recorded, on_tape))

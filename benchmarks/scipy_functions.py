@@ -1,11 +1,11 @@
-"""Functions of ``gradops.scipy`` beside SciPy's value and beside ``jax.scipy``, jitted, on NumPy's arrays.
+"""Times functions of ``gradops.scipy`` on NumPy arrays, compared with SciPy and with compiled ``jax.scipy``.
 
     python benchmarks/scipy_functions.py
     python benchmarks/scipy_functions.py --jax    every function of jax.scipy.special and jax.scipy.stats, compiled
-    python benchmarks/scipy_functions.py --jax special.i1 stats.t.logpdf    these of them
+    python benchmarks/scipy_functions.py --jax special.i1 stats.t.logpdf    only these functions
 
-Each is shown as a ratio: its value over SciPy's, its gradients (of the sum of the values, by the argument and by the
-first shape) in SciPy's values, eager and compiled by ``gradops.jit``; JAX's, compiled, where it has the function.
+Times are ratios to the time of SciPy's value: of the value, and of gradients of its sum with respect to the argument
+and to the first shape parameter, eager and compiled by ``gradops.jit``, and of compiled JAX if it has the function.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ SIZES = (10, 1000, 100_000)
 
 
 class Case(NamedTuple):
-    """A function by its path in SciPy.
+    """A function, by its path in SciPy, with its arguments.
 
     Attributes:
-        argument, shape: positions; no shape: None.
+        argument, shape: positions of the argument and of the shape parameter to differentiate with respect to; the
+            second is None without a shape parameter.
     """
 
     path: str
@@ -62,12 +63,12 @@ def cases(size: int) -> list[Case]:
 
 
 def found_in(package, path: str):
-    """A function by its path; None where there is none."""
+    """Return a function by its path, or None if the package lacks it."""
     return functools.reduce(lambda x, name: getattr(x, name, None), path.split("."), package)
 
 
 def contenders(case: Case) -> dict:
-    """By name of a column a call without arguments."""
+    """Return a call without arguments for each column."""
     own, scipys, given = found_in(gradops.scipy, case.path), found_in(scipy, case.path), case.given
     calls = {"SciPy": lambda: scipys(*given), "value": lambda: own(*given)}
     functions = {"jit: value": gradops.jit(lambda *xs: own(*xs))}
@@ -89,7 +90,7 @@ def contenders(case: Case) -> dict:
 
 
 def every_one(size: int = 1000) -> list[Case]:
-    """A case of each function of ``jax.scipy.special`` and each method of a family of ``jax.scipy.stats``."""
+    """Return a case for each function in ``jax.scipy.special`` and each distribution method in ``jax.scipy.stats``."""
     rng = np.random.default_rng(36)
     a, b = rng.uniform(0.5, 20, (2, size))
     x, p, t, k = rng.gamma(a), rng.beta(a, b), rng.standard_t(5, size), rng.poisson(5, size).astype("float64")
@@ -144,7 +145,10 @@ def every_one(size: int = 1000) -> list[Case]:
 
 
 def beside_jax(paths: list[str]) -> None:
-    """Microseconds of compiled values and gradients by the argument, of counts by the last parameter, worst first."""
+    """Print times of compiled values and gradients in gradops and JAX, the worst ratio first.
+
+    Gradients are with respect to the argument or, for distributions of counts, the last parameter.
+    """
     rows = []
     for case in every_one():
         if paths and case.path not in paths:
@@ -167,7 +171,7 @@ def beside_jax(paths: list[str]) -> None:
                 calls[column] = lambda program=program, given=given: jax.block_until_ready(program(*given))
         try:
             times = compare(calls, repeats=40, budget=0.002)
-        except Exception as error:  # JAX has no gradient of some
+        except Exception as error:  # JAX lacks gradients of some functions
             print(f"{case.path}: {type(error).__name__}")
             continue
         ratios = [times[c] / times[f"JAX: {c}"] for c in ("value", "gradient")]

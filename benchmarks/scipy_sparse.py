@@ -1,8 +1,8 @@
-"""``gradops.scipy.sparse.linalg`` on lattices, beside SuperLU, on NumPy's arrays.
+"""Times ``gradops.scipy.sparse.linalg`` and SuperLU on matrices of lattices, on NumPy arrays.
 
     python benchmarks/scipy_sparse.py
 
-Milliseconds of the numbers alone; the symbolic part is done once for a pattern and shown beside.
+Times are milliseconds of the numeric part. The symbolic part is done once per pattern and has its own column.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def lattice(m: int):
 
 
 def contenders(theirs) -> dict:
-    """By name of a column a call without arguments; factors are made again at each."""
+    """Return a call without arguments for each column. Each call computes its factors again."""
     A, b = sparse.csc_array(theirs), np.random.default_rng(38).normal(size=theirs.shape[0])
     none, factor = np.zeros((A.nnz, 0)), _ops.cholesky(A.pattern, A.values)
     symbolic = A.pattern.__dict__["symbolic"]
     settings = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
     superlu = scipy.sparse.linalg.splu(theirs, **settings)
-    scale = iter(np.linspace(1.0, 2.0, 100_000))  # other numbers at each call, so that no factor is known
+    scale = iter(np.linspace(1.0, 2.0, 100_000))  # new numbers in each call, so that no factor is cached
     value = lambda t: sparse.linalg.logdet(t * A)  # noqa: E731
     slope = gradops.grad(value)
     return {

@@ -1,10 +1,10 @@
-"""The tape beside HIPS autograd, PyTorch on one thread and the plain NumPy forward pass, in one run.
+"""Measures time and memory of gradients by the tape, by HIPS autograd and by PyTorch, on one thread.
 
     python benchmarks/tape.py                  # everything
     python benchmarks/tape.py chain memory     # some of: chain mlp rnn gp memory length
 
-Ratios are to the plain NumPy forward pass of the same computation; each contender computes the value and all
-gradients. Contenders take turns and the best round counts. Memory is measured in a process for each.
+Each library computes the value and all gradients; ratios are to the forward pass in plain NumPy. The libraries take
+turns, and the best round counts. Memory is measured in a separate process for each.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SIZES = (8, 32, 128, 512)
 
 
 def setups(loss, arrays: list) -> dict:
-    """The program of each contender: ``loss(np, *arrays)`` and its gradients, in its own way."""
+    """Return a function for each library that computes ``loss(np, *arrays)`` and its gradients."""
     import autograd
     import autograd.numpy as anp
     import torch
@@ -65,7 +65,7 @@ def setups(loss, arrays: list) -> dict:
 
 
 class TorchNames:
-    """Torch under NumPy's names."""
+    """PyTorch's functions under NumPy's names."""
 
     def __getattr__(self, name):
         import torch
@@ -100,7 +100,7 @@ TorchNames = TorchNames()  # type: ignore[assignment, misc]
 
 
 def chain(np, x):
-    """151 operations on 3 numbers."""
+    """Return the result of a chain of 151 operations on 3 numbers."""
     y = x
     for _ in range(50):
         y = np.sin(y) * 1.01 + x
@@ -121,7 +121,7 @@ def rnn(np, x, w, u, b):
 
 
 def gp(np, x, y, length, noise):
-    """Minus the log marginal likelihood of a Gaussian process, up to a constant."""
+    """Return the negative log marginal likelihood of a Gaussian process, up to a constant."""
     n = x.shape[0]
     gap = x.reshape(n, 1) - x.reshape(1, n)
     kernel = np.exp(-0.5 * gap * gap / length**2) + noise**2 * np.eye(n)

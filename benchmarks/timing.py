@@ -1,4 +1,4 @@
-"""Side-by-side timing: contenders take turns, and the best of each counts."""
+"""Timing for the benchmarks: functions to compare take turns, and the best time of each counts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Callable
 def compare(
     contenders: dict[str, Callable[[], object]], repeats: int = 15, budget: float = 0.02, clock=time.perf_counter
 ) -> dict[str, float]:
-    """Seconds per call of each contender: the best of ``repeats`` rounds of about ``budget`` seconds, interleaved.
+    """Return the seconds per call of each function, the best of ``repeats`` rounds of about ``budget`` seconds.
 
-    ``clock=time.process_time`` leaves out what other processes take; it is for contenders on one thread.
+    The functions take turns. ``clock=time.process_time`` leaves out other processes; it is for functions on one thread.
     """
     counts = {}
     for name, call in contenders.items():

@@ -1,10 +1,11 @@
-"""Custom rules in training on PyTorch: each script's step beside the same step with PyTorch's own idiom, in turns.
+"""Times training steps with custom gradients on PyTorch, and the same steps with PyTorch's own means.
 
     python benchmarks/training.py [eager|compiled] [NAME ...]
 
-The idiom is a ``torch.autograd.Function``, ``detach``, or ``torch.utils.checkpoint``. A step is the loss of a small
-model on 32 rows, ``backward()`` and plain gradient descent, on one thread; both must find the same loss. ``rule`` is
-the ratio of the rule alone: forward and backward, its input 32 x 64. Compiled is ``torch.compile(fullgraph=True)``.
+PyTorch's own means are a ``torch.autograd.Function``, ``detach``, or ``torch.utils.checkpoint``. A step computes the
+loss of a small model on 32 rows, calls ``backward()`` and updates by plain gradient descent, on one thread. Both must
+find the same loss. ``rule`` times the rule alone, forward and backward, on an input of 32 x 64. Compiled steps use
+``torch.compile(fullgraph=True)``.
 """
 # ruff: noqa: E402
 
@@ -102,7 +103,7 @@ class Swish(Function):
 
 
 class Product(Function):
-    """A layer whose gradient for the weights is divided by the number of rows."""
+    """A layer that divides the gradient of its weights by the number of rows."""
 
     @staticmethod
     def forward(ctx, x, w):
@@ -146,7 +147,7 @@ def in_scope(x):
     return y
 
 
-# The rule in gradops' words and in PyTorch's.
+# Each rule, written with gradops and with PyTorch.
 RULES = {
     "reversal": (lambda x: gradops.scaled_gradient(x, -SCALE), lambda x: Reversed.apply(x, SCALE)),
     "reversal by hand": (ours_reversed, lambda x: Reversed.apply(x, SCALE)),
@@ -170,7 +171,7 @@ RULES = {
 
 
 def perceptron(name, rule):
-    """Three layers, with the rule after each of the first two, on their weights, or as the layers themselves."""
+    """Return a model of three layers, the first two with the rule: after them, on their weights, or as the layers."""
     torch.manual_seed(0)
     weights = [torch.nn.Parameter(torch.randn(WIDTH, WIDTH) / 8) for _ in range(3)]
     x, y = torch.randn(ROWS, WIDTH), torch.randn(ROWS, WIDTH)
@@ -190,7 +191,7 @@ def perceptron(name, rule):
 
 
 def spiking(name, rule):
-    """A recurrent layer of leaky neurons over ``STEPS`` steps."""
+    """Return a recurrent layer of leaky neurons over ``STEPS`` steps."""
     torch.manual_seed(0)
     weights = [torch.nn.Parameter(torch.randn(WIDTH, WIDTH) / 8) for _ in range(2)]
     xs, y = torch.randn(STEPS, ROWS, WIDTH), torch.rand(ROWS, WIDTH)
@@ -209,7 +210,7 @@ def spiking(name, rule):
 
 
 def recurrent(name, rule):
-    """A recurrent network whose state's gradient passes the rule at each of ``STEPS`` steps."""
+    """Return a recurrent network that applies the rule to its state at each of ``STEPS`` steps."""
     torch.manual_seed(0)
     weights = [torch.nn.Parameter(torch.randn(WIDTH, WIDTH) / 8) for _ in range(2)]
     xs, y = torch.randn(STEPS, ROWS, WIDTH), torch.randn(ROWS, WIDTH)

@@ -1,8 +1,8 @@
-"""The cost of comparing compiled programs with the reference executor: the first call and later ones, over none.
+"""Times what it costs to compare compiled programs with the reference executor, in first and in later calls.
 
     python benchmarks/verification.py
 
-The mode "sample", as users have it, over "off"; both take turns, in time of the process. A first call compiles.
+It compares the mode "sample", the default, with "off"; both take turns, in process time. A first call compiles.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import gradops
 from gradops import config, ops
 
 SECONDS = 0.3
-"""Time of the later calls of one program."""
+"""Time spent on later calls of a program."""
 ROUNDS = 7
 
 rng = np.random.default_rng(0)
@@ -55,7 +55,7 @@ MODELS = {
 
 
 def costs(f, x) -> tuple[float, float]:
-    """Seconds of a first call, and of a later one."""
+    """Return the seconds of a first call and of a later one."""
     compiled = gradops.jit(gradops.value_and_grad(lambda x: f(x)))
     start = time.process_time()
     compiled(x)

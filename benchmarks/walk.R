@@ -1,5 +1,6 @@
-# The functions on the way of one op from R, `op_exp(x)` of a tensor, to NumPy and back: R's closures by a note that is
-# put into each, Python's by its profiler. What is compiled (`list()`, `.Call()`, `numpy.exp`) does not count.
+# Prints the functions that one call from R, `op_exp(x)` of a tensor, runs on its way to NumPy and back. R's closures
+# are recorded by a line added to each, Python's functions by its profiler. Compiled functions (`list()`, `.Call()`,
+# `numpy.exp`) do not count.
 #
 #     Rscript benchmarks/walk.R
 
@@ -43,7 +44,7 @@ invisible(op_exp(x))
 
 begin <- python$begin
 stop_profile <- reticulate::py_eval("__import__('sys').setprofile", convert = FALSE)
-watched <- function() { # at once: reticulate has a task of its own after each expression
+watched <- function() { # in one expression, because reticulate runs a task of its own after each
   begin()
   walk$on <- TRUE
   op_exp(x)
