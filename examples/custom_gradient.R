@@ -1,4 +1,4 @@
-# A function with a gradient of its own, written in R, on every installed backend.
+# A function with a custom gradient, written in R, on every installed backend.
 #
 #     Rscript examples/custom_gradient.R
 
@@ -45,7 +45,7 @@ results <- lapply(backends, function(backend) {
 })
 apart <- vapply(results, \(result) max(abs(result$beta - reference)), 0)
 
-# A table whose first row is its head.
+# Prints a table. The first row is the header.
 show <- function(...) {
   cells <- apply(rbind(...), 2, format)
   lines <- apply(cells, 1, paste, collapse = "  ")

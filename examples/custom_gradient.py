@@ -1,4 +1,4 @@
-"""A function with a gradient of its own, on every installed backend: the same program as custom_gradient.R.
+"""A function with a custom gradient, on every installed backend. ``custom_gradient.R`` is the same program in R.
 
     python examples/custom_gradient.py
 
@@ -25,7 +25,7 @@ def plain_log1pexp(x):
 
 @gradops.custom_gradient
 def log1pexp(x):
-    """``log(1 + exp(x))``, as in the documentation of Keras' ``custom_gradient``."""
+    """Return ``log(1 + exp(x))``, as in the documentation of Keras' ``custom_gradient``."""
     e = ops.exp(x)
 
     def gradient(upstream):
@@ -35,7 +35,7 @@ def log1pexp(x):
 
 
 def derivatives() -> list[float]:
-    """At 100 in float32, where ``exp`` overflows, and at 2 the first and second derivative."""
+    """Return both derivatives at 100 in float32, where ``exp`` overflows, and the first and second derivative at 2."""
     hundred, two = ops.array(100.0, "float32"), ops.array(2.0)
     return [
         float(d)
@@ -49,13 +49,13 @@ def derivatives() -> list[float]:
 
 
 def infert() -> tuple[np.ndarray, np.ndarray]:
-    """The design matrix and the response of ``case ~ age + parity + spontaneous + induced``."""
+    """Return the design matrix and the response of ``case ~ age + parity + spontaneous + induced``."""
     table = np.loadtxt(Path(__file__).with_name("infert.csv"), delimiter=",", skiprows=1)
     return np.column_stack([np.ones(len(table)), table[:, 1:]]), table[:, 0]
 
 
 def logistic_regression(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Coefficients by BFGS, with the likelihood's value and gradient from the default backend."""
+    """Return coefficients by BFGS, with the likelihood's value and gradient from the default backend."""
     scale = np.sqrt((x**2).mean(axis=0))
     xs, ys = ops.convert_to_tensor((x / scale).tolist()), ops.convert_to_tensor(y.tolist())
 
@@ -73,7 +73,7 @@ def logistic_regression(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def newton(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The same by Newton's method in plain NumPy, as R's ``glm()`` does it."""
+    """Return coefficients by Newton's method in plain NumPy, as in R's ``glm()``."""
     beta = np.zeros(x.shape[1])
     for _ in range(25):
         p = 1 / (1 + np.exp(-x @ beta))

@@ -1,15 +1,15 @@
-# Domain-adversarial training (Ganin and Lempitsky, 2015) on two moons, on PyTorch and JAX from this one source.
+# Domain-adversarial training (Ganin and Lempitsky, 2015) on two moons, on PyTorch and JAX with the same source.
 #
 #     Rscript examples/domain_adversarial.R [steps] [picture.png]
 #
-# A classifier learns on one pair of moons and is used on a pair turned by 40 degrees, whose labels it never sees. A
-# second head guesses from the features which pair a point is from; `op_scaled_gradient(features, -rate)` turns its
-# gradient round on the way to the features, so they learn to tell the moons but not the pairs.
-# `domain_adversarial.py` is the same in Python.
+# A classifier is trained on one pair of moons and used on a pair rotated by 40 degrees, without labels from that pair.
+# A second head guesses from the features which pair a point is from. `op_scaled_gradient(features, -rate)` reverses its
+# gradient on the way to the features, so they learn to separate the moons but not the pairs.
+# `domain_adversarial.py` is the same program in Python.
 
 suppressPackageStartupMessages(library(gradops))
 
-# Points of two interleaved half circles about the origin, turned by `angle` degrees, and which they are on.
+# Returns points on two interleaved half circles, rotated by `angle` degrees about the origin, and their labels.
 moons <- function(n, angle) {
   t <- pi * runif(n)
   label <- rep(c(0, 1), length.out = n)
@@ -42,7 +42,7 @@ features <- function(p, x) tanh(network(p$features, x))
 
 cross_entropy <- function(logits, truth) mean(op_softplus(logits) - truth * logits)
 
-# What the label head gets wrong on the source, and the domain head on both, with its gradient turned round.
+# Returns the loss of the label head on the source plus the loss of the domain head on both, with reversed gradient.
 loss <- function(p, source, label, target, rate) {
   of_source <- features(p, source)
   of_target <- features(p, target)
@@ -51,12 +51,12 @@ loss <- function(p, source, label, target, rate) {
   cross_entropy(network(p$label, of_source), label) + cross_entropy(network(p$domain, both), origin)
 }
 
-# `f` of each tensor of nested lists, and of those at the same place in the others.
+# Applies `f` to each tensor in nested lists, with the corresponding tensors in the other lists.
 each <- function(f, x, ...) {
   if (is.list(x)) Map(function(...) each(f, ...), x, ...) else f(x, ...)
 }
 
-# A step of Adam (Kingma and Ba, 2015): the new parameters and moments.
+# Returns the parameters and moments after a step of Adam (Kingma and Ba, 2015).
 slope <- value_and_grad(loss)
 adam <- jit(function(state, step, data, rate) {
   found <- slope(state$p, data$source, data$label, data$target, rate)
@@ -83,7 +83,7 @@ train <- function(source, target, start, adversarial, steps) {
   state$p
 }
 
-# Source in grey, target in its true colours, and where the network draws the line.
+# Draws the source in grey, the target in its true colours, and the network's decision boundary.
 draw <- function(p, source, target, heading) {
   side <- seq(-2, 2, length.out = 100)
   grid <- op_convert_to_tensor(as.matrix(expand.grid(side, side)))

@@ -1,12 +1,12 @@
-"""Domain-adversarial training (Ganin & Lempitsky 2015) on two moons, in PyTorch and JAX from this one source.
+"""Domain-adversarial training (Ganin & Lempitsky 2015) on two moons, in PyTorch and JAX with the same source.
 
     python examples/domain_adversarial.py [--steps 600] [--picture domain_adversarial.png]
 
-A classifier learns on one pair of moons and is used on a pair turned by 40 degrees, whose labels it never sees.
-A second head guesses from the features which pair a point is from; ``scaled_gradient(features, -rate)`` turns its
-gradient round on the way to the features, so they learn to tell the moons but not the pairs. Over 15 seeds the
-target accuracy is 59 % to 76 % without and 70 % to 97 % with it. The picture needs matplotlib.
-``domain_adversarial.R`` is the same in R.
+A classifier is trained on one pair of moons and used on a pair rotated by 40 degrees, without labels from that pair.
+A second head guesses from the features which pair a point is from. ``scaled_gradient(features, -rate)`` reverses its
+gradient on the way to the features, so they learn to separate the moons but not the pairs. Over 15 seeds the target
+accuracy is 59 % to 76 % without the reversal and 70 % to 97 % with it. The picture needs matplotlib.
+``domain_adversarial.R`` is the same program in R.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WIDTH, ANGLE = 32, 40.0
 
 
 def moons(count: int, angle: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Points of two interleaved half circles about the origin, turned by ``angle`` degrees, and which they are on."""
+    """Return points on two interleaved half circles, rotated by ``angle`` degrees around the origin, and labels."""
     t = np.pi * rng.random(count)
     label = np.arange(count) % 2
     points = np.where(label[:, None] == 0, np.c_[np.cos(t), np.sin(t)], np.c_[1 - np.cos(t), 0.5 - np.sin(t)])
@@ -59,12 +59,12 @@ def features(parameters: dict, x):
 
 
 def cross_entropy(logits, target):
-    """Of labels 0 and 1, from logits."""
+    """Return the cross-entropy of labels 0 and 1, from logits."""
     return ops.mean(ops.softplus(logits) - target * logits)
 
 
 def loss(parameters, source, label, target, rate):
-    """The loss of the label head on the source, and of the domain head on both, with its gradient turned round."""
+    """Return the loss of the label head on the source plus that of the domain head on both, with reversed gradient."""
     of_source, of_target = features(parameters, source), features(parameters, target)
     wrong = cross_entropy(network(parameters["label"], of_source), label)
     both = gradops.scaled_gradient(ops.concatenate([of_source, of_target]), -rate)
@@ -73,7 +73,7 @@ def loss(parameters, source, label, target, rate):
 
 
 def train(backend: str, adversarial: bool, steps: int) -> tuple[dict, dict]:
-    """Accuracies on source and target, and the trained parameters."""
+    """Return the accuracies on source and target, and the trained parameters."""
     rng = np.random.default_rng(0)
     (x, y), (z, u) = moons(400, 0.0, rng), moons(400, ANGLE, rng)
     convert = backends.by_name(backend).convert
@@ -94,7 +94,7 @@ def train(backend: str, adversarial: bool, steps: int) -> tuple[dict, dict]:
 
 
 class Adam:
-    """Kingma & Ba (2015), for nested parameters of any library."""
+    """The optimizer of Kingma & Ba (2015), for nested parameters of any library."""
 
     def __init__(self, rate: float = 0.01):
         self.rate, self.count, self.first, self.second = rate, 0, None, None
@@ -110,7 +110,7 @@ class Adam:
 
 
 def each(f, value, *others):
-    """``f`` of each tensor of nested dicts and lists, and of those at the same place in the others."""
+    """Apply ``f`` to each tensor in nested dicts and lists, with the corresponding tensors in ``others``."""
     if isinstance(value, dict):
         return {key: each(f, value[key], *[o[key] for o in others]) for key in value}
     if isinstance(value, list):
@@ -119,9 +119,9 @@ def each(f, value, *others):
 
 
 def picture(trained: dict, path: str) -> None:
-    """Source in grey, target in its true colours, and where the first library's networks draw the line.
+    """Draw the source in grey, the target in its true colours, and the decision boundaries of the first library.
 
-    The ground is transparent and the words are grey, for light pages and dark ones.
+    The background is transparent and the text is grey, for light and dark pages.
     """
     import matplotlib
 

@@ -1,14 +1,14 @@
-# Pictures of what gradops does in R, each drawn by the function that folds out below it on the site's page "Gallery".
+# Draws the pictures of R on the site's page "Gallery", which shows each function below its picture.
 #
 #   Rscript examples/gallery.R FOLDER
 #
-# Writes an SVG of each function's name.
+# Writes an SVG named after each function.
 
 library(gradops)
 
 # A graph, drawn by R
 #
-# `plot()` of what `backward()` goes through; printed it is a tree.
+# `plot()` of the graph that `backward()` traverses. `print()` shows it as a tree.
 graph <- function() {
   weight <- parameter(c(0.1, 0.1, 0.1))
   x <- matrix(1, 8, 3)
@@ -18,19 +18,20 @@ graph <- function() {
 
 # Where the time of R code goes
 #
-# `plot()` of a profile: operations on the way forward and on the way back.
+# `plot()` of a profile: the time of each operation in the forward and backward passes.
 profile_of_a_loss <- function() {
   beta <- variable(rnorm(50), requires_grad = TRUE)
   x <- matrix(rnorm(5e4), 1000)
   loss <- function() mean(log(1 + exp(-x %*% beta))) + sum(abs(beta))
-  backward(loss()) # the first takes longer
+  backward(loss()) # a warm-up: the first call takes longer
   plot(with_profile(for (i in 1:20) backward(loss())))
 }
 
 # A random effect, with a profile likelihood
 #
-# Counts of warp breaks by tension, each loom with its own rate. `maximize_likelihood(random = )` integrates these out;
-# `plot()` of the profile has the signed root of the likelihood ratio, a line where the normal approximation is good.
+# Counts of warp breaks by tension, with a rate for each loom. `maximize_likelihood(random = )` integrates the rates
+# out. `plot()` of the profile shows the signed root of the likelihood ratio, which is a straight line where the normal
+# approximation is good.
 mixed_model <- function() {
   data <- transform(warpbreaks, loom = rep(1:6, each = 9), low = tension == "L")
   joint <- function(p, data) {

@@ -1,8 +1,9 @@
-"""Pictures of what gradops does, each drawn by the function that folds out below it on the site's page *Gallery*.
+"""Draws the pictures of Python on the site's page *Gallery*, which shows each function below its picture.
 
     python examples/gallery.py FOLDER [NAME ...]
 
-Writes an SVG of each function's name. It needs matplotlib, and `reversal` PyTorch. ``gallery.R`` has those of R.
+Writes an SVG named after each function. It needs matplotlib; `reversal` also needs PyTorch. ``gallery.R`` draws the
+pictures of R.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ matplotlib.rcParams.update(
 def graph(path):
     """The graph of a loss
 
-    What `backward()` goes through: the loss at the top, the parameters, by their names, at the bottom.
+    The graph that `backward()` traverses, with the loss at the top and the named parameters at the bottom.
     """
     x, y = np.ones((8, 3)), np.zeros(8)
     weight, bias = Parameter(np.full(3, 0.1)), Parameter(0.0)
@@ -46,7 +47,7 @@ def graph(path):
 def profile(path):
     """Where the time goes
 
-    A profile of twenty training steps: time in the operations themselves, on the way forward and on the way back.
+    A profile of twenty training steps: the time of each operation in the forward and backward passes.
     """
     rng = np.random.default_rng(0)
     x, weights = rng.normal(size=(256, 64)), [Parameter(rng.normal(size=(64, 64)) / 8) for _ in range(3)]
@@ -57,7 +58,7 @@ def profile(path):
             h = ops.nn.layer_normalization(ops.nn.gelu(ops.matmul(h, weight)))
         (h**2).mean().backward()
 
-    step()  # the first takes longer
+    step()  # a warm-up: the first step takes longer
     with profiler.profile() as prof:
         for _ in range(20):
             step()
@@ -72,8 +73,8 @@ def profile(path):
 def reversal(path):
     """A gradient reversed
 
-    A classifier learns on the grey moons. `scaled_gradient(features, -rate)` before a second head makes the features
-    forget which pair a point is from: the coloured moons, whose labels it never sees, are told apart.
+    A classifier is trained on the grey moons. `scaled_gradient(features, -rate)` before a second head makes the
+    features forget which pair a point is from, so the classifier also separates the coloured moons, without labels.
     `examples/domain_adversarial.py` is the whole program.
     """
     import domain_adversarial
@@ -86,8 +87,9 @@ def reversal(path):
 def likelihood(path):
     """A fit with its profile likelihood
 
-    Doses and deaths. The curve is of the likelihood ratio where the dose of which half die is held and the slope
-    estimated again; its interval is where the curve is below the line. The dashed curve is what standard errors say.
+    Doses and deaths. The curve is the likelihood ratio as a function of the dose at which half die, with the slope
+    estimated again for each dose. The confidence interval is where the curve is below the line. The dashed curve is the
+    approximation by standard errors.
     """
     dose, dead = np.array([0.0, 1, 2, 3, 4, 5]), np.array([1.0, 4, 9, 13, 18, 20])
 
@@ -112,9 +114,9 @@ def likelihood(path):
 def field(path):
     """A spatial field
 
-    Counts on a lattice, a quarter of the places not seen. The logarithm of the mean is a random effect at each of 900
-    places, whose precision is that of differences between neighbours. `fit(..., random="u")` integrates them out by the
-    Laplace approximation: their joint Hessian is sparse, its pattern is found by itself.
+    Counts on a lattice of 900 cells, a quarter of them missing. The logarithm of the mean has a random effect in each
+    cell, and differences between neighbours are normal. `fit(..., random="u")` integrates the effects out by the
+    Laplace approximation. Their joint Hessian is sparse, and its pattern is found automatically.
     """
     side, rng = 30, np.random.default_rng(2)
     row, column = np.mgrid[:side, :side] / side
@@ -151,8 +153,8 @@ def field(path):
 def sampler(path):
     """A sampler
 
-    Draws of `posterior(...).sample()`, a No-U-Turn sampler, from eight schools: the spread between schools and the
-    effect in one of them. Where the spread is small the effects are near each other.
+    Draws of `posterior(...).sample()`, a No-U-Turn sampler, for the eight schools: the spread between schools and the
+    effect in one school. Where the spread is small, the effects are close to each other.
     """
     effect = np.array([28.0, 8, -3, 7, -1, 1, 18, 12])
     error = np.array([15.0, 10, 16, 11, 9, 11, 10, 18])
@@ -176,8 +178,8 @@ def sampler(path):
 def prompt(path):
     """A prompt that learns
 
-    A text has gradients, too: what a critic says of it. `Descent` has the prompt rewritten by it. The model is
-    scripted, so that this page needs none: `text.as_model(client, "name")` goes in its place.
+    The gradient of a text is a critic's feedback, and `Descent` rewrites the prompt with it. The language model is a
+    script here, so that this page needs none. Replace it by `text.as_model(client, "name")`.
     """
     model = text.scripted(
         {

@@ -1,8 +1,9 @@
-"""A pipeline of two prompts that learns from what its critics say: the same program as the vignette "Text feedback".
+"""A pipeline of two prompts that learns from its critics' feedback, as in the vignette "Text feedback".
 
     python examples/text_feedback.py
 
-The model is scripted, so that nothing leaves this process: put ``text.as_model(client, "name")`` in its place.
+The language model is a script here, so that nothing leaves this process. Replace it by
+``text.as_model(client, "name")``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ CAPITALS = {"France": "Paris", "Peru": "Lima", "Chad": "N'Djamena", "Chile": "Sa
 
 
 def answer(prompt: str, system: str | None) -> str:
-    """A model's answer: at length, unless it is asked for one word."""
+    """Return a model's answer: a sentence, unless the prompt asks for one word."""
     country = next(country for country in CAPITALS if country in prompt)
     return CAPITALS[country] if "one word" in system else f"The capital of {country} is {CAPITALS[country]}."
 

@@ -1,10 +1,10 @@
-# PyTorch on several processes, from R: a script that torchrun starts, each process an R of its own.
+# PyTorch on several processes, from R: torchrun starts this script in several R processes.
 #
 #     Rscript ddp.R                                                # one process
 #     torchrun --nproc-per-node 2 --no-python Rscript ddp.R        # the same parameters after ten steps
 #
-# The model is that of ddp.py: it rounds its features (a custom gradient: straight through), recomputes them in the
-# backward pass (a checkpoint scope), has a head against them (a reversed gradient), and a target that does not learn (a
+# The model is the same as in ddp.py: it rounds its features with a straight-through gradient, recomputes them in the
+# backward pass (a checkpoint scope), has an adversarial head (a reversed gradient), and a target without gradient (a
 # stopped one).
 
 suppressPackageStartupMessages(library(gradops))
@@ -14,7 +14,7 @@ mse <- torch$nn$functional$mse_loss
 
 rounded <- op_custom_gradient(function(x) list(op_round(x * 4) / 4, function(upstream) upstream))
 
-# A module whose `forward` is an R function of it and its input.
+# A module with an R function as `forward`, which gets the module and its input.
 module <- reticulate::PyClass("RModule", inherit = torch$nn$Module, defs = list(
   `__init__` = function(self, layers, f) {
     super()$`__init__`()

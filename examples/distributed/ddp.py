@@ -1,11 +1,11 @@
-"""PyTorch on several processes: DistributedDataParallel, or FSDP2, whose parameters are in pieces, too.
+"""PyTorch on several processes, with DistributedDataParallel or with FSDP2, which also shards the parameters.
 
     python ddp.py                                  # one process
     torchrun --nproc-per-node 2 ddp.py             # the same parameters after ten steps
     torchrun --nproc-per-node 2 ddp.py --sharded   # again, by FSDP2
 
-The model rounds its features (a custom gradient: straight through), recomputes them in the backward pass (a checkpoint
-scope), has a head against them (a reversed gradient), and a target that does not learn (a stopped one).
+The model rounds its features with a straight-through gradient, recomputes them in the backward pass (a checkpoint
+scope), has an adversarial head (a reversed gradient), and a target without gradient (a stopped one).
 """
 
 import os
@@ -67,7 +67,7 @@ def main() -> None:
     if rank == 0:
         print(*torch.cat([p.detach().flatten() for p in found]).tolist())
     if count > 1:
-        del model, steps, found  # they hold the group, which would go with them when Python ends
+        del model, steps, found  # they hold the process group, which must not be destroyed as Python exits
         dist.destroy_process_group()
 
 

@@ -1,9 +1,9 @@
-# JAX on a mesh of devices, from R: a compiled step runs where the data that it is given are.
+# JAX on a mesh of devices, from R: a compiled step runs on the devices of its data.
 #
 #     Rscript jax_mesh.R                                                        # one device
 #     XLA_FLAGS=--xla_force_host_platform_device_count=8 Rscript jax_mesh.R     # eight: the same parameters
 #
-# The model is that of ddp.R.
+# The model is the same as in ddp.R.
 
 suppressPackageStartupMessages(library(gradops))
 config_set_backend("jax")

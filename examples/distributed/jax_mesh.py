@@ -1,11 +1,11 @@
-"""JAX on a mesh of devices: the data in pieces, by the shardings of what a compiled step is given, or by shard_map.
+"""JAX on a mesh of devices: the data are sharded, by the shardings of a compiled step's arguments or by shard_map.
 
     python jax_mesh.py               # one device
     export XLA_FLAGS=--xla_force_host_platform_device_count=8
     python jax_mesh.py               # eight: the same parameters
-    python jax_mesh.py shard_map     # again, each device's part written out
+    python jax_mesh.py shard_map     # again, with each device's part written out
 
-The model is that of ddp.py.
+The model is the same as in ddp.py.
 """
 
 import sys
@@ -40,7 +40,7 @@ def loss(w, x, label, domain):
 
 
 def of_part(w, *data):
-    """The result of each device under shard_map: the mean over devices of the gradients of their parts."""
+    """Return each device's result under shard_map: the mean over devices of their parts' gradients."""
     w = jax.tree.map(lambda a: jax.lax.pcast(a, "data", to="varying"), w)
     return jax.lax.pmean(jax.grad(loss)(w, *data), "data")
 
@@ -60,7 +60,7 @@ w = {"features": jax.random.normal(keys[0], (3, 4))}
 w |= {name: jax.random.normal(key, (4, 1)) for name, key in zip(("label", "domain"), keys[1:3])}
 data = [jax.random.normal(key, (16, columns)) for key, columns in zip(keys[3:], (3, 1, 1))]
 w = jax.device_put(w, NamedSharding(mesh, P()))  # whole on each device
-data = jax.device_put(data, NamedSharding(mesh, P("data")))  # in pieces
+data = jax.device_put(data, NamedSharding(mesh, P("data")))  # sharded by rows
 for _ in range(10):
     w = step(w, *data)
 print(*jnp.concatenate([jnp.ravel(w[name]) for name in sorted(w)]).tolist())

@@ -1,10 +1,10 @@
-"""Keras' distribution API, on JAX: `fit` on all devices, each with its share of the batch.
+"""Keras' distribution API on JAX: `fit` on all devices, each with its share of the batch.
 
     export KERAS_BACKEND=jax
     python keras_distribution.py                                                      # one device
     XLA_FLAGS=--xla_force_host_platform_device_count=8 python keras_distribution.py   # eight: the same parameters
 
-The model is that of ddp.py.
+The model is the same as in ddp.py.
 """
 
 import jax

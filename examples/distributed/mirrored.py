@@ -1,9 +1,9 @@
-"""TensorFlow on several devices: MirroredStrategy, each with its share of the batch and a copy of the weights.
+"""TensorFlow on several devices with MirroredStrategy: each has its share of the batch and a copy of the weights.
 
     python mirrored.py      # one device
     python mirrored.py 2    # two: the same parameters
 
-The model is that of ddp.py; a checkpointed function takes the place of the scope, which is no part of graphs.
+The model is the same as in ddp.py, with a checkpointed function in place of the scope, which does not work in graphs.
 """
 
 import sys
@@ -30,7 +30,7 @@ def features(w, x):
 
 
 def total(w, x, label, domain):
-    """The sum of the losses, over the size of the whole batch: what the devices find is added."""
+    """Return the sum of the losses divided by the size of the whole batch, because the devices' results are added."""
     h = features(w[0], x)
     guess, origin = h @ w[1], gradops.scaled_gradient(h, -0.5) @ w[2]
     other = gradops.stop_gradient(guess)

@@ -1,13 +1,13 @@
-# A likelihood whose data are in pieces, from R: in this process, or each held by a worker of a cluster of parallel's.
+# A likelihood with sharded data, from R: the shards are in this process, or on the workers of a parallel cluster.
 #
 #     Rscript shards.R        # in this process
 #     Rscript shards.R 2      # two R workers: the same estimates
 #
-# Prints the estimates of a logistic regression and their standard errors, which are glm()'s.
+# Prints the estimates of a logistic regression and their standard errors, which equal those of glm().
 
 suppressPackageStartupMessages(library(gradops))
 
-# What a shard, a data frame, adds to the negative log-likelihood. It runs where the shard is.
+# Returns the negative log-likelihood of a shard, a data frame. It runs where the shard is.
 loss <- function(beta, shard) {
   eta <- model.matrix(~ spontaneous + induced, shard) %*% beta
   -sum(dbinom(shard$case, 1, plogis(eta), log = TRUE))

@@ -1,10 +1,10 @@
-"""A likelihood whose data are in pieces, each held where Dask or Ray has put it: the sum, its gradient and Hessian.
+"""A likelihood with sharded data, its gradient and Hessian: the shards stay where Dask or Ray has put them.
 
     python shards.py          # a list, in this process
-    python shards.py dask     # futures on a cluster of Dask's
-    python shards.py ray      # object references of Ray's
+    python shards.py dask     # futures on a Dask cluster
+    python shards.py ray      # Ray's object references
 
-Prints the estimates of a logistic regression and their standard errors: the same, whoever holds the data.
+Prints the estimates of a logistic regression and their standard errors, which are the same in all three cases.
 """
 
 import sys
@@ -16,7 +16,7 @@ from gradops import functional, ops
 
 
 def loss(beta, shard):
-    """A shard's part of the negative log-likelihood. It runs where the shard is."""
+    """Return the negative log-likelihood of a shard. It runs where the shard is."""
     x, y = shard
     eta = ops.matmul(x, beta)
     return ops.sum(ops.softplus(eta) - y * eta)
