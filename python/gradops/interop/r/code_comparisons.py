@@ -260,7 +260,7 @@ def truth(value, name: str):
         raise ArgumentError(
             f"`{name}` must not have NA, which is neither true nor false.",
             argument=name,
-            hint="`is.na()` tells where it is; `condition %in% TRUE` takes it for FALSE",
+            hint="find NA by `is.na()`; `condition %in% TRUE` treats it as FALSE",
         )
     return value
 
@@ -287,7 +287,7 @@ def check_holds(op: str, name: str, value, dtype: str | None) -> None:
             raise ArgumentError(
                 f"`{op}`: `{name}` must not have NA, as it becomes {target}.",
                 argument=name,
-                hint="take a floating dtype, in which NA is NaN, or leave it out",
+                hint="use a floating dtype, which has NaN for NA, or leave `dtype` out",
             )
         if op != "cast" and numbers.size and numbers.dtype.kind in "iuf":
             _checks.check_held(op, name, [numbers.min().item(), numbers.max().item()], target)

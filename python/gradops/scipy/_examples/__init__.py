@@ -1,20 +1,20 @@
-"""Examples and references of docstrings: a row for each function, in a module for each of SciPy's.
+"""Adds examples and "See Also" to the docstrings of ``gradops.scipy``, from tables with a row for each function.
 
-Those of ``scipy.signal.windows`` are ``WINDOWS`` in ``signal``.
-
-``gammainc(a, 1.0) at a = 2.0 -> -0.276196`` is the example
+Each of SciPy's modules has a module here, with its table in ``ROWS``; ``scipy.signal.windows`` is ``WINDOWS`` in
+``signal``. The row ``gammainc(a, 1.0) at a = 2.0 -> -0.276196`` makes the example
 
     >>> import gradops
     >>> from gradops.scipy import special
     >>> print(gradops.grad(lambda a: special.gammainc(a, 1.0))(2.0).round(6))
     -0.276196
 
-A long one has a line for the function. With ``by`` in place of ``at`` it is of ``gradops.jacobian``. ``name: ...``
-has an expression that does not begin with the function, and a name alone has lines of its own below it, indented, to
-which only the imports are added. More lines of a result are indented, too. The rows of a paragraph are each other's
-"See Also", with the names of a first line ``see ...``; ``also ...`` are functions without an example, as constants
-are. ``tests/python/test_scipy_docstrings.py`` says what a new row prints, and whether differences of SciPy's function
-print the same.
+A long example gets a separate line for the function. A row with ``by`` instead of ``at`` uses ``gradops.jacobian``.
+A row ``name: ...`` has an expression that does not begin with the function. A row with only a name has the example's
+lines below it, indented; only the imports are added to them. Further lines of a result are indented, too.
+
+The rows of a paragraph become each other's "See Also", with the names in a first line ``see ...``. A line ``also ...``
+lists names without an example, such as constants. ``tests/python/test_scipy_docstrings.py`` prints the result of a new
+row, and tests that finite differences of SciPy's function agree with it.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from ...ops._docstrings import completed, imports
 
 INDENT = " " * 4
 NEAR = 5
-"""How many of a paragraph's functions another one points to."""
+"""The largest number of functions of its paragraph that a "See Also" lists."""
 WIDTH = 100
-"""Of an example on one line."""
+"""The largest width of an example on one line."""
 
 _ROW = re.compile(r"(?:(\w+): )?((\w*).*) (at|by) (\w+) = (.*?) -> (.*)", re.DOTALL)
 
@@ -47,10 +47,10 @@ class Row(NamedTuple):
 
 
 def show(module: str) -> None:
-    """Complete the docstrings of a module of SciPy's names by its rows.
+    """Complete the docstrings of a module's functions from its rows.
 
     Args:
-        module: the name of the module, which is imported.
+        module: the name of an imported module, such as ``gradops.scipy.linalg``.
     """
     scope = vars(sys.modules[module])
     for row in rows(module):
@@ -69,7 +69,7 @@ def show(module: str) -> None:
 
 
 def rows(module: str) -> Iterator[Row]:
-    """The rows of a module, with the text of their examples."""
+    """Yield the rows of a module, with the text of their examples."""
     top, _, below = module.removeprefix("gradops.scipy.").partition(".")
     table = getattr(importlib.import_module(f"{__name__}.{top}"), below.upper() or "ROWS")
     for paragraph in filter(None, table.strip().split("\n\n")):
@@ -90,7 +90,7 @@ def rows(module: str) -> Iterator[Row]:
 
 
 def _example(module: str, line: str) -> tuple[str, str]:
-    """A row's name and lines."""
+    """Return the name and the lines of a row's example."""
     match = _ROW.fullmatch(line)
     if match is None:
         name, _, text = line.partition("\n")
@@ -108,17 +108,17 @@ def _example(module: str, line: str) -> tuple[str, str]:
 
 
 def _errors(function) -> str:
-    """The errors of a function of tensors that broadcast, or of functions."""
+    """Return the section on errors for a function whose tensors broadcast, or that takes functions."""
     kinds = [str(p.annotation) for p in inspect.signature(function).parameters.values()]
     if "Function" in kinds:
-        return "ArgumentTypeError: a function that cannot be called, or whose result is no number or tensor."
+        return "ArgumentTypeError: a function that is not callable, or whose result is not a number or tensor."
     tensors = sum(kind in ("Tensor", "Operand") for kind in kinds)
     shapes = "\nShapeError: shapes that do not broadcast." if tensors > 1 else ""
     return f"ArgumentTypeError: an argument that is not a number or a tensor.{shapes}" if tensors else ""
 
 
 def _imports(module: str, example: str) -> str:
-    """The lines that import what an example names."""
+    """Return the lines that import the modules in an example."""
     home, _, own = module.rpartition(".")
     above, _, package = home.rpartition(".")
     others = {package: f"from {above} import {package}", own: f"from {home} import {own}"}

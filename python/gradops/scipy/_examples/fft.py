@@ -1,4 +1,4 @@
-"""Examples of ``gradops.scipy.fft``: of power, as far as it depends on a signal."""
+"""Examples of ``gradops.scipy.fft``: mostly derivatives of power at a frequency."""
 
 ROWS = """
 fft: abs(fft.fft(x)[1]) ** 2 at x = np.array([1.0, 2.0, 4.0]) -> [-4. -1.  5.]

@@ -1,4 +1,4 @@
-"""Examples of ``gradops.scipy.interpolate``: the weights of the values, which are slopes by them, and others."""
+"""Examples of ``gradops.scipy.interpolate``: mostly gradients by the values, which are their weights."""
 
 ROWS = """
 CubicSpline(np.arange(4.0), y)(1.5) at y = np.arange(4.0) ** 2 -> [-0.0625  0.5625  0.5625 -0.0625]

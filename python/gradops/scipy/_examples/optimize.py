@@ -1,4 +1,4 @@
-"""Examples of ``gradops.scipy.optimize``: a solution's slope by what its function depends on."""
+"""Examples of ``gradops.scipy.optimize``: derivatives of solutions by the parameters of their functions."""
 
 ROWS = """
 brentq(lambda x: x**3 - a, 0.0, 5.0) at a = 8.0 -> 0.083333

@@ -1,4 +1,4 @@
-"""Examples of ``gradops.scipy.stats``: slopes by parameters, which likelihoods and quantiles are fitted by."""
+"""Examples of ``gradops.scipy.stats``: mostly derivatives by parameters, as in fits of likelihoods and quantiles."""
 
 ROWS = """
 see gradops.scipy.special.ndtr

@@ -274,7 +274,7 @@ class BSpline:
         name = "BSpline.insert_knot"
         m = integer(name, m, "m", 1)
         if self.extrapolate == "periodic":
-            raise ArgumentError(f"`{name}`: a periodic spline takes no more knots here.", argument="x")
+            raise ArgumentError(f"`{name}`: knots cannot be inserted into a periodic spline.", argument="x")
         t, c, k = self.t, self._coefficients(), self.k
         given = numbers(name, x, "x")
         if given.size != 1:
