@@ -51,7 +51,7 @@ __all__ = [
     *construction.__all__,
 ]
 
-_FORMAT = "it is a format for writing, blocks or diagonals; use `csr_array`, `diags_array`, `block_array`"
+_FORMAT = "the formats are CSC, CSR and COO; use `csr_array`, `diags_array` or `block_array`"
 _TEST = "use `A.format`"
 _RANDOM = "its pattern would change at each call: `csr_array(scipy.sparse.random_array(...))` has a constant one"
 _FILE = "use SciPy's for files: `csr_array(scipy.sparse.load_npz(...))`"
